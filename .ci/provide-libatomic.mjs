@@ -1,0 +1,41 @@
+// Node 26, which the npm package `node` brings along, links libatomic.so.1, and the smallest systems lack it. Runs
+// before anything is installed, so on the machine's own Node and without packages: installs the library on Debian as
+// root, says what to install elsewhere.
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+
+function hasLibrary() {
+  try {
+    return execFileSync('/sbin/ldconfig', ['-p'], { encoding: 'utf8' }).includes('libatomic.so.1');
+  } catch {
+    // No glibc, or a system that keeps its libraries in another way: nothing that could be said about it.
+    return true;
+  }
+}
+
+function aptGet(...args) {
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  execFileSync('apt-get', ['-q', '-y', ...args], { env, stdio: ['ignore', 'ignore', 'inherit'] });
+}
+
+function install() {
+  try {
+    aptGet('install', '--no-install-recommends', 'libatomic1');
+  } catch {
+    // A fresh machine has no package lists yet.
+    aptGet('update');
+    aptGet('install', '--no-install-recommends', 'libatomic1');
+  }
+}
+
+if (process.platform === 'linux' && !hasLibrary()) {
+  if (process.getuid() === 0 && existsSync('/usr/bin/apt-get')) {
+    console.log('installing the system package libatomic1, which Node 26 needs');
+    install();
+  } else {
+    console.error(
+      'Node 26 needs the system library libatomic.so.1: install it first (Debian: apt-get install libatomic1)',
+    );
+    process.exitCode = 1;
+  }
+}

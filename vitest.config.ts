@@ -1,0 +1,20 @@
+import { availableParallelism } from 'node:os';
+import { defineConfig } from 'vitest/config';
+import { NotRunReporter } from './test/support/not-run-reporter.ts';
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    globalSetup: ['test/support/global-setup.ts'],
+    pool: 'forks',
+    // Tests wait for servers more than they compute.
+    maxWorkers: Math.max(2, availableParallelism()),
+    // Real processes on shared cores: in CI a test may fail once, and is named when it does.
+    retry: process.env.CI ? 1 : 0,
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+    reporters: ['default', new NotRunReporter()],
+    // Node strips the types, as it does in production: a file that it cannot run fails here too.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
+  },
+});
