@@ -1,0 +1,72 @@
+-- The tables. A user's data (accounts, tokens, bookmarks, tags, imports) has `user_id` first in every key, and every
+-- statement names it by value for every table it touches: one user's rows lie together and can be sharded by user.
+-- The directory (users, invites) is the exception: it answers who there is.
+
+do $$
+begin
+  if getdatabaseencoding() <> 'UTF8' then
+    raise exception 'the database must have the encoding UTF8';
+  end if;
+end
+$$;
+
+create sequence users_id_seq as bigint maxvalue 9007199254740991;
+
+create table users (
+  id bigint default nextval('users_id_seq'),
+  email text collate "C" not null,
+  -- the e-mail address folded by the service: unique whatever its case
+  email_key text collate "C" not null,
+  created_at timestamptz not null default date_trunc('milliseconds', now()),
+  constraint users_pkey primary key (id),
+  constraint users_email_unique unique (email_key)
+);
+
+create table invites (
+  code text collate "C" not null,
+  email text collate "C" not null,
+  email_key text collate "C" not null,
+  expires_at timestamptz not null,
+  constraint invites_pkey primary key (code),
+  constraint invites_code_format check (code ~ '^[A-Z0-9]{8}$')
+);
+
+create index invites_expires_at on invites (expires_at);
+
+-- The row that every writer of a user's bookmarks and tags locks before it draws an id: ids of one user become visible
+-- in their order, and the counts, kept in the same row, make caps exact. Updated with every add, so pages stay half
+-- empty: such updates are then HOT and touch no index.
+create table accounts (
+  user_id bigint,
+  is_premium boolean not null default false,
+  bookmark_count bigint not null default 0,
+  tag_count integer not null default 0,
+  -- counts `replace` imports: an export that sees it change breaks off
+  generation bigint not null default 0,
+  constraint accounts_pkey primary key (user_id),
+  constraint accounts_user foreign key (user_id) references users (id) on delete cascade,
+  constraint accounts_bookmark_count check (bookmark_count >= 0),
+  constraint accounts_tag_count check (tag_count >= 0)
+) with (fillfactor = 50);
+
+create sequence tokens_id_seq as bigint maxvalue 9007199254740991;
+
+-- Of a token only the SHA-256 of its secret part is kept. A revoked token's row is gone.
+create table tokens (
+  user_id bigint,
+  token_hash bytea,
+  id bigint not null default nextval('tokens_id_seq'),
+  kind text collate "C" not null,
+  scope text collate "C" not null,
+  name text collate "C" not null default '',
+  created_at timestamptz not null default date_trunc('milliseconds', now()),
+  expires_at timestamptz not null default 'infinity',
+  constraint tokens_pkey primary key (user_id, token_hash),
+  constraint tokens_id_unique unique (user_id, id),
+  constraint tokens_account foreign key (user_id) references accounts (user_id) on delete cascade,
+  constraint tokens_hash_length check (octet_length(token_hash) = 32),
+  constraint tokens_kind check (kind in ('session', 'api')),
+  constraint tokens_scope check (scope in ('read', 'write'))
+);
+
+create index tokens_expires_at on tokens (expires_at) where expires_at < 'infinity';
