@@ -1,0 +1,137 @@
+import type { Scope, TokenKind } from '../auth.ts';
+import type { Database } from './database.ts';
+
+/** What the operator's commands read and write. These look users up by e-mail address: the directory. */
+
+export interface UserRecord {
+  id: number;
+  email: string;
+  is_premium: boolean;
+  created_at: string;
+}
+
+export interface TokenRecord {
+  /** The user's id and the token's number. */
+  id: string;
+  kind: TokenKind;
+  scope: Scope;
+  name: string;
+  created_at: string;
+  /** Null: lives until revoked. */
+  expires_at: string | null;
+}
+
+/** Makes a user; undefined where the address is taken. */
+export async function createUser(
+  db: Database,
+  email: string,
+  emailKey: string,
+  isPremium: boolean,
+): Promise<UserRecord | undefined> {
+  const [row] = await db.write(
+    (sql) => sql<UserRecord[]>`
+      with made as (
+        insert into users (email, email_key) values (${email}, ${emailKey})
+        on conflict (email_key) do nothing
+        returning id, email, created_at
+      ), account as (
+        insert into accounts (user_id, is_premium) select id, ${isPremium} from made
+        returning user_id, is_premium
+      )
+      select made.id, made.email, account.is_premium, render_time(made.created_at) as created_at
+      from made
+      join account on account.user_id = made.id`,
+  );
+  return row;
+}
+
+/** Sets the tier of a user; undefined where there is none of this address. */
+export async function setPremium(
+  db: Database,
+  emailKey: string,
+  isPremium: boolean,
+): Promise<UserRecord | undefined> {
+  const [row] = await db.write(
+    (sql) => sql<UserRecord[]>`
+      update accounts a set is_premium = ${isPremium}
+      from users u
+      where u.email_key = ${emailKey} and a.user_id = u.id
+      returning u.id, u.email, a.is_premium, render_time(u.created_at) as created_at`,
+  );
+  return row;
+}
+
+/** The id of the user with this address. */
+export async function findUserId(db: Database, emailKey: string): Promise<number | undefined> {
+  const [row] = await db.read(
+    (sql) => sql<{ id: number }[]>`select id from users where email_key = ${emailKey}`,
+  );
+  return row?.id;
+}
+
+/** Deletes a user and all that is theirs; false where there is none. */
+export async function deleteUser(db: Database, emailKey: string): Promise<boolean> {
+  const [row] = await db.write(
+    (sql) => sql<{ deleted: boolean }[]>`select delete_user(${emailKey}) as deleted`,
+  );
+  return row?.deleted === true;
+}
+
+/** Stores an invite; undefined where the code is taken. */
+export async function createInvite(
+  db: Database,
+  code: string,
+  email: string,
+  emailKey: string,
+  days: number,
+): Promise<{ code: string; email: string; expires_at: string } | undefined> {
+  const [row] = await db.write(
+    (sql) => sql<{ code: string; email: string; expires_at: string }[]>`
+      insert into invites (code, email, email_key, expires_at)
+      values (${code}, ${email}, ${emailKey}, now() + make_interval(days => ${days}))
+      on conflict (code) do nothing
+      returning code, email, render_time(expires_at) as expires_at`,
+  );
+  return row;
+}
+
+/** Stores an API token of a user; null days: it lives until revoked. */
+export async function createApiToken(
+  db: Database,
+  userId: number,
+  hash: Buffer,
+  token: { scope: Scope; name: string; days: number | null },
+): Promise<TokenRecord> {
+  const [row] = await db.write(
+    (sql) => sql<TokenRecord[]>`
+      insert into tokens (user_id, token_hash, kind, scope, name, expires_at)
+      values (
+        ${userId}, ${hash}, 'api', ${token.scope}, ${token.name},
+        coalesce(now() + make_interval(days => ${token.days}::integer), 'infinity')
+      )
+      returning user_id || '-' || id as id, kind, scope, name, render_time(created_at) as created_at,
+        case when isfinite(expires_at) then render_time(expires_at) end as expires_at`,
+  );
+  return row!;
+}
+
+/** A user's live tokens, oldest first. */
+export async function listTokens(db: Database, userId: number): Promise<TokenRecord[]> {
+  const rows = await db.read(
+    (sql) => sql<TokenRecord[]>`
+      select user_id || '-' || id as id, kind, scope, name, render_time(created_at) as created_at,
+        case when isfinite(expires_at) then render_time(expires_at) end as expires_at
+      from tokens
+      where user_id = ${userId} and expires_at > now()
+      order by tokens.id`,
+  );
+  return [...rows];
+}
+
+/** Revokes a token by its number; false where the user has none of it. */
+export async function revokeTokenById(db: Database, userId: number, tokenId: number): Promise<boolean> {
+  const rows = await db.write(
+    (sql) => sql`delete from tokens where user_id = ${userId} and id = ${tokenId} returning id`,
+  );
+  return rows.length > 0;
+}

@@ -1,0 +1,119 @@
+import { hash } from 'node:crypto';
+import { BOUNDS, type TagNames } from '../fields.ts';
+import type { Idempotency } from '../idempotency.ts';
+import { searchText, searchTextLine } from '../text.ts';
+import type { Database, Sql } from './database.ts';
+import { type Outcome, requireLive, requireSuccess } from './outcomes.ts';
+import { type Owner, tokenIsLive } from './tokens.ts';
+
+export interface NewBookmark {
+  url: string;
+  title: string;
+  comment: string;
+  tags: TagNames;
+}
+
+/** Fields to change; an absent one stays as it is. */
+export interface BookmarkChange {
+  title?: string | undefined;
+  comment?: string | undefined;
+  tags?: TagNames | undefined;
+}
+
+/** Consecutive bookmarks of a user: JSON text of an array of spec 2.2's bookmarks, as Postgres wrote it. */
+export interface Page {
+  bookmarks: string;
+  count: number;
+  /** The highest id in the page; null in an empty one. */
+  lastId: number | null;
+  /** Whether bookmarks with higher ids were there. */
+  hasMore: boolean;
+}
+
+/** What makes two urls the same (decision 10): 128 bits of the SHA-256 of the WHATWG serialisation, as a uuid. */
+export const urlKey = (url: string): string => hrefKey(new URL(url).href);
+
+/** The same, of an url that is serialised already. */
+export function hrefKey(href: string): string {
+  const hex = hash('sha256', href, 'hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`;
+}
+
+/** Adds a bookmark and answers it as JSON text; throws `LIMIT_EXCEEDED` at a cap. */
+export async function addBookmark(
+  db: Database,
+  owner: Owner,
+  bookmark: NewBookmark,
+  freeBookmarkLimit: number,
+  idempotency?: Idempotency,
+): Promise<string> {
+  const { url, title, comment, tags } = bookmark;
+  const rows = await db.write(
+    (sql) => sql<{ outcome: Outcome | null; bookmark: string }[]>`
+      select outcome, bookmark
+      from add_bookmark(
+        ${owner.userId}, ${owner.hash},
+        ${url}, ${urlKey(url)}, ${title}, ${comment}, ${searchText(bookmark)},
+        ${tags.names}, ${tags.keys},
+        ${freeBookmarkLimit}, ${BOUNDS.tagsPerUser},
+        ${idempotency?.key ?? null}, ${idempotency?.requestHash ?? null}
+      )`,
+  );
+  return requireSuccess(rows).bookmark;
+}
+
+/** Changes the given fields and answers the six fields of spec 4.2 as JSON text; throws `NOT_FOUND`, `LIMIT_EXCEEDED`. */
+export async function editBookmark(
+  db: Database,
+  owner: Owner,
+  id: number,
+  change: BookmarkChange,
+): Promise<string> {
+  const { title = null, comment = null, tags } = change;
+  const rows = await db.write(
+    (sql) => sql<{ outcome: Outcome | null; bookmark: string }[]>`
+      select outcome, bookmark
+      from edit_bookmark(
+        ${owner.userId}, ${owner.hash}, ${id},
+        ${title}, ${title && searchTextLine(title)}, ${comment}, ${comment && searchTextLine(comment)},
+        ${tags?.names ?? null}, ${tags?.keys ?? null}, ${BOUNDS.tagsPerUser}
+      )`,
+  );
+  return requireSuccess(rows).bookmark;
+}
+
+/** Deletes a bookmark for good; throws `NOT_FOUND`. */
+export async function deleteBookmark(db: Database, owner: Owner, id: number): Promise<void> {
+  const rows = await db.write(
+    (sql) => sql<{ outcome: Outcome | null }[]>`
+      select outcome from delete_bookmark(${owner.userId}, ${owner.hash}, ${id})`,
+  );
+  requireSuccess(rows);
+}
+
+/** The page's bookmark as JSON text. */
+export const renderedBookmark = (sql: Sql) =>
+  sql`render_bookmark(id, url, title, comment, tags, created_at, updated_at)`;
+
+/** The bookmarks after an id, rising: keyset pagination, exact under concurrent writers. */
+export async function readPage(db: Database, owner: Owner, afterId: number, limit: number): Promise<Page> {
+  const rows = await db.read(
+    (sql) => sql<({ live: boolean } & Page)[]>`
+      with page as materialized (
+        select id, url, title, comment, tags, created_at, updated_at
+        from bookmarks
+        where user_id = ${owner.userId} and id > ${afterId}
+        order by id
+        limit ${limit}
+      )
+      select ${tokenIsLive(sql, owner)} as live,
+        '[' || coalesce(string_agg(${renderedBookmark(sql)}, ','), '') || ']' as bookmarks,
+        count(*)::integer as count,
+        max(id) as "lastId",
+        count(*) = ${limit} and exists (
+          select from bookmarks where user_id = ${owner.userId} and id > (select max(id) from page)
+        ) as "hasMore"
+      from page`,
+  );
+  return requireLive(rows);
+}

@@ -1,0 +1,126 @@
+/**
+ * Why the database could not answer, in one place: the driver's codes, the system's and SQLSTATE become one small
+ * error. It knows nothing of HTTP; what it means for a caller is decided where errors become answers.
+ */
+
+/**
+ * - `connect`: no connection could be made.
+ * - `lost`: the connection ended before the answer came.
+ * - `deadline`: no answer in time.
+ * - `cancelled`: Postgres ended the statement (statement_timeout, lock_timeout, an operator).
+ * - `conflict`: a deadlock or a serialization failure.
+ * - `resources`: Postgres or its disk is full, or it is read-only.
+ * - `pool`: no connection became free in time, or too many statements wait.
+ * - `closed`: this process has closed the pool.
+ */
+export type UnavailableReason =
+  | 'connect'
+  | 'lost'
+  | 'deadline'
+  | 'cancelled'
+  | 'conflict'
+  | 'resources'
+  | 'pool'
+  | 'closed';
+
+/** The database could not answer now; trying again later may help. Its message holds codes only, never values. */
+export class DatabaseUnavailable extends Error {
+  override readonly name = 'DatabaseUnavailable';
+  readonly reason: UnavailableReason;
+  /** The driver's, the system's or Postgres's code, where there is one. */
+  readonly code: string | undefined;
+  /** Whether the statement may have taken effect all the same: true only where the answer was lost, not the failure. */
+  readonly mayHaveRun: boolean;
+
+  constructor(reason: UnavailableReason, mayHaveRun: boolean, code?: string, cause?: unknown) {
+    super(`database unavailable: ${reason}${code ? ` (${code})` : ''}`, cause === undefined ? {} : { cause });
+    this.reason = reason;
+    this.code = code;
+    this.mayHaveRun = mayHaveRun;
+  }
+}
+
+const reasonOfCode: Readonly<Record<string, UnavailableReason>> = {
+  CONNECT_TIMEOUT: 'connect',
+  ECONNREFUSED: 'connect',
+  EHOSTUNREACH: 'connect',
+  ENETUNREACH: 'connect',
+  ENOTFOUND: 'connect',
+  EAI_AGAIN: 'connect',
+  ENOENT: 'connect',
+  EACCES: 'connect',
+  SASL_SIGNATURE_MISMATCH: 'connect',
+  TARGET_SESSION_ATTRS: 'connect', // a standby where a primary is wanted, or the other way round
+  CONNECTION_CLOSED: 'lost',
+  ECONNRESET: 'lost',
+  ECONNABORTED: 'lost',
+  EPIPE: 'lost',
+  ETIMEDOUT: 'lost',
+  ANSWER_TIMEOUT: 'deadline',
+  CONNECTION_ENDED: 'closed',
+  CONNECTION_DESTROYED: 'closed',
+};
+
+const reasonOfState: Readonly<Record<string, UnavailableReason>> = {
+  '57P01': 'lost', // admin_shutdown: pg_terminate_backend, or a fast shutdown
+  '57P02': 'lost', // crash_shutdown
+  '57P03': 'connect', // cannot_connect_now: starting up, or in recovery
+  '57P04': 'lost', // database_dropped
+  '57P05': 'lost', // idle_session_timeout
+  '57014': 'cancelled', // query_canceled: statement_timeout
+  '55P03': 'cancelled', // lock_not_available: lock_timeout
+  '25P03': 'lost', // idle_in_transaction_session_timeout
+  '25006': 'resources', // read_only_sql_transaction: this server is no longer the primary
+  '40001': 'conflict',
+  '40P01': 'conflict',
+  '3D000': 'connect', // the database does not exist
+};
+
+const reasonOfClass: Readonly<Record<string, UnavailableReason>> = {
+  '08': 'lost', // connection exception, PgBouncer's own errors among them
+  '28': 'connect', // wrong user or password
+  '53': 'resources', // too many connections, disk full, out of memory
+};
+
+/** The SQLSTATE of an error that Postgres sent; undefined for any other error. */
+export function sqlStateOf(error: unknown): string | undefined {
+  if (!(error instanceof Error) || error.name !== 'PostgresError') return undefined;
+  const { code } = error as Error & { code?: unknown };
+  return typeof code === 'string' ? code : undefined;
+}
+
+/** The name of the constraint that an error of Postgres names; undefined for any other error. */
+export function constraintOf(error: unknown): string | undefined {
+  if (sqlStateOf(error) === undefined) return undefined;
+  return (error as Error & { constraint_name?: string }).constraint_name;
+}
+
+/**
+ * Makes `DatabaseUnavailable` of what says that the database cannot answer now; gives anything else back as it is.
+ * `sent` says whether the statement had reached a connection.
+ */
+export function translateError(error: unknown, sent: boolean): unknown {
+  if (!(error instanceof Error) || error instanceof DatabaseUnavailable) return error;
+  const { code } = error as NodeJS.ErrnoException;
+  const state = sqlStateOf(error);
+  const reason = state === undefined ? reasonOfSystemError(error) : reasonOfSqlState(state);
+  if (reason === undefined) return error;
+  // What Postgres says it refused, it has not done; only a lost connection leaves that open.
+  if (sent) return new DatabaseUnavailable(reason, mayHideAnswer.has(reason), code, error);
+  return new DatabaseUnavailable(reason === 'lost' ? 'connect' : reason, false, code, error);
+}
+
+const mayHideAnswer: ReadonlySet<UnavailableReason> = new Set(['lost', 'deadline', 'closed']);
+
+function reasonOfSqlState(state: string): UnavailableReason | undefined {
+  return reasonOfState[state] ?? reasonOfClass[state.slice(0, 2)];
+}
+
+function reasonOfSystemError(error: NodeJS.ErrnoException): UnavailableReason | undefined {
+  const { code, syscall } = error;
+  if (code === undefined) return undefined;
+  if (syscall === 'connect' || syscall === 'getaddrinfo' || /^ERR_(TLS|SSL)|CERT|^UNABLE_TO_/.test(code)) {
+    return 'connect';
+  }
+  return reasonOfCode[code] ?? (syscall ? 'lost' : undefined);
+}

@@ -1,0 +1,51 @@
+import {
+  type ApiError,
+  invalid,
+  invalidToken,
+  limitExceeded,
+  notFound,
+  rateLimited,
+  unavailable,
+} from '../errors.ts';
+
+/** What the functions in `sql/` may answer instead of a success. */
+export type Outcome =
+  | 'token'
+  | 'bookmark_missing'
+  | 'bookmark_limit'
+  | 'tag_missing'
+  | 'tag_exists'
+  | 'tag_limit'
+  | 'invite_missing'
+  | 'import_busy'
+  | 'import_full'
+  | 'import_over'
+  | 'key_reused';
+
+const ERROR_BY_OUTCOME: Record<Outcome, () => ApiError> = {
+  token: invalidToken,
+  bookmark_missing: () => notFound('the bookmark'),
+  bookmark_limit: () => limitExceeded('the free tier holds no more bookmarks'),
+  tag_missing: () => notFound('the tag'),
+  tag_exists: () => invalid('name: another tag has this name'),
+  tag_limit: () => limitExceeded('an account holds no more tags'),
+  invite_missing: () => notFound('the invite'),
+  import_busy: () => rateLimited(5, 'another large import of this account is under way'),
+  import_full: () => unavailable('too many large imports are under way', 10),
+  key_reused: () => invalid('Idempotency-Key: was used for another request'),
+  import_over: () => unavailable('the import was cancelled'),
+};
+
+/** The one row of an operation, or the error that its outcome stands for. */
+export function requireSuccess<Row extends { outcome: Outcome | null }>(rows: readonly Row[]): Row {
+  const row = rows[0]!;
+  if (row.outcome !== null) throw ERROR_BY_OUTCOME[row.outcome]();
+  return row;
+}
+
+/** The one row of a read, or `INVALID_TOKEN` where the token was no longer live. */
+export function requireLive<Row extends { live: boolean }>(rows: readonly Row[]): Row {
+  const row = rows[0];
+  if (row?.live !== true) throw invalidToken();
+  return row;
+}

@@ -1,0 +1,150 @@
+import type { Database, Sql, Statement } from './database.ts';
+import { DatabaseUnavailable, translateError } from './errors.ts';
+import { Gate, type PoolGauges } from './gate.ts';
+
+/** The pool's limits; a time of 0 means none. */
+export interface PoolLimits {
+  max: number;
+  maxWaiting: number;
+  waitMs: number;
+  deadlineMs: number;
+  /** Hears of every wait for a connection that ended with one, in seconds. */
+  onWaited?: ((seconds: number) => void) | undefined;
+}
+
+/** One `read` or `write`, from its call to its answer. */
+interface Call {
+  run: (sql: Sql) => Statement<readonly unknown[]>;
+  /** Whether it may still be sent a second time. */
+  again: boolean;
+  resolve: (rows: readonly unknown[]) => void;
+  reject: (error: unknown) => void;
+  statement: Statement<readonly unknown[]> | undefined;
+  timer: NodeJS.Timeout | undefined;
+  expired: boolean;
+}
+
+/** The driver behind a gate: deadlines, one error for all that makes the database unavailable, whole answers only. */
+export class Pool implements Database {
+  readonly sql: Sql;
+  readonly #gate: Gate;
+  readonly #deadlineMs: number;
+  /** Counts what Postgres answered, errors too: a sign that it can be reached. */
+  #answers = 0;
+
+  constructor(sql: Sql, { max, maxWaiting, waitMs, deadlineMs, onWaited }: PoolLimits) {
+    this.sql = sql;
+    const wait = Math.min(waitMs || Infinity, deadlineMs || Infinity);
+    this.#gate = new Gate(max, maxWaiting, wait === Infinity ? 0 : wait, onWaited);
+    this.#deadlineMs = deadlineMs;
+  }
+
+  get gauges(): PoolGauges {
+    return this.#gate.gauges;
+  }
+
+  read<T extends readonly unknown[]>(
+    run: (sql: Sql) => Statement<T>,
+    deadlineMs = this.#deadlineMs,
+  ): Promise<T> {
+    return this.#call(run, true, deadlineMs);
+  }
+
+  write<T extends readonly unknown[]>(run: (sql: Sql) => Statement<T>): Promise<T> {
+    return this.#call(run, false, this.#deadlineMs);
+  }
+
+  async close(graceMs = 5_000): Promise<void> {
+    this.#gate.close();
+    await this.sql.end({ timeout: graceMs / 1_000 });
+  }
+
+  #call<T extends readonly unknown[]>(
+    run: (sql: Sql) => Statement<T>,
+    again: boolean,
+    deadlineMs: number,
+  ): Promise<T> {
+    return new Promise<readonly unknown[]>((resolve, reject) => {
+      const call: Call = {
+        run,
+        again,
+        resolve,
+        reject,
+        statement: undefined,
+        timer: undefined,
+        expired: false,
+      };
+      if (deadlineMs > 0) call.timer = setTimeout(expire, deadlineMs, call);
+      this.#gate.enter(
+        () => this.#send(call),
+        (error) => finish(call, () => reject(error)),
+      );
+    }) as Promise<T>;
+  }
+
+  /** Hands a statement to the driver, on a place of the gate that is left once the driver is done; false: it was not. */
+  #send(call: Call): boolean {
+    // Answered already: a write that ran now would run behind its caller's back.
+    if (call.expired) return false;
+    const answersBefore = this.#answers;
+    try {
+      call.statement = call.run(this.sql);
+    } catch (error) {
+      finish(call, () => call.reject(error));
+      return false;
+    }
+    call.statement.then(
+      (rows) => this.#succeed(call, rows),
+      (error: unknown) => this.#fail(call, error, answersBefore),
+    );
+    return true;
+  }
+
+  #succeed(call: Call, rows: readonly unknown[]): void {
+    this.#answers++;
+    const isWhole = hasAllRows(rows);
+    this.#leave(call, () => (isWhole ? call.resolve(rows) : call.reject(new Error('an answer lacks rows'))));
+  }
+
+  #fail(call: Call, error: unknown, answersBefore: number): void {
+    const failure = translateError(error, wasSent(call));
+    if (!(failure instanceof DatabaseUnavailable)) this.#answers++;
+    else if (failure.reason === 'lost' && call.again) {
+      call.again = false;
+      if (this.#send(call)) return;
+    } else if (failure.reason === 'connect' && answersBefore === this.#answers) {
+      // No connection can be made, and none that is left answers: nobody need wait for one.
+      this.#gate.refuseWaiting(failure);
+    }
+    this.#leave(call, () => call.reject(failure));
+  }
+
+  #leave(call: Call, settle: () => void): void {
+    finish(call, settle);
+    this.#gate.leave();
+  }
+}
+
+function finish(call: Call, settle: () => void): void {
+  clearTimeout(call.timer);
+  settle();
+}
+
+/** The deadline passed. A statement that was not sent is taken back; one that was sent the driver's timeout ends. */
+function expire(call: Call): void {
+  call.expired = true;
+  const sent = wasSent(call);
+  call.reject(new DatabaseUnavailable('deadline', sent));
+  if (!sent) call.statement?.cancel();
+}
+
+/** Whether any of the statement was written to a connection: the driver notes which one it was. */
+function wasSent({ statement }: Call): boolean {
+  return statement !== undefined && (statement as { state?: unknown }).state !== null;
+}
+
+/** Whether all rows that Postgres counted are there; a statement without columns has a count and no rows. */
+function hasAllRows(rows: readonly unknown[]): boolean {
+  const { columns, count } = rows as { columns?: unknown[]; count?: number | null };
+  return !columns?.length || count === rows.length;
+}

@@ -1,0 +1,90 @@
+import { renderedBookmark } from './bookmarks.ts';
+import type { Database, Sql } from './database.ts';
+import { requireLive } from './outcomes.ts';
+import { type Owner, tokenIsLive } from './tokens.ts';
+
+/** What to look for: every term as a substring, and the whole name of a tag; both folded. */
+export interface SearchFor {
+  terms: readonly string[];
+  tagKey?: string | undefined;
+  /** From 1. */
+  page: number;
+  perPage: number;
+}
+
+/** One page of matches, newest first, as JSON text, and how many match in all. */
+export interface SearchPage {
+  bookmarks: string;
+  total: number;
+}
+
+const likePattern = (term: string): string => `%${term.replace(/[\\%_]/g, '\\$&')}%`;
+
+/** The longest term is the likeliest to rule a row out, and `strpos` the fastest to tell; the others follow as a list. */
+function hasTerms(sql: Sql, terms: readonly string[]) {
+  const [longest, ...others] = terms.toSorted((a, b) => b.length - a.length);
+  if (longest === undefined) return sql``;
+  return sql`and strpos(search_text, ${longest}) > 0 and search_text like all (${others.map(likePattern)})`;
+}
+
+function hasTag(sql: Sql, { userId }: Owner, tagKey: string | undefined) {
+  if (tagKey === undefined) return sql``;
+  return sql`and tag_ids @> array[(select id from tags where user_id = ${userId} and name_key = ${tagKey})]`;
+}
+
+/**
+ * Searches a user's bookmarks (decision 13); the total is exact, of the same snapshot as the page. The shapes of the
+ * statement are few, so that each stays a prepared one. Matches are gathered in falling order: the scan of a user's
+ * 100,000 bookmarks takes half as long backward as forward.
+ */
+export async function searchBookmarks(db: Database, owner: Owner, search: SearchFor): Promise<SearchPage> {
+  const { terms, tagKey, page, perPage } = search;
+  const isAll = terms.length === 0 && tagKey === undefined;
+  const rows = await db.read((sql) =>
+    isAll ? readNewest(sql, owner, page, perPage) : findMatching(sql, owner, search),
+  );
+  return requireLive(rows);
+}
+
+type FoundRow = { live: boolean } & SearchPage;
+
+/** Everything matches: the account's counter is the total, and the page is where the key says. */
+const readNewest = (sql: Sql, owner: Owner, page: number, perPage: number) => sql<FoundRow[]>`
+  select ${tokenIsLive(sql, owner)} as live,
+    (select bookmark_count from accounts where user_id = ${owner.userId}) as total,
+    '[' || coalesce(string_agg(${renderedBookmark(sql)}, ','), '') || ']' as bookmarks
+  from (
+    select id, url, title, comment, tags, created_at, updated_at
+    from bookmarks
+    where user_id = ${owner.userId}
+    order by id desc
+    limit ${perPage} offset (${page}::bigint - 1) * ${perPage}
+  ) page`;
+
+const findMatching = (sql: Sql, owner: Owner, { terms, tagKey, page, perPage }: SearchFor) => sql<FoundRow[]>`
+  with matching as materialized (
+    select coalesce(array_agg(id), '{}') as ids
+    from (
+      select id
+      from bookmarks
+      where user_id = ${owner.userId} ${hasTerms(sql, terms)} ${hasTag(sql, owner, tagKey)}
+      order by id desc
+    ) newest_first
+  )
+  select ${tokenIsLive(sql, owner)} as live,
+    (select cardinality(ids) from matching) as total,
+    '[' || coalesce(string_agg(${renderedBookmark(sql)}, ','), '') || ']' as bookmarks
+  from (
+    select id, url, title, comment, tags, created_at, updated_at
+    from bookmarks
+    where user_id = ${owner.userId} and id = any ((
+      select ids[${slice(page, perPage).from}:${slice(page, perPage).to}] from matching
+    )::bigint[])
+    order by id desc
+  ) page`;
+
+/** A page as places in an array of matches. No user has 2^31 bookmarks: a page beyond is as empty as that one. */
+function slice(page: number, perPage: number): { from: number; to: number } {
+  const from = Math.min((page - 1) * perPage + 1, 2_000_000_000);
+  return { from, to: from + perPage - 1 };
+}

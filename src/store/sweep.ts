@@ -1,0 +1,88 @@
+import type { Database } from './database.ts';
+
+/** Leftovers, over all users: the operator's tables and what has run out. Each statement takes a bounded bite. */
+
+const BATCH = 1_000;
+
+/** Deletes tokens, invites and idempotency keys that have run out; says how many. */
+export async function deleteExpired(db: Database): Promise<number> {
+  const [row] = await db.write(
+    (sql) => sql<{ deleted: number }[]>`
+      with expired as (
+        select user_id, token_hash from tokens where expires_at < now() and expires_at < 'infinity' limit ${BATCH}
+      ), old_tokens as (
+        delete from tokens t using expired e
+        where t.user_id = e.user_id and t.token_hash = e.token_hash
+        returning 1
+      ), old_invites as (
+        delete from invites where code in (select code from invites where expires_at < now() limit ${BATCH})
+        returning 1
+      ), forgotten as (
+        select user_id, key from idempotency_keys where created_at < now() - interval '24 hours' limit ${BATCH}
+      ), old_keys as (
+        delete from idempotency_keys k using forgotten f
+        where k.user_id = f.user_id and k.key = f.key
+        returning 1
+      )
+      select (
+        (select count(*) from old_tokens) + (select count(*) from old_invites) + (select count(*) from old_keys)
+      )::integer as deleted`,
+  );
+  return row!.deleted;
+}
+
+/**
+ * Deletes imports that are over for an hour, uploads that nobody has fed for a minute, and queued ones that nobody
+ * could run for a day; says how many.
+ */
+export async function deleteOldImports(db: Database): Promise<number> {
+  const rows = await db.write(
+    (sql) => sql`
+      delete from imports
+      where (user_id, id) in (
+        select user_id, id
+        from imports
+        where touched_at < now() - interval '1 minute'
+          and touched_at < now() - case
+            when state = 'receiving' then interval '1 minute'
+            when state = 'queued' then interval '1 day'
+            else interval '1 hour'
+          end
+        limit ${BATCH}
+      )
+      returning id`,
+  );
+  return rows.length;
+}
+
+/** Imports that have been queued for longer than `olderThanMs`, oldest first: a job may have been lost. */
+export async function findQueuedImports(
+  db: Database,
+  olderThanMs: number,
+): Promise<{ userId: number; id: string }[]> {
+  const rows = await db.read(
+    (sql) => sql<{ userId: number; id: string }[]>`
+      select user_id as "userId", id
+      from imports
+      where state = 'queued' and touched_at < now() - ${olderThanMs} * interval '1 millisecond'
+      order by touched_at
+      limit ${BATCH}`,
+  );
+  return [...rows];
+}
+
+/** How many staged imports are being received, and how many are queued, of all users. */
+export async function countStagedImports(db: Database): Promise<Map<'receiving' | 'queued', number>> {
+  const [row] = await db.read(
+    (sql) => sql<{ receiving: number; queued: number }[]>`
+      select
+        (count(*) filter (where state = 'receiving'))::integer as receiving,
+        (count(*) filter (where state = 'queued'))::integer as queued
+      from imports
+      where state in ('receiving', 'queued')`,
+  );
+  return new Map([
+    ['receiving', row!.receiving],
+    ['queued', row!.queued],
+  ]);
+}

@@ -1,0 +1,66 @@
+import { BOUNDS, type TagName } from '../fields.ts';
+import type { Idempotency } from '../idempotency.ts';
+import type { Database } from './database.ts';
+import { type Outcome, requireLive, requireSuccess } from './outcomes.ts';
+import { type Owner, tokenIsLive } from './tokens.ts';
+
+/** All tags of a user in the order of their folded names, as JSON text: an array of spec 2.3's tags. */
+export async function listTags(db: Database, owner: Owner): Promise<string> {
+  const rows = await db.read(
+    (sql) => sql<{ live: boolean; tags: string }[]>`
+      select ${tokenIsLive(sql, owner)} as live,
+        coalesce((
+          select '[' || string_agg(
+            '{"id":' || id || ',"name":' || to_json(name) || ',"bookmark_count":' || bookmark_count || '}',
+            ',' order by name_key
+          ) || ']'
+          from tags
+          where user_id = ${owner.userId}
+        ), '[]') as tags`,
+  );
+  return requireLive(rows).tags;
+}
+
+/**
+ * Creates a tag and answers it as JSON text, spec 4.3's fields; throws `VALIDATION_ERROR` where the name is taken,
+ * `LIMIT_EXCEEDED` at the tag limit.
+ */
+export async function createTag(
+  db: Database,
+  owner: Owner,
+  { name, key }: TagName,
+  idempotency?: Idempotency,
+): Promise<string> {
+  const rows = await db.write(
+    (sql) => sql<{ outcome: Outcome | null; tag: string }[]>`
+      select outcome, tag
+      from create_tag(
+        ${owner.userId}, ${owner.hash}, ${name}, ${key}, ${BOUNDS.tagsPerUser},
+        ${idempotency?.key ?? null}, ${idempotency?.requestHash ?? null}
+      )`,
+  );
+  return requireSuccess(rows).tag;
+}
+
+/** Renames a tag, on all bookmarks that carry it; throws `NOT_FOUND`, or `VALIDATION_ERROR` where the name is taken. */
+export async function renameTag(
+  db: Database,
+  owner: Owner,
+  id: number,
+  { name, key }: TagName,
+): Promise<void> {
+  const rows = await db.write(
+    (sql) => sql<{ outcome: Outcome | null }[]>`
+      select outcome from rename_tag(${owner.userId}, ${owner.hash}, ${id}, ${name}, ${key})`,
+  );
+  requireSuccess(rows);
+}
+
+/** Deletes a tag and takes it off all bookmarks; throws `NOT_FOUND`. */
+export async function deleteTag(db: Database, owner: Owner, id: number): Promise<void> {
+  const rows = await db.write(
+    (sql) => sql<{ outcome: Outcome | null }[]>`
+      select outcome from delete_tag(${owner.userId}, ${owner.hash}, ${id})`,
+  );
+  requireSuccess(rows);
+}

@@ -1,0 +1,32 @@
+import type { Profile } from '../resources.ts';
+import type { Database } from './database.ts';
+import { type Outcome, requireLive, requireSuccess } from './outcomes.ts';
+import { type Owner, tokenIsLive } from './tokens.ts';
+
+/** The caller's profile (spec 4.1). */
+export async function readProfile(db: Database, owner: Owner): Promise<Profile> {
+  const rows = await db.read(
+    (sql) => sql<({ live: boolean } & Profile)[]>`
+      select ${tokenIsLive(sql, owner)} as live, u.email, a.is_premium, render_time(u.created_at) as created_at
+      from users u
+      join accounts a on a.user_id = ${owner.userId}
+      where u.id = ${owner.userId}`,
+  );
+  const { live: _, ...profile } = requireLive(rows);
+  return profile;
+}
+
+/** Takes an invite, makes its user if there is none, and opens a session; throws `NOT_FOUND` (decision 22). */
+export async function exchangeInvite(
+  db: Database,
+  code: string,
+  tokenHash: Buffer,
+  sessionDays: number,
+): Promise<{ id: number; email: string }> {
+  const rows = await db.write(
+    (sql) => sql<{ outcome: Outcome | null; id: number; email: string }[]>`
+      select outcome, id, email from exchange_invite(${code}, ${tokenHash}, ${sessionDays})`,
+  );
+  const { id, email } = requireSuccess(rows);
+  return { id, email };
+}
