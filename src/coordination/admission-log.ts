@@ -1,0 +1,51 @@
+/**
+ * The times of one key's admitted requests, oldest first, in whole milliseconds. Times leave at the front and
+ * arrive at the back, so a head index stands for the removals until half of the array is dead.
+ */
+export class AdmissionLog {
+  #times: number[] = [];
+  #head = 0;
+  /** Until when the key is known to have no free slot; 0 where nothing is known. */
+  fullUntil = 0;
+
+  get size(): number {
+    return this.#times.length - this.#head;
+  }
+
+  get oldest(): number | undefined {
+    return this.#times[this.#head];
+  }
+
+  get newest(): number | undefined {
+    return this.size === 0 ? undefined : this.#times[this.#times.length - 1];
+  }
+
+  /** The nth newest time, from 1; undefined where there are fewer. */
+  fromNewest(n: number): number | undefined {
+    return n > this.size ? undefined : this.#times[this.#times.length - n];
+  }
+
+  /** Drops the times up to and including `edge`; answers how many. */
+  dropUntil(edge: number): number {
+    const before = this.#head;
+    while (this.#head < this.#times.length && this.#times[this.#head]! <= edge) this.#head += 1;
+    const dropped = this.#head - before;
+    if (this.#head * 2 >= this.#times.length) this.#compact();
+    return dropped;
+  }
+
+  /** Adds a time; answers of concurrent calls arrive out of order, so it moves forward to its place. */
+  add(time: number): void {
+    this.#times.push(time);
+    for (let i = this.#times.length - 1; i > this.#head && this.#times[i - 1]! > time; i -= 1) {
+      this.#times[i] = this.#times[i - 1]!;
+      this.#times[i - 1] = time;
+    }
+  }
+
+  #compact(): void {
+    if (this.#head === 0) return;
+    this.#times = this.#times.slice(this.#head);
+    this.#head = 0;
+  }
+}

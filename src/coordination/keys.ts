@@ -1,0 +1,30 @@
+/** Every name that the service uses in Redis. */
+export interface RedisKeys {
+  /** Prefixes of the limiters' keys; a token's hash or a client address follows. */
+  tokenLimit: string;
+  addressLimit: string;
+  /** The channel of wake-ups. */
+  wakes: string;
+  /** BullMQ's prefix, in braces: all keys of a queue must lie on one node of a cluster. */
+  importsPrefix: string;
+  importsQueue: string;
+  /** Prefix of keys that are written only to see whether they can be. */
+  probe: string;
+}
+
+/** Names for one deployment. `prefix` sets apart deployments that share a Redis. */
+export function nameKeys(prefix: string): RedisKeys {
+  return {
+    tokenLimit: `${prefix}:limit:token`,
+    addressLimit: `${prefix}:limit:address`,
+    wakes: `${prefix}:wakes`,
+    importsPrefix: `{${prefix}}`,
+    importsQueue: 'imports',
+    probe: `${prefix}:probe`,
+  };
+}
+
+/** A name that lies on the same node of a cluster as `key`, whatever prefix is put before it. */
+export function tagSlot(key: string): string {
+  return `{${key}}`;
+}

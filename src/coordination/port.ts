@@ -1,0 +1,128 @@
+/**
+ * What replicas share, as the rest of the service sees it: the rate limit, the wake-ups of long polls and the
+ * import queue. The Redis side and the in-process side keep the same promises; nobody else knows which one serves.
+ */
+
+/** Monotonic milliseconds and timers; tests bring their own. The default is `systemClock`. */
+export interface Clock {
+  now(): number;
+  /** Calls `run` once after `delayMs`, unless the returned function is called first. Does not keep the process alive. */
+  after(delayMs: number, run: () => void): () => void;
+}
+
+/** A key's quota as one call left it (spec 8). Refused calls are not counted. */
+export interface Quota {
+  admitted: boolean;
+  /** Requests that any window admits. */
+  limit: number;
+  /** Requests that would be admitted now. */
+  remaining: number;
+  /** Milliseconds until the oldest counted request leaves the window, so until quota comes back. */
+  resetMs: number;
+}
+
+/** Admits at most `limit` requests of a key in any window of `windowMs`: a sliding window, exact, over all replicas. */
+export interface RateLimiter {
+  /** The refusal that still stands for a key, from memory alone; `undefined` where a slot may be free. */
+  refusal(key: string): Quota | undefined;
+  /** Counts one request of a key and says whether it is admitted. Never rejects; never waits longer than 300 ms. */
+  consume(key: string): Promise<Quota>;
+}
+
+/** Why a waiter stopped waiting: look again, the time is up, the replica drains, or the client has gone. */
+export type WaitEnd = 'look' | 'timeout' | 'drain' | 'gone';
+
+/** Why a wait is not held: too many of this holder's (decision 16), or the replica holds all that it can. */
+export type HoldRefusal = 'holder-full' | 'replica-full';
+
+/** One client's interest in a topic, from registration to `release`. A wake between two waits is not lost. */
+export interface Waiter {
+  /** Takes one of the holder's and the replica's places for held waits; once per waiter. */
+  hold(): HoldRefusal | undefined;
+  /** Waits until something may have changed, at most until `deadline` (milliseconds of the injected clock). */
+  next(deadline: number): Promise<WaitEnd>;
+  /** The client has gone: a pending `next` ends with `gone`. */
+  cancel(): void;
+  /** Frees everything the waiter holds. Safe to call twice. */
+  release(): void;
+}
+
+/** Wakes waiters on every replica. Delivery is at most once; a waiter is woken to look, never told what it will see. */
+export interface WakeBus {
+  /** False while wakes of other replicas may get lost; waiters then look every second or two by themselves. */
+  readonly live: boolean;
+  /** Held waits on this replica. */
+  readonly held: number;
+  /** Registers interest in a topic (a short string without line breaks, like `user:42`) before the first look. `holder` is who the places are counted for. */
+  register(topic: string, holder: string): Waiter;
+  /** Wakes the topic's waiters here at once and on every replica soon. Never rejects, never waits. */
+  wake(topic: string): void;
+  /** Ends all waits of this replica with `drain`, spread over `spreadMs`; later ones end at once. */
+  drain(spreadMs: number): void;
+}
+
+/** Hands staged imports to workers. A job holds only an id, may be delivered twice, and its handler must bear that. */
+export interface ImportQueue {
+  /** Queues an id once, however often it is added while it is queued. Where no queue can be reached, it runs in this process. */
+  add(id: string): Promise<void>;
+  /** Starts taking jobs in this process, `concurrency` at a time. */
+  startWorker(concurrency: number): Promise<void>;
+  /** Stops taking jobs; waits up to `graceMs` for those at work, then gives them back. */
+  stopWorker(graceMs: number): Promise<void>;
+}
+
+/** What this replica has done since it started; plain numbers that only rise. */
+export interface Counters {
+  admitted: number;
+  refused: number;
+  /** Decisions of the in-process limiter while Redis was away; they count as admitted or refused as well. */
+  fallback: number;
+  /** Topics sent to other replicas, and topics heard from them. */
+  wakesPublished: number;
+  wakesReceived: number;
+  /** Imports handed to the queue, and started in this process without one. */
+  importsQueued: number;
+  importsInProcess: number;
+  /** Imports that this process ended well, and that threw. */
+  importsDone: number;
+  importsFailed: number;
+  /** Times that Redis was lost. */
+  degradations: number;
+}
+
+/** Everything that replicas share. */
+export interface Coordination {
+  /** Limits requests by token hash. */
+  readonly tokens: RateLimiter;
+  /** Limits invite exchanges by client address. */
+  readonly addresses: RateLimiter;
+  readonly wakes: WakeBus;
+  readonly imports: ImportQueue;
+  /** Whether Redis serves now: `none` is configured, `shared`, or `degraded` while it is away (decision 27). */
+  readonly state: CoordinationState;
+  readonly counters: Readonly<Counters>;
+  /** The clock of waits: a deadline is `clock.now()` plus a time. */
+  readonly clock: Clock;
+  /** Ends connections, timers and waits that are left. The import worker is stopped first, by `stopWorker`. */
+  close(): Promise<void>;
+}
+
+/** `none`: no Redis is configured; `shared`: it serves; `degraded`: it is away, each replica is by itself. */
+export type CoordinationState = 'none' | 'shared' | 'degraded';
+
+/** How `openCoordination` is set up. Times in milliseconds. */
+export interface CoordinationOptions {
+  /** One url (`redis://` or `rediss://`), or several nodes of a Redis Cluster; absent: one replica, coordinated in the process. */
+  redisUrls?: readonly string[];
+  /** PEM text of the authority that signed Redis's certificate, where the system does not know it. */
+  redisCa?: string;
+  /** Sets apart deployments that share a Redis. Default `bookmarks`. */
+  redisPrefix?: string;
+  /** Requests that a key may have in any window, and its length: at least 1,000 ms. */
+  limit: number;
+  windowMs: number;
+  /** Held waits that this replica takes in all, and of one holder. */
+  maxHeld: number;
+  maxHeldPerHolder: number;
+  clock?: Clock;
+}

@@ -1,0 +1,213 @@
+import { Deadlines } from './deadlines.ts';
+import type { Clock, HoldRefusal, WaitEnd, Waiter, WakeBus } from './port.ts';
+
+/** While wakes may get lost, waiters look by themselves after one to two seconds. */
+const LOOK_MIN_MS = 1_000;
+const LOOK_SPREAD_MS = 1_000;
+
+/** When all look at once, for instance after a lost connection, the database gets at most this many looks per ms. */
+const LOOKS_PER_MS = 10;
+
+/** Places for held waits. */
+export interface Places {
+  maxHeld: number;
+  maxHeldPerHolder: number;
+}
+
+/**
+ * The waiters of this replica by topic. For a single replica it is the whole wake bus; the Redis side delivers
+ * through it what other replicas send.
+ */
+export class WaiterRegistry implements WakeBus {
+  readonly #clock: Clock;
+  readonly #places: Places;
+  readonly #topics = new Map<string, Set<LocalWaiter>>();
+  readonly #heldByHolder = new Map<string, number>();
+  readonly #deadlines: Deadlines<LocalWaiter>;
+  #held = 0;
+  #live = true;
+  #draining = false;
+
+  constructor(clock: Clock, places: Places) {
+    this.#clock = clock;
+    this.#places = places;
+    this.#deadlines = new Deadlines(clock, (waiter) => waiter.expire());
+  }
+
+  get held(): number {
+    return this.#held;
+  }
+
+  get live(): boolean {
+    return this.#live;
+  }
+
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  register(topic: string, holder: string): Waiter {
+    const waiter = new LocalWaiter(this, topic, holder);
+    const waiters = this.#topics.get(topic) ?? new Set();
+    waiters.add(waiter);
+    this.#topics.set(topic, waiters);
+    return waiter;
+  }
+
+  /** Wakes the topic's waiters. */
+  wake(topic: string): void {
+    for (const waiter of this.#topics.get(topic) ?? []) waiter.wake();
+  }
+
+  /** Wakes every waiter, for what happened meanwhile is not known: a few at once, many spread over a second or so. */
+  wakeAll(): void {
+    const now = this.#clock.now();
+    let count = 0;
+    for (const waiters of this.#topics.values()) {
+      for (const waiter of waiters) {
+        const delayMs = Math.floor(count++ / LOOKS_PER_MS);
+        if (delayMs < 1 || !waiter.pending) waiter.wake();
+        else this.#deadlines.set(waiter, Math.min(waiter.deadline, now + delayMs));
+      }
+    }
+  }
+
+  /** Says whether wakes of other replicas arrive. On becoming live all waiters look once more. */
+  setLive(live: boolean): void {
+    if (this.#live === live) return;
+    this.#live = live;
+    if (live) this.wakeAll();
+    else this.#eachPending((waiter) => this.schedule(waiter, waiter.deadline));
+  }
+
+  drain(spreadMs: number): void {
+    if (this.#draining) return;
+    this.#draining = true;
+    const now = this.#clock.now();
+    this.#eachPending((waiter) => {
+      if (spreadMs <= 0) waiter.expire();
+      else this.#deadlines.set(waiter, Math.min(waiter.deadline, now + Math.random() * spreadMs));
+    });
+  }
+
+  hold(holder: string): HoldRefusal | undefined {
+    const held = this.#heldByHolder.get(holder) ?? 0;
+    if (held >= this.#places.maxHeldPerHolder) return 'holder-full';
+    if (this.#held >= this.#places.maxHeld) return 'replica-full';
+    this.#heldByHolder.set(holder, held + 1);
+    this.#held += 1;
+    return undefined;
+  }
+
+  giveBack(holder: string): void {
+    const held = this.#heldByHolder.get(holder)! - 1;
+    if (held > 0) this.#heldByHolder.set(holder, held);
+    else this.#heldByHolder.delete(holder);
+    this.#held -= 1;
+  }
+
+  /** Sets when a pending wait ends by itself: at its deadline, or before it to look while the bus is not live. */
+  schedule(waiter: LocalWaiter, deadline: number): void {
+    const lookAt = this.#clock.now() + LOOK_MIN_MS + Math.random() * LOOK_SPREAD_MS;
+    this.#deadlines.set(waiter, this.#live ? deadline : Math.min(deadline, lookAt));
+  }
+
+  unschedule(waiter: LocalWaiter): void {
+    this.#deadlines.clear(waiter);
+  }
+
+  remove(waiter: LocalWaiter): void {
+    const waiters = this.#topics.get(waiter.topic);
+    waiters?.delete(waiter);
+    if (waiters?.size === 0) this.#topics.delete(waiter.topic);
+  }
+
+  /** Entries of every map that a waiter can leave behind; all zero when nobody waits. */
+  get leftovers(): { topics: number; holders: number; deadlines: number } {
+    return { topics: this.#topics.size, holders: this.#heldByHolder.size, deadlines: this.#deadlines.size };
+  }
+
+  now(): number {
+    return this.#clock.now();
+  }
+
+  #eachPending(visit: (waiter: LocalWaiter) => void): void {
+    for (const waiters of this.#topics.values()) {
+      for (const waiter of waiters) if (waiter.pending) visit(waiter);
+    }
+  }
+}
+
+class LocalWaiter implements Waiter {
+  readonly topic: string;
+  deadline = 0;
+  readonly #registry: WaiterRegistry;
+  readonly #holder: string;
+  #end: ((end: WaitEnd) => void) | undefined;
+  #woken = false;
+  #gone = false;
+  #holds = false;
+
+  constructor(registry: WaiterRegistry, topic: string, holder: string) {
+    this.#registry = registry;
+    this.topic = topic;
+    this.#holder = holder;
+  }
+
+  get pending(): boolean {
+    return this.#end !== undefined;
+  }
+
+  hold(): HoldRefusal | undefined {
+    if (this.#holds) return undefined;
+    const refusal = this.#registry.hold(this.#holder);
+    this.#holds = refusal === undefined;
+    return refusal;
+  }
+
+  async next(deadline: number): Promise<WaitEnd> {
+    if (this.#gone) return 'gone';
+    if (this.#registry.draining) return 'drain';
+    if (this.#woken) {
+      this.#woken = false;
+      return 'look';
+    }
+    if (deadline <= this.#registry.now()) return 'timeout';
+    this.deadline = deadline;
+    this.#registry.schedule(this, deadline);
+    return new Promise((resolve) => {
+      this.#end = resolve;
+    });
+  }
+
+  wake(): void {
+    if (this.#end === undefined) this.#woken = true;
+    else this.#finish('look');
+  }
+
+  /** The scheduled moment has come. */
+  expire(): void {
+    if (this.#registry.draining) this.#finish('drain');
+    else this.#finish(this.deadline <= this.#registry.now() ? 'timeout' : 'look');
+  }
+
+  cancel(): void {
+    this.#gone = true;
+    this.#finish('gone');
+  }
+
+  release(): void {
+    this.cancel();
+    if (this.#holds) this.#registry.giveBack(this.#holder);
+    this.#holds = false;
+    this.#registry.remove(this);
+  }
+
+  #finish(end: WaitEnd): void {
+    const resolve = this.#end;
+    if (resolve === undefined) return;
+    this.#end = undefined;
+    this.#registry.unschedule(this);
+    resolve(end);
+  }
+}
