@@ -1,0 +1,37 @@
+import type { Caller } from './auth.ts';
+import type { Context } from './context.ts';
+import { beginExport, type ExportBounds, readExportPage } from './store/export.ts';
+
+/** Export as a stream (decision 17). */
+
+const PAGE_SIZE = 1_000;
+
+/** The export cannot go on: the answer breaks off. */
+export class ExportBroken extends Error {
+  override readonly name = 'ExportBroken';
+}
+
+/**
+ * Begins an export; throws before the first byte where it cannot. The stream then holds one page at a time, and no
+ * connection while a slow client reads; it throws, and so breaks off, where a `replace` came or the token was revoked.
+ */
+export async function exportBookmarks(context: Context, caller: Caller): Promise<AsyncIterable<string>> {
+  const bounds = await beginExport(context.database, caller);
+  return writeExport(context, caller, bounds);
+}
+
+async function* writeExport(context: Context, caller: Caller, bounds: ExportBounds): AsyncGenerator<string> {
+  let count = 0;
+  let afterId = 0;
+  yield '{"bookmarks":[';
+  while (afterId < bounds.lastId) {
+    const page = await readExportPage(context.database, caller, afterId, bounds, PAGE_SIZE);
+    if (page.generation !== bounds.generation)
+      throw new ExportBroken('the bookmarks were replaced meanwhile');
+    if (page.lastId === null) break;
+    yield (count === 0 ? '' : ',') + page.bookmarks;
+    count += page.count;
+    afterId = page.lastId;
+  }
+  yield `],"exported_at":"${bounds.exportedAt}","count":${count}}`;
+}

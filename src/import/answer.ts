@@ -1,0 +1,168 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Caller } from '../auth.ts';
+import type { Context } from '../context.ts';
+import { ApiError, type ErrorBody, unavailable } from '../errors.ts';
+import type { Idempotency } from '../idempotency.ts';
+import { parseJson } from '../json.ts';
+import { DatabaseUnavailable } from '../store/errors.ts';
+import {
+  cancelImport,
+  type ImportState,
+  importBookmarks,
+  queueImport,
+  readImport,
+  type StagedImport,
+} from '../store/imports.ts';
+import { importTopic, userTopic } from '../topics.ts';
+import { prepareImport } from './entries.ts';
+import { jobIdOf, newImport } from './job.ts';
+import { workOf } from './run.ts';
+
+/**
+ * How an import's request comes to its answer (decisions 19 and 21). What is answered with 503 has not happened and
+ * never will: before such an answer the import is cancelled in Postgres, and where that cannot be had, there is no
+ * answer at all.
+ */
+
+/** Neither done nor cancelled as far as anyone can tell: the connection has to break, for any answer could be wrong. */
+export class Undecided extends Error {
+  override readonly name = 'Undecided';
+}
+
+const LOOK_INTERVAL_MS = 1_000;
+
+/** How long a draining replica still waits for a worker. */
+const DRAIN_WAIT_MS = 8_000;
+
+/** How long an import whose fate is unknown is asked after. */
+const SETTLE_MS = 10_000;
+
+const SETTLE_INTERVAL_MS = 200;
+
+/** An import whose row is gone: its user was deleted. */
+const OVER: ImportState = { state: 'cancelled', result: null, traceParent: null };
+
+/** Imports a small body in this request and answers the result's JSON text. */
+export async function importInline(
+  context: Context,
+  caller: Caller,
+  bytes: Buffer,
+  idempotency?: Idempotency,
+): Promise<string> {
+  const work = { ...workOf(await prepareImport(parseJson(bytes))), idempotency };
+  const inline = newImport(caller.userId);
+  const { importDatabase, importTurns, config } = context;
+  const write = () => importBookmarks(importDatabase, caller, inline.id, work, config.freeBookmarkLimit);
+  const result = await importTurns.run(caller.userId, write).catch(async (error) => {
+    if (!(error instanceof DatabaseUnavailable && error.mayHaveRun)) throw error;
+    return settle(context, inline);
+  });
+  context.coordination.wakes.wake(userTopic(caller.userId));
+  return result;
+}
+
+/**
+ * Has a staged import run by a worker, waits for it and answers the result's JSON text; nothing where the client has gone
+ * before its turn came: it is still queued then, and runs (decision 21).
+ */
+export async function importStaged(
+  context: Context,
+  caller: Caller,
+  staged: StagedImport,
+  hasClient: () => boolean,
+  idempotency?: Idempotency,
+): Promise<string> {
+  const queue = () =>
+    queueImport(context.database, caller, staged.id, {
+      idempotency,
+      traceParent: context.tracing.traceParent,
+    });
+  const state = await waitForEnd(context, staged, queue);
+  if (state === undefined && !hasClient()) return '';
+  const result = state === undefined ? await settle(context, staged) : readAnswer(state);
+  // The worker does so as well, if it lived long enough.
+  context.coordination.wakes.wake(userTopic(staged.userId));
+  return result;
+}
+
+/** Where a staged import stands once it is over; undefined where it must be given up before. */
+async function waitForEnd(
+  context: Context,
+  staged: StagedImport,
+  queue: () => Promise<void>,
+): Promise<ImportState | undefined> {
+  const { wakes, imports, clock } = context.coordination;
+  const jobId = jobIdOf(staged);
+  const waiter = wakes.register(importTopic(jobId), jobId);
+  let deadline = clock.now() + context.config.importWaitSeconds * 1_000;
+  let isDraining = false;
+  try {
+    await queueFirst(context, staged, queue);
+    await imports.add(jobId);
+    while (clock.now() < deadline) {
+      const state = await look(context, staged, queue);
+      if (state !== undefined && state.state !== 'queued') return state;
+      if (isDraining) await sleep(SETTLE_INTERVAL_MS);
+      else if ((await waiter.next(Math.min(deadline, clock.now() + LOOK_INTERVAL_MS))) === 'drain') {
+        isDraining = true;
+        deadline = Math.min(deadline, clock.now() + DRAIN_WAIT_MS);
+      }
+    }
+    return undefined;
+  } finally {
+    waiter.release();
+  }
+}
+
+/** Where the answer to this is lost, the look that follows tells; the sweep queues what was missed. */
+async function queueFirst(context: Context, staged: StagedImport, queue: () => Promise<void>): Promise<void> {
+  try {
+    await queue();
+  } catch (error) {
+    if (error instanceof DatabaseUnavailable) return;
+    // Best effort: what was not queued never runs, and is swept by its age.
+    await cancelImport(context.database, staged).catch(() => {});
+    throw error;
+  }
+}
+
+/** Where the import stands; undefined while the database cannot say. */
+async function look(
+  context: Context,
+  staged: StagedImport,
+  queue: () => Promise<void>,
+): Promise<ImportState | undefined> {
+  try {
+    const state = await readImport(context.database, staged);
+    if (state?.state === 'receiving') await queue();
+    return state?.state === 'receiving' ? undefined : (state ?? OVER);
+  } catch (error) {
+    if (error instanceof DatabaseUnavailable) return undefined;
+    throw error;
+  }
+}
+
+/** Cancels the import, or learns that it is done; throws `Undecided` where neither can be had in time. */
+async function settle(context: Context, staged: StagedImport): Promise<string> {
+  const { clock } = context.coordination;
+  const deadline = clock.now() + SETTLE_MS;
+  for (;;) {
+    try {
+      const state = await cancelImport(context.database, staged);
+      if (state?.state === 'cancelled') context.metrics.importEnded('cancelled', 0);
+      return readAnswer(state ?? OVER);
+    } catch (error) {
+      if (!(error instanceof DatabaseUnavailable)) throw error;
+      if (clock.now() >= deadline) throw new Undecided('the fate of an import is unknown', { cause: error });
+    }
+    await sleep(SETTLE_INTERVAL_MS);
+  }
+}
+
+/** The answer of an import that is over: its result, the error that it ended with, or that it was cancelled. */
+function readAnswer({ result }: ImportState): string {
+  if (result === null) throw unavailable('the import was not done and will not be', 5);
+  if (!result.startsWith('{"error"')) return result;
+  const { code, error }: ErrorBody = JSON.parse(result);
+  throw new ApiError(code, error);
+}

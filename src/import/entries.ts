@@ -1,0 +1,173 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { z } from 'zod';
+import { invalid } from '../errors.ts';
+import { BOUNDS, comment, tagName, tagNamesBy, title, url } from '../fields.ts';
+import type { ImportError } from '../resources.ts';
+import { hrefKey } from '../store/bookmarks.ts';
+import type { ImportColumns } from '../store/imports.ts';
+import { searchText } from '../text.ts';
+import { describeIssue, formatIssue, parseBody } from '../validation.ts';
+import { PlainEntries, type PlainEntry } from './plain-entry.ts';
+import { TagSets } from './tag-sets.ts';
+import { parseTimestamp } from './timestamp.ts';
+
+/** From the body of an import to columns that Postgres takes whole (decisions 18 to 20). */
+
+const timestamp = z
+  .string()
+  .transform((text, ctx) => {
+    const parsed = parseTimestamp(text);
+    if (parsed !== undefined) return parsed;
+    ctx.issues.push({
+      code: 'custom',
+      message: 'expected an RFC 3339 timestamp of the years 0001 to 9999',
+      input: text,
+    });
+    return z.NEVER;
+  })
+  .meta({ format: 'date-time', examples: ['2026-01-31T12:00:00.000Z'] });
+
+const nameOf = (tag: unknown): unknown =>
+  typeof tag === 'object' && tag !== null && !Array.isArray(tag) && 'name' in tag ? tag.name : tag;
+
+/** Other requests come in between: entries are checked for so long at a time. */
+const TURN_MS = 5;
+
+/** A tag as a name, or as an object with a `name`: what export gives. */
+const tags = tagNamesBy(nameOf);
+
+/** What an entry has to be; exported for tests, which hold the short way against it. */
+export const entry = z.object({
+  url,
+  title: title.default(''),
+  comment: comment.default(''),
+  tags: tags.default({ names: [], keys: [] }),
+  created_at: timestamp.optional(),
+  updated_at: timestamp.optional(),
+});
+
+const envelope = z.object({
+  bookmarks: z.array(z.unknown()).max(BOUNDS.importEntries),
+  mode: z.enum(['merge', 'replace']).default('merge'),
+});
+
+/** The body's schema as the reference shows it: entries are checked one by one, so that one never fails the rest. */
+export const importBody = z.object({
+  bookmarks: z
+    .array(
+      z.object({
+        url,
+        title: title.optional(),
+        comment: comment.optional(),
+        tags: z
+          .array(z.union([tagName, z.object({ name: tagName })]))
+          .max(BOUNDS.tagsPerBookmark)
+          .optional(),
+        created_at: timestamp.optional(),
+        updated_at: timestamp.optional(),
+      }),
+    )
+    .max(BOUNDS.importEntries),
+  mode: z.enum(['merge', 'replace']).default('merge'),
+});
+
+/** An import, checked and ready to be written. */
+export interface PreparedImport {
+  replace: boolean;
+  columns: ImportColumns;
+  /** Entries of a merge whose url came earlier in the same array. */
+  skipped: number;
+  errors: ImportError[];
+}
+
+/**
+ * Checks an import's body. Throws `VALIDATION_ERROR` where it is no import at all, and for a `replace` with an invalid
+ * entry, naming the first and how many there are; the errors of a `merge` are in its result.
+ */
+export async function prepareImport(body: unknown): Promise<PreparedImport> {
+  const { bookmarks, mode } = parseBody(envelope, body);
+  const plainEntries = new PlainEntries();
+  const columns = new Columns(mode === 'merge');
+  const errors: ImportError[] = [];
+  let turnBegan = performance.now();
+  for (const [index, raw] of bookmarks.entries()) {
+    if (performance.now() - turnBegan > TURN_MS) {
+      await nextTurn();
+      turnBegan = performance.now();
+    }
+    const plain = plainEntries.read(raw);
+    if (plain !== undefined) {
+      columns.add(plain);
+      continue;
+    }
+    const result = entry.safeParse(raw, { error: describeIssue });
+    if (result.success) columns.add({ ...result.data, href: new URL(result.data.url).href });
+    else
+      errors.push({
+        index,
+        url: urlOf(raw),
+        code: 'VALIDATION_ERROR',
+        error: wordIssue(result.error.issues[0]!),
+      });
+  }
+  if (mode === 'replace' && errors.length > 0) throw refuseReplace(errors);
+  return { replace: mode === 'replace', columns: columns.take(), skipped: columns.skipped, errors };
+}
+
+const wordIssue = (issue: z.core.$ZodIssue): string =>
+  issue.path.length === 0 ? issue.message : formatIssue(issue);
+
+function refuseReplace(errors: readonly ImportError[]) {
+  const [{ index, error }] = errors as [ImportError];
+  const count = errors.length === 1 ? '1 entry is' : `${errors.length} entries are`;
+  return invalid(`bookmarks[${index}]: ${error}; ${count} invalid and nothing was changed`);
+}
+
+/** The url to name in an error. Many clients could not read a lone surrogate that came back. */
+function urlOf(raw: unknown): string | null {
+  const given = typeof raw === 'object' && raw !== null && 'url' in raw ? raw.url : undefined;
+  return typeof given === 'string' ? given.toWellFormed() : null;
+}
+
+/** Gathers entries as columns in step. */
+class Columns {
+  skipped = 0;
+  readonly #keys: Set<string> | undefined;
+  readonly #sets = new TagSets();
+  readonly #columns = {
+    urls: [] as string[],
+    urlKeys: [] as string[],
+    titles: [] as string[],
+    comments: [] as string[],
+    searchTexts: [] as string[],
+    created: [] as (string | null)[],
+    updated: [] as (string | null)[],
+    tagSets: [] as number[],
+  };
+
+  constructor(skipsRepeated: boolean) {
+    this.#keys = skipsRepeated ? new Set() : undefined;
+  }
+
+  add(entry: PlainEntry): void {
+    const key = hrefKey(entry.href);
+    if (this.#keys?.has(key)) {
+      this.skipped += 1;
+      return;
+    }
+    this.#keys?.add(key);
+    const columns = this.#columns;
+    columns.urls.push(entry.url);
+    columns.urlKeys.push(key);
+    columns.titles.push(entry.title);
+    columns.comments.push(entry.comment);
+    columns.searchTexts.push(searchText(entry));
+    columns.created.push(entry.created_at ?? null);
+    columns.updated.push(entry.updated_at ?? null);
+    columns.tagSets.push(this.#sets.add(entry.tags));
+  }
+
+  take(): ImportColumns {
+    return { ...this.#columns, ...this.#sets.take() };
+  }
+}

@@ -1,0 +1,44 @@
+const RFC3339 = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?(?:Z|([+-])(\d{2}):(\d{2}))$/i;
+
+/** Times as they travel, of days that every month has: what an export holds for the most part. */
+const PLAIN =
+  /^(?!0000)\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
+
+const MIN_MS = Date.parse('0001-01-01T00:00:00.000Z');
+const MAX_MS = Date.parse('9999-12-31T23:59:59.999Z');
+
+const DAY_MS = 86_400_000;
+
+/** Whether a moment lies in the first second of a month: where a leap second, which ends a month, is counted. */
+const isMonthStart = (ms: number): boolean =>
+  new Date(ms).getUTCDate() === 1 && ((ms % DAY_MS) + DAY_MS) % DAY_MS < 1_000;
+
+/**
+ * An RFC 3339 timestamp with offset as UTC with milliseconds and `Z`, finer parts cut; `undefined` for anything else, for a
+ * day that no calendar has, and where the UTC year is not 0001 to 9999 (decision 18). A leap second is the second after it.
+ */
+export function parseTimestamp(text: string): string | undefined {
+  if (PLAIN.test(text)) return text;
+  const match = RFC3339.exec(text);
+  if (match === null) return undefined;
+  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  const offsetHour = Number(match[9] ?? 0);
+  const offsetMinute = Number(match[10] ?? 0);
+  if (hour > 23 || minute > 59 || second > 60 || offsetHour > 23 || offsetMinute > 59) return undefined;
+  const date = new Date(0);
+  // Date.UTC would take the years 0 to 99 for 1900 to 1999.
+  date.setUTCFullYear(year, month - 1, day);
+  if (year < 1 || date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return undefined;
+  date.setUTCHours(hour, minute, second, Number((match[7] ?? '').padEnd(3, '0').slice(0, 3)));
+  const offsetMs = (offsetHour * 60 + offsetMinute) * 60_000 * (match[8] === '-' ? -1 : 1);
+  const ms = date.getTime() - offsetMs;
+  if (second === 60 && !isMonthStart(ms)) return undefined;
+  return ms >= MIN_MS && ms <= MAX_MS ? new Date(ms).toISOString() : undefined;
+}
