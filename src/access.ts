@@ -1,0 +1,76 @@
+import { isIP } from 'node:net';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { toApiError } from './answer-errors.ts';
+import { type Caller, type PresentedToken, parseAuthorization, type Scope } from './auth.ts';
+import type { Context } from './context.ts';
+import { invalidToken, permissionDenied } from './errors.ts';
+import { addressKey, removeQuotaHeaders, requireQuota } from './limits.ts';
+import { findCaller } from './store/tokens.ts';
+
+/** Who may come in: token, rate limit, scope, in this order (decision 1), before a byte of the body is read. */
+
+/**
+ * Finds the caller and counts the request; throws `INVALID_TOKEN`, `RATE_LIMITED` or `PERMISSION_DENIED`. A token that
+ * the limiter refused lately is refused from memory. A token seen lately is not looked up: the operation's own
+ * statement checks it.
+ */
+export async function authenticate(
+  context: Context,
+  scope: Scope,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const token = parseAuthorization(request.headers.authorization);
+  if (token === undefined) throw invalidToken();
+  const { tokens } = context.coordination;
+  const standing = tokens.refusal(token.key);
+  if (standing !== undefined) requireQuota(reply, standing);
+
+  const remembered = context.callers.find(token);
+  const caller = remembered ?? (await lookUp(context, token));
+  request.caller = caller;
+  request.callerIsFresh = remembered === undefined;
+  requireQuota(reply, await tokens.consume(token.key));
+  if (scope === 'write' && caller.scope !== 'write')
+    throw permissionDenied('the token has scope read, not write');
+}
+
+async function lookUp(context: Context, token: PresentedToken): Promise<Caller> {
+  const caller = await findCaller(context.database, token);
+  if (caller === undefined) throw invalidToken();
+  context.callers.add(caller);
+  return caller;
+}
+
+/** Limits a request without a token by the client's address (decision 25). */
+export async function limitAddress(
+  context: Context,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const { addresses } = context.coordination;
+  const ip = isIP(request.ip) > 0 ? request.ip : (request.socket.remoteAddress ?? '');
+  const key = addressKey(ip);
+  requireQuota(reply, addresses.refusal(key) ?? (await addresses.consume(key)));
+}
+
+/**
+ * For the answer to a caller who was remembered: forgets a token that a statement found dead, and looks one up before
+ * its holder is told of anything that the statement did not come to. Throws `INVALID_TOKEN` where it is dead.
+ */
+export async function confirmCaller(
+  context: Context,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  error: unknown,
+): Promise<void> {
+  const caller = request.caller!;
+  const code = toApiError(error)?.code;
+  const isUndecided = code === 'VALIDATION_ERROR' || code === 'PERMISSION_DENIED';
+  const isDead =
+    code === 'INVALID_TOKEN' || (isUndecided && (await findCaller(context.database, caller)) === undefined);
+  if (!isDead) return;
+  context.callers.forget(caller);
+  removeQuotaHeaders(reply);
+  throw invalidToken();
+}

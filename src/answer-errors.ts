@@ -1,0 +1,63 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ApiError, type ErrorBody, invalid, rateLimited, unavailable } from './errors.ts';
+import { DatabaseUnavailable } from './store/errors.ts';
+
+/** Turns whatever was thrown into the one shape of an error answer (spec 7, decisions 2 and 3). */
+
+interface FrameworkError {
+  code?: unknown;
+  statusCode?: unknown;
+}
+
+function wordFrameworkError({ code }: FrameworkError): string {
+  switch (code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return 'body: is too large';
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return 'Content-Type: expected application/json';
+    case 'FST_ERR_BAD_URL':
+      return 'url: is malformed';
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return 'body: is shorter or longer than Content-Length says';
+    default:
+      return 'body: is malformed';
+  }
+}
+
+/** Whether the database is away, or only did not come to an answer in the time that a request has. */
+const wordUnavailable = ({ reason }: DatabaseUnavailable): string =>
+  reason === 'cancelled' || reason === 'pool' || reason === 'deadline' || reason === 'conflict'
+    ? 'the request took longer than it may'
+    : 'the service cannot reach its database';
+
+/** The error to answer with; `undefined` for a fault of the service, of which the client learns nothing. */
+export function toApiError(error: unknown): ApiError | undefined {
+  if (error instanceof ApiError) return error;
+  if (error instanceof DatabaseUnavailable) return unavailable(wordUnavailable(error), 1);
+  const { statusCode } = error as FrameworkError;
+  if (statusCode === 429) return rateLimited(1);
+  if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
+    return invalid(wordFrameworkError(error as FrameworkError));
+  }
+  return undefined;
+}
+
+const INTERNAL: ErrorBody = {
+  error: 'the service failed; nothing is known to be wrong with the request',
+  code: 'INTERNAL_ERROR',
+};
+
+/** Whether a stream was dropped because its client went away before the first byte: then nobody failed. */
+const wasLeft = (error: unknown, reply: FastifyReply): boolean =>
+  reply.raw.destroyed && (error as FrameworkError).code === 'ERR_STREAM_PREMATURE_CLOSE';
+
+/** Answers a request with an error and logs what was the service's fault. */
+export function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const known = toApiError(error);
+  if (wasLeft(error, reply)) request.log.info('the client has gone');
+  else if (known === undefined) request.log.error({ err: error }, 'request failed');
+  else if (known.status >= 500) request.log.warn({ err: error }, 'request not served');
+  reply.header('x-request-id', request.id);
+  if (known?.retryAfterSeconds !== undefined) reply.header('retry-after', known.retryAfterSeconds);
+  return reply.code(known?.status ?? 500).send(known?.body ?? INTERNAL);
+}

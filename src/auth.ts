@@ -1,0 +1,91 @@
+import { createHash, randomBytes } from 'node:crypto';
+
+/** Tokens of spec 2.4 and 5, and who presents them. */
+
+export type TokenKind = 'session' | 'api';
+export type Scope = 'read' | 'write';
+
+const PREFIX_BY_KIND: Record<TokenKind, string> = { session: 'bks', api: 'bka' };
+const KIND_BY_PREFIX: Record<string, TokenKind> = { bks: 'session', bka: 'api' };
+
+/** A token as a request presents it: not yet known to be valid. */
+export interface PresentedToken {
+  kind: TokenKind;
+  userId: number;
+  /** SHA-256 of its secret part: all that is ever stored. */
+  hash: Buffer;
+  /** The hash as text: what limits and waits are counted under. */
+  key: string;
+}
+
+/** Whoever sent a request, once its token was found valid. */
+export interface Caller extends PresentedToken {
+  scope: Scope;
+}
+
+/** A secret of 256 random bits, and the hash that is stored of it. */
+export interface NewSecret {
+  secret: string;
+  hash: Buffer;
+}
+
+const hashSecret = (secret: string): Buffer => createHash('sha256').update(secret).digest();
+
+/** Draws a new token's secret. */
+export function createSecret(): NewSecret {
+  const secret = randomBytes(32).toString('base64url');
+  return { secret, hash: hashSecret(secret) };
+}
+
+/** The token as its owner keeps it (decision 23): kind, user, secret. */
+export const formatToken = (kind: TokenKind, userId: number, secret: string): string =>
+  `${PREFIX_BY_KIND[kind]}_${userId}_${secret}`;
+
+const AUTHORIZATION = /^Bearer +(bks|bka)_([1-9]\d{0,15})_([A-Za-z0-9_-]{43}) *$/i;
+
+/** Reads an `Authorization` header; `undefined` for anything that no token of this service can be. */
+export function parseAuthorization(header: string | undefined): PresentedToken | undefined {
+  const match = AUTHORIZATION.exec(header ?? '');
+  if (match === null) return undefined;
+  const kind = KIND_BY_PREFIX[match[1]!];
+  const userId = Number(match[2]);
+  if (kind === undefined || !Number.isSafeInteger(userId)) return undefined;
+  const hash = hashSecret(match[3]!);
+  return { kind, userId, hash, key: hash.toString('base64url') };
+}
+
+/**
+ * Callers whose tokens were lately found valid. Only a hint that spares a look-up: every operation's statement checks
+ * the token again, so a revoked one does nothing from the moment of its revocation, whatever stands here.
+ */
+export class KnownCallers {
+  readonly #callers = new Map<string, { caller: Caller; untilMs: number }>();
+  readonly #capacity: number;
+  readonly #ttlMs: number;
+
+  constructor({ capacity = 20_000, ttlMs = 60_000 } = {}) {
+    this.#capacity = capacity;
+    this.#ttlMs = ttlMs;
+  }
+
+  /** The caller who last presented this very token, where it is still remembered. */
+  find(token: PresentedToken, nowMs = Date.now()): Caller | undefined {
+    const known = this.#callers.get(token.key);
+    if (known === undefined) return undefined;
+    if (known.untilMs <= nowMs) {
+      this.#callers.delete(token.key);
+      return undefined;
+    }
+    const { caller } = known;
+    return caller.userId === token.userId && caller.kind === token.kind ? caller : undefined;
+  }
+
+  add(caller: Caller, nowMs = Date.now()): void {
+    if (this.#callers.size >= this.#capacity) this.#callers.delete(this.#callers.keys().next().value!);
+    this.#callers.set(caller.key, { caller, untilMs: nowMs + this.#ttlMs });
+  }
+
+  forget(token: PresentedToken): void {
+    this.#callers.delete(token.key);
+  }
+}

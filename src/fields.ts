@@ -1,0 +1,152 @@
+import { z } from 'zod';
+import { countCodePoints, foldText, isStorable } from './text.ts';
+
+/** The bounds of spec 2.5 and 8 (decision 9). Lengths are Unicode code points, after trimming. */
+export const BOUNDS = {
+  url: 8_192,
+  title: 2_048,
+  comment: 10_000,
+  tagName: 255,
+  tagsPerBookmark: 100,
+  tagsPerUser: 10_000,
+  query: 1_000,
+  importEntries: 100_000,
+} as const;
+
+/** The largest id and cursor: every integer up to it is exact in JSON. */
+export const MAX_ID = Number.MAX_SAFE_INTEGER;
+
+function textRule(text: string, max: number, min: number): string | undefined {
+  if (!isStorable(text)) return 'may not hold U+0000 or a lone surrogate';
+  if (countCodePoints(text, max) > max) return `at most ${max} characters`;
+  return text.length < min ? 'may not be empty' : undefined;
+}
+
+function urlRule(text: string): string | undefined {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+  if (/[\u0000-\u001f\u007f-\u009f]/.test(text)) return 'may not hold control characters';
+  const url = URL.parse(text);
+  if (url === null) return 'expected an absolute url';
+  return url.protocol === 'http:' || url.protocol === 'https:' ? undefined : 'expected an http or https url';
+}
+
+/** Trimmed text of `min` to `max` code points that Postgres stores as it is (decision 5). */
+function text({ max, min = 0 }: { max: number; min?: number }) {
+  return z
+    .string()
+    .trim()
+    .check((ctx) => {
+      const rule = textRule(ctx.value, max, min);
+      if (rule !== undefined) ctx.issues.push({ code: 'custom', message: rule, input: ctx.value });
+    })
+    .meta({ maxLength: max, ...(min > 0 && { minLength: min }) });
+}
+
+/** An absolute http or https url, stored as sent but for outer white space (decision 10). */
+export const url = text({ max: BOUNDS.url, min: 1 })
+  .check((ctx) => {
+    if (ctx.issues.length > 0) return;
+    const rule = urlRule(ctx.value);
+    if (rule !== undefined) ctx.issues.push({ code: 'custom', message: rule, input: ctx.value });
+  })
+  .meta({ format: 'uri', maxLength: BOUNDS.url, examples: ['https://example.org/'] });
+
+export const title = text({ max: BOUNDS.title }).meta({ maxLength: BOUNDS.title, examples: ['An example'] });
+
+export const comment = text({ max: BOUNDS.comment }).meta({
+  maxLength: BOUNDS.comment,
+  examples: ['to read'],
+});
+
+/** A search query; blank matches everything (decision 13). */
+export const searchQuery = text({ max: BOUNDS.query }).meta({
+  maxLength: BOUNDS.query,
+  examples: ['postgres sync'],
+});
+
+/** NFC makes one character of four at most, and two code units at most are a character: more is too long by any measure. */
+const isHopeless = (name: string): boolean => name.length > 8 * BOUNDS.tagName;
+
+/** A tag name, trimmed and NFC (decision 12). Normalising takes time, so what is too long anyway is left as it is. */
+function cleanTagName(name: string): string {
+  const trimmed = name.trim();
+  return isHopeless(trimmed) ? trimmed : trimmed.normalize('NFC');
+}
+
+const TAG_NAME_LENGTH = { minLength: 1, maxLength: BOUNDS.tagName };
+
+export const tagName = z
+  .string()
+  .transform(cleanTagName)
+  .pipe(text({ max: BOUNDS.tagName, min: 1 }))
+  .meta({ ...TAG_NAME_LENGTH, examples: ['reading'] });
+
+/** A tag's name beside its folded form. */
+export interface TagName {
+  name: string;
+  key: string;
+}
+
+/** Distinct tag names beside their folded forms, in step: what SQL takes as two arrays. */
+export interface TagNames {
+  names: string[];
+  keys: string[];
+}
+
+/**
+ * Names that are the same whatever their case count once, in the case first given (decision 12). Stops at the first
+ * fault: an array of millions would else become millions of them, and an import of it the end of its process.
+ */
+function readTagNames(
+  given: readonly unknown[],
+  ctx: z.RefinementCtx,
+  nameOf: (entry: unknown) => unknown,
+): TagNames {
+  const nameByKey = new Map<string, string>();
+  const seen = new Set<unknown>();
+  for (const [index, entry] of given.entries()) {
+    const raw = nameOf(entry);
+    if (seen.has(raw)) continue;
+    seen.add(raw);
+    const name = typeof raw === 'string' ? cleanTagName(raw) : undefined;
+    const rule = name === undefined ? 'expected a string' : textRule(name, BOUNDS.tagName, 1);
+    if (name === undefined || rule !== undefined) {
+      ctx.issues.push({ code: 'custom', message: rule!, path: [index], input: raw });
+      return z.NEVER;
+    }
+    const key = foldText(name);
+    if (!nameByKey.has(key)) nameByKey.set(key, name);
+    if (nameByKey.size <= BOUNDS.tagsPerBookmark) continue;
+    ctx.issues.push({ code: 'custom', message: `at most ${BOUNDS.tagsPerBookmark} tags`, input: given });
+    return z.NEVER;
+  }
+  return { names: [...nameByKey.values()], keys: [...nameByKey.keys()] };
+}
+
+/** The tag names of one bookmark, repeated ones once; at most 100 (decision 9). `nameOf` says what of an entry is its name. */
+export const tagNamesBy = (nameOf: (entry: unknown) => unknown) =>
+  z
+    .custom<string[]>(Array.isArray, 'expected an array')
+    .transform((given, ctx) => readTagNames(given, ctx, nameOf))
+    .meta({
+      type: 'array',
+      items: { type: 'string', ...TAG_NAME_LENGTH },
+      maxItems: BOUNDS.tagsPerBookmark,
+      examples: [['reading', 'later']],
+    });
+
+export const tagNames = tagNamesBy((entry) => entry);
+
+/** The id of a bookmark or tag (decision 6). */
+export const id = z
+  .int({
+    error: (issue) => (issue.input === undefined ? 'is required' : `expected an integer from 1 to ${MAX_ID}`),
+  })
+  .min(1, `expected an integer from 1 to ${MAX_ID}`)
+  .meta({ examples: [42] });
+
+/** An integer from `min` to `max` that is `byDefault` when absent. */
+export const integer = (min: number, max: number, byDefault: number) => {
+  const rule = `expected an integer from ${min} to ${max}`;
+  return z.int(rule).min(min, rule).max(max, rule).default(byDefault);
+};

@@ -1,0 +1,45 @@
+import { isIPv6 } from 'node:net';
+import type { FastifyReply } from 'fastify';
+import type { Quota } from './coordination/port.ts';
+import { rateLimited } from './errors.ts';
+
+/** Sets the three rate-limit headers (spec 8, decision 26). `nowMs` is the epoch. */
+export function setQuotaHeaders(reply: FastifyReply, quota: Quota, nowMs = Date.now()): void {
+  reply.header('x-ratelimit-limit', quota.limit);
+  reply.header('x-ratelimit-remaining', quota.remaining);
+  reply.header('x-ratelimit-reset', Math.ceil((nowMs + quota.resetMs) / 1000));
+}
+
+/** The header's value for a wait: whole seconds, rounded up, at least 1. */
+export const retryAfterSeconds = (ms: number): number => Math.max(1, Math.ceil(ms / 1000));
+
+/** Passes an admitted request, with its headers set; throws `RATE_LIMITED` for a refused one. */
+export function requireQuota(reply: FastifyReply, quota: Quota): void {
+  setQuotaHeaders(reply, quota);
+  if (!quota.admitted) throw rateLimited(retryAfterSeconds(quota.resetMs));
+}
+
+/** Takes the headers away again, for an answer to a token that proved to be invalid. */
+export function removeQuotaHeaders(reply: FastifyReply): void {
+  for (const name of ['limit', 'remaining', 'reset']) reply.removeHeader(`x-ratelimit-${name}`);
+}
+
+/** What the limiter counts a client address under: IPv4 whole, mapped or not, IPv6 by its /64 (decision 25). */
+export function addressKey(ip: string): string {
+  if (!isIPv6(ip)) return ip;
+  const groups = expandIpv6(ip);
+  if (groups.slice(0, 6).join(':') !== '0:0:0:0:0:ffff') return `${groups.slice(0, 4).join(':')}::/64`;
+  const bytes = groups.slice(6).flatMap((group) => [Number(`0x${group}`) >> 8, Number(`0x${group}`) & 255]);
+  return bytes.join('.');
+}
+
+/** The eight groups of an IPv6 address. */
+function expandIpv6(ip: string): string[] {
+  // WHATWG's parser writes an address in its one canonical form; a zone (`%eth0`) is no part of it.
+  const canonical = new URL(`http://[${ip.split('%')[0]}]`).hostname.slice(1, -1);
+  const [head = '', tail] = canonical.split('::');
+  const left = head === '' ? [] : head.split(':');
+  if (tail === undefined) return left;
+  const right = tail === '' ? [] : tail.split(':');
+  return [...left, ...Array<string>(8 - left.length - right.length).fill('0'), ...right];
+}

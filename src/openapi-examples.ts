@@ -1,0 +1,31 @@
+/** Examples for the reference, put together from those of the fields. */
+
+interface Schema {
+  $ref?: string;
+  examples?: unknown[];
+  default?: unknown;
+  const?: unknown;
+  enum?: unknown[];
+  anyOf?: Schema[];
+  type?: string;
+  properties?: Record<string, Schema>;
+  items?: Schema;
+  minimum?: number;
+}
+
+/** A value that fits a JSON Schema: its own example, its default, or one put together. `shared` is what references name. */
+export function exampleOf(schema: Schema, shared: Record<string, Schema>): unknown {
+  const { $ref, examples, type, properties = {}, items = {} } = schema;
+  if ($ref !== undefined) return exampleOf(shared[$ref.slice($ref.lastIndexOf('/') + 1)]!, shared);
+  const given = [...(examples ?? []), schema.default, schema.const, ...(schema.enum ?? [])];
+  const example = given.find((value) => value !== undefined);
+  if (example !== undefined) return example;
+  if (schema.anyOf !== undefined) return exampleOf(schema.anyOf[0]!, shared);
+  if (type === 'array') return [exampleOf(items, shared)];
+  if (type === 'boolean') return false;
+  if (type === 'integer') return schema.minimum ?? 0;
+  if (type !== 'object') return '';
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, property]) => [name, exampleOf(property, shared)]),
+  );
+}

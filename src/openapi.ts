@@ -1,0 +1,176 @@
+import { z } from 'zod';
+import type { ErrorCode } from './errors.ts';
+import { STATUS_BY_CODE } from './errors.ts';
+import { exampleOf } from './openapi-examples.ts';
+import type { Route } from './routes/route.ts';
+
+/** The OpenAPI 3.1 document, made of the routes and the very schemas that check requests. */
+
+type Json = Record<string, unknown>;
+
+const DESCRIPTION = `Stores bookmarks for authenticated users: create, edit, delete, search, list, sync with long polling,
+tags, import and export. Every endpoint is a POST with a JSON body, an empty object where it takes nothing.
+
+**Errors** are \`{ "error": string, "code": string }\`. **Limits**: 100 requests per 60 s and token, a sliding window;
+every answer to a valid token says in \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` where it
+stands. **Scopes**: \`read\` reads; \`write\` reads and changes.`;
+
+/** Schemas that several operations share, by name. */
+type Shared = Record<string, Json>;
+
+/**
+ * The JSON Schema of what travels; what has an `id` goes to `shared`. Answers may gain fields within v1 (decision 29), so
+ * their schemas are open.
+ */
+function schemaOf(schema: z.ZodType, io: 'input' | 'output', shared: Shared): Json {
+  const json = z.toJSONSchema(schema, {
+    io,
+    unrepresentable: 'any',
+    target: 'draft-2020-12',
+    override({ zodSchema, jsonSchema }) {
+      // Zod drops those of what is transformed on its way in.
+      const meta = z.globalRegistry.get(zodSchema as unknown as z.ZodType);
+      if (Array.isArray(meta?.examples)) jsonSchema.examples = meta.examples;
+      delete jsonSchema.additionalProperties;
+      if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
+    },
+  });
+  // References are looked up in the document, not in the schema that they stand in.
+  const text = JSON.stringify(json).replaceAll('"#/$defs/', '"#/components/schemas/');
+  const { $schema: _, $defs, ...own } = JSON.parse(text);
+  Object.assign(shared, $defs);
+  return own;
+}
+
+const HEADERS = {
+  'X-Request-Id': {
+    description: 'The one that came with the request, or a new one; it stands in the log.',
+    schema: { type: 'string' },
+  },
+  'X-RateLimit-Limit': { description: 'Requests that any window admits.', schema: { type: 'integer' } },
+  'X-RateLimit-Remaining': { description: 'Requests left now.', schema: { type: 'integer' } },
+  'X-RateLimit-Reset': {
+    description: 'Unix time in seconds at which the oldest counted request leaves the window.',
+    schema: { type: 'integer' },
+  },
+  'Retry-After': { description: 'Seconds to wait, at least 1.', schema: { type: 'integer', minimum: 1 } },
+};
+
+/** The headers of answers with a status: limits on all that the limiter has seen. */
+function headersOf(status: number): Json {
+  const names: (keyof typeof HEADERS)[] = ['X-Request-Id'];
+  if (![401, 500, 503].includes(status))
+    names.push('X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset');
+  if (status === 429 || status === 503) names.push('Retry-After');
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+const IDEMPOTENCY_KEY = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description:
+    'Makes a repeat safe: within 24 hours the same key with the same request is answered as it first was; with ' +
+    'another request it is a VALIDATION_ERROR.',
+  schema: { type: 'string', minLength: 1, maxLength: 255 },
+};
+
+const CONDITIONS: Record<ErrorCode, string> = {
+  VALIDATION_ERROR: 'The body lacks a field or holds invalid data; the message names the field and the rule.',
+  INVALID_TOKEN: 'The token is missing, invalid, expired or revoked.',
+  PERMISSION_DENIED: 'The token lacks the scope that the operation needs.',
+  LIMIT_EXCEEDED: 'A limit of the account is reached.',
+  NOT_FOUND: 'What the request names does not exist.',
+  RATE_LIMITED: 'Too many requests.',
+  INTERNAL_ERROR: 'A fault of the service.',
+  UNAVAILABLE: 'The service cannot answer now; nothing was changed unless the answer was lost on its way.',
+};
+
+function codesOf(route: Route): ErrorCode[] {
+  const common: ErrorCode[] = ['VALIDATION_ERROR', 'RATE_LIMITED', 'INTERNAL_ERROR', 'UNAVAILABLE'];
+  const ofCallers: ErrorCode[] = route.scope === 'public' ? [] : ['INVALID_TOKEN', 'PERMISSION_DENIED'];
+  return [...new Set([...common, ...ofCallers, ...(route.errors ?? [])])];
+}
+
+/** Error answers by status: several codes may share one. */
+function errorResponses(route: Route): Json {
+  const codesByStatus = Map.groupBy(codesOf(route), (code) => STATUS_BY_CODE[code]);
+  return Object.fromEntries(
+    [...codesByStatus]
+      .sort(([a], [b]) => a - b)
+      .map(([status, codes]) => [
+        status,
+        {
+          description: codes.map((code) => `${code}: ${CONDITIONS[code]}`).join(' '),
+          headers: headersOf(status),
+          content: {
+            'application/json': {
+              schema: { $ref: '#/components/schemas/Error' },
+              examples: Object.fromEntries(
+                codes.map((code) => [code, { value: { error: CONDITIONS[code], code } }]),
+              ),
+            },
+          },
+        },
+      ]),
+  );
+}
+
+/** A body as JSON, with an example made of those of its fields. */
+function contentOf(schema: Json, shared: Shared): Json {
+  return { 'application/json': { schema, example: exampleOf(schema, shared) } };
+}
+
+function operationOf(route: Route, shared: Shared): Json {
+  const isPublic = route.scope === 'public';
+  return {
+    summary: route.summary,
+    description: `${route.description}\n\n${isPublic ? 'Public; limited by client address.' : `Scope: ${route.scope}.`}`,
+    operationId: route.path.slice(1).replaceAll('/', '_'),
+    tags: [route.path.split('/')[1]],
+    security: isPublic ? [] : [{ token: [route.scope] }],
+    ...(route.isIdempotent && { parameters: [IDEMPOTENCY_KEY] }),
+    requestBody: { required: true, content: contentOf(schemaOf(route.body, 'input', shared), shared) },
+    responses: {
+      200: {
+        description: 'Success.',
+        headers: headersOf(200),
+        content: contentOf(schemaOf(route.response, 'output', shared), shared),
+      },
+      ...errorResponses(route),
+    },
+  };
+}
+
+/** Writes the document for the given routes under a base path. */
+export function describeApi(routes: readonly Route[], basePath: string): Json {
+  const shared: Shared = {};
+  const paths = routes.map((route) => [route.path, { post: operationOf(route, shared) }]);
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Bookmark Service API', version: '1', description: DESCRIPTION },
+    servers: [{ url: basePath }],
+    paths: Object.fromEntries(paths),
+    components: {
+      securitySchemes: {
+        token: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'A session token or an API token; what an operation names is the scope that it needs.',
+        },
+      },
+      headers: HEADERS,
+      schemas: {
+        ...shared,
+        Error: {
+          type: 'object',
+          required: ['error', 'code'],
+          properties: {
+            error: { type: 'string', description: 'For people; names the field and the rule.' },
+            code: { type: 'string', enum: Object.keys(STATUS_BY_CODE) },
+          },
+        },
+      },
+    },
+  };
+}

@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import { createSecret, formatToken } from '../auth.ts';
+import { permissionDenied } from '../errors.ts';
+import { id } from '../fields.ts';
+import { revokeToken } from '../store/tokens.ts';
+import { exchangeInvite, readProfile } from '../store/users.ts';
+import { userTopic } from '../topics.ts';
+import { timestampText } from './answers.ts';
+import { callerRoute, publicRoute } from './route.ts';
+
+/** Account and session: spec 4.1. */
+
+const code = z
+  .string()
+  .regex(/^[A-Z0-9]{8}$/, 'expected 8 characters, A to Z and 0 to 9')
+  .meta({ examples: ['K7Q2M9XD'] });
+
+const email = z.string().meta({ examples: ['you@example.org'] });
+
+const token = z.string().meta({ examples: ['bks_42_BcGzEJAmGwg4vGYdvNIrhWPgAPiYz1wPgvwc3GUsxT8'] });
+
+const exchange = publicRoute({
+  path: '/auth/invite',
+  scope: 'public',
+  summary: 'Exchange an invite code for a session token',
+  description: 'An invite works once. The token is shown once; its scope is write.',
+  body: z.object({ code }),
+  response: z.object({ token, user: z.object({ id, email }) }),
+  errors: ['NOT_FOUND'],
+  async handle({ context, body }) {
+    const { secret, hash } = createSecret();
+    const user = await exchangeInvite(context.database, body.code, hash, context.config.sessionDays);
+    return { token: formatToken('session', user.id, secret), user };
+  },
+});
+
+const profile = callerRoute({
+  path: '/user/profile',
+  scope: 'read',
+  summary: 'Read the profile of the current user',
+  description: 'Whose token it is.',
+  body: z.object({}),
+  response: z.object({ email, is_premium: z.boolean(), created_at: timestampText }),
+  handle: ({ context, caller }) => readProfile(context.database, caller),
+});
+
+const logout = callerRoute({
+  path: '/logout',
+  scope: 'read',
+  summary: 'Revoke the session token of this request',
+  description:
+    'Holds on every replica from the moment of the answer. API tokens are revoked by the operator.',
+  body: z.object({}),
+  response: z.object({
+    logged_out: z.literal(true),
+    message: z.string().meta({ examples: ['the session has ended'] }),
+  }),
+  async handle({ context, caller }) {
+    if (caller.kind !== 'session') throw permissionDenied('only a session token can log out');
+    await revokeToken(context.database, caller);
+    context.callers.forget(caller);
+    context.coordination.wakes.wake(userTopic(caller.userId));
+    return { logged_out: true, message: 'the session has ended' };
+  },
+});
+
+export const accountRoutes = [exchange, profile, logout];

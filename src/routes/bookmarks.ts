@@ -1,0 +1,123 @@
+import { z } from 'zod';
+import { comment, id, integer, searchQuery, tagName, tagNames, title, url } from '../fields.ts';
+import { addBookmark, deleteBookmark, editBookmark, readPage } from '../store/bookmarks.ts';
+import { searchBookmarks } from '../store/search.ts';
+import { foldText, searchTerms } from '../text.ts';
+import { userTopic } from '../topics.ts';
+import * as answers from './answers.ts';
+import { formatCursor, parseCursor } from './cursor.ts';
+import { callerRoute } from './route.ts';
+
+/** Bookmarks: spec 4.2, but for sync. */
+
+const add = callerRoute({
+  path: '/bookmarks/add',
+  scope: 'write',
+  summary: 'Add a bookmark',
+  description: 'Tags that do not exist are created. Does not look for duplicates.',
+  body: z.object({
+    url,
+    title: title.default(''),
+    comment: comment.default(''),
+    tags: tagNames.default({ names: [], keys: [] }),
+  }),
+  response: answers.bookmark,
+  errors: ['LIMIT_EXCEEDED'],
+  isIdempotent: true,
+  async handle({ context, caller, body, idempotency }) {
+    const { freeBookmarkLimit } = context.config;
+    const bookmark = await addBookmark(context.database, caller, body, freeBookmarkLimit, idempotency);
+    context.coordination.wakes.wake(userTopic(caller.userId));
+    return bookmark;
+  },
+});
+
+const edit = callerRoute({
+  path: '/bookmarks/edit',
+  scope: 'write',
+  summary: 'Edit a bookmark',
+  description:
+    'Only the fields given are changed; a list of tags replaces the tags. With only an id nothing changes.',
+  body: z.object({ id, title: title.optional(), comment: comment.optional(), tags: tagNames.optional() }),
+  response: answers.bookmark.omit({ created_at: true }),
+  errors: ['NOT_FOUND', 'LIMIT_EXCEEDED'],
+  handle: ({ context, caller, body }) => editBookmark(context.database, caller, body.id, body),
+});
+
+const remove = callerRoute({
+  path: '/bookmarks/delete',
+  scope: 'write',
+  summary: 'Delete a bookmark for good',
+  description: 'Its tags stay.',
+  body: z.object({ id }),
+  response: answers.deleted,
+  errors: ['NOT_FOUND'],
+  async handle({ context, caller, body }) {
+    await deleteBookmark(context.database, caller, body.id);
+    return { deleted: true };
+  },
+});
+
+const search = callerRoute({
+  path: '/bookmarks/search',
+  scope: 'read',
+  summary: 'Search bookmarks',
+  description:
+    'Every word of the query must occur in url, title or comment, whatever its case; the tag must match a whole name. ' +
+    'Newest first; the total is exact.',
+  body: z.object({
+    query: searchQuery.default(''),
+    tag: tagName.optional(),
+    page: integer(1, Number.MAX_SAFE_INTEGER, 1),
+    per_page: integer(1, 100, 50),
+  }),
+  response: z.object({
+    bookmarks: z.array(answers.bookmark),
+    total: answers.count,
+    page: z.int().min(1),
+    per_page: z
+      .int()
+      .min(1)
+      .meta({ examples: [50] }),
+    has_more: z.boolean(),
+  }),
+  async handle({ context, caller, body }) {
+    const { page, per_page: perPage } = body;
+    const tagKey = body.tag === undefined ? undefined : foldText(body.tag);
+    const terms = searchTerms(body.query);
+    const found = await searchBookmarks(context.database, caller, { terms, tagKey, page, perPage });
+    const hasMore = page * perPage < found.total;
+    return `{"bookmarks":${found.bookmarks},"total":${found.total},"page":${page},"per_page":${perPage},"has_more":${hasMore}}`;
+  },
+});
+
+const list = callerRoute({
+  path: '/bookmarks/list',
+  scope: 'read',
+  summary: 'List all bookmarks, page by page',
+  description: 'By id, rising. `next_cursor` is opaque and absent on the last page.',
+  body: z.object({
+    cursor: z
+      .string()
+      .max(200, 'is malformed')
+      .meta({ examples: ['MTo0Mjo0Mg'] })
+      .optional(),
+    limit: integer(1, 500, 100),
+  }),
+  response: z.object({
+    bookmarks: z.array(answers.bookmark),
+    has_more: z.boolean().meta({ examples: [true] }),
+    next_cursor: z
+      .string()
+      .meta({ examples: ['MTo0Mjo0Mg'] })
+      .optional(),
+  }),
+  async handle({ context, caller, body }) {
+    const afterId = body.cursor === undefined ? 0 : parseCursor(body.cursor, caller.userId);
+    const { bookmarks, lastId, hasMore } = await readPage(context.database, caller, afterId, body.limit);
+    const next = hasMore ? `,"next_cursor":"${formatCursor(caller.userId, lastId!)}"` : '';
+    return `{"bookmarks":${bookmarks},"has_more":${hasMore}${next}}`;
+  },
+});
+
+export const bookmarkRoutes = [add, edit, remove, search, list];

@@ -1,0 +1,94 @@
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { Context } from '../context.ts';
+import { invalid } from '../errors.ts';
+import { exportBookmarks } from '../export.ts';
+import { hashKeyedRequest } from '../idempotency.ts';
+import { importInline, importStaged, Undecided } from '../import/answer.ts';
+import { importBody } from '../import/entries.ts';
+import { IMPORT_BODY_BYTES, type ReceivedImport, receiveImport } from '../import/receive.ts';
+import * as answers from './answers.ts';
+import { callerRoute } from './route.ts';
+
+/** Import and export: spec 4.4. */
+
+const exportAll = callerRoute({
+  path: '/export',
+  scope: 'read',
+  summary: 'Export all bookmarks',
+  description:
+    'Streams, by id, rising. Each bookmark that was there from start to end is in it once. Where it cannot go on, the ' +
+    'answer breaks off: it never ends as shorter, valid JSON.',
+  body: z.object({}),
+  response: z.object({
+    bookmarks: z.array(answers.bookmark),
+    exported_at: answers.timestampText,
+    count: answers.count,
+  }),
+  // As text: pages that were copied into buffers first would take 20 to 30 MiB more, waiting to be collected.
+  handle: async ({ context, caller }) =>
+    Readable.from(await exportBookmarks(context, caller), { objectMode: true, highWaterMark: 1 }),
+});
+
+const importAll = callerRoute({
+  path: '/import',
+  scope: 'write',
+  summary: 'Import bookmarks',
+  description:
+    'One transaction. `merge` skips an entry whose url is there already, `replace` puts the array in the place of all ' +
+    'bookmarks. Takes what export gives. An import that is answered with 503 has not happened and never will.',
+  body: importBody,
+  checksOwnBody: true,
+  isHeld: true,
+  isIdempotent: true,
+  bodyLimit: IMPORT_BODY_BYTES,
+  response: z.object({
+    imported: answers.count,
+    skipped: answers.count,
+    errors: z.array(
+      z.object({
+        index: answers.count,
+        url: z
+          .string()
+          .nullable()
+          .meta({ examples: ['javascript:void(0)'] }),
+        code: z.literal('VALIDATION_ERROR'),
+        error: z.string().meta({ examples: ['url: expected an http or https url'] }),
+      }),
+    ),
+  }),
+  errors: ['LIMIT_EXCEEDED'],
+  async handle({ context, caller, request, reply, idempotency }) {
+    const received = request.body as ReceivedImport | undefined;
+    if (received === undefined) throw invalid('body: is required');
+    const hasClient = () => !reply.raw.destroyed;
+    try {
+      return 'bytes' in received
+        ? await importInline(context, caller, received.bytes, idempotency)
+        : await importStaged(context, caller, received.staged, hasClient, idempotency);
+    } catch (error) {
+      if (!(error instanceof Undecided)) throw error;
+      request.log.error({ err: error }, 'import left without an answer');
+      reply.hijack();
+      reply.raw.destroy();
+      return '';
+    }
+  },
+});
+
+/** Lets `/import` read its own body: a large one is never held, or parsed, by the replica that receives it. */
+export function addImportParser(scope: FastifyInstance, context: Context): void {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser('application/json', async (request: FastifyRequest, body: Readable) => {
+    const announced = request.headers['content-length'];
+    const bytes = announced === undefined ? undefined : Number(announced);
+    const hash = hashKeyedRequest(request);
+    const received = await receiveImport(context, request.caller!, body, bytes, hash);
+    request.requestHash = hash?.digest();
+    return received;
+  });
+}
+
+export const exportRoutes = [exportAll];
+export const importRoutes = [importAll];

@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { FastifyInstance } from 'fastify';
+import { describeApi } from '../openapi.ts';
+import type { Route } from './route.ts';
+
+/** The reference of the API: `/openapi.json`, and `/docs` to browse it. */
+
+const PAGE = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>Bookmark Service API</title>
+    <link rel="stylesheet" href="/docs/swagger-ui.css">
+    <link rel="icon" href="/docs/favicon-32x32.png">
+  </head>
+  <body>
+    <div id="reference"></div>
+    <script src="/docs/swagger-ui-bundle.js"></script>
+    <script src="/docs/start.js"></script>
+  </body>
+</html>
+`;
+
+const START = `SwaggerUIBundle({ url: '/openapi.json', dom_id: '#reference', deepLinking: true });
+`;
+
+/** Everything comes from this origin; the page's styles set inline images and styles. */
+const SECURITY_POLICY =
+  "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'";
+
+const TYPE_BY_FILE = {
+  'swagger-ui.css': 'text/css; charset=utf-8',
+  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+  'favicon-32x32.png': 'image/png',
+};
+
+/** Adds the reference, outside of the versioned base path. */
+export function referenceRoutes(app: FastifyInstance, routes: readonly Route[], basePath: string): void {
+  const document = JSON.stringify(describeApi(routes, basePath));
+  const { resolve } = createRequire(import.meta.url);
+  const serve = (url: string, type: string, read: () => string | Buffer) =>
+    app.get(url, (_request, reply) =>
+      reply.header('content-type', type).header('content-security-policy', SECURITY_POLICY).send(read()),
+    );
+  serve('/openapi.json', 'application/json; charset=utf-8', () => document);
+  serve('/docs', 'text/html; charset=utf-8', () => PAGE);
+  serve('/docs/start.js', 'text/javascript; charset=utf-8', () => START);
+  for (const [file, type] of Object.entries(TYPE_BY_FILE)) {
+    let content: Buffer | undefined;
+    serve(`/docs/${file}`, type, () => {
+      content ??= readFileSync(resolve(`swagger-ui-dist/${file}`));
+      return content;
+    });
+  }
+}

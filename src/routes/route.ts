@@ -1,0 +1,87 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
+import type { Caller, Scope } from '../auth.ts';
+import type { Context } from '../context.ts';
+import type { ErrorCode } from '../errors.ts';
+import type { Idempotency } from '../idempotency.ts';
+import type { Endpoints } from '../resources.ts';
+
+/** One request of a route, its token, limits, scope and body already checked. */
+export interface Exchange<Body> {
+  context: Context;
+  body: Body;
+  request: FastifyRequest;
+  reply: FastifyReply;
+  /** Of a route that takes a key, where one came. */
+  idempotency?: Idempotency | undefined;
+}
+
+interface Described {
+  /** Appended to `/api/v1`. */
+  path: string;
+  summary: string;
+  description: string;
+  /** Schema of a success, for the reference. */
+  response: z.ZodType;
+  /** Codes it answers beside those that every route of its kind may answer. */
+  errors?: readonly ErrorCode[];
+  /** Largest body in bytes; 1 MiB where not given. */
+  bodyLimit?: number;
+  /** The handler checks the body by itself; the schema is for the reference. */
+  checksOwnBody?: boolean;
+  /** Takes an `Idempotency-Key`. */
+  isIdempotent?: boolean;
+  /** May be held for long, and so takes no turn of its user's. */
+  isHeld?: boolean;
+}
+
+/** JSON text is sent as it stands; an object is serialised. */
+export type Answer = string | object;
+
+/** An endpoint for callers with a token of the scope. */
+export interface CallerRoute<Body extends z.ZodType = z.ZodType> extends Described {
+  scope: Scope;
+  body: Body;
+  handle(exchange: Exchange<z.output<Body>> & { caller: Caller }): Promise<Answer>;
+}
+
+/** An endpoint that needs no token, limited by client address. */
+export interface PublicRoute<Body extends z.ZodType = z.ZodType> extends Described {
+  scope: 'public';
+  body: Body;
+  handle(exchange: Exchange<z.output<Body>>): Promise<Answer>;
+}
+
+export type Route = CallerRoute | PublicRoute;
+
+/** The names of all fields, at any depth: optional ones that differ are assignable to each other. */
+type Fields<T> = T extends readonly (infer Entry)[]
+  ? Fields<Entry>
+  : T extends object
+    ? { [Name in keyof T]-?: Name | Fields<T[Name]> }[keyof T]
+    : never;
+
+/** The schema where its type is the declared one; else what no schema is, so that the route does not compile. */
+type Held<Schema, Type, Declared> = [Type, Declared, Fields<Type>, Fields<Declared>] extends [
+  Declared,
+  Type,
+  Fields<Declared>,
+  Fields<Type>,
+]
+  ? Schema
+  : { differsFromResources: Declared };
+
+/** Holds a route's schemas to the plain types that clients are given. */
+interface AsDeclared<Path extends keyof Endpoints, Body extends z.ZodType, Response extends z.ZodType> {
+  path: Path;
+  body: Held<Body, z.input<Body>, Endpoints[Path]['request']>;
+  response: Held<Response, z.output<Response>, Endpoints[Path]['response']>;
+}
+
+/** Ties a route's handler to the output of its own body schema, and its schemas to `resources.ts`. */
+export const callerRoute = <Path extends keyof Endpoints, Body extends z.ZodType, Response extends z.ZodType>(
+  route: CallerRoute<Body> & AsDeclared<Path, Body, Response>,
+): CallerRoute => route as CallerRoute;
+export const publicRoute = <Path extends keyof Endpoints, Body extends z.ZodType, Response extends z.ZodType>(
+  route: PublicRoute<Body> & AsDeclared<Path, Body, Response>,
+): PublicRoute => route as PublicRoute;

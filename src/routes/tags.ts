@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import { id, tagName } from '../fields.ts';
+import { createTag, deleteTag, listTags, renameTag } from '../store/tags.ts';
+import { foldText } from '../text.ts';
+import * as answers from './answers.ts';
+import { callerRoute } from './route.ts';
+
+/** Tags: spec 4.3. */
+
+const named = (name: string) => ({ name, key: foldText(name) });
+
+const list = callerRoute({
+  path: '/tags/list',
+  scope: 'read',
+  summary: 'List all tags',
+  description:
+    'In the order of their names, whatever their case, each with the number of bookmarks that carry it.',
+  body: z.object({}),
+  response: z.object({
+    tags: z.array(z.object({ id, name: answers.tagName, bookmark_count: answers.count })),
+  }),
+  handle: async ({ context, caller }) => `{"tags":${await listTags(context.database, caller)}}`,
+});
+
+const create = callerRoute({
+  path: '/tags/create',
+  scope: 'write',
+  summary: 'Create a tag',
+  description: 'Names are unique whatever their case; a taken one is a VALIDATION_ERROR.',
+  body: z.object({ name: tagName }),
+  response: z.object({ id, name: answers.tagName, created_at: answers.timestampText }),
+  errors: ['LIMIT_EXCEEDED'],
+  isIdempotent: true,
+  handle: ({ context, caller, body, idempotency }) =>
+    createTag(context.database, caller, named(body.name), idempotency),
+});
+
+const update = callerRoute({
+  path: '/tags/update',
+  scope: 'write',
+  summary: 'Rename a tag',
+  description: 'On all bookmarks that carry it. Onto the name of another tag it is a VALIDATION_ERROR.',
+  body: z.object({ id, name: tagName }),
+  response: answers.bookmarkTag,
+  errors: ['NOT_FOUND'],
+  async handle({ context, caller, body }) {
+    await renameTag(context.database, caller, body.id, named(body.name));
+    return { id: body.id, name: body.name };
+  },
+});
+
+const remove = callerRoute({
+  path: '/tags/delete',
+  scope: 'write',
+  summary: 'Delete a tag',
+  description: 'It is taken off all bookmarks; the bookmarks stay.',
+  body: z.object({ id }),
+  response: answers.deleted,
+  errors: ['NOT_FOUND'],
+  async handle({ context, caller, body }) {
+    await deleteTag(context.database, caller, body.id);
+    return { deleted: true };
+  },
+});
+
+export const tagRoutes = [list, create, update, remove];

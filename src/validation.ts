@@ -1,0 +1,48 @@
+import type { z } from 'zod';
+import { invalid } from './errors.ts';
+
+type Issue = z.core.$ZodIssue;
+type RawIssue = z.core.$ZodRawIssue;
+
+/** Writes a path the way a client would: `tags[2].name`; `body` for the whole. */
+export function formatPath(path: readonly PropertyKey[]): string {
+  let text = '';
+  for (const step of path) {
+    if (typeof step === 'number') text += `[${step}]`;
+    else text += text === '' ? String(step) : `.${String(step)}`;
+  }
+  return text || 'body';
+}
+
+const ARTICLES: Record<string, string> = {
+  string: 'a string',
+  number: 'a number',
+  int: 'an integer',
+  boolean: 'true or false',
+  array: 'an array',
+  object: 'an object',
+};
+
+/** The rule that an input breaks, in words; schemas that set their own message keep it. */
+export function describeIssue(issue: RawIssue): string | undefined {
+  if (issue.code === 'invalid_type') {
+    if (issue.input === undefined) return 'is required';
+    return `expected ${ARTICLES[issue.expected] ?? issue.expected}`;
+  }
+  if (issue.code === 'invalid_value')
+    return `expected ${issue.values.map((v) => `"${String(v)}"`).join(' or ')}`;
+  if (issue.code === 'too_big' && issue.origin === 'array') return `at most ${issue.maximum} entries`;
+  if (issue.code === 'too_big') return `at most ${issue.maximum}`;
+  if (issue.code === 'too_small') return `at least ${issue.minimum}`;
+  return undefined;
+}
+
+/** `field: rule` for an issue, as error answers word it (decision 2). */
+export const formatIssue = (issue: Issue): string => `${formatPath(issue.path)}: ${issue.message}`;
+
+/** Parses a request body; throws `VALIDATION_ERROR` naming the first field at fault and the rule it breaks. */
+export function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
+  const result = schema.safeParse(body, { error: describeIssue });
+  if (result.success) return result.data;
+  throw invalid(formatIssue(result.error.issues[0]!));
+}
