@@ -1,0 +1,151 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { z } from 'zod';
+import { createSecret, formatToken, type Scope } from '../auth.ts';
+import {
+  createApiToken,
+  createUser,
+  deleteUser,
+  findUserId,
+  listTokens,
+  revokeTokenById,
+  setPremium,
+} from '../store/admin.ts';
+import { foldText, isStorable } from '../text.ts';
+import { userTopic } from '../topics.ts';
+import { issueInvite } from './invites.ts';
+import { type AdminContext, CommandError, runCommand } from './run.ts';
+
+/** The operator's commands: each prints one JSON object, or an error on standard error. */
+
+function parseEmail(text: string): string {
+  const email = text.trim();
+  if (!z.email({ pattern: z.regexes.unicodeEmail }).max(254).safeParse(email).success)
+    throw new InvalidArgumentError('expected an e-mail address');
+  return email;
+}
+
+function parseDays(text: string): number {
+  const days = Number(text);
+  if (/^\d{1,5}$/.test(text) && days >= 1 && days <= 36_500) return days;
+  throw new InvalidArgumentError('expected a whole number of days from 1 to 36500');
+}
+
+function parseName(text: string): string {
+  const name = text.trim();
+  if ([...name].length <= 255 && isStorable(name)) return name;
+  throw new InvalidArgumentError('expected at most 255 characters');
+}
+
+const email = () =>
+  new Option('--email <email>', "the user's e-mail address").argParser(parseEmail).makeOptionMandatory();
+const premium = () =>
+  new Option('--premium <flag>', 'whether the account has no cap').choices(['true', 'false']);
+
+const noUser = () => new CommandError('no user has this e-mail address');
+
+async function requireUserId({ database }: AdminContext, address: string): Promise<number> {
+  const id = await findUserId(database, foldText(address));
+  if (id === undefined) throw noUser();
+  return id;
+}
+
+function addUserCommands(user: Command): void {
+  user
+    .command('create')
+    .description('make a user')
+    .addOption(email())
+    .option('--premium', 'without cap', false)
+    .action((options) =>
+      runCommand(async ({ database }) => {
+        const made = await createUser(database, options.email, foldText(options.email), options.premium);
+        if (made === undefined) throw new CommandError('a user with this e-mail address is there already');
+        return made;
+      }),
+    );
+  user
+    .command('set')
+    .description("set a user's tier")
+    .addOption(email())
+    .addOption(premium().makeOptionMandatory())
+    .action((options) =>
+      runCommand(async ({ database }) => {
+        const changed = await setPremium(database, foldText(options.email), options.premium === 'true');
+        if (changed === undefined) throw noUser();
+        return changed;
+      }),
+    );
+  user
+    .command('delete')
+    .description('delete a user with all that is theirs')
+    .addOption(email())
+    .action((options) =>
+      runCommand(async (context) => {
+        const id = await requireUserId(context, options.email);
+        if (!(await deleteUser(context.database, foldText(options.email)))) throw noUser();
+        context.wake(userTopic(id));
+        return { deleted: true };
+      }),
+    );
+}
+
+function addInviteCommands(invite: Command): void {
+  invite
+    .command('create')
+    .description('issue an invite code; it works once and makes the user if there is none')
+    .addOption(email())
+    .addOption(new Option('--days <days>', 'how long it works').argParser(parseDays).default(7))
+    .action((options) => runCommand(({ database }) => issueInvite(database, options.email, options.days)));
+}
+
+function addTokenCommands(token: Command): void {
+  token
+    .command('create')
+    .description('issue an API token; it is shown once')
+    .addOption(email())
+    .addOption(
+      new Option('--scope <scope>', 'what it allows').choices(['read', 'write']).makeOptionMandatory(),
+    )
+    .addOption(new Option('--name <name>', 'what it is for').argParser(parseName).default(''))
+    .addOption(
+      new Option('--days <days>', 'how long it lives; until revoked if not given').argParser(parseDays),
+    )
+    .action((options: { email: string; scope: Scope; name: string; days?: number }) =>
+      runCommand(async (context) => {
+        const userId = await requireUserId(context, options.email);
+        const { secret, hash } = createSecret();
+        const { scope, name, days = null } = options;
+        const record = await createApiToken(context.database, userId, hash, { scope, name, days });
+        return { token: formatToken('api', userId, secret), ...record };
+      }),
+    );
+  token
+    .command('list')
+    .description("list a user's live tokens")
+    .addOption(email())
+    .action((options) =>
+      runCommand(async (context) => ({
+        tokens: await listTokens(context.database, await requireUserId(context, options.email)),
+      })),
+    );
+  token
+    .command('revoke')
+    .description('revoke a token; requests that wait with it end at once')
+    .requiredOption('--id <id>', 'as `token list` gives it')
+    .action((options: { id: string }) =>
+      runCommand(async ({ database, wake }) => {
+        const [, userId, tokenId] = /^(\d{1,15})-(\d{1,15})$/.exec(options.id) ?? [];
+        const isRevoked =
+          userId !== undefined && (await revokeTokenById(database, Number(userId), Number(tokenId)));
+        if (!isRevoked) throw new CommandError('no live token has this id');
+        wake(userTopic(Number(userId)));
+        return { revoked: true };
+      }),
+    );
+}
+
+/** Adds `user`, `invite` and `token` to the `admin` command. */
+export function addAdminCommands(admin: Command): void {
+  addUserCommands(admin.command('user').description('users'));
+  addInviteCommands(admin.command('invite').description('invites'));
+  addTokenCommands(admin.command('token').description('tokens'));
+}

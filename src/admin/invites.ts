@@ -1,0 +1,16 @@
+import { randomInt } from 'node:crypto';
+import { createInvite } from '../store/admin.ts';
+import type { Database } from '../store/database.ts';
+import { foldText } from '../text.ts';
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
+
+const drawCode = (): string => Array.from({ length: 8 }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
+
+/** Issues an invite for an e-mail address that works once within so many days (decision 22). */
+export async function issueInvite(db: Database, email: string, days: number) {
+  for (;;) {
+    const invite = await createInvite(db, drawCode(), email, foldText(email), days);
+    if (invite !== undefined) return invite;
+  }
+}

@@ -1,0 +1,276 @@
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { z } from 'zod';
+import { findUrlFault } from './store/database-url.ts';
+
+/** What the process runs with: typed, checked, complete. Tests write it as a literal. Times as their names say. */
+export interface Config {
+  production: boolean;
+  host: string;
+  port: number;
+  logLevel: string;
+  /** Absent: the service starts a Postgres of its own in `dataDir`. */
+  databaseUrl: string | undefined;
+  dataDir: string;
+  /** For imports, whose statements take longer than a pooler may allow others; absent: `databaseUrl`. */
+  databaseImportUrl: string | undefined;
+  databasePoolSize: number;
+  databaseImportPoolSize: number;
+  databasePrepare: boolean;
+  /** Nodes of one Redis (one url) or Redis Cluster (several); absent: one replica, coordinated in the process. */
+  redisUrls: readonly string[] | undefined;
+  /** PEM text of the authority that signed Redis's certificate; absent: those that Node knows. */
+  redisCa: string | undefined;
+  redisPrefix: string;
+  rateLimitRequests: number;
+  rateLimitWindowSeconds: number;
+  syncWaitSeconds: number;
+  maxWaiters: number;
+  freeBookmarkLimit: number;
+  importInlineBytes: number;
+  importWaitSeconds: number;
+  importConcurrency: number;
+  importStagedBytes: number;
+  sessionDays: number;
+  corsOrigins: readonly string[];
+  /** Proxies whose `X-Forwarded-For` is believed: how many hops, or which networks; `false`: none. */
+  trustProxy: number | string[] | false;
+  requestTimeoutSeconds: number;
+  drainSeconds: number;
+  /** Mean delay of the event loop, and wait for a connection, beyond which requests are refused; 0: never. */
+  overloadEventLoopMs: number;
+  overloadPoolWaitMs: number;
+  /** Absent: no metrics. */
+  metricsPort: number | undefined;
+  /** Collector of traces; absent: none. */
+  otlpEndpoint: string | undefined;
+  traceRatio: number;
+}
+
+/** A variable of the environment that cannot be used; its message names it, the fault and an example. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+function wholeNumber(min: number, max: number) {
+  const rule = `expected an integer from ${min} to ${max}`;
+  return z
+    .string()
+    .regex(/^\d{1,15}$/, rule)
+    .transform(Number)
+    .pipe(z.number().min(min, rule).max(max, rule));
+}
+
+const integer = (min: number, max: number, byDefault: number) =>
+  wholeNumber(min, max)
+    .default(byDefault)
+    .meta({ example: String(byDefault) });
+
+const port = wholeNumber(0, 65_535);
+
+// A url of Postgres may name several hosts, which WHATWG's parser does not take.
+const databaseUrl = z
+  .string()
+  .regex(/^postgres(ql)?:\/\/./, {
+    error: 'expected a url that begins with postgres:// or postgresql://',
+    abort: true,
+  })
+  .check(({ value, issues }) => {
+    const fault = findUrlFault(value);
+    if (fault !== undefined) issues.push({ code: 'custom', message: fault, input: value });
+  })
+  .optional()
+  .meta({ example: 'postgres://user:password@localhost:5432/bookmarks', secret: true });
+
+const splitList = (text: string): string[] =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean);
+
+const isOrigin = (text: string): boolean => {
+  const url = URL.parse(text);
+  return url !== null && text === `${url.protocol}//${url.host}`;
+};
+
+const isNetwork = (text: string): boolean => {
+  if (['loopback', 'linklocal', 'uniquelocal'].includes(text)) return true;
+  const [address = '', bits, ...rest] = text.split('/');
+  const version = isIP(address);
+  if (version === 0 || rest.length > 0) return false;
+  return bits === undefined || (/^[1-9]\d{0,2}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
+};
+
+const trustProxy = z
+  .string()
+  .transform((text): number | string[] | false => {
+    if (text === '0' || text === 'false') return false;
+    return /^\d{1,2}$/.test(text) ? Number(text) : splitList(text);
+  })
+  .refine((value) => !Array.isArray(value) || (value.length > 0 && value.every(isNetwork)), {
+    error: 'expected a number of proxies or a list of their networks; everyone cannot be trusted',
+  })
+  .default(false)
+  .meta({ example: '10.0.0.0/8' });
+
+/** A password's unescaped `/`, `@` or `%` makes another url of it, whose host would be a part of the password. */
+const isRedisUrl = (text: string): boolean => {
+  const url = URL.parse(text);
+  if (url === null || !/^rediss?:$/.test(url.protocol) || !/^\/?\d*$/.test(url.pathname)) return false;
+  return /^(%[\da-f]{2}|[^%])*$/i.test(url.username + url.password) && url.hash === '';
+};
+
+const redisUrls = z
+  .string()
+  .transform(splitList)
+  .refine(
+    (urls) => urls.length > 0 && urls.every(isRedisUrl),
+    'expected one url, or several separated by commas, that begin with redis:// or rediss:// and end with a host, ' +
+      'a port or the number of a database; what is special in a password is written as %40',
+  )
+  .optional()
+  .meta({ example: 'redis://localhost:6379', secret: true });
+
+const caFile = z
+  .string()
+  .transform((path, ctx) => {
+    try {
+      return readFileSync(path, 'utf8');
+    } catch {
+      ctx.issues.push({ code: 'custom', message: 'expected a file that can be read', input: path });
+      return z.NEVER;
+    }
+  })
+  .optional()
+  .meta({ example: '/etc/redis/ca.pem' });
+
+/** One schema a variable; what each means stands in the README. */
+const SCHEMAS = {
+  NODE_ENV: z.string().default('development').meta({ example: 'production' }),
+  HOST: z.string().default('127.0.0.1').meta({ example: '0.0.0.0' }),
+  PORT: integer(0, 65_535, 3_000),
+  LOG_LEVEL: z
+    .enum(LOG_LEVELS, `expected one of ${LOG_LEVELS.join(', ')}`)
+    .default('info')
+    .meta({ example: 'info' }),
+  DATABASE_URL: databaseUrl,
+  DATABASE_IMPORT_URL: databaseUrl,
+  DATA_DIR: z.string().default('.data').meta({ example: '.data' }),
+  DATABASE_POOL_SIZE: integer(1, 1_000, 10),
+  DATABASE_IMPORT_POOL_SIZE: integer(1, 100, 2),
+  DATABASE_PREPARE: z
+    .enum(['true', 'false'], 'expected true or false')
+    .transform((text) => text === 'true')
+    .default(true)
+    .meta({ example: 'true' }),
+  REDIS_URL: redisUrls,
+  REDIS_CA_FILE: caFile,
+  REDIS_PREFIX: z
+    .string()
+    .regex(/^[\w.-]{1,64}$/, 'expected 1 to 64 letters, digits, dots, hyphens and underscores')
+    .default('bookmarks')
+    .meta({ example: 'bookmarks' }),
+  RATE_LIMIT_REQUESTS: integer(1, 100_000, 100),
+  RATE_LIMIT_WINDOW_SECONDS: integer(1, 3_600, 60),
+  SYNC_WAIT_SECONDS: integer(1, 30, 29),
+  MAX_WAITERS: integer(1, 1_000_000, 12_000),
+  FREE_BOOKMARK_LIMIT: integer(0, 1_000_000_000, 10_000),
+  IMPORT_INLINE_BYTES: integer(0, 67_108_864, 1_048_576),
+  IMPORT_WAIT_SECONDS: integer(1, 3_600, 120),
+  IMPORT_CONCURRENCY: integer(1, 64, 2),
+  IMPORT_STAGED_BYTES: integer(1, 1_099_511_627_776, 4_294_967_296),
+  SESSION_DAYS: integer(1, 3_650, 90),
+  CORS_ORIGINS: z
+    .string()
+    .transform(splitList)
+    .refine((origins) => origins.every(isOrigin), 'expected origins separated by commas')
+    .default([])
+    .meta({ example: 'https://app.example.org,chrome-extension://abcdefghijklmnop' }),
+  TRUST_PROXY: trustProxy,
+  REQUEST_TIMEOUT_SECONDS: integer(1, 3_600, 120),
+  DRAIN_SECONDS: integer(0, 60, 0),
+  OVERLOAD_EVENT_LOOP_MS: integer(0, 60_000, 500),
+  OVERLOAD_POOL_WAIT_MS: integer(0, 60_000, 2_000),
+  METRICS_PORT: port.optional().meta({ example: '9464' }),
+  OTEL_EXPORTER_OTLP_ENDPOINT: z
+    .string()
+    .regex(/^https?:\/\/./, 'expected an http or https url')
+    .optional()
+    .meta({ example: 'http://localhost:4318' }),
+  OTEL_TRACES_SAMPLER_ARG: z
+    .string()
+    .regex(/^(0(\.\d+)?|1(\.0+)?)$/, 'expected a number from 0 to 1')
+    .transform(Number)
+    .default(1)
+    .meta({ example: '0.01' }),
+};
+
+type Schemas = typeof SCHEMAS;
+
+function readVariable<N extends keyof Schemas>(name: N, text: string | undefined): z.output<Schemas[N]> {
+  const schema: z.ZodType = SCHEMAS[name];
+  const result = schema.safeParse(text?.trim() || undefined);
+  if (result.success) return result.data as z.output<Schemas[N]>;
+  const meta = schema.meta() ?? {};
+  const got = meta.secret ? '' : `, got "${text}"`;
+  const rule = result.error.issues[0]!.message;
+  throw new ConfigError(`${name}: ${rule}${got}; for example ${name}=${String(meta.example)}`);
+}
+
+function refuseIncomplete(config: Config): void {
+  const missing = [
+    ...(config.databaseUrl === undefined ? ['DATABASE_URL'] : []),
+    ...(config.redisUrls === undefined ? ['REDIS_URL'] : []),
+  ];
+  if (!config.production || missing.length === 0) return;
+  throw new ConfigError(
+    `${missing.join(' and ')}: required when NODE_ENV=production; for example ${missing
+      .map((name) => `${name}=${String(SCHEMAS[name as keyof Schemas].meta()?.example)}`)
+      .join(' ')}`,
+  );
+}
+
+/** Reads and checks the environment; throws a `ConfigError` for the first variable that cannot be used. */
+export function readConfig(env: Environment = process.env): Config {
+  const read = <N extends keyof Schemas>(name: N) => readVariable(name, env[name]);
+  const config: Config = {
+    production: read('NODE_ENV') === 'production',
+    host: read('HOST'),
+    port: read('PORT'),
+    logLevel: read('LOG_LEVEL'),
+    databaseUrl: read('DATABASE_URL'),
+    databaseImportUrl: read('DATABASE_IMPORT_URL'),
+    dataDir: read('DATA_DIR'),
+    databasePoolSize: read('DATABASE_POOL_SIZE'),
+    databaseImportPoolSize: read('DATABASE_IMPORT_POOL_SIZE'),
+    databasePrepare: read('DATABASE_PREPARE'),
+    redisUrls: read('REDIS_URL'),
+    redisCa: read('REDIS_CA_FILE'),
+    redisPrefix: read('REDIS_PREFIX'),
+    rateLimitRequests: read('RATE_LIMIT_REQUESTS'),
+    rateLimitWindowSeconds: read('RATE_LIMIT_WINDOW_SECONDS'),
+    syncWaitSeconds: read('SYNC_WAIT_SECONDS'),
+    maxWaiters: read('MAX_WAITERS'),
+    freeBookmarkLimit: read('FREE_BOOKMARK_LIMIT'),
+    importInlineBytes: read('IMPORT_INLINE_BYTES'),
+    importWaitSeconds: read('IMPORT_WAIT_SECONDS'),
+    importConcurrency: read('IMPORT_CONCURRENCY'),
+    importStagedBytes: read('IMPORT_STAGED_BYTES'),
+    sessionDays: read('SESSION_DAYS'),
+    corsOrigins: read('CORS_ORIGINS'),
+    trustProxy: read('TRUST_PROXY'),
+    requestTimeoutSeconds: read('REQUEST_TIMEOUT_SECONDS'),
+    drainSeconds: read('DRAIN_SECONDS'),
+    overloadEventLoopMs: read('OVERLOAD_EVENT_LOOP_MS'),
+    overloadPoolWaitMs: read('OVERLOAD_POOL_WAIT_MS'),
+    metricsPort: read('METRICS_PORT'),
+    otlpEndpoint: read('OTEL_EXPORTER_OTLP_ENDPOINT'),
+    traceRatio: read('OTEL_TRACES_SAMPLER_ARG'),
+  };
+  refuseIncomplete(config);
+  return config;
+}

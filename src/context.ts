@@ -1,0 +1,118 @@
+import { KnownCallers } from './auth.ts';
+import type { Config } from './config.ts';
+import { openCoordination } from './coordination/open.ts';
+import type { Coordination } from './coordination/port.ts';
+import { runImport } from './import/run.ts';
+import type { Logger } from './log.ts';
+import { type Metrics, noMetrics, PrometheusMetrics, serveMetrics } from './metrics.ts';
+import { Overload } from './overload.ts';
+import { type Database, type DatabaseOptions, openDatabase } from './store/database.ts';
+import { noTracing, openTracing, type Tracing, traceCoordination, traceDatabase } from './tracing.ts';
+import { Turns } from './turns.ts';
+
+/** What every route, job and command is given: opened once, closed in reverse order. */
+export interface Context {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly database: Database;
+  /** A pool of its own for imports, whose statements may take minutes. */
+  readonly importDatabase: Database;
+  readonly coordination: Coordination;
+  readonly callers: KnownCallers;
+  readonly metrics: Metrics;
+  readonly tracing: Tracing;
+  readonly overload: Overload;
+  /** Leave half of either pool to the other users. */
+  readonly turns: Turns;
+  readonly importTurns: Turns;
+  /** Set once, when the process is told to end. */
+  readonly lifecycle: { draining: boolean };
+  close(): Promise<void>;
+}
+
+const WAITS_PER_TOKEN = 16;
+
+/** With the operation's 7 s no more than 10 s. */
+const TURN_WAIT_MS = 3_000;
+
+const halfOf = (connections: number): number => Math.max(1, Math.floor(connections / 2));
+
+/** With the token's look-up (3 s) no request but an import waits more than 10 s for the database. */
+const OPERATION_DEADLINE_MS = 7_000;
+
+/** Opens what a process works with; `databaseUrl` is the configured or the embedded one. */
+export async function openContext(config: Config, log: Logger, databaseUrl: string): Promise<Context> {
+  await using opened = new AsyncDisposableStack();
+  const prometheus = config.metricsPort === undefined ? undefined : new PrometheusMetrics();
+  const metrics = prometheus ?? noMetrics;
+  const tracing = config.otlpEndpoint ? await openTracing(config.otlpEndpoint, config.traceRatio) : noTracing;
+  opened.defer(() => tracing.close());
+
+  const openPool = async (pool: 'api' | 'import', options: Partial<DatabaseOptions>) => {
+    const onWaited = (seconds: number) => metrics.waitedForConnection(pool, seconds);
+    const given = { url: databaseUrl, log, prepare: config.databasePrepare, onWaited, ...options };
+    const database = await openDatabase(given);
+    opened.defer(() => database.close());
+    return config.otlpEndpoint ? traceDatabase(database, tracing) : database;
+  };
+  const database = await openPool('api', { max: config.databasePoolSize, deadlineMs: OPERATION_DEADLINE_MS });
+  const importDatabase = await openPool('import', importPoolOptions(config));
+
+  const plain = await openCoordination(coordinationOptions(config), {
+    log,
+    runImport: (id) => runImport(context, id),
+  });
+  opened.defer(() => plain.close());
+  const coordination = config.otlpEndpoint ? traceCoordination(plain, tracing) : plain;
+
+  const limits = { eventLoopDelayMs: config.overloadEventLoopMs, poolWaitMs: config.overloadPoolWaitMs };
+  const overload = new Overload(limits, database, metrics);
+  opened.defer(() => overload.close());
+
+  const parts = { config, log, database, importDatabase, coordination, metrics, tracing, overload };
+  const owned = new AsyncDisposableStack();
+  const context: Context = {
+    ...parts,
+    callers: new KnownCallers(),
+    turns: new Turns(halfOf(config.databasePoolSize), TURN_WAIT_MS),
+    importTurns: new Turns(halfOf(config.databaseImportPoolSize), config.importWaitSeconds * 1_000),
+    lifecycle: { draining: false },
+    close: () => owned.disposeAsync(),
+  };
+  if (prometheus) {
+    prometheus.watch(context);
+    const server = await serveMetrics(prometheus.registry, config.host, config.metricsPort!);
+    opened.defer(() => void server.close());
+  }
+  owned.use(opened.move());
+  return context;
+}
+
+/** An import's statement may take as long as its request waits, and waits for a connection as long. */
+function importPoolOptions(config: Config): Partial<DatabaseOptions> {
+  const longestMs = config.importWaitSeconds * 1_000;
+  return {
+    ...(config.databaseImportUrl && { url: config.databaseImportUrl }),
+    application: 'bookmark-service import',
+    max: config.databaseImportPoolSize,
+    deadlineMs: longestMs,
+    waitMs: longestMs,
+    statementTimeoutMs: longestMs,
+    lockTimeoutMs: longestMs,
+  };
+}
+
+/** Where Redis is, for whoever opens coordination. */
+export const redisTarget = ({ redisUrls, redisCa, redisPrefix }: Config) => ({
+  ...(redisUrls !== undefined && { redisUrls }),
+  ...(redisCa !== undefined && { redisCa }),
+  redisPrefix,
+});
+
+const coordinationOptions = (config: Config) => ({
+  ...redisTarget(config),
+  limit: config.rateLimitRequests,
+  windowMs: config.rateLimitWindowSeconds * 1_000,
+  maxHeld: config.maxWaiters,
+  maxHeldPerHolder: WAITS_PER_TOKEN,
+});

@@ -1,0 +1,42 @@
+import { type Logger, pino } from 'pino';
+
+export type { Logger };
+
+interface Described {
+  name?: unknown;
+  message?: unknown;
+  code?: unknown;
+  stack?: unknown;
+  cause?: unknown;
+  constraint_name?: unknown;
+  routine?: unknown;
+}
+
+/**
+ * What of an error may be logged: an allow-list, for errors of Postgres carry row values and those of Redis carry the
+ * arguments of the command.
+ */
+export function describeError(error: unknown): object {
+  if (!(error instanceof Error)) return { message: String(error) };
+  const { name, code, stack, cause, constraint_name, routine }: Described = error;
+  const isForeign = name === 'PostgresError' || name === 'ReplyError';
+  return {
+    name,
+    ...(isForeign ? {} : { message: error.message }),
+    code,
+    constraint_name,
+    routine,
+    stack: isForeign ? undefined : stack,
+    cause: cause === undefined ? undefined : describeError(cause),
+  };
+}
+
+/** Lines go out together: a write costs more than making them. The rest follows soon, and at the end of the process. */
+const LINES = { sync: false, minLength: 4_096, periodicFlush: 100 };
+
+/** The process's log: JSON lines on standard output, at most 100 ms late. */
+export const openLog = (level: string): Logger =>
+  pino(
+    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: describeError } },
+    pino.destination(LINES),
+  );

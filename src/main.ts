@@ -1,0 +1,45 @@
+import { Command } from 'commander';
+import { addAdminCommands } from './admin/commands.ts';
+import { CommandError } from './admin/run.ts';
+import { ConfigError } from './config.ts';
+import { EmbeddedPostgresError } from './embedded/refusal.ts';
+import { describeError } from './log.ts';
+import { runMigrations, type ServingRole, serve } from './serve.ts';
+import { DatabaseUnavailable } from './store/errors.ts';
+import { SchemaMismatch } from './store/migrations.ts';
+
+/** The process: `node src/main.ts [role]`. */
+
+const ROLES: Record<ServingRole, string> = {
+  all: 'serve the API and run imports in one process, after migrating the database (the default)',
+  api: 'serve the API',
+  worker: 'run imports',
+};
+
+function buildProgram(): Command {
+  const program = new Command('bookmark-service')
+    .description('The Bookmark Service. It is configured by environment variables; the README lists them.')
+    .showHelpAfterError();
+  for (const [role, description] of Object.entries(ROLES)) {
+    program
+      .command(role, { isDefault: role === 'all' })
+      .description(description)
+      .action(() => serve(role as ServingRole));
+  }
+  program.command('migrate').description('bring the database to the newest schema').action(runMigrations);
+  addAdminCommands(program.command('admin').description('users, invites and tokens; answers are JSON'));
+  return program;
+}
+
+/** Faults that whoever started the process can mend: told in one message, without a stack trace. */
+const isForOperator = (error: unknown): error is Error =>
+  [CommandError, ConfigError, EmbeddedPostgresError, SchemaMismatch, DatabaseUnavailable].some(
+    (kind) => error instanceof kind,
+  ) || (error as NodeJS.ErrnoException).syscall === 'listen';
+
+try {
+  await buildProgram().parseAsync();
+} catch (error) {
+  console.error(isForOperator(error) ? error.message : describeError(error));
+  process.exitCode = 1;
+}

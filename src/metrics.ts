@@ -1,0 +1,237 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { Context } from './context.ts';
+import { countStagedImports } from './store/sweep.ts';
+import { VERSION } from './version.ts';
+
+/** What the service tells Prometheus. No label grows with users. */
+
+/** Every series of the service's own: what a dashboard or an alert may name beside the defaults of Node. */
+export const METRIC_NAMES = [
+  'bookmarks_build_info',
+  'bookmarks_coordination_degraded',
+  'bookmarks_database_pool_in_use',
+  'bookmarks_database_pool_size',
+  'bookmarks_database_pool_wait_seconds',
+  'bookmarks_database_pool_waiting',
+  'bookmarks_http_request_duration_seconds',
+  'bookmarks_http_requests_total',
+  'bookmarks_import_duration_seconds',
+  'bookmarks_import_jobs_total',
+  'bookmarks_imports_staged',
+  'bookmarks_limiter_decisions_total',
+  'bookmarks_overload_refusals_total',
+  'bookmarks_sync_wait_seconds',
+  'bookmarks_waiters',
+  'bookmarks_waiters_limit',
+  'bookmarks_wake_delay_seconds',
+  'bookmarks_wakes_published_total',
+  'bookmarks_wakes_received_total',
+] as const;
+
+/** The parts of the service report here; `noMetrics` takes nothing and costs nothing. */
+export interface Metrics {
+  /** A request was answered; `held` ones are timed as waits, not as requests. */
+  answered(route: string, status: number, seconds: number, held: boolean): void;
+  /** From a wake's arrival at this replica to the page that it found. */
+  woken(seconds: number): void;
+  /** An import came to its end here. */
+  importEnded(state: 'done' | 'failed' | 'cancelled', seconds: number): void;
+  /** A statement had to wait for a connection. */
+  waitedForConnection(pool: 'api' | 'import', seconds: number): void;
+  /** A request was refused because the replica has too much to do. */
+  overloaded(reason: string): void;
+}
+
+export const noMetrics: Metrics = {
+  answered() {},
+  woken() {},
+  importEnded() {},
+  waitedForConnection() {},
+  overloaded() {},
+};
+
+const REQUEST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const WAIT_BUCKETS = [0.1, 0.5, 1, 2.5, 5, 10, 15, 20, 25, 28, 30, 35];
+const IMPORT_BUCKETS = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
+
+/** Reports to Prometheus, in a registry of its own. */
+export class PrometheusMetrics implements Metrics {
+  readonly registry = new Registry();
+  readonly #registers = [this.registry];
+
+  readonly #requests = new Counter({
+    name: 'bookmarks_http_requests_total',
+    help: 'Requests answered.',
+    labelNames: ['route', 'status'],
+    registers: this.#registers,
+  });
+  readonly #durations = new Histogram({
+    name: 'bookmarks_http_request_duration_seconds',
+    help: 'Time from request to answer, but for held polls.',
+    labelNames: ['route'],
+    buckets: REQUEST_BUCKETS,
+    registers: this.#registers,
+  });
+  readonly #waits = new Histogram({
+    name: 'bookmarks_sync_wait_seconds',
+    help: 'Time from request to answer of held polls.',
+    buckets: WAIT_BUCKETS,
+    registers: this.#registers,
+  });
+  readonly #wakeDelays = new Histogram({
+    name: 'bookmarks_wake_delay_seconds',
+    help: "From a wake's arrival at this replica to the bookmarks that it found.",
+    buckets: REQUEST_BUCKETS,
+    registers: this.#registers,
+  });
+  readonly #imports = new Counter({
+    name: 'bookmarks_import_jobs_total',
+    help: 'Staged imports by how they ended: run by this worker, or cancelled by this replica.',
+    labelNames: ['state'],
+    registers: this.#registers,
+  });
+  readonly #importDurations = new Histogram({
+    name: 'bookmarks_import_duration_seconds',
+    help: 'Time that staged imports took this worker.',
+    buckets: IMPORT_BUCKETS,
+    registers: this.#registers,
+  });
+  readonly #poolWaits = new Histogram({
+    name: 'bookmarks_database_pool_wait_seconds',
+    help: 'Time that statements waited for a connection, where they had to.',
+    labelNames: ['pool'],
+    buckets: REQUEST_BUCKETS,
+    registers: this.#registers,
+  });
+  readonly #overloads = new Counter({
+    name: 'bookmarks_overload_refusals_total',
+    help: 'Requests refused with 503 because the replica had too much to do.',
+    labelNames: ['reason'],
+    registers: this.#registers,
+  });
+
+  constructor() {
+    // Alerts on rates need a series before its first event.
+    for (const state of ['done', 'failed', 'cancelled']) this.#imports.inc({ state }, 0);
+    for (const reason of ['event_loop', 'pool']) this.#overloads.inc({ reason }, 0);
+    for (const pool of ['api', 'import']) this.#poolWaits.zero({ pool });
+    collectDefaultMetrics({ register: this.registry });
+    this.#gauge('bookmarks_build_info', 'Always 1.', ['version', 'node'], (gauge) =>
+      gauge.set({ version: VERSION, node: process.versions.node }, 1),
+    );
+  }
+
+  answered(route: string, status: number, seconds: number, held: boolean): void {
+    this.#requests.inc({ route, status });
+    if (held) this.#waits.observe(seconds);
+    else this.#durations.observe({ route }, seconds);
+  }
+
+  woken(seconds: number): void {
+    this.#wakeDelays.observe(seconds);
+  }
+
+  importEnded(state: 'done' | 'failed' | 'cancelled', seconds: number): void {
+    this.#imports.inc({ state });
+    if (state !== 'cancelled') this.#importDurations.observe(seconds);
+  }
+
+  waitedForConnection(pool: 'api' | 'import', seconds: number): void {
+    this.#poolWaits.observe({ pool }, seconds);
+  }
+
+  overloaded(reason: string): void {
+    this.#overloads.inc({ reason });
+  }
+
+  /** Adds what is read at each scrape rather than reported. */
+  watch(context: Context): void {
+    const { coordination, config } = context;
+    this.#gauge('bookmarks_waiters', 'Polls held now.', [], (gauge) => gauge.set(coordination.wakes.held));
+    this.#gauge('bookmarks_waiters_limit', 'Polls that this replica holds at most.', [], (gauge) =>
+      gauge.set(config.maxWaiters),
+    );
+    this.#gauge('bookmarks_coordination_degraded', '1 while Redis is away.', [], (gauge) =>
+      gauge.set(coordination.state === 'degraded' ? 1 : 0),
+    );
+    this.#watchCounters(context);
+    this.#watchPools(context);
+    this.#gauge('bookmarks_imports_staged', 'Staged imports that are not over.', ['state'], async (gauge) => {
+      gauge.reset();
+      // A database that is away must not take all other metrics with it, which tell that it is.
+      const counts = await countStagedImports(context.database).catch(() => []);
+      for (const [state, count] of counts) gauge.set({ state }, count);
+    });
+  }
+
+  #watchCounters({ coordination: { counters } }: Context): void {
+    const total = (name: string, help: string, read: () => number) =>
+      new Counter({
+        name,
+        help,
+        registers: this.#registers,
+        collect() {
+          this.reset();
+          this.inc(read());
+        },
+      });
+    total('bookmarks_wakes_published_total', 'Wakes sent to other replicas.', () => counters.wakesPublished);
+    total('bookmarks_wakes_received_total', 'Wakes heard from other replicas.', () => counters.wakesReceived);
+    new Counter({
+      name: 'bookmarks_limiter_decisions_total',
+      help: 'Decisions of the rate limiter; `fallback` ones, made without Redis, are admitted or refused as well.',
+      labelNames: ['decision'],
+      registers: this.#registers,
+      collect() {
+        this.reset();
+        for (const decision of ['admitted', 'refused', 'fallback'] as const) {
+          this.inc({ decision }, counters[decision]);
+        }
+      },
+    });
+  }
+
+  #watchPools({ database, importDatabase }: Context): void {
+    const pools = { api: database, import: importDatabase };
+    const read = (name: string, help: string, of: 'size' | 'inUse' | 'waiting') =>
+      this.#gauge(name, help, ['pool'], (gauge) => {
+        for (const [pool, { gauges }] of Object.entries(pools)) gauge.set({ pool }, gauges[of]);
+      });
+    read('bookmarks_database_pool_size', 'Connections of the pool.', 'size');
+    read('bookmarks_database_pool_in_use', 'Statements that run now.', 'inUse');
+    read('bookmarks_database_pool_waiting', 'Statements that wait for a connection.', 'waiting');
+  }
+
+  #gauge<Label extends string>(
+    name: string,
+    help: string,
+    labelNames: Label[],
+    collect: (gauge: Gauge<Label>) => void | Promise<void>,
+  ): void {
+    new Gauge({
+      name,
+      help,
+      labelNames,
+      registers: this.#registers,
+      collect() {
+        return collect(this);
+      },
+    });
+  }
+}
+
+/** Serves `GET /metrics`, and nothing else, on a port of its own. */
+export async function serveMetrics(registry: Registry, host: string, port: number): Promise<Server> {
+  const server = createServer((request, response) => {
+    if (request.method !== 'GET' || request.url !== '/metrics') return void response.writeHead(404).end();
+    registry.metrics().then(
+      (text) => response.writeHead(200, { 'content-type': registry.contentType }).end(text),
+      () => response.writeHead(500).end(),
+    );
+  });
+  server.listen(port, host);
+  await once(server, 'listening');
+  return server;
+}

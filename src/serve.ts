@@ -1,0 +1,143 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type FastifyInstance, fastify } from 'fastify';
+import { buildApp } from './app.ts';
+import { type Config, ConfigError, readConfig } from './config.ts';
+import { type Context, openContext } from './context.ts';
+import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded/postgres.ts';
+import { greet } from './greeting.ts';
+import { type Logger, openLog } from './log.ts';
+import { healthRoutes } from './routes/health.ts';
+import { checkSchema, migrate } from './store/migrations.ts';
+import { startSweeper } from './sweeper.ts';
+
+/** The life of a serving process: open, listen, wait for a signal, drain, close in reverse order. */
+
+export type ServingRole = 'all' | 'api' | 'worker';
+
+/** Held polls are answered over this time, so that their clients do not all come back at once. */
+const DRAIN_SPREAD_MS = 3_000;
+
+/** A worker that takes longer gives its import back; another one takes it over. */
+const WORKER_GRACE_MS = 15_000;
+
+/** The process ends within 30 s of a signal, `DRAIN_SECONDS` apart (spec 4.2 leaves polls 30 s). */
+export const CLOSE_LIMIT_MS = 20_000;
+
+/** After a fault that nobody caught: what is in flight gets this long, then the process ends with 1. */
+const FAULT_LIMIT_MS = 5_000;
+
+/** Brings the configured or the embedded database to the newest schema. */
+export async function runMigrations(): Promise<void> {
+  const config = readConfig();
+  const log = openLog(config.logLevel);
+  const embedded = await openEmbedded(config, log);
+  try {
+    await migrate({ url: embedded?.url ?? config.databaseUrl!, log });
+  } finally {
+    await embedded?.stop();
+  }
+}
+
+/** Serves in a role until a signal comes. Rejects where it cannot start. */
+export async function serve(role: ServingRole): Promise<void> {
+  const config = readConfig();
+  const log = openLog(config.logLevel);
+  const stack = new AsyncDisposableStack();
+  try {
+    const embedded = await openEmbedded(config, log);
+    stack.defer(() => embedded?.stop());
+    const url = embedded?.url ?? config.databaseUrl!;
+    if (role === 'all' || embedded) await migrate({ url, log });
+    const context = await openContext(config, log, url);
+    stack.defer(() => context.close());
+    await checkSchema(context.database.sql);
+    const app = await start(context, role, stack);
+    if (embedded) await greet(context, app.listeningOrigin);
+    endOnSignal(context, stack);
+  } catch (error) {
+    await stack.disposeAsync();
+    throw error;
+  }
+}
+
+async function openEmbedded(config: Config, log: Logger): Promise<EmbeddedPostgres | undefined> {
+  return config.databaseUrl === undefined
+    ? openEmbeddedPostgres({ dataDir: config.dataDir, log })
+    : undefined;
+}
+
+async function start(
+  context: Context,
+  role: ServingRole,
+  stack: AsyncDisposableStack,
+): Promise<FastifyInstance> {
+  const { config, coordination, log } = context;
+  const stopSweeper = startSweeper(context);
+  stack.defer(stopSweeper);
+  const app = role === 'worker' ? buildHealthApp(context) : await buildApp(context);
+  // Side by side: requests that wait for the worker have as long as it has, and no new ones come meanwhile.
+  const closes: (() => Promise<unknown>)[] = [() => app.close()];
+  stack.defer(async () => void (await Promise.all(closes.map((close) => close()))));
+  if (role !== 'api') {
+    await coordination.imports.startWorker(config.importConcurrency);
+    closes.push(() => coordination.imports.stopWorker(WORKER_GRACE_MS));
+  }
+  await listen(app, config);
+  log.info({ role, origin: app.listeningOrigin }, 'listening');
+  return app;
+}
+
+/** Rejects with a message that names the variables where the address cannot be had. */
+async function listen(app: FastifyInstance, { host, port }: Config): Promise<void> {
+  try {
+    await app.listen({ host, port });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new ConfigError(
+      `HOST and PORT: cannot listen on ${host}:${port} (${code}); for example HOST=127.0.0.1 PORT=3001`,
+    );
+  }
+}
+
+function buildHealthApp(context: Context): FastifyInstance {
+  const app = fastify();
+  healthRoutes(app, context);
+  return app;
+}
+
+/** Ends the process in order at the first SIGTERM or SIGINT, at once at the second, with 1 after an uncaught fault. */
+function endOnSignal(context: Context, stack: AsyncDisposableStack): void {
+  const { log, lifecycle } = context;
+  const end = (code: number, drainMs: number, limitMs: number) => {
+    if (lifecycle.draining) process.exit(code === 0 ? 130 : code);
+    lifecycle.draining = true;
+    void close(context, stack, drainMs, limitMs).then(() => process.exit(code));
+  };
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      log.info({ signal }, 'draining');
+      end(0, context.config.drainSeconds * 1_000, CLOSE_LIMIT_MS);
+    });
+  }
+  for (const fault of ['uncaughtException', 'unhandledRejection'] as const) {
+    process.on(fault, (error) => {
+      log.fatal({ err: error }, fault);
+      end(1, 0, FAULT_LIMIT_MS);
+    });
+  }
+}
+
+async function close(
+  { coordination, log }: Context,
+  stack: AsyncDisposableStack,
+  drainMs: number,
+  limitMs: number,
+): Promise<void> {
+  await sleep(drainMs);
+  coordination.wakes.drain(coordination.wakes.held > 0 ? DRAIN_SPREAD_MS : 0);
+  const closed = stack.disposeAsync().then(
+    () => log.info('closed'),
+    (error: unknown) => log.error({ err: error }, 'closing failed'),
+  );
+  await Promise.race([closed, sleep(limitMs)]);
+}

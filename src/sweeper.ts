@@ -1,0 +1,63 @@
+import type { Context } from './context.ts';
+import { jobIdOf } from './import/job.ts';
+import { deleteExpired, deleteOldImports, findQueuedImports } from './store/sweep.ts';
+
+/** Keeps the database clean, and lost jobs running. Every replica sweeps; what one has done the others do not find. */
+
+const EXPIRED_INTERVAL_MS = 60_000;
+const IMPORTS_INTERVAL_MS = 3_000;
+
+/** A staged import that waits longer may have lost its job: Redis restarted empty, or its replica died. */
+const REQUEUE_AFTER_MS = 3_000;
+
+async function sweepImports({ database, coordination, log }: Context): Promise<void> {
+  for (const staged of await findQueuedImports(database, REQUEUE_AFTER_MS)) {
+    await coordination.imports.add(jobIdOf(staged));
+  }
+  // As often: an upload that its replica died under keeps its user from another one.
+  const deleted = await deleteOldImports(database);
+  if (deleted > 0) log.info({ deleted }, 'old imports swept');
+}
+
+/** Deletes all that has run out, bite by bite: a single one a minute would fall behind what clients leave. */
+export async function deleteLeftovers({ database, lifecycle, log }: Context): Promise<void> {
+  let deleted = 0;
+  for (let bite = 1; bite > 0 && !lifecycle.draining; deleted += bite) bite = await deleteExpired(database);
+  if (deleted > 0) log.info({ deleted }, 'leftovers swept');
+}
+
+/** Runs a sweep every so often, jittered so that replicas do not sweep together; never two at once. */
+function repeat(
+  context: Context,
+  intervalMs: number,
+  sweep: (context: Context) => Promise<void>,
+): () => Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  let running = Promise.resolve();
+  const schedule = () => {
+    timer = setTimeout(run, intervalMs * (0.75 + Math.random() / 2));
+    timer.unref();
+  };
+  const run = () => {
+    running = sweep(context)
+      .catch((error: unknown) => context.log.warn({ err: error }, 'sweep failed'))
+      .then(() => (timer === undefined ? undefined : schedule()));
+  };
+  schedule();
+  return () => {
+    clearTimeout(timer);
+    timer = undefined;
+    return running;
+  };
+}
+
+/** Starts sweeping; call what it answers to stop, which waits for the sweeps at work. */
+export function startSweeper(context: Context): () => Promise<void> {
+  const stops = [
+    repeat(context, EXPIRED_INTERVAL_MS, deleteLeftovers),
+    repeat(context, IMPORTS_INTERVAL_MS, sweepImports),
+  ];
+  return async () => {
+    await Promise.all(stops.map((stop) => stop()));
+  };
+}
