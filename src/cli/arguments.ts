@@ -1,0 +1,26 @@
+import { InvalidArgumentError, Option } from 'commander';
+
+/** Reads arguments of commands. */
+
+/** An integer from `min` to `max`. */
+export const integerFrom =
+  (min: number, max = Number.MAX_SAFE_INTEGER) =>
+  (text: string): number => {
+    const value = Number(text);
+    if (/^\d{1,16}$/.test(text) && value >= min && value <= max) return value;
+    const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
+    throw new InvalidArgumentError(`expected an integer ${range}`);
+  };
+
+/** Gathers ids of a repeated argument. */
+export const gatherIds = (text: string, before: number[] = []): number[] => [...before, integerFrom(1)(text)];
+
+/** `--tag`, to be repeated; several may stand in one, parted by commas. */
+export const tagsOption = (description: string): Option =>
+  new Option('-t, --tag <name>', description).argParser((text: string, before: string[] = []) => [
+    ...before,
+    ...text
+      .split(',')
+      .map((name) => name.trim())
+      .filter(Boolean),
+  ]);

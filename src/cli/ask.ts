@@ -1,0 +1,37 @@
+import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
+import { Interrupted } from './faults.ts';
+import type { Session } from './session.ts';
+
+/** Reads a line from standard input; undefined at its end; throws `Interrupted` at Ctrl-C. At a terminal it asks first; a secret is not shown. */
+export async function askLine(
+  { terminal, signal }: Session,
+  question: string,
+  { secret = false } = {},
+): Promise<string | undefined> {
+  const { stdin, stderr } = terminal.streams;
+  const isPerson = stdin.isTTY === true;
+  if (isPerson) stderr.write(question);
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({
+    input: stdin,
+    output: secret ? silent : stderr,
+    terminal: isPerson,
+  });
+  let isInterrupted = false;
+  const stop = () => {
+    isInterrupted = true;
+    lines.close();
+  };
+  signal.addEventListener('abort', stop, { once: true });
+  lines.once('SIGINT', stop);
+  try {
+    for await (const line of lines) return line.trim();
+    if (isInterrupted) throw new Interrupted();
+    return undefined;
+  } finally {
+    signal.removeEventListener('abort', stop);
+    lines.close();
+    if (isPerson && secret) stderr.write('\n');
+  }
+}

@@ -1,0 +1,21 @@
+import type { Bookmark } from '../resources.ts';
+import { toLine } from './display-text.ts';
+import type { Table } from './table.ts';
+
+/** Bookmarks for the screen, a line each. */
+export const bookmarkTable = (bookmarks: readonly Bookmark[]): Table => ({
+  columns: [
+    { name: 'ID' },
+    { name: 'ADDED' },
+    { name: 'TITLE', isFlexible: true },
+    { name: 'URL', isFlexible: true },
+    { name: 'TAGS', isFlexible: true },
+  ],
+  rows: bookmarks.map(({ id, created_at, title, url, tags }) => [
+    String(id),
+    created_at.slice(0, 10),
+    toLine(title),
+    toLine(url),
+    toLine(tags.map(({ name }) => name).join(', ')),
+  ]),
+});

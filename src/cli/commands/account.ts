@@ -1,0 +1,105 @@
+import type { Command } from 'commander';
+import { ApiError } from '../../client/index.ts';
+import { askLine } from '../ask.ts';
+import { readCredentials, removeCredentials, storeCredentials } from '../credentials.ts';
+import { CliError } from '../faults.ts';
+import type { Run } from '../program.ts';
+import { findBaseUrl, openClient, openOwnClient, type Session } from '../session.ts';
+
+const INVITE_CODE = /^[A-Z0-9]{8}$/;
+const TOKEN = /^bk[as]_\d+_[\w-]+$/;
+const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
+
+/** Adds `login`, `logout` and `whoami`. */
+export function addAccountCommands(program: Command, run: Run): void {
+  program
+    .command('login')
+    .description('log in with an invite code or a token')
+    .argument('[code-or-token]', 'asked for, or read from standard input, when absent')
+    .action(run(login));
+  program
+    .command('logout')
+    .description('end the session, and forget its token here')
+    .option('--local', 'only forget it here', false)
+    .action(run(logout));
+  program.command('whoami').description('say who is logged in').action(run(whoami));
+}
+
+async function login(session: Session, given?: string): Promise<void> {
+  const { terminal, environment, signal } = session;
+  const stored = await readCredentials(environment.configDir).catch(() => undefined);
+  const baseUrl = findBaseUrl(session, stored);
+  warnOfPlainHttp(session, baseUrl);
+  const secret = given ?? (await askLine(session, 'Invite code or token: ', { secret: true }));
+  if (!secret) throw new CliError('no invite code and no token was given');
+  const client = openClient(session, baseUrl);
+  const token = await exchange(session, client, secret);
+  const { email } = await client.withToken(token).profile({ signal });
+  await storeCredentials(environment.configDir, { base_url: baseUrl, token, email });
+  await terminal.answer({ email, base_url: baseUrl }, () => `Logged in as ${email} at ${baseUrl}`);
+}
+
+/** The token that an invite code is worth, or the token itself. */
+async function exchange(
+  { signal }: Session,
+  client: ReturnType<typeof openClient>,
+  secret: string,
+): Promise<string> {
+  if (TOKEN.test(secret)) return secret;
+  const code = secret.toUpperCase();
+  if (!INVITE_CODE.test(code)) {
+    throw new CliError(
+      'this is neither an invite code nor a token',
+      'An invite code has 8 letters and digits, a token begins with bks_ or bka_',
+    );
+  }
+  try {
+    return (await client.exchangeInvite(code, { signal })).token;
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === 'NOT_FOUND')) throw error;
+    throw new CliError(
+      'this invite code is unknown, used or expired',
+      'A code works once, and for some days. Ask whoever runs the service for another.',
+    );
+  }
+}
+
+function warnOfPlainHttp({ terminal }: Session, baseUrl: string): void {
+  const { protocol, hostname } = new URL(baseUrl);
+  if (protocol === 'https:' || LOOPBACK.test(hostname)) return;
+  terminal.note(`Beware: ${baseUrl} is not encrypted; whoever is on the way can read your token.`);
+}
+
+async function logout(session: Session, { local }: { local: boolean }): Promise<void> {
+  const { terminal, environment, signal } = session;
+  const stored = await readCredentials(environment.configDir);
+  if (stored === undefined) throw new CliError('you are not logged in');
+  const isSession = stored.token.startsWith('bks_');
+  if (isSession && !local) {
+    const client = openClient(session, stored.base_url, stored.token);
+    await client.logout({ signal }).catch((error) => {
+      if (error instanceof ApiError && error.code === 'INVALID_TOKEN') return;
+      if (error instanceof ApiError && error.status === 0) {
+        throw new CliError(
+          `the session was not ended: ${stored.base_url} cannot be reached`,
+          'Try again later, or forget the token here only: bookmarks logout --local',
+        );
+      }
+      throw error;
+    });
+  }
+  await removeCredentials(environment.configDir);
+  const ended = isSession && !local;
+  await terminal.answer({ logged_out: true, revoked: ended }, () =>
+    ended ? 'Logged out' : 'Forgotten here; the token is valid until it is revoked or expires',
+  );
+}
+
+async function whoami(session: Session): Promise<void> {
+  const client = await openOwnClient(session);
+  const profile = await client.profile({ signal: session.signal });
+  await session.terminal.answer({ ...profile, base_url: session.baseUrl }, () => {
+    const tier = profile.is_premium ? 'premium' : 'free tier';
+    return `${profile.email} (${tier}) at ${session.baseUrl}`;
+  });
+}

@@ -1,0 +1,127 @@
+import type { Command } from 'commander';
+import type { Bookmark } from '../../resources.ts';
+import { gatherIds, integerFrom, tagsOption } from '../arguments.ts';
+import { bookmarkTable } from '../bookmark-table.ts';
+import { toLine } from '../display-text.ts';
+import { CliError } from '../faults.ts';
+import type { Run } from '../program.ts';
+import { openOwnClient, type Session } from '../session.ts';
+
+/** Adds `add`, `edit`, `rm`, `search` and `list`. */
+export function addBookmarkCommands(program: Command, run: Run): void {
+  program
+    .command('add')
+    .description('add a bookmark')
+    .argument('<url>')
+    .option('--title <text>')
+    .option('--comment <text>')
+    .addOption(tagsOption('a tag; several: repeat it, or part them by commas'))
+    .action(run(add));
+  program
+    .command('edit')
+    .description('change a bookmark; what is not given stays')
+    .argument('<id>', 'as `list` shows it', integerFrom(1))
+    .option('--title <text>')
+    .option('--comment <text>')
+    .addOption(tagsOption('its tags from now on, in the place of all it has'))
+    .option('--no-tags', 'take all its tags off')
+    .action(run(edit));
+  program
+    .command('rm')
+    .description('delete bookmarks for good')
+    .argument('<id...>', 'as `list` shows them', gatherIds)
+    .action(run(remove));
+  program
+    .command('search')
+    .description('find bookmarks, the newest first')
+    .argument('[word...]', 'each must occur in url, title or comment')
+    .option('-t, --tag <name>', 'only those that carry it')
+    .option('--page <n>', 'further results', integerFrom(1), 1)
+    .option('--per-page <n>', 'up to 100', integerFrom(1, 100), 50)
+    .action(run(search));
+  program
+    .command('list')
+    .description('list all bookmarks, the oldest first')
+    .option('-n, --limit <n>', 'at most so many', integerFrom(1))
+    .action(run(list));
+}
+
+interface Fields {
+  title?: string;
+  comment?: string;
+  tag?: string[];
+}
+
+const describe = ({ id, title, url }: Pick<Bookmark, 'id' | 'title' | 'url'>): string =>
+  `${id}  ${toLine(title || url)}`;
+
+async function add(session: Session, url: string, { title, comment, tag }: Fields): Promise<void> {
+  const client = await openOwnClient(session);
+  const options = { signal: session.signal };
+  const bookmark = await client.addBookmark({ url, title, comment, tags: tag }, options);
+  await session.terminal.answer(bookmark, () => `Added ${describe(bookmark)}`);
+}
+
+async function edit(
+  session: Session,
+  id: number,
+  { title, comment, tag, tags }: Fields & { tags: boolean },
+): Promise<void> {
+  const client = await openOwnClient(session);
+  const change = { id, title, comment, tags: tags ? tag : (tag ?? []) };
+  if ([change.title, change.comment, change.tags].every((field) => field === undefined)) {
+    throw new CliError('nothing to change was given', 'Expected --title, --comment, --tag or --no-tags');
+  }
+  const bookmark = await client.editBookmark(change, { signal: session.signal });
+  await session.terminal.answer(bookmark, () => `Changed ${describe(bookmark)}`);
+}
+
+async function remove(session: Session, ids: number[]): Promise<void> {
+  const client = await openOwnClient(session);
+  for (const [i, id] of ids.entries()) {
+    await client.deleteBookmark(id, { signal: session.signal }).catch((error) => {
+      if (i > 0)
+        session.terminal.note(`Deleted: ${ids.slice(0, i).join(', ')}. Not deleted: ${id} and later ones.`);
+      throw error;
+    });
+  }
+  await session.terminal.answer({ deleted: ids }, () => `Deleted ${ids.join(', ')}`);
+}
+
+async function search(
+  session: Session,
+  words: string[],
+  { tag, page, perPage }: { tag?: string; page: number; perPage: number },
+): Promise<void> {
+  const { terminal, signal } = session;
+  const client = await openOwnClient(session);
+  const query = { query: words.join(' '), tag, page, per_page: perPage };
+  const found = await client.searchBookmarks(query, { signal });
+  if (terminal.isJson) return terminal.answer(found, () => '');
+  if (found.bookmarks.length > 0) await terminal.table(bookmarkTable(found.bookmarks));
+  const more = found.has_more ? `; more: --page ${page + 1}` : '';
+  const first = (page - 1) * perPage + 1;
+  const shown = found.bookmarks.length === 0 ? 'none' : `${first} to ${first + found.bookmarks.length - 1}`;
+  terminal.note(`${found.total} found, ${shown} shown${more}`);
+}
+
+async function list(
+  session: Session,
+  { limit = Number.POSITIVE_INFINITY }: { limit?: number },
+): Promise<void> {
+  const { terminal, signal } = session;
+  const client = await openOwnClient(session);
+  if (terminal.isJson) await terminal.write('{"bookmarks":[');
+  let count = 0;
+  for await (const whole of client.listAll({ signal })) {
+    const page = whole.slice(0, limit - count);
+    const isFirst = count === 0;
+    count += page.length;
+    if (terminal.isJson) {
+      await terminal.write((isFirst ? '' : ',') + page.map((bookmark) => JSON.stringify(bookmark)).join(','));
+    } else await terminal.table(bookmarkTable(page), { header: isFirst });
+    if (count >= limit) break;
+  }
+  if (terminal.isJson) await terminal.write(']}\n');
+  else if (count === 0) terminal.note('no bookmarks yet');
+}

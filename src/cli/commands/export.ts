@@ -1,0 +1,106 @@
+import { randomBytes } from 'node:crypto';
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { type Command, Option } from 'commander';
+import { ApiError, type BookmarkClient } from '../../client/index.ts';
+import { formatNetscape, NETSCAPE_END, NETSCAPE_HEAD } from '../formats/write-netscape.ts';
+import type { Run } from '../program.ts';
+import { openOwnClient, type Session } from '../session.ts';
+
+type ExportFormat = 'json' | 'html';
+
+/** An export that breaks off is begun anew so often, where that can still be done. */
+const ATTEMPTS = 3;
+
+/** Adds `export`. */
+export function addExportCommand(program: Command, run: Run): void {
+  program
+    .command('export')
+    .description('export all bookmarks')
+    .argument('[file]', 'standard output when absent')
+    .addOption(
+      new Option(
+        '-f, --format <format>',
+        'json: what `import` takes back whole; html: for browsers and other services',
+      )
+        .choices(['json', 'html'])
+        .default('json'),
+    )
+    .action(run(exportAll));
+}
+
+async function exportAll(
+  session: Session,
+  file: string | undefined,
+  { format }: { format: ExportFormat },
+): Promise<void> {
+  const client = await openOwnClient(session);
+  const { terminal } = session;
+  if (file === undefined) {
+    for await (const piece of pieces(session, client, format)) await terminal.write(piece);
+    if (format === 'json') await terminal.write('\n');
+    return;
+  }
+  const bytes = await writeWhole(session, client, file, format);
+  await terminal.answer({ file, bytes }, () => `Exported to ${file} (${bytes.toLocaleString('en')} bytes)`);
+}
+
+/** Writes beside the file and puts it in its place at the end: what was there stays until the export is whole. */
+async function writeWhole(
+  session: Session,
+  client: BookmarkClient,
+  file: string,
+  format: ExportFormat,
+): Promise<number> {
+  const draft = `${file}.${randomBytes(6).toString('hex')}`;
+  for (let attempt = 1; ; attempt += 1) {
+    // Bookmarks are nobody else's business.
+    const handle = await open(draft, 'w', 0o600);
+    try {
+      const bytes = await writePieces(handle, session, pieces(session, client, format));
+      await handle.sync();
+      await handle.close();
+      await rename(draft, file);
+      return bytes;
+    } catch (error) {
+      await handle.close();
+      await rm(draft, { force: true });
+      const mayRetry = error instanceof ApiError && error.code === 'CONNECTION_LOST' && attempt < ATTEMPTS;
+      if (!mayRetry) throw error;
+      session.terminal.note('the export broke off; beginning anew');
+    }
+  }
+}
+
+async function writePieces(
+  handle: FileHandle,
+  { terminal }: Session,
+  source: AsyncIterable<Uint8Array | string>,
+): Promise<number> {
+  using progress = terminal.progress();
+  progress.set('exporting');
+  let bytes = 0;
+  for await (const piece of source) {
+    const data = Buffer.from(piece as string);
+    await handle.writeFile(data);
+    bytes += data.length;
+    progress.set(`exporting, ${(bytes / 1e6).toFixed(1)} MB`);
+  }
+  return bytes;
+}
+
+function pieces(
+  { signal }: Session,
+  client: BookmarkClient,
+  format: ExportFormat,
+): AsyncIterable<Uint8Array | string> {
+  return format === 'json' ? client.exportStream({ signal }) : writeHtml(client, signal);
+}
+
+async function* writeHtml(
+  client: BookmarkClient,
+  signal: AbortSignal,
+): AsyncGenerator<string, void, undefined> {
+  yield NETSCAPE_HEAD;
+  for await (const page of client.listAll({ signal })) yield page.map(formatNetscape).join('');
+  yield NETSCAPE_END;
+}

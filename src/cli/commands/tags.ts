@@ -1,0 +1,67 @@
+import type { Command } from 'commander';
+import type { BookmarkClient } from '../../client/index.ts';
+import type { Tag } from '../../resources.ts';
+import { toLine } from '../display-text.ts';
+import { CliError } from '../faults.ts';
+import type { Run } from '../program.ts';
+import { openOwnClient, type Session } from '../session.ts';
+
+/** Adds `tags` and what belongs to it. */
+export function addTagCommands(program: Command, run: Run): void {
+  const tags = program.command('tags').description('list tags; create, rename and delete them');
+  tags.command('list', { isDefault: true }).description('list all tags').action(run(list));
+  tags.command('create').description('create a tag').argument('<name>').action(run(create));
+  tags
+    .command('rename')
+    .description('rename a tag on all bookmarks that carry it')
+    .argument('<name>')
+    .argument('<new-name>')
+    .action(run(rename));
+  tags
+    .command('rm')
+    .description('delete a tag; the bookmarks that carry it stay')
+    .argument('<name>')
+    .action(run(remove));
+}
+
+async function list(session: Session): Promise<void> {
+  const { terminal, signal } = session;
+  const answer = await (await openOwnClient(session)).listTags({ signal });
+  if (terminal.isJson) return terminal.answer(answer, () => '');
+  if (answer.tags.length === 0) return terminal.note('no tags yet');
+  await terminal.table({
+    columns: [{ name: 'BOOKMARKS' }, { name: 'TAG', isFlexible: true }],
+    rows: answer.tags.map(({ name, bookmark_count }) => [String(bookmark_count), toLine(name)]),
+  });
+}
+
+async function create(session: Session, name: string): Promise<void> {
+  const client = await openOwnClient(session);
+  const tag = await client.createTag({ name }, { signal: session.signal });
+  await session.terminal.answer(tag, () => `Created ${toLine(tag.name)}`);
+}
+
+async function rename(session: Session, name: string, newName: string): Promise<void> {
+  const client = await openOwnClient(session);
+  const { id } = await findTag(session, client, name);
+  const tag = await client.renameTag({ id, name: newName }, { signal: session.signal });
+  await session.terminal.answer(tag, () => `Renamed to ${toLine(tag.name)}`);
+}
+
+async function remove(session: Session, name: string): Promise<void> {
+  const client = await openOwnClient(session);
+  const tag = await findTag(session, client, name);
+  await client.deleteTag(tag.id, { signal: session.signal });
+  await session.terminal.answer({ deleted: tag.name }, () => {
+    const count = tag.bookmark_count === 1 ? '1 bookmark' : `${tag.bookmark_count} bookmarks`;
+    return `Deleted ${toLine(tag.name)} from ${count}`;
+  });
+}
+
+async function findTag({ signal }: Session, client: BookmarkClient, name: string): Promise<Tag> {
+  const key = name.trim().normalize('NFC').toLowerCase();
+  const { tags } = await client.listTags({ signal });
+  const found = tags.find((tag) => tag.name.toLowerCase() === key);
+  if (found !== undefined) return found;
+  throw new CliError(`there is no tag ${JSON.stringify(name)}`, 'All tags: bookmarks tags');
+}

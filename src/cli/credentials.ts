@@ -1,0 +1,47 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CliError } from './faults.ts';
+
+/** Whom the command line speaks for, kept between its runs. */
+export interface Credentials {
+  base_url: string;
+  token: string;
+  email: string;
+}
+
+const fileIn = (configDir: string): string => join(configDir, 'credentials.json');
+
+/** The stored credentials; undefined where there are none. */
+export async function readCredentials(configDir: string): Promise<Credentials | undefined> {
+  const path = fileIn(configDir);
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw new CliError(`${path} cannot be read: ${(error as Error).message}`);
+  }
+  try {
+    const { base_url, token, email } = JSON.parse(text);
+    if ([base_url, token, email].every((field) => typeof field === 'string'))
+      return { base_url, token, email };
+  } catch {
+    // Answered below.
+  }
+  throw new CliError(`${path} is damaged`, 'Log in again: bookmarks login');
+}
+
+/** Stores credentials where only their owner can read them; a crash leaves the old ones or the new ones, whole. */
+export async function storeCredentials(configDir: string, credentials: Credentials): Promise<void> {
+  await mkdir(configDir, { recursive: true, mode: 0o700 });
+  const path = fileIn(configDir);
+  const draft = `${path}.${randomBytes(6).toString('hex')}`;
+  await writeFile(draft, `${JSON.stringify(credentials)}\n`, { mode: 0o600, flag: 'wx' });
+  await rename(draft, path);
+}
+
+/** Forgets them. */
+export async function removeCredentials(configDir: string): Promise<void> {
+  await rm(fileIn(configDir), { force: true });
+}

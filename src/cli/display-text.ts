@@ -1,0 +1,36 @@
+/** Text of others, made fit to be shown on a terminal. */
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g;
+
+/** On one line, without what a terminal would obey: a title could otherwise change what the screen shows. */
+export const toLine = (text: string): string => text.replace(CONTROLS, ' ').trim();
+
+const WIDE =
+  /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|\ufe0f/u;
+
+const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+
+const graphemeWidth = (grapheme: string): number => (WIDE.test(grapheme) ? 2 : 1);
+
+/** How many columns of a terminal a text takes. */
+export function displayWidth(text: string): number {
+  let width = 0;
+  for (const { segment } of segmenter.segment(text)) width += graphemeWidth(segment);
+  return width;
+}
+
+/** The text at exactly this width: filled with blanks, or cut with an ellipsis. */
+export function fitToWidth(text: string, width: number): string {
+  const whole = displayWidth(text);
+  if (whole <= width) return text + ' '.repeat(width - whole);
+  let kept = '';
+  let used = 0;
+  for (const { segment } of segmenter.segment(text)) {
+    const next = used + graphemeWidth(segment);
+    if (next > width - 1) break;
+    kept += segment;
+    used = next;
+  }
+  return `${kept}…${' '.repeat(width - 1 - used)}`;
+}

@@ -1,0 +1,48 @@
+import { Parser } from 'htmlparser2';
+import type { ForeignBookmark } from './entry.ts';
+import { readDescription } from './netscape.ts';
+
+/** Pinboard's own forms: JSON and XML, which are the answer of its `posts/all`. Its HTML is `netscape`'s. */
+
+/** A post, in which `description` is the title and `extended` the text; `false` stands where there is none. */
+export interface PinboardPost {
+  href: string;
+  description?: unknown;
+  extended?: unknown;
+  time?: unknown;
+  toread?: unknown;
+  tags?: unknown;
+}
+
+const splitTags = (value: unknown): string[] => (typeof value === 'string' ? value.split(/\s+/) : []);
+
+export const fromPost = ({
+  href,
+  description,
+  extended,
+  time,
+  toread,
+  tags,
+}: PinboardPost): ForeignBookmark => ({
+  url: href,
+  title: description,
+  comment: typeof extended === 'string' ? readDescription(extended) : [],
+  tags: [...splitTags(tags), ...(toread === 'yes' ? ['toread'] : [])],
+  createdAt: time,
+});
+
+/** The posts of the XML form. */
+export function parsePinboardXml(xml: string): ForeignBookmark[] {
+  const bookmarks: ForeignBookmark[] = [];
+  const parser = new Parser(
+    {
+      onopentag(name, { href, tag, ...attributes }) {
+        if (name === 'post' && href !== undefined)
+          bookmarks.push(fromPost({ ...attributes, href, tags: tag }));
+      },
+    },
+    { xmlMode: true },
+  );
+  parser.end(xml);
+  return bookmarks;
+}

@@ -1,0 +1,15 @@
+#!/usr/bin/env node
+import { readEnvironment } from './environment.ts';
+import { runCli } from './program.ts';
+
+/** The command line for users: `bookmarks`. */
+
+const controller = new AbortController();
+process.once('SIGINT', () => controller.abort());
+process.once('SIGTERM', () => controller.abort());
+// Whoever reads the output may have seen enough: `bookmarks list | head`.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+
+process.exitCode = await runCli(process.argv.slice(2), readEnvironment(), process, controller.signal);
+// Standard input that is still open would keep the process.
+process.stdin.unref?.();

@@ -1,0 +1,93 @@
+import { Command, CommanderError } from 'commander';
+import { addAccountCommands } from './commands/account.ts';
+import { addBookmarkCommands } from './commands/bookmarks.ts';
+import { addExportCommand } from './commands/export.ts';
+import { addImportCommand } from './commands/import.ts';
+import { addSyncCommand } from './commands/sync.ts';
+import { addTagCommands } from './commands/tags.ts';
+import type { Environment } from './environment.ts';
+import { describeFault, Interrupted } from './faults.ts';
+import type { Session } from './session.ts';
+import { type Streams, Terminal } from './terminal.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: commander gives each command other arguments
+type Given = any[];
+
+/** Makes an action of a command that takes the session first, and then commander's arguments and options. */
+export type Run = (
+  command: (session: Session, ...args: Given) => Promise<void>,
+) => (...args: Given) => Promise<void>;
+
+/** The exit codes: done; failed; ended by Ctrl-C, as shells count it. */
+const DONE = 0;
+const FAILED = 1;
+const INTERRUPTED = 130;
+
+/** Runs a command line and resolves with its exit code; nothing is thrown. */
+export async function runCli(
+  args: readonly string[],
+  environment: Environment,
+  streams: Streams,
+  signal: AbortSignal,
+): Promise<number> {
+  let session: Session | undefined;
+  const program = buildProgram(streams, (command) => async (...given) => {
+    // commander adds the command itself.
+    const { json, url } = program.opts();
+    const terminal = new Terminal(streams, { json, plain: environment.plain });
+    session = { terminal, environment, signal, url, baseUrl: undefined };
+    await command(session, ...given.slice(0, -1));
+  });
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return DONE;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode;
+    if (signal.aborted || error instanceof Interrupted) return INTERRUPTED;
+    tellFault(error, session, streams);
+    return FAILED;
+  }
+}
+
+function buildProgram(streams: Streams, run: Run): Command {
+  const program = new Command('bookmarks')
+    .description('Your bookmarks at the Bookmark Service')
+    .option('--url <address>', 'the service; BOOKMARKS_URL or the last login when absent')
+    .option('--json', 'answer in JSON, for scripts', false)
+    .showHelpAfterError('(--help tells more)')
+    .configureHelp({ showGlobalOptions: true })
+    .addHelpText(
+      'after',
+      '\nEnvironment: BOOKMARKS_URL, BOOKMARKS_TOKEN (in the place of a login), XDG_CONFIG_HOME, NO_COLOR',
+    );
+  configure(program, streams);
+  addAccountCommands(program, run);
+  addBookmarkCommands(program, run);
+  addTagCommands(program, run);
+  addImportCommand(program, run);
+  addExportCommand(program, run);
+  addSyncCommand(program, run);
+  for (const command of program.commands) {
+    configure(command, streams);
+    for (const inner of command.commands) configure(inner, streams);
+  }
+  return program;
+}
+
+/** commander's own words go where the command's go, and end no process. */
+function configure(command: Command, { stdout, stderr }: Streams): void {
+  command
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) });
+}
+
+function tellFault(error: unknown, session: Session | undefined, { stderr }: Streams): void {
+  const fault = describeFault(error, session?.baseUrl);
+  if (fault === undefined) stderr.write(`${(error as Error)?.stack ?? String(error)}\n`);
+  else if (session?.terminal.isJson) stderr.write(`${JSON.stringify(fault)}\n`);
+  else {
+    stderr.write(`bookmarks: ${fault.error}\n`);
+    if (fault.advice !== undefined) stderr.write(`${fault.advice}\n`);
+    if (fault.code === 'INTERNAL_ERROR') stderr.write(`Request id: ${fault.request_id}\n`);
+  }
+}

@@ -1,0 +1,193 @@
+import type {
+  Bookmark,
+  BookmarkEdit,
+  BookmarkExport,
+  BookmarkImport,
+  BookmarkList,
+  BookmarkSearch,
+  BookmarkTag,
+  CreatedTag,
+  Deleted,
+  EditedBookmark,
+  FoundBookmarks,
+  ImportResult,
+  ListPosition,
+  LoggedOut,
+  NewBookmark,
+  NewTag,
+  Profile,
+  Session,
+  SyncedBookmarks,
+  SyncPosition,
+  TagList,
+  TagRename,
+} from '../resources.ts';
+import { streamExport } from './export-stream.ts';
+import { type FollowOptions, followBookmarks, type SyncBatch } from './follow.ts';
+import { type LocalBookmark, type ReconcileOptions, type Reconciliation, reconcile } from './reconcile.ts';
+import { type KeyedOptions, Requester, type RequestOptions, type RetryEvent } from './requester.ts';
+import { type Clock, systemClock } from './timing.ts';
+
+export interface ClientOptions {
+  /** The service's address with its version: `https://bookmarks.example.org/api/v1`. */
+  baseUrl: string;
+  /** A session or API token; not needed to exchange an invite. */
+  token?: string | undefined;
+  /** Longest time without progress, in ms; 30,000 when absent. What the service may hold a request for is added. */
+  timeoutMs?: number | undefined;
+  /** How long failures are retried where that is safe, in ms from the first one; 120,000 when absent, 0: not at all. */
+  retryForMs?: number | undefined;
+  /** Told before each wait that precedes a retry. */
+  onRetry?: ((event: RetryEvent) => void) | undefined;
+  /** The platform's when absent. */
+  fetch?: typeof fetch | undefined;
+  clock?: Clock | undefined;
+  /** From 0 to below 1, for jitter. */
+  random?: (() => number) | undefined;
+}
+
+/** The largest page of `/bookmarks/list` (spec 8). */
+const LIST_LIMIT = 500;
+
+/**
+ * The Bookmark Service's client: a method an endpoint, and `sync`, `listAll` and `reconcile` above them. It keeps
+ * within the token's quota, waits as long as the service asks, and repeats what failed where that is safe: reads, and
+ * additions and imports, which carry an `Idempotency-Key`. Every failure is an `ApiError`, but for an abort.
+ */
+export class BookmarkClient {
+  readonly #options: ClientOptions;
+  readonly #requester: Requester;
+
+  constructor(options: ClientOptions) {
+    this.#options = options;
+    this.#requester = new Requester({
+      baseUrl: options.baseUrl.replace(/\/+$/, ''),
+      token: options.token,
+      // Browsers refuse a `fetch` that is called as a method of something else.
+      fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
+      clock: options.clock ?? systemClock,
+      random: options.random ?? Math.random,
+      timeoutMs: options.timeoutMs ?? 30_000,
+      retryForMs: options.retryForMs ?? 120_000,
+      onRetry: options.onRetry,
+    });
+  }
+
+  /** The same client with another token, and a quota of its own. */
+  withToken(token: string): BookmarkClient {
+    return new BookmarkClient({ ...this.#options, token });
+  }
+
+  /** Whose token it is (spec 4.1). */
+  profile(options?: RequestOptions): Promise<Profile> {
+    return this.#requester.request('/user/profile', {}, options);
+  }
+
+  /** Exchanges an invite code, which works once, for a session token (spec 4.1). Never repeated by itself. */
+  exchangeInvite(code: string, options?: RequestOptions): Promise<Session> {
+    return this.#requester.request('/auth/invite', { code }, options);
+  }
+
+  /** Revokes the session token of this client (spec 4.1). */
+  logout(options?: RequestOptions): Promise<LoggedOut> {
+    return this.#requester.request('/logout', {}, options);
+  }
+
+  /** Adds a bookmark (spec 4.2); once, however often it is retried. */
+  addBookmark(bookmark: NewBookmark, options?: KeyedOptions): Promise<Bookmark> {
+    return this.#requester.request('/bookmarks/add', bookmark, options);
+  }
+
+  /** Changes the given fields; tags replace the tags (spec 4.2). */
+  editBookmark(edit: BookmarkEdit, options?: RequestOptions): Promise<EditedBookmark> {
+    return this.#requester.request('/bookmarks/edit', edit, options);
+  }
+
+  /** Deletes a bookmark for good (spec 4.2). */
+  deleteBookmark(id: number, options?: RequestOptions): Promise<Deleted> {
+    return this.#requester.request('/bookmarks/delete', { id }, options);
+  }
+
+  /** Searches, newest first (spec 4.2). */
+  searchBookmarks(search: BookmarkSearch = {}, options?: RequestOptions): Promise<FoundBookmarks> {
+    return this.#requester.request('/bookmarks/search', search, options);
+  }
+
+  /** A page of all bookmarks, by id, rising (spec 4.2). */
+  listBookmarks(position: ListPosition = {}, options?: RequestOptions): Promise<BookmarkList> {
+    return this.#requester.request('/bookmarks/list', position, options);
+  }
+
+  /** What is new since a cursor, waiting for it if asked to (spec 4.2). `sync` does so without end. */
+  syncBookmarks(position: SyncPosition = {}, options?: RequestOptions): Promise<SyncedBookmarks> {
+    return this.#requester.request('/bookmarks/sync', position, options);
+  }
+
+  /** All tags with the number of bookmarks that carry them (spec 4.3). */
+  listTags(options?: RequestOptions): Promise<TagList> {
+    return this.#requester.request('/tags/list', {}, options);
+  }
+
+  /** Creates a tag (spec 4.3); once, however often it is retried. */
+  createTag(tag: NewTag, options?: KeyedOptions): Promise<CreatedTag> {
+    return this.#requester.request('/tags/create', tag, options);
+  }
+
+  /** Renames a tag on all bookmarks that carry it (spec 4.3). */
+  renameTag(rename: TagRename, options?: RequestOptions): Promise<BookmarkTag> {
+    return this.#requester.request('/tags/update', rename, options);
+  }
+
+  /** Deletes a tag; the bookmarks that carry it stay (spec 4.3). */
+  deleteTag(id: number, options?: RequestOptions): Promise<Deleted> {
+    return this.#requester.request('/tags/delete', { id }, options);
+  }
+
+  /** All bookmarks, held in memory (spec 4.4). */
+  exportBookmarks(options?: RequestOptions): Promise<BookmarkExport> {
+    return this.#requester.request('/export', {}, options);
+  }
+
+  /** All bookmarks as the bytes of the JSON that `exportBookmarks` parses; throws where they are not whole. */
+  exportStream(options?: RequestOptions): AsyncGenerator<Uint8Array, void, undefined> {
+    return streamExport(this.#requester, options);
+  }
+
+  /** Imports at most 100,000 bookmarks in one transaction (spec 4.4); once, however often it is retried. */
+  importBookmarks(bookmarks: BookmarkImport, options?: KeyedOptions): Promise<ImportResult> {
+    return this.#requester.request('/import', bookmarks, options);
+  }
+
+  /** All bookmarks, by id, rising, in pages of 500. Each that is there from start to end comes once. */
+  async *listAll(options?: RequestOptions): AsyncGenerator<Bookmark[], void, undefined> {
+    let cursor: string | undefined;
+    do {
+      const page = await this.listBookmarks({ cursor, limit: LIST_LIMIT }, options);
+      if (page.bookmarks.length > 0) yield page.bookmarks;
+      cursor = page.next_cursor;
+    } while (cursor !== undefined);
+  }
+
+  /**
+   * Every bookmark from a cursor on, once, in the order of ids, and then each new one as it comes, without end: whatever
+   * fails meanwhile, short of a token that is not or no longer valid. Store each batch's cursor with what it brought.
+   */
+  sync(options?: FollowOptions): AsyncGenerator<SyncBatch, void, undefined> {
+    const parts = {
+      clock: this.#options.clock ?? systemClock,
+      random: this.#options.random ?? Math.random,
+    };
+    return followBookmarks(this.#requester, parts, options);
+  }
+
+  /**
+   * Compares a local set with all that the service has: what is missing here, what differs in the fields that are held
+   * here, and what is gone there. Throws `TooManyGone` where that is more than half of the local set, unless forced.
+   */
+  reconcile(
+    local: Iterable<LocalBookmark> | AsyncIterable<LocalBookmark>,
+    options?: ReconcileOptions,
+  ): Promise<Reconciliation> {
+    return reconcile(this.listAll(options), local, options);
+  }
+}

@@ -1,0 +1,40 @@
+import type { Clock } from './timing.ts';
+
+/** Ends a request when its caller aborts it, or when nothing has come for too long. */
+export interface Deadline {
+  /** For `fetch`. */
+  readonly signal: AbortSignal;
+  readonly isExpired: boolean;
+  /** Something came: the time begins anew. */
+  extend(): void;
+  /** Frees the timer and the listener. */
+  end(): void;
+}
+
+/** Starts a deadline of `timeoutMs` without progress; throws the reason of a signal that was aborted before. */
+export function startDeadline(clock: Clock, timeoutMs: number, signal: AbortSignal | undefined): Deadline {
+  signal?.throwIfAborted();
+  const controller = new AbortController();
+  let isExpired = false;
+  const expire = () => {
+    isExpired = true;
+    controller.abort();
+  };
+  const onAbort = () => controller.abort(signal?.reason);
+  signal?.addEventListener('abort', onAbort, { once: true });
+  let cancel = clock.after(timeoutMs, expire);
+  return {
+    signal: controller.signal,
+    get isExpired() {
+      return isExpired;
+    },
+    extend() {
+      cancel();
+      cancel = clock.after(timeoutMs, expire);
+    },
+    end() {
+      cancel();
+      signal?.removeEventListener('abort', onAbort);
+    },
+  };
+}

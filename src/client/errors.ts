@@ -1,0 +1,35 @@
+import type { ErrorCode } from '../resources.ts';
+
+/**
+ * The codes of spec 7, and three of the client's own: `CONNECTION_LOST` (no answer, or half of one), `TIMEOUT` (none in
+ * time) and `UNEXPECTED_ANSWER` (one that is not the service's, from a proxy perhaps).
+ */
+export type ClientErrorCode = ErrorCode | 'CONNECTION_LOST' | 'TIMEOUT' | 'UNEXPECTED_ANSWER';
+
+export interface ApiErrorDetails {
+  code: ClientErrorCode;
+  status?: number;
+  retryAfterSeconds?: number | undefined;
+  requestId: string;
+  cause?: unknown;
+}
+
+/** Every failure of a request, but for an abort, which rejects with the signal's own reason. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly code: ClientErrorCode;
+  /** The HTTP status; 0 where there was no answer. */
+  readonly status: number;
+  /** How long the service asks to wait; undefined where it does not say. */
+  readonly retryAfterSeconds: number | undefined;
+  /** What the service's log calls the request. */
+  readonly requestId: string;
+
+  constructor(message: string, details: ApiErrorDetails) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.code = details.code;
+    this.status = details.status ?? 0;
+    this.retryAfterSeconds = details.retryAfterSeconds;
+    this.requestId = details.requestId;
+  }
+}

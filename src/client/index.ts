@@ -1,0 +1,14 @@
+/** `bookmark-service/client`: the client of the Bookmark Service, for Node and browsers. */
+
+export type * from '../resources.ts';
+export { BookmarkClient, type ClientOptions } from './client.ts';
+export { ApiError, type ApiErrorDetails, type ClientErrorCode } from './errors.ts';
+export type { FollowOptions, SyncBatch } from './follow.ts';
+export {
+  type LocalBookmark,
+  type ReconcileOptions,
+  type Reconciliation,
+  TooManyGone,
+} from './reconcile.ts';
+export type { KeyedOptions, RequestOptions, RetryEvent } from './requester.ts';
+export type { Clock } from './timing.ts';

@@ -1,0 +1,146 @@
+import type { ErrorCode } from '../resources.ts';
+import { type Deadline, startDeadline } from './deadline.ts';
+import { ApiError } from './errors.ts';
+import type { Clock } from './timing.ts';
+
+/** One request as it is sent; sending it again sends the same bytes. */
+export interface Sending {
+  url: string;
+  headers: Record<string, string>;
+  body: string;
+  requestId: string;
+  /** Longest time without any progress. */
+  timeoutMs: number;
+  signal: AbortSignal | undefined;
+  /** Told of the bytes of the answer so far. */
+  onProgress: ((bytes: number) => void) | undefined;
+}
+
+export interface Transport {
+  fetch: typeof fetch;
+  clock: Clock;
+}
+
+/** An answer whose body is still to come. */
+export interface OpenAnswer {
+  headers: Headers;
+  /** The body, piece by piece; throws an `ApiError` where it breaks off. To be read to its end or returned. */
+  chunks: AsyncGenerator<Uint8Array, void, undefined>;
+}
+
+/** Sends a request once, without retrying; resolves with a success, rejects with an `ApiError` or the signal's reason. */
+export async function openRequest(
+  { fetch, clock }: Transport,
+  sending: Sending,
+  hear: (headers: Headers) => void,
+): Promise<OpenAnswer> {
+  const deadline = startDeadline(clock, sending.timeoutMs, sending.signal);
+  try {
+    const { url, headers, body } = sending;
+    const response = await fetch(url, { method: 'POST', headers, body, signal: deadline.signal });
+    deadline.extend();
+    hear(response.headers);
+    const chunks = readChunks(response, sending, deadline);
+    if (response.ok) return { headers: response.headers, chunks };
+    throw toApiError(response, await readText(chunks), sending);
+  } catch (error) {
+    deadline.end();
+    throw explain(error, sending, deadline);
+  }
+}
+
+async function* readChunks(
+  response: Response,
+  sending: Sending,
+  deadline: Deadline,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const reader = response.body?.getReader();
+  let bytes = 0;
+  try {
+    for (;;) {
+      const piece = await reader?.read();
+      if (piece === undefined || piece.done) return;
+      deadline.extend();
+      bytes += piece.value.length;
+      sending.onProgress?.(bytes);
+      yield piece.value;
+    }
+  } catch (error) {
+    throw explain(error, sending, deadline);
+  } finally {
+    deadline.end();
+    await reader?.cancel().catch(() => {});
+  }
+}
+
+/** The whole body as text. */
+export async function readText(chunks: AsyncIterable<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const chunk of chunks) text += decoder.decode(chunk, { stream: true });
+  return text + decoder.decode();
+}
+
+/** The whole body as JSON; half of one is a lost connection. */
+export async function readJson<T>(chunks: AsyncIterable<Uint8Array>, requestId: string): Promise<T> {
+  const text = await readText(chunks);
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new ApiError('the answer is not whole', { code: 'CONNECTION_LOST', requestId, cause });
+  }
+}
+
+/** What a failed `fetch` or read means: the caller's abort, a timeout or a lost connection. */
+function explain(error: unknown, { signal, requestId, timeoutMs }: Sending, deadline: Deadline): unknown {
+  if (error instanceof ApiError) return error;
+  if (deadline.isExpired) {
+    return new ApiError(`no answer within ${timeoutMs} ms`, { code: 'TIMEOUT', requestId });
+  }
+  if (signal?.aborted) return signal.reason;
+  return new ApiError('the connection was lost or could not be made', {
+    code: 'CONNECTION_LOST',
+    requestId,
+    cause: error,
+  });
+}
+
+const CODES: ReadonlySet<string> = new Set<ErrorCode>([
+  'VALIDATION_ERROR',
+  'INVALID_TOKEN',
+  'PERMISSION_DENIED',
+  'LIMIT_EXCEEDED',
+  'NOT_FOUND',
+  'RATE_LIMITED',
+  'INTERNAL_ERROR',
+  'UNAVAILABLE',
+]);
+
+function toApiError(response: Response, text: string, sending: Sending): ApiError {
+  const { status, headers } = response;
+  const { error, code } = parseErrorBody(text);
+  const isKnown = code !== undefined && CODES.has(code);
+  return new ApiError(isKnown && error !== undefined ? error : `unexpected answer with status ${status}`, {
+    code: isKnown ? (code as ErrorCode) : 'UNEXPECTED_ANSWER',
+    status,
+    retryAfterSeconds: readRetryAfter(headers),
+    requestId: headers.get('x-request-id') ?? sending.requestId,
+  });
+}
+
+function parseErrorBody(text: string): { error?: string; code?: string } {
+  try {
+    const body = JSON.parse(text);
+    return typeof body?.error === 'string' && typeof body.code === 'string' ? body : {};
+  } catch {
+    return {};
+  }
+}
+
+/** Whole seconds, which is how the service says it, or a date, as proxies may. */
+function readRetryAfter(headers: Headers): number | undefined {
+  const text = headers.get('retry-after') ?? '';
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  const seconds = (Date.parse(text) - Date.parse(headers.get('date') ?? '')) / 1_000;
+  return Number.isNaN(seconds) ? undefined : Math.max(0, Math.ceil(seconds));
+}

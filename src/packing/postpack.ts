@@ -1,0 +1,4 @@
+import { putWholeManifest } from './manifest.ts';
+
+/** After `npm pack`. */
+putWholeManifest(process.cwd());

@@ -1,0 +1,23 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { putLeanManifest, putWholeManifest } from './manifest.ts';
+
+/** Before `npm pack`: plain JavaScript with declarations in `dist/`, since Node strips no types under node_modules. */
+
+const folder = process.cwd();
+putWholeManifest(folder);
+rmSync(join(folder, 'dist'), { recursive: true, force: true });
+execFileSync('tsc', ['--project', 'tsconfig.build.json'], {
+  stdio: 'inherit',
+  shell: process.platform === 'win32',
+});
+
+// The compiler rewrites `.ts` in code only; older compilers of users expect `.js` in declarations too.
+for (const name of readdirSync(join(folder, 'dist'), { recursive: true, encoding: 'utf8' })) {
+  if (!name.endsWith('.d.ts')) continue;
+  const path = join(folder, 'dist', name);
+  const text = readFileSync(path, 'utf8');
+  writeFileSync(path, text.replace(/((?:from|import\() ?'\.{1,2}\/[^']+)\.ts'/g, "$1.js'"));
+}
+putLeanManifest(folder);
