@@ -1,0 +1,243 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { type Outcome, runCommand } from './support/command.ts';
+import { createDatabase, runOn } from './support/database.ts';
+import { openRedis } from './support/redis.ts';
+import { startService, type TestService } from './support/service.ts';
+
+// The operator's commands, each as a process of its own: `node src/main.ts admin …`.
+
+// Processes take seconds to start where all cores are busy.
+vi.setConfig({ testTimeout: 120_000 });
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const run = (args: string, env: Record<string, string> = {}): Promise<Outcome> =>
+  runCommand(['admin', ...args.split(' ')], { DATABASE_URL: service.database.url, ...env });
+
+/** The one JSON object that a command prints. */
+async function answerOf(args: string, env: Record<string, string> = {}) {
+  const { code, output, errors } = await run(args, env);
+  expect({ code, errors }).toEqual({ code: 0, errors: '' });
+  expect(output.endsWith('\n')).toBe(true);
+  expect(output.trimEnd()).not.toContain('\n');
+  return JSON.parse(output);
+}
+
+/** Fails with exit code 1, nothing on standard output and the message on standard error, without a stack trace. */
+function expectRefusal({ code, output, errors }: Outcome, message: string | RegExp): void {
+  expect({ code, output }).toEqual({ code: 1, output: '' });
+  expect(errors).toMatch(message);
+  expect(errors).not.toMatch(/^\s+at /m);
+}
+
+const TIMESTAMP = expect.stringMatching(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/);
+const inDays = (timestamp: string) => (Date.parse(timestamp) - Date.now()) / 86_400_000;
+const profile = (token: string) => service.post('/user/profile', {}, { token });
+
+describe.concurrent('user', () => {
+  test('create prints the user; --premium makes it premium', async () => {
+    expect(await answerOf('user create --email New.User@example.org')).toEqual({
+      id: expect.any(Number),
+      email: 'New.User@example.org',
+      is_premium: false,
+      created_at: TIMESTAMP,
+    });
+    expect(await answerOf('user create --email premium@example.org --premium')).toMatchObject({
+      is_premium: true,
+    });
+  });
+
+  test('create refuses an address that is taken, whatever its case (decision 22)', async () => {
+    await service.user({ email: 'Taken@example.org' });
+    expectRefusal(await run('user create --email tAKEN@example.org'), /e-mail address is there already/);
+  });
+
+  test('set changes the tier, and prints the user', async () => {
+    const user = await service.user({ email: 'Tier@example.org' });
+    expect(await answerOf('user set --email tier@example.org --premium true')).toEqual({
+      id: user.id,
+      email: 'Tier@example.org',
+      is_premium: true,
+      created_at: TIMESTAMP,
+    });
+    expect((await profile(user.token)).body.is_premium).toBe(true);
+    await answerOf('user set --email TIER@example.org --premium false');
+    expect((await profile(user.token)).body.is_premium).toBe(false);
+    expectRefusal(await run('user set --email nobody@example.org --premium true'), /no user has this/);
+    expectRefusal(await run('user set --email tier@example.org --premium maybe'), /true, false/);
+  });
+
+  test('delete takes the user with all that is theirs; its tokens and waits end', async () => {
+    const user = await service.user({ email: 'Gone@example.org' });
+    const other = await service.user();
+    for (const owner of [user, other]) {
+      await owner.post('/bookmarks/add', { url: 'https://example.org/', tags: ['a'] });
+    }
+    const code = await service.invite('gone@example.org');
+    expect(await answerOf('user delete --email gone@example.org')).toEqual({ deleted: true });
+    expect((await user.post('/bookmarks/list')).body.code).toBe('INVALID_TOKEN');
+    expect((await service.post('/auth/invite', { code })).body.code).toBe('NOT_FOUND');
+    for (const table of ['accounts', 'tokens', 'bookmarks', 'tags', 'imports']) {
+      const left = await runOn(service.database.url, `select 1 from ${table} where user_id = ${user.id}`);
+      expect(left, table).toEqual([]);
+    }
+    expect((await other.post('/bookmarks/list')).body.bookmarks).toHaveLength(1);
+    expectRefusal(await run('user delete --email gone@example.org'), /no user has this/);
+  });
+});
+
+describe.concurrent('invite', () => {
+  test('create prints a code that works once and ends after 7 days, or those given', async () => {
+    const invite = await answerOf('invite create --email invited@example.org');
+    expect(invite).toEqual({
+      code: expect.stringMatching(/^[A-Z0-9]{8}$/),
+      email: 'invited@example.org',
+      expires_at: TIMESTAMP,
+    });
+    expect(inDays(invite.expires_at)).toBeCloseTo(7, 1);
+    const { status, body } = await service.post('/auth/invite', { code: invite.code });
+    expect([status, body.user.email]).toEqual([200, 'invited@example.org']);
+    const long = await answerOf('invite create --email invited@example.org --days 30');
+    expect(inDays(long.expires_at)).toBeCloseTo(30, 1);
+  });
+
+  test.each(['0', '1.5', '36501'])('refuses --days %j', async (days) => {
+    const outcome = await runCommand(
+      ['admin', 'invite', 'create', '--email', 'a@example.org', '--days', days],
+      {
+        DATABASE_URL: service.database.url,
+      },
+    );
+    expectRefusal(outcome, /days/);
+  });
+});
+
+describe.concurrent('token', () => {
+  test('create prints an API token once; it has the scope given and lives until revoked', async () => {
+    const { email } = await service.user();
+    const made = await answerOf(`token create --email ${email} --scope read --name laptop`);
+    expect(made).toEqual({
+      token: expect.stringMatching(/^bka_\d+_[\w-]{43}$/),
+      id: expect.any(String),
+      kind: 'api',
+      scope: 'read',
+      name: 'laptop',
+      created_at: TIMESTAMP,
+      expires_at: null,
+    });
+    expect((await profile(made.token)).status).toBe(200);
+    const denied = await service.post('/tags/create', { name: 'a' }, { token: made.token });
+    expect(denied.body.code).toBe('PERMISSION_DENIED');
+    const short = await answerOf(`token create --email ${email} --scope write --days 2`);
+    expect(inDays(short.expires_at)).toBeCloseTo(2, 1);
+    const allowed = await service.post('/tags/create', { name: 'a' }, { token: short.token });
+    expect(allowed.status).toBe(200);
+  });
+
+  test('list prints the live tokens without their secrets; revoke ends one', async () => {
+    const session = await service.session();
+    const made = await answerOf(`token create --email ${session.email} --scope write`);
+    const { tokens, ...rest } = await answerOf(`token list --email ${session.email.toUpperCase()}`);
+    expect(rest).toEqual({});
+    expect(tokens).toEqual([
+      {
+        id: expect.any(String),
+        kind: 'session',
+        scope: 'write',
+        name: '',
+        created_at: TIMESTAMP,
+        expires_at: TIMESTAMP,
+      },
+      { id: made.id, kind: 'api', scope: 'write', name: '', created_at: TIMESTAMP, expires_at: null },
+    ]);
+    expect(JSON.stringify(tokens)).not.toContain(made.token.slice(-43));
+
+    expect(await answerOf(`token revoke --id ${made.id}`)).toEqual({ revoked: true });
+    expect((await profile(made.token)).body.code).toBe('INVALID_TOKEN');
+    expect((await profile(session.token)).status).toBe(200);
+    expectRefusal(await run(`token revoke --id ${made.id}`), /no live token has this id/);
+    expect((await answerOf(`token list --email ${session.email}`)).tokens).toHaveLength(1);
+  });
+
+  test('create refuses an unknown user, a scope that is none, and a missing one', async () => {
+    const { email } = await service.user();
+    expectRefusal(await run('token create --email nobody@example.org --scope read'), /no user has this/);
+    expectRefusal(await run(`token create --email ${email} --scope admin`), /read, write/);
+    expectRefusal(await run(`token create --email ${email}`), /--scope/);
+    expectRefusal(await run('token list --email nobody@example.org'), /no user has this/);
+  });
+
+  test.each(['1', '0-0'])('revoke refuses the id %j', async (id) => {
+    expectRefusal(await run(`token revoke --id ${id}`), /no live token has this id/);
+  });
+
+  test('revoke ends held polls with 401 at once, through Redis', async ({ onTestFinished }) => {
+    const redis = await openRedis();
+    onTestFinished(() => redis.stop());
+    await using shared = await startService({ redisUrls: [redis.url] });
+    const user = await shared.user();
+    const answer = user.post('/bookmarks/sync', { wait: true });
+    await vi.waitFor(() => expect(shared.context.coordination.wakes.held).toBe(1));
+    const env = { DATABASE_URL: shared.database.url, REDIS_URL: redis.url };
+    const { tokens } = await answerOf(`token list --email ${user.email}`, env);
+    await answerOf(`token revoke --id ${tokens[0].id}`, env);
+    expect((await answer).body.code).toBe('INVALID_TOKEN');
+  });
+});
+
+describe.concurrent('what goes wrong', () => {
+  test.each(['', 'nobody', 'a b@example.org', `${'a'.repeat(250)}@example.org`])(
+    'the e-mail address %j is refused',
+    async (email) => {
+      const outcome = await runCommand(['admin', 'user', 'create', '--email', email], {
+        DATABASE_URL: service.database.url,
+      });
+      expectRefusal(outcome, /--email/);
+    },
+  );
+
+  test('an unknown command and an unknown option are refused', async () => {
+    expectRefusal(await run('user rename'), /unknown command|rename/);
+    expectRefusal(await run('user create --email a@example.org --admin'), /unknown option '--admin'/);
+    expectRefusal(await run('user create'), /--email/);
+  });
+
+  test('a database that cannot be reached is told in one line', async () => {
+    const outcome = await run('token list --email a@example.org', {
+      DATABASE_URL: 'postgres://nobody:geheim@127.0.0.1:1/none',
+    });
+    expectRefusal(outcome, /^[^\n]*ECONNREFUSED[^\n]*\n$/);
+    expect(outcome.errors).not.toContain('geheim');
+  });
+
+  test('a schema older than the code is refused with what to run', async () => {
+    await using database = await createDatabase();
+    await runOn(
+      database.url,
+      'delete from schema_migrations where version = (select max(version) from schema_migrations)',
+    );
+    expectRefusal(
+      await run('user create --email a@example.org', { DATABASE_URL: database.url }),
+      /npm run migrate/,
+    );
+  });
+});
+
+test.concurrent.each([
+  ['', /user.*invite.*token/s],
+  ['user create', /--email.*--premium/s],
+  ['invite create', /--email.*--days/s],
+  ['token', /create.*list.*revoke/s],
+  ['token create', /--email.*--scope.*--name.*--days/s],
+  ['token revoke', /--id/],
+])('--help of admin %s says what it takes, and needs no database', async (command, text) => {
+  const args = ['admin', ...command.split(' ').filter(Boolean), '--help'];
+  const { code, output, errors } = await runCommand(args, { DATABASE_URL: 'nonsense' });
+  expect({ code, errors }).toEqual({ code: 0, errors: '' });
+  expect(output).toMatch(text);
+});

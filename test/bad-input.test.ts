@@ -1,0 +1,611 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { z } from 'zod';
+import { ROUTES } from '../src/app.ts';
+import { startService, type TestService, type TestUser } from './support/service.ts';
+
+// Every field of every route: what it takes at its bounds, and how it refuses whatever else comes.
+
+const MAX_ID = Number.MAX_SAFE_INTEGER;
+const FACE = '😀';
+
+let service: TestService;
+let user: TestUser;
+
+beforeAll(async () => {
+  service = await startService({ syncWaitSeconds: 0.02 });
+  user = await service.user({ premium: true });
+  // The lowest ids are somebody else's.
+  const first = await service.user();
+  for (const tag of ['a', 'b', 'c']) await first.post('/bookmarks/add', { url: 'http://a', tags: [tag] });
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+interface Case {
+  value: unknown;
+  /** What follows `field: ` in the message; for a fault deeper in the field, the place and the rule. */
+  rule: string;
+}
+
+/** A field: values that it takes, values that it refuses and why. */
+interface Field {
+  good: unknown[];
+  bad: Case[];
+}
+
+const cases = (rule: string, ...values: unknown[]): Case[] => values.map((value) => ({ value, rule }));
+
+const UNSTORABLE = 'may not hold U+0000 or a lone surrogate';
+const UNSTORABLE_TEXTS = ['\u0000', 'a\u0000b', '\ud800', 'a\udc00', '\udc00\ud800', `${FACE}\ud83d`];
+const NO_STRINGS: unknown[] = [null, true, false, 0, 1.5, 1e300, [], ['a'], {}, { toString: 'a' }];
+
+/** Letters from everywhere, that have to come back as they were sent. */
+const FOREIGN = [
+  FACE,
+  'עברית \u200f',
+  '\u202eabc\u202c',
+  'e\u0301',
+  'ﷺ',
+  '\u{10ffff}',
+  '\ufffe',
+  '\u0001\u007f',
+  "'; --",
+];
+
+function text(max: number, min = 0): Field {
+  return {
+    good: [
+      'a'.repeat(max),
+      FACE.repeat(max),
+      `\t ${'é'.repeat(max)}\u3000\ufeff`,
+      ...(min === 0 ? ['', ' '] : []),
+      ...FOREIGN,
+    ],
+    bad: [
+      ...cases('expected a string', ...NO_STRINGS),
+      ...cases(UNSTORABLE, ...UNSTORABLE_TEXTS),
+      ...cases(
+        `at most ${max} characters`,
+        'a'.repeat(max + 1),
+        FACE.repeat(max + 1),
+        'a'.repeat(2 * max + 2),
+      ),
+      ...(min > 0 ? cases('may not be empty', '', ' ', '\u3000\n\ufeff') : []),
+    ],
+  };
+}
+
+const tagName = text(255, 1);
+
+const url: Field = {
+  good: [
+    'http://a',
+    ' https://example.org/ \n',
+    'HTTPS://EXAMPLE.ORG:443',
+    'http://[::1]:1/',
+    'http://1/',
+    'http://bücher.example/é?ü#ö',
+    'http://user:pass@example.org',
+    'https://example.org/\u202e%%%"\'<>\\^`{|}',
+    `http://a/${'a'.repeat(8_192 - 9)}`,
+    `http://a/${FACE.repeat(8_192 - 9)}`,
+  ],
+  bad: [
+    ...cases('expected a string', ...NO_STRINGS),
+    ...cases(UNSTORABLE, ...UNSTORABLE_TEXTS, 'http://a/\u0000', 'http://a/\ud800'),
+    ...cases('may not be empty', '', ' ', '\u00a0\t'),
+    ...cases(
+      'at most 8192 characters',
+      `http://a/${'a'.repeat(8_193 - 9)}`,
+      `http://a/${FACE.repeat(8_193 - 9)}`,
+    ),
+    ...cases(
+      'may not hold control characters',
+      'http://a/\n/b',
+      'ht\ttp://a',
+      'http://a/\u0001',
+      'http://a/\u007f\u0085/',
+    ),
+    ...cases(
+      'expected an absolute url',
+      'a',
+      '/a',
+      '//a',
+      '?a',
+      'a.example',
+      'http://',
+      'http:// a',
+      'http://a:99999',
+      'http://[::1',
+      ':a',
+    ),
+    ...cases(
+      'expected an http or https url',
+      'javascript:alert(1)',
+      'JAVASCRIPT://a/%0aalert(1)',
+      'data:text/html,a',
+      'file:///etc/passwd',
+      'ftp://a/',
+      'mailto:a@b.example',
+      'ws://a/',
+      'about:blank',
+      'view-source:http://a/',
+      'blob:http://a/b',
+    ),
+  ],
+};
+
+/** The tags of a bookmark: up to 100 names, which differ. */
+const tags: Field = {
+  good: [
+    [],
+    ['a', 'A', ' a '],
+    Array.from({ length: 100 }, (_, n) => `tag ${n}`),
+    Array.from({ length: 300 }, (_, n) => `tag ${n % 100}`),
+    ...tagName.good.map((name) => [name]),
+  ],
+  bad: [
+    ...cases('expected an array', null, true, 0, 'a', '', {}, { length: 0 }, { 0: 'a' }),
+    ...cases(
+      'at most 100 tags',
+      Array.from({ length: 101 }, (_, n) => `tag ${n}`),
+    ),
+    ...tagName.bad.map(({ value, rule }) => ({ value: ['ok', value], rule: `[1]: ${rule}` })),
+  ],
+};
+
+const NO_NUMBERS: unknown[] = [null, true, '', '1', 'a', [], [1], {}];
+const NO_INTEGERS = [0.5, 1.5, -1.5, 1e300, -1e300, 2 ** 53, 2 ** 64, 1e21];
+
+/** An integer with bounds; `-0` is 0. */
+const integer = (min: number, max: number): Field => ({
+  good: [min, min + 1, max],
+  bad: cases(
+    `expected an integer from ${min} to ${max}`,
+    ...NO_NUMBERS,
+    ...NO_INTEGERS,
+    min - 1,
+    -1,
+    -(2 ** 53),
+    ...(max < MAX_ID ? [max + 1, MAX_ID] : []),
+  ),
+});
+
+const id = integer(1, MAX_ID);
+
+const wait: Field = {
+  good: [true, false],
+  bad: cases('expected true or false', null, 0, 1, 'true', '', [], {}),
+};
+
+const code: Field = {
+  good: [],
+  bad: [
+    ...cases('expected a string', ...NO_STRINGS),
+    ...cases(
+      'expected 8 characters, A to Z and 0 to 9',
+      '',
+      'ABCDEFG',
+      'ABCDEFGHI',
+      'abcdefgh',
+      ' ABCDEFGH',
+      'ABCDEFG\n',
+      'ABCDEFGH\n',
+      'ABCDÉFGH',
+      'ABCDEFG\u0000',
+      FACE.repeat(4),
+      '٠١٢٣٤٥٦٧',
+    ),
+  ],
+};
+
+const encode = (plain: string) => Buffer.from(plain).toString('base64url');
+
+const listCursor: Field = {
+  good: [],
+  bad: [
+    ...cases('expected a string', ...NO_STRINGS),
+    ...cases(
+      'is malformed',
+      '',
+      'a',
+      '0',
+      '====',
+      '\u0000',
+      '\ud800',
+      FACE,
+      encode(''),
+      encode('1'),
+      encode('1::'),
+      encode('1:1'),
+      encode('1:1:'),
+      encode('1:1:a'),
+      encode('1:1:-1'),
+      encode('1:1:1.5'),
+      encode('1:1:01'),
+      encode('1:01:1'),
+      encode('1: 1:1'),
+      encode('1:1:1 '),
+      encode('1:1:1:1'),
+      encode('2:1:1'),
+      encode('1:1:9007199254740992'),
+      encode('1:1:9999999999999999'),
+      encode('1:1:99999999999999999999'),
+      encode("1:1:1' or 1=1"),
+      `${encode('1:1:1')}=`,
+      ` ${encode('1:1:1')}`,
+      `${encode('1:1:1')}\u0000`,
+      'a'.repeat(200),
+      'a'.repeat(201),
+      'a'.repeat(100_000),
+    ),
+  ],
+};
+
+const mode: Field = {
+  good: ['merge', 'replace'],
+  bad: cases(
+    'expected "merge" or "replace"',
+    null,
+    true,
+    0,
+    '',
+    'MERGE',
+    ' merge',
+    'append',
+    [],
+    ['merge'],
+    {},
+  ),
+};
+
+const bookmarks: Field = {
+  good: [[]],
+  bad: [
+    ...cases('expected an array', null, true, 0, 'a', {}, { length: 1 }),
+    ...cases(
+      'at most 100000 entries',
+      Array.from({ length: 100_001 }, () => 0),
+    ),
+  ],
+};
+
+interface RouteCases {
+  /** A whole body that is taken, made anew for each request of the user. */
+  body(user: TestUser): Promise<Record<string, unknown>> | Record<string, unknown>;
+  fields: Record<string, Field>;
+  required?: string[];
+}
+
+const newBookmark = async (user: TestUser) =>
+  (await user.post('/bookmarks/add', { url: 'http://a' })).body.id;
+const newTag = async (user: TestUser) =>
+  (await user.post('/tags/create', { name: `tag made ${Math.random()}` })).body.id;
+
+const ROUTE_CASES: Record<string, RouteCases> = {
+  '/user/profile': { body: () => ({}), fields: {} },
+  '/logout': { body: () => ({}), fields: {} },
+  '/auth/invite': { body: () => ({ code: 'AAAAAAAA' }), fields: { code }, required: ['code'] },
+  '/bookmarks/add': {
+    body: () => ({ url: 'http://a' }),
+    fields: { url, title: text(2_048), comment: text(10_000), tags },
+    required: ['url'],
+  },
+  '/bookmarks/edit': {
+    body: async (user) => ({ id: await newBookmark(user) }),
+    fields: { id, title: text(2_048), comment: text(10_000), tags },
+    required: ['id'],
+  },
+  '/bookmarks/delete': {
+    body: async (user) => ({ id: await newBookmark(user) }),
+    fields: { id },
+    required: ['id'],
+  },
+  '/bookmarks/search': {
+    body: () => ({}),
+    fields: { query: text(1_000), tag: tagName, page: integer(1, MAX_ID), per_page: integer(1, 100) },
+  },
+  '/bookmarks/list': { body: () => ({}), fields: { cursor: listCursor, limit: integer(1, 500) } },
+  '/bookmarks/sync': {
+    body: () => ({}),
+    fields: { cursor: integer(0, MAX_ID), limit: integer(1, 100), wait },
+  },
+  '/tags/list': { body: () => ({}), fields: {} },
+  '/tags/create': {
+    body: () => ({ name: `tag made ${Math.random()}` }),
+    fields: { name: tagName },
+    required: ['name'],
+  },
+  '/tags/update': {
+    body: async (user) => ({ id: await newTag(user), name: `tag made ${Math.random()}` }),
+    fields: { id, name: tagName },
+    required: ['id', 'name'],
+  },
+  '/tags/delete': { body: async (user) => ({ id: await newTag(user) }), fields: { id }, required: ['id'] },
+  '/export': { body: () => ({}), fields: {} },
+  '/import': { body: () => ({ bookmarks: [] }), fields: { bookmarks, mode }, required: ['bookmarks'] },
+};
+
+const refusal = (error: string) => ({ status: 400, body: { error, code: 'VALIDATION_ERROR' } });
+
+/** A message at a field: `field: rule`, or `field[1]: rule` where the fault lies deeper. */
+const at = (field: string, rule: string) => (rule.startsWith('[') ? `${field}${rule}` : `${field}: ${rule}`);
+
+const show = (value: unknown) => JSON.stringify(value)?.slice(0, 80);
+
+test('the table knows every route and every field', () => {
+  expect(Object.keys(ROUTE_CASES).sort()).toEqual(ROUTES.map(({ path }) => path).sort());
+  for (const { path, body } of ROUTES) {
+    expect(Object.keys(ROUTE_CASES[path]!.fields).sort()).toEqual(
+      Object.keys((body as z.ZodObject).shape).sort(),
+    );
+  }
+});
+
+describe.for(Object.entries(ROUTE_CASES))('%s', ([path, { body, fields, required = [] }]) => {
+  let user: TestUser;
+  const send = async (change: Record<string, unknown> = {}) =>
+    user.post(path, { ...(await body(user)), ...change });
+
+  beforeAll(async () => {
+    user = await service.user({ premium: true });
+  });
+
+  test('takes a body of what it needs, whatever else is in it', async () => {
+    if (path === '/auth/invite' || path === '/logout') return;
+    expect(await send()).toMatchObject({ status: 200 });
+    expect(await send({ unknown: null, 'tags[0]': {}, constructor: 1, '': [[]] })).toMatchObject({
+      status: 200,
+    });
+  });
+
+  test('refuses a body that is no object, and one that is no JSON', async () => {
+    for (const whole of [null, true, 0, 'a', [], [{}]]) {
+      expect(await user.post(path, JSON.stringify(whole)), show(whole)).toMatchObject(
+        refusal('body: expected an object'),
+      );
+    }
+    for (const malformed of [
+      '{',
+      '{}}',
+      "{'a':1}",
+      '{"a":undefined}',
+      'NaN',
+      '\u0000',
+      '{"url":"\u0001"}',
+      '[1,]',
+      '﻿﻿{}',
+    ]) {
+      expect(await user.post(path, malformed), malformed).toMatchObject(refusal('body: malformed JSON'));
+    }
+    for (const key of ['{"__proto__":{}}', '{"a":[{"__proto__":1}]}', '{"constructor":{"prototype":{}}}']) {
+      expect(await user.post(path, key), key).toMatchObject(refusal('body: malformed JSON'));
+    }
+    for (const bytes of [
+      [0xff],
+      [0x22, 0xed, 0xa0, 0x80, 0x22],
+      [0xc0, 0x80],
+      [0xfe, 0xff, 0, 0x7b, 0, 0x7d],
+    ]) {
+      expect(await user.post(path, Buffer.from(bytes))).toMatchObject(refusal('body: is not UTF-8'));
+    }
+    expect(await user.post(path, '')).toMatchObject(refusal('body: is required'));
+  });
+
+  test('refuses deep and huge JSON', async () => {
+    const deep = 400_000;
+    expect(await user.post(path, `${'['.repeat(deep)}${']'.repeat(deep)}`)).toMatchObject(
+      refusal('body: expected an object'),
+    );
+    expect(await user.post(path, '['.repeat(deep))).toMatchObject(refusal('body: malformed JSON'));
+    expect(await user.post(path, `${'{"a":'.repeat(100_000)}`)).toMatchObject(
+      refusal('body: malformed JSON'),
+    );
+    for (const field of Object.keys(fields)) {
+      const answer = await user.post(path, `{"${field}":${'['.repeat(deep)}${']'.repeat(deep)}}`);
+      expect(answer, field).toMatchObject({
+        status: path === '/import' && field === 'bookmarks' ? 200 : 400,
+      });
+    }
+    if (path !== '/import') {
+      expect(await user.post(path, `{"a":"${'a'.repeat(1_048_576)}"}`)).toMatchObject(
+        refusal('body: is too large'),
+      );
+    }
+  });
+
+  for (const [field, { good, bad }] of Object.entries(fields)) {
+    test(`${field}: is taken at its bounds and refused beyond them, by name`, async () => {
+      for (const value of good) {
+        const { status, body: answer } = await send({ [field]: value });
+        // An id at its bounds is nobody's.
+        const expected = field === 'id' ? [404, 'NOT_FOUND'] : [200, undefined];
+        expect([status, answer.code], show(value)).toEqual(expected);
+      }
+      for (const { value, rule } of bad) {
+        expect(await send({ [field]: value }), show(value)).toMatchObject(refusal(at(field, rule)));
+      }
+    });
+  }
+
+  for (const field of required) {
+    test(`${field}: is required`, async () => {
+      const { [field]: _, ...rest } = await body(user);
+      expect(await user.post(path, rest)).toMatchObject(refusal(`${field}: is required`));
+    });
+  }
+});
+
+describe('an entry of an import is held to the same bounds', () => {
+  const NO_TIME = 'expected an RFC 3339 timestamp of the years 0001 to 9999';
+  const time: Field = {
+    good: [
+      '2026-01-31T12:00:00Z',
+      '0001-01-01T00:00:00Z',
+      '9999-12-31T23:59:59.999999+00:00',
+      '2024-02-29t00:00:00z',
+    ],
+    bad: [
+      ...cases('expected a string', ...NO_STRINGS),
+      ...cases(
+        NO_TIME,
+        '',
+        'now',
+        'infinity',
+        '-infinity',
+        'epoch',
+        'today',
+        '2026',
+        '2026-01-31',
+        '2026-01-31T12:00:00',
+        '2026-01-31 12:00:00Z',
+        '2026-01-31T12:00Z',
+        '2026-13-01T00:00:00Z',
+        '2026-02-29T00:00:00Z',
+        '2026-01-00T00:00:00Z',
+        '2026-01-31T24:00:00Z',
+        '2026-01-31T12:60:00Z',
+        '2026-01-31T12:00:61Z',
+        '2026-01-31T12:00:00+24:00',
+        '2026-01-31T12:00:00+0100',
+        '2026-01-31T12:00:00.Z',
+        '0000-12-31T23:59:59Z',
+        '0001-01-01T00:00:00+00:01',
+        '9999-12-31T23:59:59-00:01',
+        '10000-01-01T00:00:00Z',
+        '-2026-01-31T12:00:00Z',
+        '+002026-01-31T12:00:00Z',
+        ' 2026-01-31T12:00:00Z',
+        '2026-01-31T12:00:00Z\u0000',
+        '２026-01-31T12:00:00Z',
+        `2026-01-31T12:00:00.${'9'.repeat(100_000)}`,
+      ),
+    ],
+  };
+  const named = ({ good, bad }: Field): Field => ({
+    good: good.map((names) => (names as unknown[]).map((name) => ({ id: 1, name }))),
+    bad: bad
+      .filter(({ value }) => Array.isArray(value))
+      .map(({ value, rule }) => ({ value: (value as unknown[]).map((name) => ({ name })), rule })),
+  });
+  const FIELDS: [string, Field][] = [
+    ['url', url],
+    ['title', text(2_048)],
+    ['comment', text(10_000)],
+    ['tags', tags],
+    ['tags', named(tags)],
+    ['created_at', time],
+    ['updated_at', time],
+  ];
+
+  test.for([
+    ['merge', 1_048_576],
+    ['merge', 0],
+    ['replace', 1_048_576],
+    ['replace', 0],
+  ] as const)('%s, at most %i bytes inline', async ([mode, importInlineBytes]) => {
+    await using replica = await startService({ importInlineBytes }, { database: service.database });
+    const owner = await replica.user({ premium: true });
+    for (const [field, { good, bad }] of FIELDS) {
+      const entry = (value: unknown) => ({ url: 'http://entry.example', [field]: value });
+      const taken = await owner.post('/import', { mode: 'replace', bookmarks: good.map(entry) });
+      expect(taken.body, field).toEqual({ imported: good.length, skipped: 0, errors: [] });
+      if (mode === 'merge') {
+        const { body } = await owner.post('/import', { bookmarks: bad.map(({ value }) => entry(value)) });
+        expect(body.errors.map(({ error }: { error: string }) => error)).toEqual(
+          bad.map(({ rule }) => at(field, rule)),
+        );
+        expect(body).toMatchObject({ imported: 0, skipped: 0 });
+      } else {
+        const [{ value, rule }] = bad as [Case];
+        const { body } = await owner.post('/import', {
+          mode,
+          bookmarks: [{ url: 'http://a' }, entry(value)],
+        });
+        expect(body.code).toBe('VALIDATION_ERROR');
+        expect(body.error).toContain(at(field, rule));
+      }
+      expect((await owner.post('/export', {})).body.count).toBe(good.length);
+    }
+  });
+
+  test('the url of a bad entry is named so that every client can read it', async () => {
+    const { body } = await user.post('/import', {
+      bookmarks: ['a\ud800', 'b\u0000', 'x'.repeat(9_000), 'javascript:1'].map((sent) => ({ url: sent })),
+    });
+    expect(body.errors.map((error: { url: string }) => error.url)).toEqual([
+      'a\ufffd',
+      'b\u0000',
+      'x'.repeat(9_000),
+      'javascript:1',
+    ]);
+  });
+
+  test('an entry that is no object, and one without a url', async () => {
+    const sent = [null, true, 0, 'http://a', [], ['http://a'], {}, { URL: 'http://a' }];
+    const { body } = await user.post('/import', { bookmarks: sent });
+    expect(body.errors).toEqual(
+      sent.map((value, index) => ({
+        index,
+        url: null,
+        code: 'VALIDATION_ERROR',
+        error:
+          typeof value === 'object' && value !== null && !Array.isArray(value)
+            ? 'url: is required'
+            : 'expected an object',
+      })),
+    );
+  });
+});
+
+test('text from everywhere comes back as it was sent, trimmed', async () => {
+  for (const title of [...FOREIGN, ...text(2_048).good]) {
+    const comment = title as string;
+    const { body } = await user.post('/bookmarks/add', { url: 'http://a', title, comment });
+    expect(body).toMatchObject({ title: comment.trim(), comment: comment.trim() });
+    expect((await user.post('/bookmarks/edit', { id: body.id, title })).body.title).toBe(comment.trim());
+  }
+  for (const sent of url.good as string[]) {
+    expect((await user.post('/bookmarks/add', { url: sent })).body.url).toBe(sent.trim());
+  }
+});
+
+test("another user's bookmarks and tags do not exist, for anything", async () => {
+  const owner = await service.user();
+  const { body: bookmark } = await owner.post('/bookmarks/add', {
+    url: 'http://owned.example',
+    tags: ['owned'],
+  });
+  const [tag] = bookmark.tags;
+  const before = (await owner.post('/export', {})).body.bookmarks;
+  const attempts: [string, object][] = [
+    ['/bookmarks/edit', { id: bookmark.id }],
+    ['/bookmarks/edit', { id: bookmark.id, title: 'x' }],
+    ['/bookmarks/edit', { id: bookmark.id, tags: ['x'] }],
+    ['/bookmarks/delete', { id: bookmark.id }],
+    ['/tags/update', { id: tag.id, name: 'x' }],
+    ['/tags/update', { id: tag.id, name: 'owned' }],
+    ['/tags/delete', { id: tag.id }],
+  ];
+  const nobody = await service.user();
+  for (const [path, body] of attempts) {
+    const theirs = await nobody.post(path, body);
+    const nobodys = await nobody.post(path, { ...body, id: MAX_ID });
+    expect(theirs, path).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
+    // Nothing tells that the id is somebody's.
+    expect(theirs.body).toEqual(nobodys.body);
+  }
+  expect((await owner.post('/export', {})).body.bookmarks).toEqual(before);
+  expect((await nobody.post('/tags/list', {})).body.tags).toEqual([]);
+  expect((await nobody.post('/bookmarks/search', { tag: 'owned' })).body.total).toBe(0);
+  expect((await nobody.post('/bookmarks/sync', { cursor: bookmark.id - 1 })).body.bookmarks).toEqual([]);
+});
+
+test("another user's list cursor is refused", async () => {
+  const owner = await service.user();
+  for (const name of ['a', 'b']) await owner.post('/bookmarks/add', { url: `http://${name}` });
+  const { next_cursor: cursor } = (await owner.post('/bookmarks/list', { limit: 1 })).body;
+  expect(await user.post('/bookmarks/list', { cursor })).toMatchObject(
+    refusal('cursor: belongs to another user'),
+  );
+  expect((await owner.post('/bookmarks/list', { cursor })).body.bookmarks).toHaveLength(1);
+});

@@ -1,0 +1,725 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { readBookmarkFile } from '../src/cli/formats/read-file.ts';
+import { formatNetscape, NETSCAPE_END, NETSCAPE_HEAD } from '../src/cli/formats/write-netscape.ts';
+import type { Bookmark } from '../src/resources.ts';
+import { type CliOptions, runCommand } from './support/cli.ts';
+import { makeFolder, removeFolder } from './support/folders.ts';
+import { startService, type TestService, type TestUser } from './support/service.ts';
+
+/** The command line against a running service. */
+
+const SAMPLES = join(import.meta.dirname, 'samples');
+const MAIN = join(import.meta.dirname, '../src/cli/main.ts');
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startService({ freeBookmarkLimit: 200_000 });
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const makeHome = () => {
+  const home = makeFolder('cli');
+  onTestFinished(() => removeFolder(home));
+  return home;
+};
+
+/** Somebody at a shell, whose token is in the environment. */
+async function openShell() {
+  const user = await service.user();
+  const env = { BOOKMARKS_URL: service.origin, BOOKMARKS_TOKEN: user.token, XDG_CONFIG_HOME: makeHome() };
+  const run = (args: string[], options: CliOptions = {}) => runCommand(args, { env, ...options });
+  const all = async (): Promise<Bookmark[]> => (await user.post('/export')).body.bookmarks;
+  return { user, env, run, all };
+}
+
+/** What an import took over, without what the service makes itself. */
+const essence = (bookmarks: Bookmark[]) =>
+  bookmarks.map(({ url, title, comment, tags, created_at }) => ({
+    url,
+    title,
+    comment,
+    tags: tags.map(({ name }) => name),
+    created: created_at,
+  }));
+
+const page = (rest: Partial<ReturnType<typeof essence>[number]> & { url: string }) => ({
+  title: '',
+  comment: '',
+  tags: [],
+  ...rest,
+});
+
+const ding = 'https://example.org/ding?a=1&copy=2';
+const search = 'https://example.org/search?q=a&b=%C3%A9&lang=en#top';
+
+/** What each sample holds. Tags stand in the order of the service. A date that is absent is not compared. */
+const EXPECTED: Record<string, { bookmarks: object[]; report: object }> = {
+  'chrome.html': {
+    report: { imported: 5, combined: 1, format: 'netscape', leftOut: ['A bookmarklet', 'Settings'] },
+    bookmarks: [
+      page({ url: 'https://example.org/bar', title: 'On the bar', created: '2023-11-29T23:20:00.000Z' }),
+      page({
+        url: search,
+        title: `Tom & Jerry's <guide> to "quotes"`,
+        tags: ['Development'],
+        created: '2023-12-01T00:00:03.000Z',
+      }),
+      page({ url: 'https://example.org/deep', title: 'Deep down', tags: ['C & C++', 'Development'] }),
+      page({ url: 'https://example.org/after', title: 'After the inner folder', tags: ['Development'] }),
+      page({ url: 'https://example.org/%E6%97%A5%E6%9C%AC', title: '日本語のページ 🗾', tags: ['日本語'] }),
+    ],
+  },
+  'firefox.html': {
+    report: { imported: 4, combined: 0, format: 'netscape', leftOut: ['Recent Tags'] },
+    bookmarks: [
+      page({
+        url: 'https://support.mozilla.example/products/firefox',
+        title: 'Get Help',
+        tags: ['Mozilla Firefox'],
+      }),
+      page({
+        url: 'https://example.org/tagged',
+        title: 'With tags',
+        comment: 'A description in\ntwo lines, with an <em> in it',
+        tags: ['reading', 'to do', 'Über'],
+        created: '2023-11-14T22:13:30.000Z',
+      }),
+      page({ url: 'https://example.org/toolbar', title: 'On the toolbar' }),
+      page({ url: 'http://xn--bcher-kva.example/', title: 'Bücher' }),
+    ],
+  },
+  'safari.html': {
+    report: { imported: 3, combined: 0, format: 'netscape', leftOut: [] },
+    bookmarks: [
+      page({ url: 'https://www.apple.example/', title: 'Apple', tags: ['Favorites'] }),
+      page({ url: 'https://weather.example/', title: 'Weather', tags: ['Favorites', 'News & Weather'] }),
+      page({ url: 'https://long-read.example/a?b=1&c=2', title: 'A long read', tags: ['Reading List'] }),
+    ],
+  },
+  'google-bookmarks.html': {
+    report: { imported: 4, combined: 0, format: 'netscape', leftOut: [] },
+    bookmarks: [
+      page({
+        url: 'http://maps.example/?q=Z%C3%BCrich&ftid=0x47900a076b2da745:0xe9704f64fa1de8c0',
+        title: 'Zürich',
+        tags: ['Places'],
+        created: '2019-09-12T13:22:04.481Z',
+      }),
+      page({
+        url: 'http://maps.example/ms',
+        title: 'In milliseconds',
+        tags: ['Places'],
+        created: '2019-09-12T13:22:04.481Z',
+      }),
+      page({
+        url: 'http://maps.example/1601',
+        title: 'As Chromium counts',
+        tags: ['Places'],
+        created: '2023-11-29T23:33:21.000Z',
+      }),
+      page({ url: 'http://maps.example/none', title: 'Without a date', tags: ['Places'] }),
+    ],
+  },
+  'pinboard.json': {
+    report: { imported: 3, combined: 0, format: 'pinboard', leftOut: [] },
+    bookmarks: [
+      page({
+        url: 'https://example.org/pinned',
+        title: 'A pinned page',
+        comment: 'First line\nSecond line with ümlauts',
+        tags: ['dev:tools', 'via:friend', 'web'],
+        created: '2023-04-05T06:07:08.000Z',
+      }),
+      page({
+        url: 'https://example.org/private?x=1&y=2',
+        title: 'Private & unread',
+        comment: 'What somebody wrote',
+        tags: ['toread'],
+        created: '2010-08-31T03:51:53.000Z',
+      }),
+      page({ url: 'http://example.org/untitled', tags: ['.private', 'Foo'] }),
+    ],
+  },
+  'pinboard.html': {
+    report: { imported: 3, combined: 0, format: 'netscape', leftOut: [] },
+    bookmarks: [
+      page({
+        url: 'https://example.org/pinned',
+        title: 'A pinned page',
+        comment: 'First line\nSecond line with ümlauts',
+        tags: ['dev:tools', 'via:friend', 'web'],
+        created: '2023-04-05T06:07:08.000Z',
+      }),
+      page({
+        url: 'https://example.org/private?x=1&y=2',
+        title: 'Private & unread',
+        comment: 'What somebody wrote, with a link',
+        tags: ['toread'],
+      }),
+      page({ url: 'http://example.org/untitled', created: '2009-07-10T11:12:13.000Z' }),
+    ],
+  },
+  'pinboard.xml': {
+    report: { imported: 2, combined: 0, format: 'pinboard', leftOut: [] },
+    bookmarks: [
+      page({
+        url: 'https://example.org/pinned',
+        title: 'A pinned page & more',
+        comment: 'First line\nSecond line',
+        tags: ['dev:tools', 'web'],
+      }),
+      page({ url: 'https://example.org/private?x=1&y=2', title: 'Private', tags: ['toread'] }),
+    ],
+  },
+  'raindrop.csv': {
+    report: { imported: 3, combined: 0, format: 'raindrop', leftOut: [] },
+    bookmarks: [
+      page({
+        url: 'https://example.org/rain?a=1&b=2#part',
+        title: 'Saved, "quoted" title',
+        comment:
+          'First line of the note\nand the second\n\nWhat the page says of itself, with a comma\n\n' +
+          'Highlight:first words\nsecond words',
+        tags: ['favorite', 'go', 'Invoices 2024', 'reading', 'Work'],
+        created: '2024-01-02T03:04:05.123Z',
+      }),
+      page({ url: 'https://example.org/drop', title: 'Unsorted page', created: '2023-12-31T23:59:59.000Z' }),
+      page({
+        url: 'https://example.org/untitled',
+        tags: ['Kuchen & Törtchen', 'süß'],
+        created: '2024-01-02T03:04:05.000Z',
+      }),
+    ],
+  },
+  'raindrop.html': {
+    report: { imported: 2, combined: 0, format: 'netscape', leftOut: [] },
+    bookmarks: [
+      page({ url: 'https://example.org/drop', title: 'Unsorted page' }),
+      page({
+        url: 'https://example.org/rain?a=1&b=2',
+        title: "You don't have time",
+        comment: 'What the page says of itself…',
+        tags: ['favorite', 'go', 'Invoices', 'reading', 'Work'],
+      }),
+    ],
+  },
+  'linkding.html': {
+    report: { imported: 3, combined: 0, format: 'netscape', leftOut: [] },
+    bookmarks: [
+      page({
+        url: ding,
+        title: 'A <b> in a title',
+        comment: 'What the page says\n\n# My notes\n\n* with **marks** & "quotes"',
+        tags: ['self-hosted', 'toread', 'web'],
+        created: '2023-07-22T04:26:40.000Z',
+      }),
+      page({ url: 'https://example.org/archived', title: 'Archived', tags: ['archived', 'web'] }),
+      page({
+        url: 'https://example.org/notes-only',
+        title: 'https://example.org/notes-only',
+        comment: 'Only notes',
+      }),
+    ],
+  },
+  'linkding.json': {
+    report: { imported: 2, combined: 0, format: 'linkding', leftOut: [] },
+    bookmarks: [
+      page({
+        url: ding,
+        title: 'A <b> in a title',
+        comment: 'What the page says\n\n# My notes',
+        tags: ['self-hosted', 'toread', 'web'],
+        created: '2023-07-22T04:26:40.123Z',
+      }),
+      page({ url: 'https://example.org/archived', title: 'What the page calls itself', tags: ['archived'] }),
+    ],
+  },
+  'bookmark-service.json': {
+    report: { imported: 1, combined: 0, format: 'bookmark-service', leftOut: [] },
+    bookmarks: [
+      page({
+        url: 'https://example.org/own',
+        title: 'Our own',
+        comment: 'As it was',
+        tags: ['kept'],
+        created: '2020-02-03T04:05:06.789Z',
+      }),
+    ],
+  },
+  'table.csv': {
+    report: { imported: 2, combined: 0, format: 'csv', leftOut: [] },
+    bookmarks: [
+      page({
+        url: 'https://example.org/semi',
+        title: 'Semi; colon',
+        tags: ['one', 'two'],
+        created: '2024-05-06T07:08:09.000Z',
+      }),
+      page({ url: 'https://example.org/bare' }),
+    ],
+  },
+};
+
+describe('import', () => {
+  test.each(Object.keys(EXPECTED))('takes over %s', async (name) => {
+    const { run, all } = await openShell();
+    const { bookmarks, report } = EXPECTED[name]!;
+    const { code, out } = await run(['import', join(SAMPLES, name), '--json']);
+    expect(code).toBe(0);
+    const { imported, combined, format, left_out } = JSON.parse(out);
+    const leftOut = left_out.map(({ title }: { title: string }) => title);
+    expect({ imported, combined, format, leftOut }).toEqual(report);
+    expect(essence(await all())).toMatchObject(bookmarks);
+  });
+
+  test('tells a person what it took, skipped, left out and what the service refused', async () => {
+    const { run } = await openShell();
+    const chrome = await run(['import', join(SAMPLES, 'chrome.html')]);
+    expect(chrome.out).toContain(
+      '5 bookmarks in a browser’s bookmark file; 1 that were there twice are combined',
+    );
+    expect(chrome.out).toContain('Imported 5 bookmarks\n');
+    expect(chrome.out).toContain('Left out, since they are no web pages: 2');
+    const again = await run(['import', join(SAMPLES, 'chrome.html')]);
+    expect(again.out).toContain('Imported 0 bookmarks, 5 skipped: they are there already');
+    const own = await run(['import', join(SAMPLES, 'bookmark-service.json')]);
+    expect(own.out).toContain('Refused by the service: 1');
+    expect(own.out).toContain('entry 3 (mailto:somebody@example.org): url: expected an http or https url');
+  });
+
+  test('reads standard input, adds a tag to all, and leaves folders alone where told to', async () => {
+    const { run, all } = await openShell();
+    const input = readFileSync(join(SAMPLES, 'chrome.html'));
+    await run(['import', '-', '--no-folders', '--tag', 'from chrome,2026'], { input });
+    expect(new Set((await all()).flatMap(({ tags }) => tags.map(({ name }) => name)))).toEqual(
+      new Set(['2026', 'from chrome']),
+    );
+  });
+
+  test('only looks where it is told to', async () => {
+    const { run, all } = await openShell();
+    const { out } = await run(['import', join(SAMPLES, 'firefox.html'), '--dry-run', '--json']);
+    expect(JSON.parse(out)).toMatchObject({ format: 'netscape', read: 4 });
+    expect(await all()).toEqual([]);
+  });
+
+  test('replaces only what somebody agreed to lose', async () => {
+    const { run, all, user } = await openShell();
+    await user.post('/bookmarks/add', { url: 'https://example.org/old' });
+    const replace = ['import', join(SAMPLES, 'table.csv'), '--replace'];
+    const unasked = await run(replace);
+    expect(unasked.code).toBe(1);
+    expect(unasked.err).toContain('--yes');
+    const refused = await run(replace, { screen: 100, input: 'n\n' });
+    expect(refused.err).toContain('Put 2 bookmarks in the place of ALL your bookmarks? [y/N]');
+    expect(refused.err).toContain('nothing was changed');
+    expect(await all()).toHaveLength(1);
+    expect((await run(replace, { screen: 100, input: 'y\n' })).code).toBe(0);
+    expect((await all()).map(({ url }) => url)).not.toContain('https://example.org/old');
+    expect((await run([...replace, '--yes'])).code).toBe(0);
+  });
+
+  test('reads UTF-16 and what its META names, and says what it cannot read', async () => {
+    const { run, all } = await openShell();
+    const html = readFileSync(join(SAMPLES, 'firefox.html'), 'utf8');
+    const utf16 = Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(html, 'utf16le')]);
+    expect((await run(['import', '-'], { input: utf16 })).code).toBe(0);
+    const latin = `<!DOCTYPE NETSCAPE-Bookmark-file-1><META CONTENT="text/html; charset=windows-1252">
+      <DL><p><DT><A HREF="https://example.org/latin">B\u00fccher</A></DL>`;
+    expect((await run(['import', '-'], { input: Buffer.from(latin, 'latin1') })).code).toBe(0);
+    expect((await all()).filter(({ title }) => title === 'Bücher')).toHaveLength(2);
+    const faults = [
+      [Buffer.from('caf\xe9, url', 'latin1'), 'the file is not text in utf-8; save it as UTF-8'],
+      ['', 'the file is empty'],
+      ['{"bookmarks":[{"url":"https', 'the file is no whole JSON'],
+      ['{"roots":{}}', 'the file holds other JSON; expected JSON of this service'],
+      ['<html><body>Hello</body></html>', 'the file holds HTML without bookmarks'],
+      ['just words', 'the file is none that can be imported; expected JSON of this service'],
+      ['url,title\n"https://example.org/,no end', 'the file is no whole CSV'],
+    ] as const;
+    for (const [input, message] of faults) {
+      const { code, err } = await run(['import', '-'], { input: input as string });
+      expect(err).toContain(message);
+      expect(code).toBe(1);
+    }
+  });
+
+  test('takes 100,000 bookmarks at once, and says that it does not split more', async () => {
+    const { run } = await openShell();
+    const bookmarks = Array.from({ length: 100_001 }, (_, i) => ({ url: `https://example.org/${i}` }));
+    const tooMany = await run(['import', '-'], { input: JSON.stringify({ bookmarks }) });
+    expect(tooMany.err).toContain('holds 100,001 bookmarks; an import takes at most 100,000');
+    expect(tooMany.err).toContain('one transaction');
+    bookmarks.pop();
+    const whole = await run(['import', '-'], { input: JSON.stringify({ bookmarks }), screen: 100 });
+    expect(whole.out).toContain('Imported 100,000 bookmarks');
+    expect(whole.err).toContain('importing 100,000 bookmarks');
+    // The progress is gone when the work is.
+    expect(whole.err.endsWith('\r\u001b[2K')).toBe(true);
+  }, 120_000);
+});
+
+describe('export', () => {
+  test('of JSON, imported by replace, gives the same collection', async () => {
+    const { run, all, env } = await openShell();
+    await run(['import', join(SAMPLES, 'raindrop.csv')]);
+    await run(['import', join(SAMPLES, 'chrome.html')]);
+    const before = essence(await all());
+    const file = join(env.XDG_CONFIG_HOME, 'export.json');
+    const { out } = await run(['export', file, '--json']);
+    expect(JSON.parse(out)).toEqual({ file, bytes: statSync(file).size });
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    await run(['import', file, '--replace', '--yes']);
+    expect(essence(await all())).toEqual(before);
+    expect(JSON.parse((await run(['export'])).out).bookmarks).toHaveLength(8);
+  });
+
+  test('of HTML can be imported by browsers, and by this service with all but milliseconds', async () => {
+    const one = await openShell();
+    for (const sample of ['chrome.html', 'firefox.html', 'raindrop.csv', 'linkding.html']) {
+      await one.run(['import', join(SAMPLES, sample)]);
+    }
+    const html = (await one.run(['export', '--format', 'html'])).out;
+    expect(html.startsWith('<!DOCTYPE NETSCAPE-Bookmark-file-1>\n')).toBe(true);
+    const other = await openShell();
+    await other.run(['import', '-'], { input: html });
+    const seconds = (bookmarks: Bookmark[]) =>
+      essence(bookmarks).map((bookmark) => ({ ...bookmark, created: bookmark.created.slice(0, 19) }));
+    expect(seconds(await other.all())).toEqual(seconds(await one.all()));
+  });
+
+  test('of HTML keeps any text', () => {
+    const line = fc.string({ unit: 'grapheme' }).map((made) => made.replace(/\s+/g, ' ').trim());
+    const tag = line.map((name) => name.replaceAll(',', '')).filter((name) => name.trim() !== '');
+    const markup = fc.constantFrom('<b>', '</DL>', '&amp;', '&', '"', "'", '<DT><A HREF="x">', '-->', '\n');
+    const paragraph = fc.array(fc.oneof(line, markup)).map((parts) => parts.join('').trim());
+    fc.assert(
+      fc.property(line, paragraph, fc.array(tag, { maxLength: 5 }), (title, comment, names) => {
+        const tags = names.map((name, id) => ({ id, name: name.trim() }));
+        const url = 'https://example.org/?a=1&lt=2&copy;=3"';
+        const times = { created_at: '2026-01-01T00:00:00.000Z', updated_at: '2026-01-02T00:00:00.000Z' };
+        const html =
+          NETSCAPE_HEAD + formatNetscape({ id: 1, url, title, comment, tags, ...times }) + NETSCAPE_END;
+        const { entries } = readBookmarkFile(Buffer.from(html), { foldersAsTags: true });
+        const kept = new Map(
+          tags.map(({ name }) => [name.toLowerCase(), name]).reverse() as [string, string][],
+        );
+        expect(entries).toEqual([{ url, title, comment, tags: [...kept.values()].reverse(), ...times }]);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('that cannot be written leaves what was there', async () => {
+    const { run, env } = await openShell();
+    const file = join(env.XDG_CONFIG_HOME, 'export.json');
+    writeFileSync(file, 'of yesterday');
+    const broken = await run(['export', file], { env: { ...env, BOOKMARKS_TOKEN: 'bka_1_wrong' } });
+    expect(broken.code).toBe(1);
+    expect(readFileSync(file, 'utf8')).toBe('of yesterday');
+    const nowhere = await run(['export', join(env.XDG_CONFIG_HOME, 'no/folder.json')]);
+    expect(nowhere.err).toContain('there is no such file or folder');
+  });
+});
+
+describe('login', () => {
+  const open = () => {
+    const env = { XDG_CONFIG_HOME: makeHome(), BOOKMARKS_URL: service.origin };
+    const file = join(env.XDG_CONFIG_HOME, 'bookmark-service/credentials.json');
+    return {
+      env,
+      file,
+      run: (args: string[], options: CliOptions = {}) => runCommand(args, { env, ...options }),
+    };
+  };
+
+  test('with an invite code stores a token that only its owner can read, and logout revokes it', async () => {
+    const { run, file } = open();
+    const code = await service.invite('login@example.org');
+    expect((await run(['login', code])).out).toBe(
+      `Logged in as login@example.org at ${service.origin}/api/v1\n`,
+    );
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(statSync(join(file, '..')).mode & 0o777).toBe(0o700);
+    const { token } = JSON.parse(readFileSync(file, 'utf8'));
+    expect(token).toMatch(/^bks_/);
+    expect((await run(['whoami'])).out).toContain('login@example.org (free tier)');
+    expect((await run(['logout'])).out).toBe('Logged out\n');
+    expect((await service.post('/user/profile', {}, { token })).status).toBe(401);
+    expect((await run(['whoami'])).err).toContain('you are not logged in');
+  });
+
+  test('with a token, which logout only forgets', async () => {
+    const { run } = open();
+    const user = await service.user();
+    expect((await run(['login', user.token, '--json'])).out).toBe(
+      `${JSON.stringify({ email: user.email, base_url: `${service.origin}/api/v1` })}\n`,
+    );
+    expect((await run(['logout'])).out).toContain('Forgotten here');
+    expect((await user.post('/user/profile')).status).toBe(200);
+  });
+
+  test('asks where nothing is given, without showing what is typed; or reads standard input', async () => {
+    const user = await service.user();
+    const asked = await open().run(['login'], { input: `${user.token}\n`, screen: 100 });
+    expect(asked.code).toBe(0);
+    expect(asked.err).toContain('Invite code or token: ');
+    expect(asked.err).not.toContain(user.token);
+    const piped = await open().run(['login'], { input: `${user.token}\n` });
+    expect(piped.out).toContain(user.email);
+    expect(piped.err).toBe('');
+  });
+
+  test('says what is wrong with a code, and stores nothing', async () => {
+    const { run } = open();
+    const unknown = await run(['login', 'ZZZZZZZZ']);
+    expect(unknown.err).toContain('this invite code is unknown, used or expired');
+    expect((await run(['login', 'nonsense!'])).err).toContain('neither an invite code nor a token');
+    expect((await run(['login', 'bka_1_wrong'])).err).toContain('Log in again');
+    expect((await run(['list'])).err).toContain('you are not logged in');
+  });
+
+  test('shows a token to the service that gave it and to no other', async () => {
+    const { run } = open();
+    const user = await service.user();
+    await run(['login', user.token]);
+    const elsewhere = await run(['list', '--url', 'http://127.0.0.1:9/api/v1']);
+    expect(elsewhere.err).toContain('you are not logged in at http://127.0.0.1:9/api/v1');
+  });
+
+  test('takes an address without the version, and remembers it', async () => {
+    const env = { XDG_CONFIG_HOME: makeHome() };
+    const user = await service.user();
+    await runCommand(['login', user.token, '--url', `${service.origin}/`], { env });
+    expect((await runCommand(['whoami'], { env })).out).toContain(`${service.origin}/api/v1`);
+    expect((await runCommand(['whoami', '--url', 'ftp://example.org'], { env })).err).toContain(
+      'ftp://example.org is no address of a service',
+    );
+  });
+
+  test('warns where a token would travel in the clear', async () => {
+    const { run } = open();
+    const { err } = await run(['login', 'nonsense!', '--url', 'http://bookmarks.example.org']);
+    expect(err).toContain('is not encrypted');
+  });
+});
+
+describe('bookmarks and tags', () => {
+  const add = async (
+    run: Awaited<ReturnType<typeof openShell>>['run'],
+    ...args: string[]
+  ): Promise<Bookmark> => JSON.parse((await run(['add', ...args, '--json'])).out);
+
+  test('are added, changed, found, listed and deleted', async () => {
+    const { run, all } = await openShell();
+    const first = await add(run, 'https://example.org/1', '--title', 'First', '-t', 'a', '-t', 'b,c');
+    expect(first.tags.map(({ name }) => name)).toEqual(['a', 'b', 'c']);
+    const second = await add(run, 'https://example.org/2', '--comment', 'the second');
+    expect((await run(['edit', String(second.id), '--title', 'Second', '-t', 'b'])).out).toBe(
+      `Changed ${second.id}  Second\n`,
+    );
+    const found = await run(['search', 'second', '--tag', 'b', '--json']);
+    expect(JSON.parse(found.out)).toMatchObject({
+      total: 1,
+      bookmarks: [{ id: second.id, comment: 'the second' }],
+    });
+    const listed = await run(['list', '--json']);
+    expect(JSON.parse(listed.out).bookmarks.map(({ id }: Bookmark) => id)).toEqual([first.id, second.id]);
+    await run(['edit', String(first.id), '--no-tags']);
+    expect((await all())[0]!.tags).toEqual([]);
+    expect((await run(['rm', String(first.id), String(second.id)])).out).toBe(
+      `Deleted ${first.id}, ${second.id}\n`,
+    );
+    expect(await all()).toEqual([]);
+  });
+
+  test('a list for other programs is whole and parted by tabs', async () => {
+    const { run } = await openShell();
+    const long = `https://example.org/${'x'.repeat(300)}`;
+    const { id } = await add(run, long, '--title', 'with\ttab and\nline', '-t', 'a');
+    const { out } = await run(['list']);
+    expect(out).toMatch(new RegExp(`^${id}\t\\d{4}-\\d\\d-\\d\\d\twith tab and line\t${long}\ta\n$`));
+  });
+
+  test('a table for people fits the screen, has a header once, and obeys no control character', async () => {
+    const { run, user, env } = await openShell();
+    const bookmarks = Array.from({ length: 600 }, (_, i) => ({
+      url: `https://example.org/${'long/'.repeat(i % 30)}${i}`,
+      title:
+        i % 2 === 0
+          ? `日本語のタイトル ${'あ'.repeat(i % 40)} 👩‍👩‍👧`
+          : `\u001b[31mred\u0007 ${'title '.repeat(i % 20)}`,
+      tags: ['some', 'tags'],
+    }));
+    await user.post('/import', { bookmarks });
+    const { out } = await run(['list'], { screen: 80 });
+    const lines = out.split('\n').slice(0, -1);
+    expect(lines).toHaveLength(601);
+    expect(lines[0]!.split(/ +/)).toEqual(['\u001b[1mID', 'ADDED', 'TITLE', 'URL', 'TAGS\u001b[22m']);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: none of them may be there
+    expect(lines.slice(1).filter((line) => /[\u0000-\u001f]/.test(line))).toEqual([]);
+    const width = (line: string) =>
+      [...new Intl.Segmenter().segment(line)].reduce(
+        (sum, { segment }) =>
+          sum + (/[\u3040-\u30ff\u4e00-\u9fff]|\p{Emoji_Presentation}/u.test(segment) ? 2 : 1),
+        0,
+      );
+    expect(Math.max(...lines.slice(1).map(width))).toBeLessThanOrEqual(80);
+    expect((await run(['list', '--limit', '7'])).out.split('\n')).toHaveLength(8);
+    const plain = await run(['list'], { screen: 80, env: { ...env, NO_COLOR: '1' } });
+    expect(plain.out.split('\n')[0]!.split(/ +/)).toEqual(['ID', 'ADDED', 'TITLE', 'URL', 'TAGS']);
+  });
+
+  test('a search says how many there are and how to see more', async () => {
+    const { run, user } = await openShell();
+    await user.post('/import', {
+      bookmarks: Array.from({ length: 5 }, (_, i) => ({ url: `https://example.org/${i}` })),
+    });
+    const { err } = await run(['search', 'example', '--per-page', '2', '--page', '2']);
+    expect(err).toBe('5 found, 3 to 4 shown; more: --page 3\n');
+    expect((await run(['search', 'nothing'])).err).toBe('0 found, none shown\n');
+  });
+
+  test('tags are listed, created, renamed and deleted by name', async () => {
+    const { run } = await openShell();
+    await add(run, 'https://example.org/1', '-t', 'Reading');
+    await run(['tags', 'create', 'empty']);
+    expect((await run(['tags'])).out).toBe('0\tempty\n1\tReading\n');
+    expect((await run(['tags', 'rename', 'READING', 'to read'])).out).toBe('Renamed to to read\n');
+    expect((await run(['tags', 'rm', 'to read'])).out).toBe('Deleted to read from 1 bookmark\n');
+    expect(JSON.parse((await run(['tags', '--json'])).out).tags).toHaveLength(1);
+    expect((await run(['tags', 'rm', 'gone'])).err).toContain('there is no tag "gone"');
+  });
+});
+
+describe('sync', () => {
+  test('prints what is there once, and goes on from the cursor that it kept', async () => {
+    const { run, user, env } = await openShell();
+    const file = join(env.XDG_CONFIG_HOME, 'cursor');
+    const ids = async () =>
+      (await run(['sync', '--cursor-file', file, '--json'])).out
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line).id);
+    const first = (await user.post('/bookmarks/add', { url: 'https://example.org/1' })).body.id;
+    expect(await ids()).toEqual([first]);
+    expect(await ids()).toEqual([]);
+    const second = (await user.post('/bookmarks/add', { url: 'https://example.org/2' })).body.id;
+    expect(await ids()).toEqual([second]);
+    expect((await run(['sync', '--cursor', String(first)])).out).toContain('https://example.org/2');
+    expect((await run(['sync', '--cursor', 'nonsense'])).err).toContain('is no cursor');
+  });
+
+  test('--follow prints each new one as it comes, until it is interrupted', async () => {
+    const { run, user } = await openShell();
+    await user.post('/bookmarks/add', { url: 'https://example.org/before' });
+    const controller = new AbortController();
+    const { wakes } = service.context.coordination;
+    const before = wakes.held;
+    const running = run(['sync', '--follow', '--new', '--json'], {
+      signal: controller.signal,
+      onOutput: (out) => out.includes('/second') && controller.abort(),
+    });
+    await expect.poll(() => wakes.held).toBe(before + 1);
+    await user.post('/bookmarks/add', { url: 'https://example.org/first' });
+    await user.post('/bookmarks/add', { url: 'https://example.org/second' });
+    const { code, out, err } = await running;
+    expect([code, err]).toEqual([130, '']);
+    const urls = out
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line).url);
+    expect(urls).toEqual(['https://example.org/first', 'https://example.org/second']);
+  });
+});
+
+describe('a fault', () => {
+  const readOnly = async (user: TestUser) => ({
+    BOOKMARKS_URL: service.origin,
+    BOOKMARKS_TOKEN: await service.token(user.id, 'read'),
+    XDG_CONFIG_HOME: makeHome(),
+  });
+
+  test('says what happened and what to do', async () => {
+    const { run, env, user } = await openShell();
+    const cases: [string[], Record<string, string>, string, string][] = [
+      [
+        ['list'],
+        { ...env, BOOKMARKS_TOKEN: 'bka_1_wrong' },
+        'the access token is missing',
+        'bookmarks login',
+      ],
+      [['add', 'https://example.org/'], await readOnly(user), 'scope read', 'token of scope write'],
+      [['add', 'no-url'], env, 'url: expected an absolute url', ''],
+      [['rm', '999999999'], env, 'does not exist', ''],
+      [['edit', '1'], env, 'nothing to change was given', '--title'],
+      [['import', '/no/such/file'], env, '/no/such/file: there is no such file', ''],
+      [['import', SAMPLES], env, 'it is a folder', ''],
+    ];
+    for (const [args, environment, message, advice] of cases) {
+      const { code, err, out } = await run(args, { env: environment });
+      expect(err).toContain(message);
+      expect(err).toContain(advice);
+      expect([code, out]).toEqual([1, '']);
+    }
+  });
+
+  test('is one JSON object for scripts', async () => {
+    const { run } = await openShell();
+    const { code, err } = await run(['rm', '999999999', '--json']);
+    expect(code).toBe(1);
+    expect(JSON.parse(err)).toMatchObject({ code: 'NOT_FOUND', status: 404, error: expect.any(String) });
+  });
+
+  test('of the command itself shows how it is used', async () => {
+    const { run } = await openShell();
+    for (const [args, message] of [
+      [['rm', 'abc'], 'expected an integer of at least 1'],
+      [['search', '--per-page', '101'], 'expected an integer from 1 to 100'],
+      [['export', '--format', 'csv'], 'Allowed choices are json, html'],
+      [['nonsense'], "unknown command 'nonsense'"],
+      [['add'], "missing required argument 'url'"],
+    ] as const) {
+      const { code, err } = await run([...args]);
+      expect(err).toContain(message);
+      expect(code).toBe(1);
+    }
+    expect((await run(['--help'])).out).toContain('import [options] <file>');
+    expect((await run(['import', '--help'])).out).toContain('at most 100,000 bookmarks');
+  });
+});
+
+describe('as a process', () => {
+  const start = (args: string[], env: Record<string, string>) =>
+    spawn(process.execPath, [MAIN, ...args], {
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+
+  test('Ctrl-C ends it with 130, and a reader that has seen enough ends it quietly', async () => {
+    const { env, user } = await openShell();
+    await user.post('/import', {
+      bookmarks: Array.from({ length: 3_000 }, (_, i) => ({
+        url: `https://example.org/${i}`,
+        title: 'x'.repeat(500),
+      })),
+    });
+    const following = start(['sync', '--follow', '--new'], env);
+    const { wakes } = service.context.coordination;
+    await expect.poll(() => wakes.held, { timeout: 20_000 }).toBe(1);
+    following.kill('SIGINT');
+    expect(await once(following, 'exit')).toEqual([130, null]);
+
+    const listing = start(['list'], env);
+    await once(listing.stdout, 'readable');
+    listing.stdout.destroy();
+    const [errors, [code]] = await Promise.all([text(listing.stderr), once(listing, 'exit')]);
+    expect([code, errors]).toEqual([0, '']);
+  });
+});

@@ -1,0 +1,218 @@
+import { execFile } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { leanManifest, putLeanManifest, putWholeManifest } from '../src/packing/manifest.ts';
+import { makeFolder, removeFolder } from './support/folders.ts';
+import { startService, type TestService } from './support/service.ts';
+
+/** The tarball of `npm pack`, installed into an empty project without a network. */
+
+const ROOT = join(import.meta.dirname, '..');
+const run = promisify(execFile);
+
+/** What packing reads, and the packages that it compiles against or takes along. */
+const SOURCES = [
+  'package.json',
+  'tsconfig.json',
+  'tsconfig.build.json',
+  'src/packing',
+  'src/client',
+  'src/cli',
+  'src/resources.ts',
+];
+const PACKAGES = ['commander', 'csv-parse', 'htmlparser2', '@types/node', 'undici-types'];
+
+let folder: string;
+let project: string;
+let service: TestService;
+
+/** Commands see neither the settings of the npm that runs the tests nor a registry. */
+function environment(): NodeJS.ProcessEnv {
+  const own = Object.entries(process.env).filter(
+    ([name]) => !/^(npm_|NODE_OPTIONS|BOOKMARKS_|VITEST)/i.test(name),
+  );
+  return {
+    ...Object.fromEntries(own),
+    PATH: `${join(ROOT, 'node_modules/.bin')}:${process.env.PATH}`,
+    XDG_CONFIG_HOME: join(folder, 'config'),
+    npm_config_cache: join(folder, 'cache'),
+    npm_config_offline: 'true',
+    npm_config_audit: 'false',
+    npm_config_fund: 'false',
+    npm_config_update_notifier: 'false',
+  };
+}
+
+const exec = (command: string, args: string[], cwd: string) =>
+  run(command, args, { cwd, env: environment() });
+
+/** The package with all that it depends on, as it is installed here. */
+function copyPackage(name: string, to: string): void {
+  const from = join(ROOT, 'node_modules', name);
+  if (existsSync(join(to, 'node_modules', name))) return;
+  cpSync(from, join(to, 'node_modules', name), { recursive: true });
+  const { dependencies = {} } = JSON.parse(readFileSync(join(from, 'package.json'), 'utf8'));
+  for (const needed of Object.keys(dependencies)) copyPackage(needed, to);
+}
+
+beforeAll(async () => {
+  folder = makeFolder('package');
+  const source = join(folder, 'source');
+  for (const path of SOURCES) cpSync(join(ROOT, path), join(source, path), { recursive: true });
+  for (const name of PACKAGES) copyPackage(name, source);
+  await exec('npm', ['pack', '--pack-destination', folder], source);
+  const [tarball] = readdirSync(folder).filter((name) => name.endsWith('.tgz'));
+
+  project = join(folder, 'project');
+  mkdirSync(project);
+  writeFileSync(join(project, 'package.json'), '{"type":"module","private":true}\n');
+  await exec('npm', ['install', join(folder, tarball!)], project);
+  service = await startService();
+}, 180_000);
+afterAll(async () => {
+  await service?.[Symbol.asyncDispose]();
+  removeFolder(folder);
+});
+
+describe('the tarball', () => {
+  const installed = () => join(project, 'node_modules/bookmark-service');
+
+  test('is plain JavaScript with declarations, and no source', () => {
+    const files = readdirSync(join(installed(), 'dist'), { recursive: true, encoding: 'utf8' });
+    expect(files).toContain('client/index.js');
+    expect(files).toContain('client/index.d.ts');
+    expect(files.filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts'))).toEqual([]);
+    const top = readdirSync(installed()).filter((name) => !['README.md', 'LICENSE'].includes(name));
+    expect(top.sort()).toEqual(['dist', 'node_modules', 'package.json']);
+  });
+
+  test('brings the parsers of the command line along and nothing of the service', () => {
+    const brought = readdirSync(join(installed(), 'node_modules')).filter((name) => !name.startsWith('.'));
+    expect(brought).toEqual(expect.arrayContaining(['commander', 'csv-parse', 'htmlparser2']));
+    expect(brought.length).toBeLessThan(10);
+    expect(readdirSync(join(project, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual([
+      'bookmark-service',
+    ]);
+    const { scripts, dependencies } = JSON.parse(readFileSync(join(installed(), 'package.json'), 'utf8'));
+    expect(scripts).toBeUndefined();
+    expect(Object.keys(dependencies)).toEqual(['commander', 'csv-parse', 'htmlparser2']);
+  });
+
+  test('the client in it talks to a service', async () => {
+    const user = await service.user();
+    const program = `
+      import { ApiError, BookmarkClient } from 'bookmark-service/client';
+      const [baseUrl, token] = process.argv.slice(2);
+      const client = new BookmarkClient({ baseUrl, token });
+      const added = await client.addBookmark({ url: 'https://example.org/packed', tags: ['from npm'] });
+      const { value } = await client.sync().next();
+      const fault = await client.deleteBookmark(900_000_000).catch((error) => error);
+      console.log(JSON.stringify([added.url, value.cursor === String(added.id), fault instanceof ApiError, fault.code]));
+    `;
+    writeFileSync(join(project, 'program.js'), program);
+    const { stdout } = await exec('node', ['program.js', `${service.origin}/api/v1`, user.token], project);
+    expect(JSON.parse(stdout)).toEqual(['https://example.org/packed', true, true, 'NOT_FOUND']);
+  });
+
+  test('importing the client loads nothing beside it', async () => {
+    const program = `
+      import { registerHooks } from 'node:module';
+      const loaded = [];
+      registerHooks({ load: (url, context, next) => { loaded.push(url); return next(url, context); } });
+      await import('bookmark-service/client');
+      console.log(JSON.stringify(loaded.filter((url) => !/\\/dist\\/(client\\/|resources\\.js)/.test(url))));
+    `;
+    writeFileSync(join(project, 'loaded.js'), program);
+    expect(JSON.parse((await exec('node', ['loaded.js'], project)).stdout)).toEqual([]);
+  });
+
+  test('its types hold strict programs, in Node and in browsers, to the API', async () => {
+    const program = (error: boolean) => `
+      import { BookmarkClient, type Bookmark, type SyncBatch } from 'bookmark-service/client';
+      const client = new BookmarkClient({ baseUrl: 'https://example.org/api/v1', fetch: globalThis.fetch });
+      const added: Bookmark = await client.addBookmark({ url: 'https://example.org/', title: undefined });
+      for await (const batch of client.sync({ signal: AbortSignal.timeout(1) }) satisfies AsyncIterable<SyncBatch>) {
+        const cursor: string = batch.cursor;
+        console.log(cursor, added.tags[0]?.name);
+      }
+      ${error ? 'await client.addBookmark({ uri: "https://example.org/" });' : ''}
+    `;
+    const check = (file: string, ...options: string[]) =>
+      exec(
+        'tsc',
+        [
+          ...'--noEmit --strict --exactOptionalPropertyTypes --ignoreConfig --target es2022'.split(' '),
+          ...options,
+          file,
+        ],
+        project,
+      );
+    writeFileSync(join(project, 'right.ts'), program(false));
+    writeFileSync(join(project, 'wrong.ts'), program(true));
+    await check('right.ts', '--module', 'nodenext', '--lib', 'es2022,dom');
+    await check('right.ts', '--module', 'esnext', '--moduleResolution', 'bundler', '--lib', 'es2022,dom');
+    await expect(check('wrong.ts', '--module', 'nodenext', '--lib', 'es2022,dom')).rejects.toMatchObject({
+      stdout: expect.stringContaining("'uri' does not exist"),
+    });
+  });
+
+  test('runs the command line, by its name and by that of the package', async () => {
+    const user = await service.user();
+    const file = join(ROOT, 'test/samples/chrome.html');
+    await exec('npx', ['--no', 'bookmarks', 'login', user.token, '--url', service.origin], project);
+    const { stdout } = await exec('npx', ['--no', 'bookmark-service', 'import', file], project);
+    expect(stdout).toContain('Imported 5 bookmarks');
+    const csv = join(ROOT, 'test/samples/raindrop.csv');
+    expect((await exec('npx', ['--no', 'bookmarks', 'import', csv], project)).stdout).toContain('Imported 3');
+    expect((await exec('npx', ['--no', 'bookmarks', 'tags'], project)).stdout).toContain('\tDevelopment\n');
+  });
+});
+
+test('the client compiles with what browsers have alone', async () => {
+  const config = {
+    extends: join(ROOT, 'tsconfig.json'),
+    compilerOptions: { types: [], lib: ['es2023', 'dom', 'dom.iterable', 'dom.asynciterable'] },
+    include: [],
+    files: [join(ROOT, 'src/client/index.ts')],
+  };
+  writeFileSync(join(folder, 'browser.json'), JSON.stringify(config));
+  await exec('tsc', ['--noEmit', '--project', join(folder, 'browser.json')], folder);
+}, 60_000);
+
+describe('packing', () => {
+  const whole = {
+    name: 'n',
+    private: true,
+    scripts: { a: 'b' },
+    dependencies: { commander: '1.0.0', fastify: '2.0.0' },
+  };
+
+  test('takes neither the dependencies nor the scripts of the service along', () => {
+    const lean = leanManifest(whole);
+    expect(lean).toMatchObject({ name: 'n', dependencies: { commander: '1.0.0' } });
+    expect(Object.keys(lean)).not.toEqual(expect.arrayContaining(['scripts']));
+    expect(Object.keys(lean.dependencies as object)).not.toContain('fastify');
+  });
+
+  test('puts the whole manifest back, also after a run that was interrupted', () => {
+    const place = join(folder, 'manifest');
+    mkdirSync(place);
+    const path = join(place, 'package.json');
+    const text = `${JSON.stringify(whole)}\n`;
+    writeFileSync(path, text);
+    putLeanManifest(place);
+    expect(readFileSync(path, 'utf8')).not.toBe(text);
+    putLeanManifest(place);
+    putWholeManifest(place);
+    putWholeManifest(place);
+    expect(readFileSync(path, 'utf8')).toBe(text);
+    expect(readdirSync(place)).toEqual(['package.json']);
+  });
+
+  test('leaves the folder as it was', () => {
+    const packed = join(folder, 'source/package.json');
+    expect(readFileSync(packed, 'utf8')).toBe(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  });
+});

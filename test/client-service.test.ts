@@ -1,0 +1,348 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ROUTES } from '../src/app.ts';
+import { ApiError, type Bookmark, BookmarkClient, TooManyGone } from '../src/client/index.ts';
+import { STATUS_BY_CODE } from '../src/errors.ts';
+import type { Endpoints, ErrorCode } from '../src/resources.ts';
+import { createDatabase } from './support/database.ts';
+import { startService, type TestService } from './support/service.ts';
+
+/** The client and a running service. */
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+type Fetch = typeof fetch;
+
+const clientOf = (token: string, options: { fetch?: Fetch; retryForMs?: number } = {}) =>
+  new BookmarkClient({ baseUrl: `${service.origin}/api/v1`, token, random: () => 0, ...options });
+
+/** Sends for real, and then loses the answer of the first request to a path. */
+function losingFirstAnswer(path: string): Fetch {
+  let lost = false;
+  return async (url, init) => {
+    const response = await fetch(url, init);
+    if (lost || !String(url).endsWith(path)) return response;
+    lost = true;
+    await response.arrayBuffer();
+    throw new TypeError('fetch failed', { cause: Object.assign(new Error('reset'), { code: 'ECONNRESET' }) });
+  };
+}
+
+const urlsOf = (bookmarks: Bookmark[]) => bookmarks.map(({ url }) => url);
+const page = (i: number) => ({ url: `https://example.org/${i}` });
+
+describe('every endpoint', () => {
+  test('has a method, and each answers what its type says', async () => {
+    const paths = new Set<string>();
+    const spy: Fetch = (url, init) => {
+      paths.add(new URL(String(url)).pathname.replace('/api/v1', ''));
+      return fetch(url, init);
+    };
+    const code = await service.invite('methods@example.org');
+    const session = await clientOf('', { fetch: spy }).exchangeInvite(code);
+    expect(session.user.email).toBe('methods@example.org');
+    const client = clientOf('', { fetch: spy }).withToken(session.token);
+
+    const added = await client.addBookmark({ url: 'https://example.org/a', title: 'A', tags: ['x'] });
+    expect(added).toMatchObject({ url: 'https://example.org/a', title: 'A', comment: '' });
+    expect((await client.editBookmark({ id: added.id, comment: 'changed' })).comment).toBe('changed');
+    const found = await client.searchBookmarks({ query: 'changed' });
+    expect([found.total, found.bookmarks[0]?.id]).toEqual([1, added.id]);
+    expect((await client.listBookmarks()).bookmarks).toHaveLength(1);
+    expect((await client.syncBookmarks({ cursor: 0 })).cursor).toBe(added.id);
+    const tag = await client.createTag({ name: 'y' });
+    expect((await client.renameTag({ id: tag.id, name: 'z' })).name).toBe('z');
+    expect((await client.listTags()).tags.map(({ name, bookmark_count }) => [name, bookmark_count])).toEqual([
+      ['x', 1],
+      ['z', 0],
+    ]);
+    expect(await client.deleteTag(tag.id)).toEqual({ deleted: true });
+    const whole = await client.exportBookmarks();
+    expect(whole.count).toBe(1);
+    expect(await client.importBookmarks({ bookmarks: whole.bookmarks })).toEqual({
+      imported: 0,
+      skipped: 1,
+      errors: [],
+    });
+    expect(await client.deleteBookmark(added.id)).toEqual({ deleted: true });
+    expect((await client.profile()).email).toBe('methods@example.org');
+    expect((await client.logout()).logged_out).toBe(true);
+    await expect(client.profile()).rejects.toMatchObject({ code: 'INVALID_TOKEN', status: 401 });
+
+    expect([...paths].sort()).toEqual(ROUTES.map(({ path }) => path).sort());
+  });
+
+  test('is declared once for the service and its clients', () => {
+    const declared = ROUTES.map(({ path }) => path) satisfies string[] as (keyof Endpoints)[];
+    expect(new Set(declared).size).toBe(15);
+    const codes = STATUS_BY_CODE satisfies Record<ErrorCode, number>;
+    // The other direction: a code of the service that clients are not told of does not compile.
+    const known: ErrorCode[] = Object.keys(codes) as (keyof typeof STATUS_BY_CODE)[];
+    expect(known).toHaveLength(8);
+  });
+
+  test('the client imports nothing but itself and types', () => {
+    const folder = join(import.meta.dirname, '../src/client');
+    const specifiers = readdirSync(folder).flatMap((name) =>
+      [...readFileSync(join(folder, name), 'utf8').matchAll(/from '([^']+)'/g)].map(([, from]) => from!),
+    );
+    expect(
+      specifiers.filter((from) => !/^\.\/[a-z-]+\.ts$/.test(from) && from !== '../resources.ts'),
+    ).toEqual([]);
+  });
+});
+
+describe('an error', () => {
+  test('carries the code, the status and the request id of the log', async () => {
+    const user = await service.user();
+    const error = await clientOf(user.token)
+      .deleteBookmark(123_456_789)
+      .catch((reason) => reason);
+    expect(error).toBeInstanceOf(ApiError);
+    expect(error).toMatchObject({ code: 'NOT_FOUND', status: 404, retryAfterSeconds: undefined });
+    expect(error.requestId).toMatch(/^[0-9a-f]{32}\.1$/);
+  });
+
+  test('of a limit says how long to wait', async () => {
+    await using limited = await startService({ rateLimitRequests: 1, rateLimitWindowSeconds: 60 });
+    const { token } = await limited.user();
+    const baseUrl = `${limited.origin}/api/v1`;
+    await new BookmarkClient({ baseUrl, token }).profile();
+    const second = new BookmarkClient({ baseUrl, token, retryForMs: 0 });
+    const error = await second.profile().catch((reason) => reason);
+    expect(error).toMatchObject({ code: 'RATE_LIMITED', status: 429 });
+    expect(error.retryAfterSeconds).toBeGreaterThan(50);
+  });
+});
+
+describe('an answer that is lost on its way', () => {
+  test('does not add a bookmark twice', async () => {
+    const user = await service.user();
+    const client = clientOf(user.token, { fetch: losingFirstAnswer('/bookmarks/add') });
+    const added = await client.addBookmark({ url: 'https://example.org/once' });
+    const { bookmarks } = await client.listBookmarks();
+    expect(bookmarks).toEqual([added]);
+  });
+
+  test('does not make a tag taken by itself', async () => {
+    const user = await service.user();
+    const client = clientOf(user.token, { fetch: losingFirstAnswer('/tags/create') });
+    const tag = await client.createTag({ name: 'mine' });
+    expect((await client.listTags()).tags).toEqual([{ id: tag.id, name: 'mine', bookmark_count: 0 }]);
+  });
+
+  test.each([
+    ['merge', 1],
+    ['replace', 0],
+  ] as const)('tells of a %s what it did the first time', async (mode, skipped) => {
+    const user = await service.user();
+    await clientOf(user.token).addBookmark(page(1));
+    const client = clientOf(user.token, { fetch: losingFirstAnswer('/import') });
+    const result = await client.importBookmarks({ bookmarks: [page(1), page(2)], mode });
+    expect(result).toEqual({ imported: 2 - skipped, skipped, errors: [] });
+    expect(urlsOf((await client.listBookmarks()).bookmarks)).toEqual(
+      urlsOf([page(1), page(2)] as Bookmark[]),
+    );
+  });
+
+  test('does not let a replace wipe what was added after it', async () => {
+    const user = await service.user();
+    const other = clientOf(user.token);
+    const lose = losingFirstAnswer('/import');
+    const client = clientOf(user.token, {
+      fetch: async (url, init) => {
+        try {
+          return await lose(url, init);
+        } catch (error) {
+          await other.addBookmark(page(3));
+          throw error;
+        }
+      },
+    });
+    await client.importBookmarks({ bookmarks: [page(1)], mode: 'replace' });
+    expect(urlsOf((await other.listBookmarks()).bookmarks)).toEqual([page(1).url, page(3).url]);
+  });
+
+  test('of a deletion is an error: it may have happened', async () => {
+    const user = await service.user();
+    const client = clientOf(user.token, { fetch: losingFirstAnswer('/bookmarks/delete') });
+    const { id } = await client.addBookmark(page(1));
+    await expect(client.deleteBookmark(id)).rejects.toMatchObject({ code: 'CONNECTION_LOST' });
+    expect((await client.listBookmarks()).bookmarks).toEqual([]);
+  });
+});
+
+describe('sync', () => {
+  test('misses nothing between the list and the polls, while others write', async () => {
+    const user = await service.user();
+    const writer = clientOf(user.token);
+    await writer.importBookmarks({ bookmarks: Array.from({ length: 1_200 }, (_, i) => page(i)) });
+    const ids: number[] = [];
+    let added = 0;
+    const total = 1_200 + 60;
+    const write = async () => {
+      for (; added < 60; added += 4) {
+        await Promise.all([0, 1, 2, 3].map((i) => writer.addBookmark(page(2_000 + added + i))));
+      }
+    };
+    const writing = write();
+    for await (const batch of clientOf(user.token).sync()) {
+      ids.push(...batch.bookmarks.map(({ id }) => id));
+      expect(batch.cursor.split('.')[0]).toBe(String(ids.at(-1)));
+      if (ids.length >= total) break;
+    }
+    await writing;
+    expect(ids).toEqual([...ids].sort((a, b) => a - b));
+    expect(new Set(ids).size).toBe(total);
+  });
+
+  test('goes on after a restart of the service, from the last cursor that was stored', async () => {
+    await using database = await createDatabase();
+    let running: TestService | undefined = await startService({}, { database });
+    const user = await running.user();
+    const through: Fetch = (url, init) => {
+      if (running === undefined) {
+        return Promise.reject(
+          new TypeError('fetch failed', { cause: Object.assign(new Error(), { code: 'ECONNREFUSED' }) }),
+        );
+      }
+      return fetch(String(url).replace('http://service', running.origin), init);
+    };
+    let told = () => {};
+    const failed = new Promise<void>((resolve) => {
+      told = resolve;
+    });
+    const client = new BookmarkClient({
+      baseUrl: 'http://service/api/v1',
+      token: user.token,
+      fetch: through,
+      onRetry: () => told(),
+    });
+    const batches = client.sync();
+    await user.post('/bookmarks/add', page(1));
+    expect(urlsOf((await batches.next()).value!.bookmarks)).toEqual([page(1).url]);
+    const next = batches.next();
+    const stopping = running;
+    running = undefined;
+    await stopping[Symbol.asyncDispose]();
+    await failed;
+    running = await startService({}, { database });
+    await running.post('/bookmarks/add', page(2), { token: user.token });
+    const { value } = await next;
+    expect(urlsOf(value!.bookmarks)).toEqual([page(2).url]);
+    const again = await client.sync({ cursor: value!.cursor, follow: false }).next();
+    expect(again.done).toBe(true);
+    await running[Symbol.asyncDispose]();
+  });
+
+  test('that is ended frees its wait in the service', async () => {
+    const user = await service.user();
+    const controller = new AbortController();
+    const next = clientOf(user.token).sync({ signal: controller.signal }).next();
+    const { wakes } = service.context.coordination;
+    await expect.poll(() => wakes.held).toBe(1);
+    controller.abort();
+    await expect(next).rejects.toBe(controller.signal.reason);
+    await expect.poll(() => wakes.held).toBe(0);
+  });
+
+  test('ends when its token is revoked', async () => {
+    const { token } = await clientOf('').exchangeInvite(await service.invite('revoked@example.org'));
+    const client = clientOf(token);
+    const next = client.sync().next();
+    await expect.poll(() => service.context.coordination.wakes.held).toBe(1);
+    await client.logout();
+    await expect(next).rejects.toMatchObject({ code: 'INVALID_TOKEN' });
+  });
+});
+
+describe('within the quota', () => {
+  test('a client never is refused, however much it asks for', async () => {
+    await using limited = await startService({ rateLimitRequests: 5, rateLimitWindowSeconds: 1 });
+    const { token } = await limited.user();
+    const statuses: number[] = [];
+    const client = new BookmarkClient({
+      baseUrl: `${limited.origin}/api/v1`,
+      token,
+      fetch: async (url, init) => {
+        const response = await fetch(url, init);
+        statuses.push(response.status);
+        return response;
+      },
+    });
+    for (let i = 0; i < 12; i += 1) await client.profile();
+    expect(statuses).toEqual(Array(12).fill(200));
+  });
+});
+
+describe('reconcile', () => {
+  test('reports what is new, changed and gone', async () => {
+    const user = await service.user();
+    const client = clientOf(user.token);
+    for (let i = 0; i < 6; i += 1) await client.addBookmark({ ...page(i), tags: i === 5 ? ['old'] : [] });
+    const local = (await client.exportBookmarks()).bookmarks;
+    const [edited, deleted] = local as [Bookmark, Bookmark];
+    await client.editBookmark({ id: edited.id, title: 'edited' });
+    await client.deleteBookmark(deleted.id);
+    const [tag] = (await client.listTags()).tags;
+    await client.renameTag({ id: tag!.id, name: 'renamed' });
+    const added = await client.addBookmark(page(9));
+
+    const result = await client.reconcile(local);
+    expect(result.added).toEqual([added]);
+    expect(result.changed.map(({ id }) => id)).toEqual([edited.id, local[5]!.id]);
+    expect(result.changed[0]!.title).toBe('edited');
+    expect(result.gone).toEqual([deleted.id]);
+    expect(result.unchanged).toBe(3);
+  });
+
+  test('compares the fields that are held locally, and takes any iterable', async () => {
+    const user = await service.user();
+    const client = clientOf(user.token);
+    const added = await client.addBookmark(page(1));
+    const edited = await client.addBookmark(page(2));
+    await client.editBookmark({ id: edited.id, comment: 'changed' });
+    async function* stored() {
+      yield { id: added.id, updated_at: added.updated_at };
+      yield { id: edited.id, updated_at: '2020-01-01T00:00:00.000Z' };
+    }
+    expect(await client.reconcile(stored())).toMatchObject({ unchanged: 1, gone: [], added: [] });
+    expect(await client.reconcile([{ id: added.id }, { id: edited.id }])).toMatchObject({ unchanged: 2 });
+  });
+
+  test('refuses to report more than half as gone, unless forced', async () => {
+    const user = await service.user();
+    const client = clientOf(user.token);
+    const kept = [await client.addBookmark(page(1)), await client.addBookmark(page(2))];
+    const half = [...kept, { id: 900_000_001 }, { id: 900_000_002 }];
+    expect((await client.reconcile(half)).gone).toEqual([900_000_001, 900_000_002]);
+    const more = [...half, { id: 900_000_003 }];
+    await expect(client.reconcile(more)).rejects.toThrow(TooManyGone);
+    await expect(client.reconcile(more)).rejects.toMatchObject({ gone: 3, local: 5 });
+    expect((await client.reconcile(more, { force: true })).gone).toHaveLength(3);
+  });
+
+  test('of an empty local set reports everything as new', async () => {
+    const user = await service.user();
+    const client = clientOf(user.token);
+    await client.importBookmarks({ bookmarks: Array.from({ length: 700 }, (_, i) => page(i)) });
+    expect((await client.reconcile([])).added).toHaveLength(700);
+  });
+});
+
+test('an export stream is the export', async () => {
+  const user = await service.user();
+  const client = clientOf(user.token);
+  await client.importBookmarks({ bookmarks: Array.from({ length: 2_500 }, (_, i) => page(i)) });
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const chunk of client.exportStream()) text += decoder.decode(chunk, { stream: true });
+  const { bookmarks } = await client.exportBookmarks();
+  expect(JSON.parse(text).bookmarks).toEqual(bookmarks);
+  expect(bookmarks).toHaveLength(2_500);
+});

@@ -1,0 +1,542 @@
+import { describe, expect, test } from 'vitest';
+import { ApiError, type SyncBatch } from '../src/client/index.ts';
+import { FakeService, hang, json, lose, type Received, refusal, turn } from './support/fake-service.ts';
+
+/** How the client behaves, on a clock that stands until it is moved. */
+
+const PROFILE = { email: 'a@example.org', is_premium: false, created_at: '2026-01-01T00:00:00.000Z' };
+const bookmark = (id: number) => ({
+  id,
+  url: `https://example.org/${id}`,
+  title: '',
+  comment: '',
+  tags: [],
+  created_at: '2026-01-01T00:00:00.000Z',
+  updated_at: '2026-01-01T00:00:00.000Z',
+});
+const quota = (remaining: number, resetInSeconds: number) => ({
+  date: new Date(1_800_000_000_000).toUTCString(),
+  'x-ratelimit-limit': '100',
+  'x-ratelimit-remaining': String(remaining),
+  'x-ratelimit-reset': String(1_800_000_000 + resetInSeconds),
+});
+const failure = async (promise: Promise<unknown>): Promise<ApiError> => {
+  const error = await promise.then(
+    () => new Error('it succeeded'),
+    (reason) => reason,
+  );
+  expect(error).toBeInstanceOf(ApiError);
+  return error;
+};
+
+describe('waits', () => {
+  test('a 429 is obeyed: the request goes again when Retry-After says, and not before', async () => {
+    const fake = new FakeService(
+      refusal('RATE_LIMITED', 429, { 'retry-after': '7', ...quota(0, 7) }),
+      json(PROFILE),
+    );
+    expect(await fake.run(fake.client().profile())).toEqual(PROFILE);
+    expect(fake.gapsMs[0]).toBeGreaterThanOrEqual(7_000);
+    expect(fake.gapsMs[0]).toBeLessThanOrEqual(7_010);
+  });
+
+  test('a wait that the service names is stretched by up to a tenth, never cut', async () => {
+    const fake = new FakeService(refusal('RATE_LIMITED', 429, { 'retry-after': '10' }), json(PROFILE));
+    await fake.run(fake.client({ random: () => 0.999 }).profile());
+    expect(fake.gapsMs[0]).toBeGreaterThanOrEqual(10_900);
+    expect(fake.gapsMs[0]).toBeLessThanOrEqual(11_010);
+  });
+
+  test('a change too is sent again after a 429: it was refused unread', async () => {
+    const fake = new FakeService(
+      refusal('RATE_LIMITED', 429, { 'retry-after': '1' }),
+      json({ deleted: true }),
+    );
+    await fake.run(fake.client().deleteBookmark(1));
+    expect(fake.received).toHaveLength(2);
+  });
+
+  test('where nothing is left of the quota, the next request waits until some is back', async () => {
+    const fake = new FakeService(json(PROFILE, 200, quota(0, 12)), json(PROFILE));
+    const client = fake.client();
+    await fake.run(client.profile());
+    await fake.run(client.profile());
+    expect(fake.gapsMs[0]).toBeGreaterThanOrEqual(12_000);
+    expect(fake.gapsMs[0]).toBeLessThanOrEqual(12_010);
+  });
+
+  test('many that wait for the quota go one by one, as a sliding window gives it back', async () => {
+    const back = () => json(PROFILE, 200, quota(0, 5));
+    const fake = new FakeService(back(), back(), back(), back());
+    const client = fake.client();
+    await fake.run(client.profile());
+    await fake.run(Promise.all([client.profile(), client.profile(), client.profile()]));
+    expect(fake.gapsMs.every((gapMs) => gapMs >= 900)).toBe(true);
+  });
+
+  test('requests sent at once count against what the last answer left', async () => {
+    const fake = new FakeService(
+      json(PROFILE, 200, quota(2, 30)),
+      ...[1, 2, 3].map(() => json(PROFILE, 200, quota(0, 30))),
+    );
+    const client = fake.client();
+    await fake.run(client.profile());
+    await fake.run(Promise.all([client.profile(), client.profile(), client.profile()]));
+    expect(fake.gapsMs.slice(0, 2).every((gapMs) => gapMs < 100)).toBe(true);
+    expect(fake.gapsMs[2]).toBeGreaterThanOrEqual(29_000);
+  });
+
+  test('what an answer leaves is what requests under way will take first', async () => {
+    const fake = new FakeService(json(PROFILE, 200, quota(1, 30)), hang, json(PROFILE));
+    const client = fake.client();
+    const controller = new AbortController();
+    const [first, second] = [client.profile(), client.profile({ signal: controller.signal })];
+    await fake.run(first);
+    await fake.run(client.profile());
+    expect(fake.gapsMs[1]).toBeGreaterThanOrEqual(29_000);
+    controller.abort();
+    await expect(second).rejects.toThrow();
+  });
+
+  test('the answer of a poll does not bring back a quota of half a minute ago', async () => {
+    let endPoll = (_: Response) => {};
+    const poll = new Promise<Response>((resolve) => {
+      endPoll = resolve;
+    });
+    const fake = new FakeService(
+      () => poll,
+      json(PROFILE, 200, quota(0, 20)),
+      json(PROFILE, 200, quota(10, 20)),
+    );
+    const client = fake.client();
+    const polled = client.syncBookmarks({ cursor: 0, wait: true });
+    await fake.run(client.profile());
+    endPoll(json({ bookmarks: [], cursor: 0, has_more: false, waited: true }, 200, quota(50, 0)));
+    await fake.run(polled);
+    await fake.run(client.profile());
+    expect(fake.gapsMs[1]).toBeGreaterThanOrEqual(20_000);
+  });
+
+  test.each([
+    ['least', 0, [150, 300, 600, 1_200]],
+    ['most', 0.999_999, [300, 600, 1_200, 2_400]],
+  ])('back-off doubles, and half of it is random: %s', async (_name, random, gapsMs) => {
+    const fail = () => refusal('INTERNAL_ERROR', 500);
+    const fake = new FakeService(fail(), fail(), fail(), fail(), json(PROFILE));
+    await fake.run(fake.client({ random: () => random }).profile());
+    for (const [i, gapMs] of fake.gapsMs.entries())
+      expect(Math.abs(gapMs - gapsMs[i]!)).toBeLessThanOrEqual(10);
+  });
+
+  test('back-off ends at 20 s, and retrying two minutes after the first failure', async () => {
+    const fake = new FakeService(...Array.from({ length: 50 }, () => refusal('UNAVAILABLE', 503)));
+    const error = await failure(fake.run(fake.client({ random: () => 0.999_999 }).profile()));
+    expect(error.code).toBe('UNAVAILABLE');
+    expect(Math.max(...fake.gapsMs)).toBeLessThanOrEqual(20_010);
+    const spentMs = fake.received.at(-1)!.atMs - fake.received[0]!.atMs;
+    expect(spentMs).toBeGreaterThan(90_000);
+    expect(spentMs).toBeLessThanOrEqual(120_000);
+  });
+
+  test('a 503 that names a wait is given at least that', async () => {
+    const fake = new FakeService(refusal('UNAVAILABLE', 503, { 'retry-after': '5' }), json(PROFILE));
+    await fake.run(fake.client().profile());
+    expect(fake.gapsMs[0]).toBeGreaterThanOrEqual(5_000);
+  });
+
+  test('each wait before a retry is told', async () => {
+    const told: unknown[] = [];
+    const fake = new FakeService(refusal('UNAVAILABLE', 503), lose('ECONNRESET'), json(PROFILE));
+    const onRetry = ({ error, failures, path, waitMs }: { error: ApiError } & Record<string, unknown>) =>
+      told.push([path, error.code, failures, waitMs]);
+    await fake.run(fake.client({ onRetry: onRetry as never }).profile());
+    expect(told).toEqual([
+      ['/user/profile', 'UNAVAILABLE', 1, 150],
+      ['/user/profile', 'CONNECTION_LOST', 2, 300],
+    ]);
+  });
+});
+
+describe('only what is safe is repeated', () => {
+  const lost = [
+    ['a lost connection', lose('ECONNRESET')],
+    ['a 500', () => refusal('INTERNAL_ERROR', 500)],
+    ['a 503', () => refusal('UNAVAILABLE', 503)],
+    ["a proxy's 502", () => new Response('<h1>Bad Gateway</h1>', { status: 502 })],
+    ['half an answer', () => new Response('{"email":"a@exa')],
+  ] as const;
+
+  test.each(lost)('reads are, after %s', async (_name, reply) => {
+    const fake = new FakeService(reply, json(PROFILE));
+    expect(await fake.run(fake.client().profile())).toEqual(PROFILE);
+  });
+
+  test.each(lost)(
+    'additions and imports are, with one key and the same bytes, after %s',
+    async (_name, reply) => {
+      for (const send of [
+        (client: ReturnType<FakeService['client']>) => client.addBookmark({ url: 'https://example.org/' }),
+        (client: ReturnType<FakeService['client']>) => client.createTag({ name: 'a' }),
+        (client: ReturnType<FakeService['client']>) =>
+          client.importBookmarks({ bookmarks: [], mode: 'replace' }),
+        (client: ReturnType<FakeService['client']>) => client.importBookmarks({ bookmarks: [] }),
+      ]) {
+        const fake = new FakeService(reply, json({ done: true }));
+        await fake.run(send(fake.client()) as Promise<unknown>);
+        const keys = fake.received.map(({ headers }) => headers.get('idempotency-key'));
+        expect(keys[0]).toMatch(/^[0-9a-f]{32}$/);
+        expect(keys[1]).toBe(keys[0]);
+        expect(fake.received[1]!.text).toBe(fake.received[0]!.text);
+      }
+    },
+  );
+
+  test.each(lost)('other changes are not, after %s', async (_name, reply) => {
+    for (const send of [
+      (client: ReturnType<FakeService['client']>) => client.editBookmark({ id: 1, title: 'a' }),
+      (client: ReturnType<FakeService['client']>) => client.deleteBookmark(1),
+      (client: ReturnType<FakeService['client']>) => client.renameTag({ id: 1, name: 'a' }),
+      (client: ReturnType<FakeService['client']>) => client.deleteTag(1),
+      (client: ReturnType<FakeService['client']>) => client.logout(),
+      (client: ReturnType<FakeService['client']>) => client.exchangeInvite('ABCD1234'),
+    ]) {
+      const fake = new FakeService(reply);
+      await failure(fake.run(send(fake.client()) as Promise<unknown>));
+      expect(fake.received).toHaveLength(1);
+    }
+  });
+
+  test('a request that was never sent is, whatever it asks for', async () => {
+    const fake = new FakeService(lose('ECONNREFUSED'), lose('ENOTFOUND'), json({ deleted: true }));
+    await fake.run(fake.client().deleteBookmark(1));
+    expect(fake.received).toHaveLength(3);
+  });
+
+  test.each([
+    ['VALIDATION_ERROR', 400],
+    ['INVALID_TOKEN', 401],
+    ['PERMISSION_DENIED', 403],
+    ['LIMIT_EXCEEDED', 403],
+    ['NOT_FOUND', 404],
+  ])('%s is final', async (code, status) => {
+    const fake = new FakeService(refusal(code, status));
+    const error = await failure(fake.run(fake.client().profile()));
+    expect([error.code, error.status]).toEqual([code, status]);
+  });
+
+  test('two calls have two keys, and a key that is given is taken', async () => {
+    const fake = new FakeService(json(bookmark(1)), json(bookmark(2)), json(bookmark(3)));
+    const client = fake.client();
+    await fake.run(client.addBookmark({ url: 'https://example.org/' }));
+    await fake.run(client.addBookmark({ url: 'https://example.org/' }));
+    await fake.run(client.addBookmark({ url: 'https://example.org/' }, { idempotencyKey: 'my-key' }));
+    const keys = fake.received.map(({ headers }) => headers.get('idempotency-key'));
+    expect(new Set(keys).size).toBe(3);
+    expect(keys[2]).toBe('my-key');
+  });
+
+  test('reads carry no key, and an invite exchange no token', async () => {
+    const fake = new FakeService(json(PROFILE), json({ token: 'bks_1_x', user: { id: 1, email: 'a@b' } }));
+    const client = fake.client();
+    await fake.run(client.profile());
+    await fake.run(client.exchangeInvite('ABCD1234'));
+    expect(fake.received[0]!.headers.has('idempotency-key')).toBe(false);
+    expect(fake.received[0]!.headers.get('authorization')).toBe('Bearer bka_1_token');
+    expect(fake.received[1]!.headers.has('authorization')).toBe(false);
+  });
+
+  test('nothing is, where the caller says so', async () => {
+    const fake = new FakeService(refusal('UNAVAILABLE', 503, { 'retry-after': '1' }));
+    const error = await failure(fake.run(fake.client({ retryForMs: 0 }).profile()));
+    expect([error.code, error.status, error.retryAfterSeconds]).toEqual(['UNAVAILABLE', 503, 1]);
+  });
+});
+
+describe('errors', () => {
+  test('say what the service said, and under which id it logged the request', async () => {
+    const fake = new FakeService(refusal('LIMIT_EXCEEDED', 403, { 'x-request-id': 'from-the-service' }));
+    const error = await failure(fake.run(fake.client().addBookmark({ url: 'https://example.org/' })));
+    expect(error.message).toBe('as the service words LIMIT_EXCEEDED');
+    expect(error.requestId).toBe('from-the-service');
+  });
+
+  test('of a lost connection keep the id that was sent, another one at each attempt', async () => {
+    const fake = new FakeService(lose('ECONNRESET'), lose('ECONNRESET'));
+    const error = await failure(fake.run(fake.client({ retryForMs: 200 }).profile()));
+    expect(error).toMatchObject({ code: 'CONNECTION_LOST', status: 0 });
+    const ids = fake.received.map(({ headers }) => headers.get('x-request-id'));
+    expect(ids[1]).toBe(error.requestId);
+    expect(ids[0]).not.toBe(ids[1]);
+    expect((error.cause as Error).message).toBe('fetch failed');
+  });
+
+  test('that are not of the service are named so', async () => {
+    const fake = new FakeService(new Response('not here', { status: 404 }));
+    const error = await failure(fake.run(fake.client().profile()));
+    expect(error).toMatchObject({ code: 'UNEXPECTED_ANSWER', status: 404 });
+  });
+});
+
+describe('time', () => {
+  const timeoutOf = async (send: (client: ReturnType<FakeService['client']>) => Promise<unknown>) => {
+    const fake = new FakeService(hang);
+    const began = fake.clock.now();
+    const error = await failure(fake.run(send(fake.client({ retryForMs: 0 }))));
+    expect(error.code).toBe('TIMEOUT');
+    return fake.clock.now() - began;
+  };
+
+  test('a request ends 30 s after the last sign of life', async () => {
+    expect(await timeoutOf((client) => client.profile())).toBeCloseTo(30_000, -2);
+    expect(await timeoutOf((client) => client.syncBookmarks({ cursor: 0 }))).toBeCloseTo(30_000, -2);
+  });
+
+  test('what the service may hold it for comes on top: polls and imports', async () => {
+    expect(await timeoutOf((client) => client.syncBookmarks({ wait: true }))).toBeCloseTo(60_000, -2);
+    expect(await timeoutOf((client) => client.importBookmarks({ bookmarks: [] }))).toBeCloseTo(270_000, -2);
+  });
+
+  test('an answer that comes slowly, but comes, is waited for', async () => {
+    let send: ReadableStreamDefaultController<Uint8Array>;
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        send = controller;
+      },
+    });
+    const fake = new FakeService((_, signal) => {
+      signal.addEventListener('abort', () => send.error(signal.reason));
+      return new Response(body);
+    });
+    const seen: number[] = [];
+    const answer = fake.client().exportBookmarks({ onProgress: (bytes) => seen.push(bytes) });
+    const text = JSON.stringify({ bookmarks: [], exported_at: '', count: 0 });
+    for (const character of text) {
+      send!.enqueue(new TextEncoder().encode(character));
+      await turn();
+      fake.clock.advance(29_000);
+    }
+    send!.close();
+    expect(await fake.run(answer)).toEqual(JSON.parse(text));
+    expect(seen.at(-1)).toBe(text.length);
+  });
+
+  test('an abort ends a request, a back-off and a wait for quota at once, with its own reason', async () => {
+    const reason = new Error('enough');
+    const scenes: [string, FakeService, number][] = [
+      ['request', new FakeService(hang), 1],
+      ['back-off', new FakeService(refusal('UNAVAILABLE', 503, { 'retry-after': '100' })), 1],
+      ['quota', new FakeService(json(PROFILE, 200, quota(0, 50))), 2],
+    ];
+    for (const [, fake, calls] of scenes) {
+      const client = fake.client();
+      if (calls === 2) await fake.run(client.profile());
+      const controller = new AbortController();
+      const end = client.profile({ signal: controller.signal });
+      end.catch(() => {});
+      await turn();
+      fake.clock.advance(1_000);
+      await turn();
+      controller.abort(reason);
+      await expect(end).rejects.toBe(reason);
+      expect(fake.clock.timers).toBe(0);
+    }
+  });
+
+  test('a signal that was aborted before sends nothing', async () => {
+    const fake = new FakeService();
+    await expect(fake.client().profile({ signal: AbortSignal.abort(new Error('no')) })).rejects.toThrow('no');
+    expect(fake.received).toHaveLength(0);
+  });
+
+  test('a thousand requests leave no timer and no listener', async () => {
+    const fake = new FakeService(...Array.from({ length: 1_000 }, () => json(PROFILE)));
+    const { signal } = new AbortController();
+    let listeners = 0;
+    const add = signal.addEventListener.bind(signal);
+    const remove = signal.removeEventListener.bind(signal);
+    signal.addEventListener = (...args: Parameters<typeof add>) => {
+      listeners += 1;
+      add(...args);
+    };
+    signal.removeEventListener = (...args: Parameters<typeof remove>) => {
+      listeners -= 1;
+      remove(...args);
+    };
+    const client = fake.client();
+    await fake.run(Promise.all(Array.from({ length: 1_000 }, () => client.profile({ signal }))));
+    expect(fake.clock.timers).toBe(0);
+    expect(listeners).toBe(0);
+  });
+});
+
+describe('sync', () => {
+  const empty = (cursor: number, waited: boolean) => json({ bookmarks: [], cursor, has_more: false, waited });
+  const page = (ids: number[], hasMore = false) =>
+    json({ bookmarks: ids.map(bookmark), cursor: ids.at(-1)!, has_more: hasMore, waited: false });
+  const asked = ({ path, body }: Received) => `${path} ${body.cursor ?? '-'}`;
+
+  test('catches up by the list, goes on by sync from its last id, and then waits', async () => {
+    const fake = new FakeService(
+      json({ bookmarks: [1, 2].map(bookmark), has_more: true, next_cursor: 'abc' }),
+      json({ bookmarks: [5].map(bookmark), has_more: false }),
+      page([7, 8]),
+    );
+    const batches: SyncBatch[] = [];
+    for await (const batch of fake.client().sync()) {
+      batches.push(batch);
+      if (batches.length === 3) break;
+    }
+    expect(batches.map(({ cursor, isCaughtUp }) => [cursor, isCaughtUp])).toEqual([
+      ['2.abc', false],
+      ['5', true],
+      ['8', true],
+    ]);
+    expect(fake.received.map(asked)).toEqual([
+      '/bookmarks/list -',
+      '/bookmarks/list abc',
+      '/bookmarks/sync 5',
+    ]);
+    expect(fake.received[0]!.body.limit).toBe(500);
+    expect(fake.received[2]!.body).toEqual({ cursor: 5, limit: 100, wait: true });
+  });
+
+  test.each([
+    ['in the middle of the list', '2.abc', '/bookmarks/list abc'],
+    ['after it', '5', '/bookmarks/sync 5'],
+    ['at an id', 5, '/bookmarks/sync 5'],
+  ])('goes on where it stood: %s', async (_name, cursor, first) => {
+    const fake = new FakeService((request) =>
+      request.path === '/bookmarks/list' ? json({ bookmarks: [bookmark(9)], has_more: false }) : page([9]),
+    );
+    const { value } = await fake.client().sync({ cursor }).next();
+    expect(value?.bookmarks[0]?.id).toBe(9);
+    expect(fake.received.map(asked)).toEqual([first]);
+  });
+
+  test('an account without bookmarks is waited for from 0', async () => {
+    const fake = new FakeService(json({ bookmarks: [], has_more: false }), empty(0, true), page([1]));
+    const next = fake.client().sync().next();
+    const { value } = await fake.run(next);
+    expect(value).toMatchObject({ cursor: '1', isCaughtUp: true });
+    expect(fake.received.map(asked)).toEqual(['/bookmarks/list -', '/bookmarks/sync 0', '/bookmarks/sync 0']);
+  });
+
+  test('pauses a second where the wait was not held', async () => {
+    const fake = new FakeService(empty(3, false), empty(3, false), page([4]));
+    await fake.run(fake.client().sync({ cursor: 3 }).next());
+    for (const gapMs of fake.gapsMs) expect(gapMs).toBeGreaterThanOrEqual(1_000);
+  });
+
+  test('pauses so even where the network is slow', async () => {
+    const fake: FakeService = new FakeService(
+      async () => {
+        fake.clock.advance(2_000);
+        return empty(3, false);
+      },
+      page([4]),
+    );
+    await fake.run(fake.client().sync({ cursor: 3 }).next());
+    expect(fake.gapsMs[0]).toBeGreaterThanOrEqual(3_000);
+  });
+
+  test('does not run in circles where a replica that ends answers all waits at once', async () => {
+    const fake = new FakeService(empty(3, true), empty(3, true), page([4]));
+    await fake.run(fake.client().sync({ cursor: 3 }).next());
+    for (const gapMs of fake.gapsMs) expect(gapMs).toBeGreaterThanOrEqual(1_000);
+  });
+
+  test('asks again at once after a wait that was held', async () => {
+    const fake: FakeService = new FakeService(
+      async () => {
+        fake.clock.advance(29_000);
+        return empty(3, true);
+      },
+      page([4]),
+    );
+    await fake.run(fake.client().sync({ cursor: 3 }).next());
+    expect(fake.gapsMs[0]).toBeLessThan(29_100);
+  });
+
+  test('survives an hour of failures without losing its place', async () => {
+    const failures = Array.from({ length: 200 }, (_, i) =>
+      i % 3 === 0
+        ? lose('ECONNREFUSED')
+        : i % 3 === 1
+          ? refusal('INTERNAL_ERROR', 500)
+          : new Response('', { status: 502 }),
+    );
+    const fake = new FakeService(...failures, page([4]));
+    const { value } = await fake.run(
+      fake
+        .client({ random: () => 0.99 })
+        .sync({ cursor: 3 })
+        .next(),
+      {
+        stepMs: 500,
+        limitMs: 7_200_000,
+      },
+    );
+    expect(value?.cursor).toBe('4');
+    expect(fake.received.every(({ body }) => body.cursor === 3)).toBe(true);
+    expect(fake.received.at(-1)!.atMs - fake.received[0]!.atMs).toBeGreaterThan(3_000_000);
+  });
+
+  test.each([
+    ['INVALID_TOKEN', 401],
+    ['PERMISSION_DENIED', 403],
+    ['VALIDATION_ERROR', 400],
+  ])('ends with %s', async (code, status) => {
+    const fake = new FakeService(refusal(code, status));
+    expect((await failure(fake.run(fake.client().sync({ cursor: 3 }).next()))).code).toBe(code);
+  });
+
+  test('without following ends when all has come', async () => {
+    const fake = new FakeService(
+      json({ bookmarks: [bookmark(1)], has_more: false }),
+      page([2], true),
+      page([3]),
+    );
+    const ids: number[] = [];
+    for await (const { bookmarks } of fake.client().sync({ follow: false })) {
+      ids.push(...bookmarks.map(({ id }) => id));
+    }
+    expect(ids).toEqual([1, 2, 3]);
+    expect(fake.received.at(-1)!.body.wait).toBe(false);
+  });
+
+  test('ends at an abort with its reason, and leaves no timer', async () => {
+    const fake = new FakeService(hang);
+    const controller = new AbortController();
+    const next = fake.client().sync({ cursor: 3, signal: controller.signal }).next();
+    await turn();
+    controller.abort(new Error('closing'));
+    await expect(next).rejects.toThrow('closing');
+    expect(fake.clock.timers).toBe(0);
+  });
+
+  test('refuses a cursor that it did not give', async () => {
+    await expect(new FakeService().client().sync({ cursor: 'abc' }).next()).rejects.toThrow(TypeError);
+  });
+});
+
+describe('an export stream', () => {
+  const read = async (text: string) => {
+    const fake = new FakeService(new Response(text));
+    let got = '';
+    for await (const chunk of fake.client().exportStream()) got += new TextDecoder().decode(chunk);
+    return got;
+  };
+  const end = '],"exported_at":"2026-01-01T00:00:00.000Z","count":1}';
+
+  test('gives the bytes as they are', async () => {
+    const text = `{"bookmarks":[${JSON.stringify(bookmark(1))}${end}`;
+    expect(await read(text)).toBe(text);
+  });
+
+  test.each([`{"bookmarks":[`, `{"bookmarks":[{}${end.slice(0, -1)}`, ''])(
+    'that ends early is an error: %s',
+    async (text) => {
+      expect((await failure(read(text))).code).toBe('CONNECTION_LOST');
+    },
+  );
+});

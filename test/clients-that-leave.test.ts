@@ -1,0 +1,42 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { expect, test } from 'vitest';
+import { openFleet } from './support/fleet.ts';
+
+/** The head of a request, and as much of its body as is given. */
+const describeRequest = (path: string, token: string, length: number, body: string): string =>
+  `POST /api/v1${path} HTTP/1.1\r\nhost: service\r\ncontent-type: application/json\r\n` +
+  `authorization: Bearer ${token}\r\ncontent-length: ${length}\r\n\r\n${body}`;
+
+test('an export whose client goes away before it begins is no fault of the service', async () => {
+  await using fleet = await openFleet();
+  const { token } = await fleet.user();
+  const replica = await fleet.start('api');
+  const lock = await fleet.hold('lock table accounts in access exclusive mode');
+  const socket = connect(Number(new URL(replica.origin).port), '127.0.0.1');
+  socket.write(describeRequest('/export', token, 2, '{}'));
+  await fleet.untilBlocked('exportedAt');
+  socket.resetAndDestroy();
+  // The replica has seen it go once it answers what was sent later.
+  await replica.readiness();
+  await lock.release();
+  await replica.untilLogged('the client has gone');
+  expect(replica.log.filter(({ level }) => level > 30)).toEqual([]);
+});
+
+test('an upload whose client goes away midway is no fault of the service', async () => {
+  await using fleet = await openFleet();
+  const { token } = await fleet.user();
+  const replica = await fleet.start('api', { IMPORT_INLINE_BYTES: 10 });
+  for (const sent of ['{', '{"bookmarks":[{"url":']) {
+    const socket = connect(Number(new URL(replica.origin).port), '127.0.0.1');
+    socket.write(describeRequest('/import', token, 1_000, sent));
+    await once(socket, 'connect');
+    // The request has come so far once another one is answered that was sent later.
+    await replica.post('/tags/list', {}, token);
+    socket.resetAndDestroy();
+  }
+  await replica.stop();
+  // Whose token it is may be looked up after the database was closed: that is a warning.
+  expect(replica.log.filter(({ level }) => level >= 50)).toEqual([]);
+});

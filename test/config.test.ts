@@ -1,0 +1,265 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { type Config, ConfigError, readConfig } from '../src/config.ts';
+
+// Every variable of the environment: its default, its range, and what a wrong value is told.
+
+/** Integers: name, field, least, most, default. */
+const INTEGERS: [string, keyof Config, number, number, number | undefined][] = [
+  ['PORT', 'port', 0, 65_535, 3_000],
+  ['DATABASE_POOL_SIZE', 'databasePoolSize', 1, 1_000, 10],
+  ['DATABASE_IMPORT_POOL_SIZE', 'databaseImportPoolSize', 1, 100, 2],
+  ['RATE_LIMIT_REQUESTS', 'rateLimitRequests', 1, 100_000, 100],
+  ['RATE_LIMIT_WINDOW_SECONDS', 'rateLimitWindowSeconds', 1, 3_600, 60],
+  ['SYNC_WAIT_SECONDS', 'syncWaitSeconds', 1, 30, 29],
+  ['MAX_WAITERS', 'maxWaiters', 1, 1_000_000, 12_000],
+  ['FREE_BOOKMARK_LIMIT', 'freeBookmarkLimit', 0, 1_000_000_000, 10_000],
+  ['IMPORT_INLINE_BYTES', 'importInlineBytes', 0, 67_108_864, 1_048_576],
+  ['IMPORT_WAIT_SECONDS', 'importWaitSeconds', 1, 3_600, 120],
+  ['IMPORT_CONCURRENCY', 'importConcurrency', 1, 64, 2],
+  ['IMPORT_STAGED_BYTES', 'importStagedBytes', 1, 1_099_511_627_776, 4_294_967_296],
+  ['SESSION_DAYS', 'sessionDays', 1, 3_650, 90],
+  ['REQUEST_TIMEOUT_SECONDS', 'requestTimeoutSeconds', 1, 3_600, 120],
+  ['DRAIN_SECONDS', 'drainSeconds', 0, 60, 0],
+  ['OVERLOAD_EVENT_LOOP_MS', 'overloadEventLoopMs', 0, 60_000, 500],
+  ['OVERLOAD_POOL_WAIT_MS', 'overloadPoolWaitMs', 0, 60_000, 2_000],
+  ['METRICS_PORT', 'metricsPort', 0, 65_535, undefined],
+];
+
+/** A file that is there. */
+const SOME_FILE = new URL('../package.json', import.meta.url).pathname;
+
+/** The others: name, field, default, what is taken and as what, what is refused. */
+const OTHERS: [string, keyof Config, unknown, [string, unknown][], string[]][] = [
+  [
+    'NODE_ENV',
+    'production',
+    false,
+    [
+      ['development', false],
+      ['test', false],
+    ],
+    [],
+  ],
+  [
+    'HOST',
+    'host',
+    '127.0.0.1',
+    [
+      ['0.0.0.0', '0.0.0.0'],
+      ['::', '::'],
+    ],
+    [],
+  ],
+  [
+    'LOG_LEVEL',
+    'logLevel',
+    'info',
+    ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'].map((level) => [level, level]),
+    ['INFO', 'verbose', '30'],
+  ],
+  [
+    'DATABASE_URL',
+    'databaseUrl',
+    undefined,
+    [
+      'postgres://u:p@localhost:5432/b',
+      'postgresql://localhost/b?sslmode=verify-full',
+      'postgres://a:1,b:2/c',
+      'postgres://u:p%40@a:1,b:2,[::1]:3/c?target_session_attrs=read-write',
+      'postgres:///b?host=/run/postgresql',
+    ].map((url) => [url, url]),
+    [
+      'localhost',
+      'mysql://u:geheim@localhost/b',
+      'postgres://',
+      'http://localhost',
+      'postgres://u:geheim@localhost:port/b',
+      'postgres://u:geheim%@localhost/b',
+      'postgres://u:geheim@[::1/b',
+      'postgres://localhost/b?sslrootcert=/no/such.pem',
+    ],
+  ],
+  [
+    'DATABASE_IMPORT_URL',
+    'databaseImportUrl',
+    undefined,
+    [['postgres://localhost/b', 'postgres://localhost/b']],
+    ['mysql://u:geheim@localhost/b'],
+  ],
+  ['DATA_DIR', 'dataDir', '.data', [['/var/lib/bookmarks', '/var/lib/bookmarks']], []],
+  [
+    'DATABASE_PREPARE',
+    'databasePrepare',
+    true,
+    [
+      ['true', true],
+      ['false', false],
+    ],
+    ['yes', '1', 'TRUE'],
+  ],
+  [
+    'REDIS_URL',
+    'redisUrls',
+    undefined,
+    [
+      ['redis://localhost:6379', ['redis://localhost:6379']],
+      ['rediss://u:p@a:1, redis://b:2,', ['rediss://u:p@a:1', 'redis://b:2']],
+    ],
+    [
+      'localhost:6379',
+      'http://:geheim@localhost',
+      'redis://a,b',
+      ',',
+      'redis://:ge%heim@localhost',
+      'redis://:ge@heim/@localhost',
+      'redis://:ge#heim@localhost',
+    ],
+  ],
+  [
+    'REDIS_PREFIX',
+    'redisPrefix',
+    'bookmarks',
+    [['staging.v-2_b', 'staging.v-2_b']],
+    ['a b', 'a:b', '{a}', 'x'.repeat(65)],
+  ],
+  [
+    'REDIS_CA_FILE',
+    'redisCa',
+    undefined,
+    [[SOME_FILE, readFileSync(SOME_FILE, 'utf8')]],
+    ['/no/such/file.pem', '/'],
+  ],
+  [
+    'CORS_ORIGINS',
+    'corsOrigins',
+    [],
+    [
+      [
+        'https://a.example, chrome-extension://abc,http://localhost:5173',
+        ['https://a.example', 'chrome-extension://abc', 'http://localhost:5173'],
+      ],
+    ],
+    ['*', 'https://a.example/', 'a.example', 'https://a.example/path', 'null', 'https://A.example'],
+  ],
+  [
+    'TRUST_PROXY',
+    'trustProxy',
+    false,
+    [
+      ['0', false],
+      ['false', false],
+      ['1', 1],
+      ['12', 12],
+      ['10.0.0.0/8, 2001:db8::/32,192.0.2.1', ['10.0.0.0/8', '2001:db8::/32', '192.0.2.1']],
+      ['loopback', ['loopback']],
+    ],
+    ['true', 'all', '*', '-1', '1.5', '0.0.0.0/0', '::/0', '10.0.0.0/33', '10.0.0/8', 'example.org', ','],
+  ],
+  [
+    'OTEL_EXPORTER_OTLP_ENDPOINT',
+    'otlpEndpoint',
+    undefined,
+    [['http://localhost:4318', 'http://localhost:4318']],
+    ['localhost:4318', 'grpc://localhost'],
+  ],
+  [
+    'OTEL_TRACES_SAMPLER_ARG',
+    'traceRatio',
+    1,
+    [
+      ['0', 0],
+      ['0.01', 0.01],
+      ['1.0', 1],
+    ],
+    ['1.1', '-1', '50%', ''.padEnd(3, 'x')],
+  ],
+];
+
+const messageFor = (env: Record<string, string>): string => {
+  try {
+    readConfig(env);
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError);
+    return (error as Error).message;
+  }
+  throw new Error(`${JSON.stringify(env)} is taken`);
+};
+
+test('these are all variables, and the README has each', () => {
+  const names = new Set<string>();
+  readConfig(
+    new Proxy(
+      {},
+      {
+        get: (_, name) => {
+          names.add(String(name));
+          return undefined;
+        },
+      },
+    ),
+  );
+  expect([...names].sort()).toEqual([...INTEGERS, ...OTHERS].map(([name]) => name).sort());
+  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+  for (const name of names) expect(readme, name).toContain(`\`${name}\``);
+});
+
+describe('defaults', () => {
+  test.each([
+    ...INTEGERS.map(([name, field, , , byDefault]) => [name, field, byDefault] as const),
+    ...OTHERS.map(([name, field, byDefault]) => [name, field, byDefault] as const),
+  ])('%s: %s is %j', (name, field, byDefault) => {
+    expect(readConfig({})[field]).toEqual(byDefault);
+    for (const blank of ['', '  ']) expect(readConfig({ [name]: blank })[field]).toEqual(byDefault);
+  });
+});
+
+describe('ranges', () => {
+  test.each(INTEGERS)('%s: %s is an integer from %i to %i', (name, field, min, max) => {
+    for (const value of [min, max]) expect(readConfig({ [name]: ` ${value} ` })[field]).toBe(value);
+    for (const value of [min - 1, max + 1, 1.5, '1e2', '0x10', 'many', '5 5', '+5', '9'.repeat(30)]) {
+      const message = messageFor({ [name]: String(value) });
+      expect(message).toMatch(
+        new RegExp(
+          `^${name}: expected an integer from ${min} to ${max}, got ".*"; for example ${name}=\\d+$`,
+        ),
+      );
+      expect(message).toContain(`"${value}"`);
+    }
+  });
+
+  test.each(OTHERS)('%s: %s', (name, field, _, taken, refused) => {
+    for (const [text, value] of taken) expect(readConfig({ [name]: text })[field]).toEqual(value);
+    for (const text of refused) {
+      const message = messageFor({ [name]: text });
+      expect(message).toMatch(new RegExp(`^${name}: expected .+; for example ${name}=.+$`));
+      expect(message.split('\n')).toHaveLength(1);
+      // Where a value may hold a password it is not repeated.
+      if (name.endsWith('_URL')) expect(message).not.toMatch(/, got |geheim/);
+      else expect(message).toContain(`got "${text}"`);
+    }
+  });
+
+  test('the example that a message gives is itself taken', () => {
+    for (const [name] of [...INTEGERS, ...OTHERS]) {
+      if (['NODE_ENV', 'HOST', 'DATA_DIR', 'REDIS_CA_FILE'].includes(name)) continue;
+      const example = messageFor({ [name]: '\u0001' }).split(`for example ${name}=`)[1]!;
+      expect(() => readConfig({ [name]: example })).not.toThrow();
+    }
+  });
+});
+
+describe('NODE_ENV=production', () => {
+  const DATABASE_URL = 'postgres://localhost/b';
+  const REDIS_URL = 'redis://localhost';
+
+  test('refuses to start without DATABASE_URL or REDIS_URL and says which is missing', () => {
+    const production = { NODE_ENV: 'production' };
+    expect(messageFor(production)).toMatch(
+      /^DATABASE_URL and REDIS_URL: required when NODE_ENV=production; for example /,
+    );
+    expect(messageFor({ ...production, DATABASE_URL })).toMatch(/^REDIS_URL: required /);
+    expect(messageFor({ ...production, REDIS_URL })).toMatch(/^DATABASE_URL: required /);
+    expect(readConfig({ ...production, DATABASE_URL, REDIS_URL }).production).toBe(true);
+  });
+});

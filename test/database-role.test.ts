@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+import { migrate } from '../src/store/migrations.ts';
+import { createDatabase, runOn } from './support/database.ts';
+import { openFleet } from './support/fleet.ts';
+
+/** What the README grants to the role that serves. */
+const grantsTo = (role: string) => `
+  grant select, insert, update, delete on all tables in schema public to ${role};
+  grant usage on all sequences in schema public to ${role}`;
+
+test('the service does all its work as a role that may read and write rows, and nothing else', async () => {
+  await using database = await createDatabase();
+  await migrate({ url: database.url });
+  const role = `serving_${database.name}`;
+  await runOn(database.url, `create role ${role} login password 'secret'; ${grantsTo(role)}`);
+  const url = new URL(database.url);
+  Object.assign(url, { username: role, password: 'secret' });
+  try {
+    await using fleet = await openFleet({ databaseUrl: url.href });
+    const { post } = await fleet.start('all', { IMPORT_INLINE_BYTES: 100 });
+    const { token, email } = await fleet.user();
+    const send = async (path: string, body: object) => {
+      const answer = await post(path, body, token);
+      expect(answer, path).toMatchObject({ status: 200 });
+      return answer.body;
+    };
+    const { id, tags } = await send('/bookmarks/add', { url: 'https://example.org/', tags: ['one'] });
+    await send('/bookmarks/edit', { id, tags: ['one', 'two'] });
+    await send('/tags/update', { id: tags[0].id, name: 'first' });
+    await send('/tags/delete', { id: tags[0].id });
+    await send('/tags/create', { name: 'other' });
+    await send('/bookmarks/search', { query: 'example', tag: 'two' });
+    await send('/bookmarks/list', {});
+    const { bookmarks } = await send('/export', {});
+    const many = Array.from({ length: 20 }, () => bookmarks[0]);
+    expect(await send('/import', { bookmarks: many, mode: 'replace' })).toMatchObject({ imported: 20 });
+    expect((await send('/bookmarks/sync', { cursor: id })).bookmarks).toHaveLength(20);
+    await send('/user/profile', {});
+    await expect(fleet.sql`create table more ()`).rejects.toMatchObject({ code: '42501' });
+    await fleet.sql`select delete_user(${email})`;
+    expect(await fleet.sql`select from bookmarks`).toHaveLength(0);
+  } finally {
+    await runOn(database.url, `drop owned by ${role}; drop role ${role}`);
+  }
+});

@@ -1,0 +1,244 @@
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import postgres from 'postgres';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { type DatabaseOptions, openDatabase } from '../src/store/database.ts';
+import { createDatabase, runOn, type TestDatabase } from './support/database.ts';
+import { catchUnavailable, one, openPool, selectOne, throughPort } from './support/pool.ts';
+import { type FaultyProxy, startProxy } from './support/proxy.ts';
+
+let server: TestDatabase;
+
+beforeAll(async () => {
+  server = await createDatabase();
+  await runOn(server.url, 'create table facts (id integer primary key, fact text)');
+  await runOn(server.url, "insert into facts values (1, 'one'), (2, 'two')");
+});
+
+afterAll(() => server.drop());
+
+const open = (options: Partial<DatabaseOptions> = {}) => openPool({ url: server.url, ...options });
+
+async function openProxy(): Promise<FaultyProxy> {
+  const proxy = await startProxy(server.url);
+  onTestFinished(() => proxy.close());
+  return proxy;
+}
+async function waitUntilRunning(text: string): Promise<void> {
+  const look = `select from pg_stat_activity where wait_event = 'PgSleep' and query like '%${text}%'`;
+  while ((await runOn(server.url, look)).length === 0) await sleep(10);
+}
+
+const killSessions = (text: string) =>
+  runOn(
+    server.url,
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = current_database() and pid <> pg_backend_pid() and query like '%${text}%'`,
+  );
+
+test('a driver without the patch is refused', async () => {
+  const driver = postgres as { patched?: number };
+  const { patched } = driver;
+  onTestFinished(() => void Object.assign(driver, { patched }));
+  delete driver.patched;
+  await expect(openDatabase({ url: server.url })).rejects.toThrow(/lacks the patch/);
+});
+
+test('int8 travels as a number, and one beyond 2^53 is an error instead of another number', async () => {
+  const database = await open();
+  const [row] = await database.read(
+    (sql) => sql`select ${2 ** 53 - 1}::bigint as id, ${[1, 2]}::bigint[] as ids`,
+  );
+  expect(row).toEqual({ id: 2 ** 53 - 1, ids: [1, 2] });
+  await expect(database.read((sql) => sql`select 9007199254740993 as id`)).rejects.toThrow(/no safe integer/);
+  expect(await selectOne(database)).toEqual(one);
+});
+
+test('an absent value is null', async () => {
+  const database = await open();
+  const [row] = await database.read((sql) => sql`select ${undefined as unknown as null}::text as nothing`);
+  expect(row).toEqual({ nothing: null });
+});
+
+test('a session has its name and its timeouts', async () => {
+  const database = await open({
+    application: 'database test',
+    statementTimeoutMs: 1_234,
+    lockTimeoutMs: 567,
+  });
+  const [row] = await database.read(
+    (sql) => sql`
+      select current_setting('application_name') as name, current_setting('statement_timeout') as statement,
+        current_setting('lock_timeout') as lock, current_setting('idle_in_transaction_session_timeout') as idle`,
+  );
+  expect(row).toEqual({ name: 'database test', statement: '1234ms', lock: '567ms', idle: '10s' });
+});
+
+test('a statement that Postgres ends for its time has not run', async () => {
+  const database = await open({ statementTimeoutMs: 50 });
+  const error = await catchUnavailable(
+    database.write((sql) => sql`insert into facts select 10, 'slow' from pg_sleep(20)`),
+  );
+  expect(error).toMatchObject({ reason: 'cancelled', code: '57014', mayHaveRun: false });
+  expect(await database.read((sql) => sql`select from facts where id = 10`)).toHaveLength(0);
+});
+
+test('a lock that is not granted in time makes the database unavailable', async () => {
+  const database = await open({ lockTimeoutMs: 50 });
+  const holder = await open();
+  const holding = catchUnavailable(
+    holder.write((sql) => sql`update facts set fact = 'held' where id = 1 returning pg_sleep(20)`),
+  );
+  await waitUntilRunning('held');
+  const error = await catchUnavailable(
+    database.write((sql) => sql`update facts set fact = 'x' where id = 1`),
+  );
+  expect(error).toMatchObject({ reason: 'cancelled', code: '55P03', mayHaveRun: false });
+  await killSessions('held');
+  await holding;
+});
+
+test('a deadlock makes the database unavailable for the one who is sacrificed', async () => {
+  const database = await open();
+  const update = (first: number, second: number) =>
+    database.write(
+      (sql) => sql`
+        with a as (update facts set fact = 'a' where id = ${first} returning id, pg_sleep(0.2)),
+          b as (select from a),
+          c as (update facts set fact = 'b' from b where id = ${second} returning id)
+        select count(*) from c`,
+    );
+  const outcomes = await Promise.allSettled([update(1, 2), update(2, 1)]);
+  const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
+  expect(refused.map(({ reason }) => reason)).toMatchObject([
+    { name: 'DatabaseUnavailable', reason: 'conflict', code: '40P01', mayHaveRun: false },
+  ]);
+});
+
+test('other errors are passed on as they are', async () => {
+  const database = await open();
+  const insert = () => database.write((sql) => sql`insert into facts values (1, 'a secret')`);
+  await expect(insert()).rejects.toMatchObject({ name: 'PostgresError', code: '23505' });
+  const broken = () => {
+    throw new Error('a fault in making it');
+  };
+  await expect(database.read(broken)).rejects.toThrow('a fault in making it');
+  expect(database.gauges).toMatchObject({ size: 2, inUse: 0, waiting: 0 });
+});
+
+test('a read is sent once more where the connection was lost before the answer', async () => {
+  const database = await open({ max: 1 });
+  const reading = database.read((sql) => sql`select 'again' as again from pg_sleep(0.3)`);
+  await waitUntilRunning('again');
+  await killSessions('again');
+  expect(await reading).toEqual([{ again: 'again' }]);
+});
+
+test('a read whose connection is lost twice is given up', async () => {
+  const proxy = await openProxy();
+  const database = await open({ max: 1, url: throughPort(server.url, proxy.port) });
+  proxy.onRequest = (piece, client) => {
+    if (piece.includes('twice')) client.resetAndDestroy();
+  };
+  const error = await catchUnavailable(database.read((sql) => sql`select 'twice'`));
+  expect(error).toMatchObject({ reason: 'lost', mayHaveRun: true });
+  expect(proxy.accepted).toBe(2);
+});
+
+test('a write is never sent twice', async () => {
+  const database = await open({ max: 1 });
+  await runOn(server.url, 'create sequence attempts');
+  const writing = catchUnavailable(
+    database.write(
+      (sql) => sql`insert into facts select nextval('attempts') + 100, 'once' from pg_sleep(0.3)`,
+    ),
+  );
+  await waitUntilRunning('once');
+  await killSessions('once');
+  expect(await writing).toMatchObject({ reason: 'lost', code: '57P01', mayHaveRun: true });
+  expect(await database.read((sql) => sql`select from facts where fact = 'once'`)).toHaveLength(0);
+});
+
+test('a message of an unavailable database holds codes only, the cause is kept', async () => {
+  const database = await open({ statementTimeoutMs: 50 });
+  const error = await catchUnavailable(
+    database.read((sql) => sql`select ${'a secret'}::text from pg_sleep(20)`),
+  );
+  expect(error.message).toBe('database unavailable: cancelled (57014)');
+  expect(error.cause).toMatchObject({ name: 'PostgresError', code: '57014' });
+});
+
+test('a write that waits too long for a connection is refused and never runs', async () => {
+  const database = await open({ max: 1, waitMs: 100 });
+  const slow = database.read((sql) => sql`select 1 as one from pg_sleep(0.5)`);
+  const late = database.write((sql) => sql`insert into facts values (20, 'late')`);
+  expect(database.gauges).toMatchObject({ size: 1, inUse: 1, waiting: 1 });
+  expect(await catchUnavailable(late)).toMatchObject({ reason: 'pool', mayHaveRun: false });
+  expect(database.gauges).toMatchObject({ size: 1, inUse: 1, waiting: 0 });
+  expect(await slow).toEqual(one);
+  expect(await database.read((sql) => sql`select from facts where id = 20`)).toHaveLength(0);
+  expect(database.gauges).toMatchObject({ size: 1, inUse: 0, waiting: 0 });
+});
+
+test('who waits for a connection is served in turn, and only so many may wait', async () => {
+  const database = await open({ max: 2, maxWaiting: 50 });
+  const order: number[] = [];
+  const ask = async (n: number) => {
+    await database.read((sql) => sql`select ${n}::int, pg_sleep(case ${n}::int when 0 then 0.3 else 0 end)`);
+    order.push(n);
+  };
+  const asked = Array.from({ length: 52 }, (_, n) => ask(n));
+  expect(database.gauges).toMatchObject({ size: 2, inUse: 2, waiting: 50 });
+  expect(await catchUnavailable(selectOne(database))).toMatchObject({ reason: 'pool', mayHaveRun: false });
+  await Promise.all(asked);
+  expect(order).toEqual([...Array.from({ length: 51 }, (_, n) => n + 1), 0]);
+});
+
+test('at most as many statements run as the pool has connections', async () => {
+  const database = await open({ max: 3 });
+  const look = () =>
+    database.read(
+      (sql) => sql<{ n: number }[]>`
+        select count(*)::int as n from pg_stat_activity
+        where query like '%crowd%' and pid <> pg_backend_pid() and pg_sleep(0.002) is not null`,
+    );
+  const counts = await Promise.all(Array.from({ length: 100 }, look));
+  expect(Math.max(...counts.map((rows) => rows[0]!.n))).toBeLessThan(3);
+});
+
+test('a write whose connection cannot be made in time never runs', async () => {
+  const proxy = await openProxy();
+  const database = await open({ max: 1, url: throughPort(server.url, proxy.port), deadlineMs: 300 });
+  proxy.cut('end');
+  proxy.reception = 'hold';
+  while (proxy.open > 0) await nextTurn();
+  const late = database.write((sql) => sql`insert into facts values (30, 'late')`);
+  expect(await catchUnavailable(late)).toMatchObject({ reason: 'deadline', mayHaveRun: false });
+  proxy.release();
+  expect(await selectOne(database)).toEqual(one);
+  expect(await database.read((sql) => sql`select from facts where id = 30`)).toHaveLength(0);
+});
+
+test('a server that accepts and closes fails a call at once, and all that wait behind it', async () => {
+  const proxy = await openProxy();
+  const database = await open({ max: 2, url: throughPort(server.url, proxy.port), waitMs: 0 });
+  proxy.cut('end');
+  proxy.reception = 'close';
+  while (proxy.open > 0) await nextTurn();
+  const errors = await Promise.all(Array.from({ length: 100 }, () => catchUnavailable(selectOne(database))));
+  expect(new Set(errors.map(({ reason }) => reason))).toEqual(new Set(['connect']));
+  expect(proxy.accepted).toBeLessThan(10);
+  proxy.reception = 'pass';
+  expect(await selectOne(database)).toEqual(one);
+});
+
+test('closing refuses calls that wait and calls that come, and lets those in flight end', async () => {
+  const database = await open({ max: 1 });
+  const inFlight = database.read((sql) => sql`select 1 as one from pg_sleep(0.2)`);
+  const waiting = catchUnavailable(selectOne(database));
+  await waitUntilRunning('as one from pg_sleep');
+  const closed = database.close();
+  expect(await waiting).toMatchObject({ reason: 'closed', mayHaveRun: false });
+  expect(await catchUnavailable(selectOne(database))).toMatchObject({ reason: 'closed' });
+  expect(await inFlight).toEqual(one);
+  await closed;
+});

@@ -1,0 +1,259 @@
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import postgres from 'postgres';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { createDatabase, runOn, type TestDatabase } from './support/database.ts';
+import { type FaultyProxy, startProxy } from './support/proxy.ts';
+
+/**
+ * Faults of the driver that would hit a service which sends one statement per operation: each was seen in postgres
+ * 3.4.9 as published, and is mended by the patch in src/store/patches.
+ */
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createDatabase();
+});
+
+afterAll(() => database.drop());
+
+interface Options {
+  max?: number;
+  port?: number;
+  hosts?: string;
+  answerSeconds?: number;
+  lifetimeSeconds?: number;
+  connectSeconds?: number;
+  backoffSeconds?: number;
+}
+
+function openDriver(options: Options = {}) {
+  const url = new URL(database.url);
+  const hosts = options.hosts ?? (options.port ? `127.0.0.1:${options.port}` : url.host);
+  const sql = postgres(database.url.replace(url.host, hosts), {
+    max: options.max ?? 1,
+    max_pipeline: 0,
+    connect_timeout: options.connectSeconds ?? 5,
+    max_lifetime: options.lifetimeSeconds ?? null,
+    answer_timeout: options.answerSeconds ?? null,
+    backoff: () => options.backoffSeconds ?? 0.02,
+    onnotice: () => {},
+    connection: { application_name: 'driver test' },
+  } as postgres.Options<Record<string, never>>);
+  onTestFinished(() => sql.end({ timeout: 0 }));
+  return sql;
+}
+
+async function openProxy(): Promise<FaultyProxy> {
+  const proxy = await startProxy(database.url);
+  onTestFinished(() => proxy.close());
+  return proxy;
+}
+
+const settle = (query: PromiseLike<readonly unknown[]>): Promise<unknown> =>
+  Promise.resolve(query).then(
+    (rows) => [...rows],
+    (error: Error & { code?: string }) => error.code ?? error.message,
+  );
+
+/** Ends the sessions that run a statement with this text. */
+const killSessions = (text: string) =>
+  runOn(
+    database.url,
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = current_database() and pid <> pg_backend_pid() and query like '%${text}%'`,
+  );
+
+async function waitUntilRunning(text: string): Promise<void> {
+  const look = `select from pg_stat_activity where state = 'active' and pid <> pg_backend_pid() and query like '%${text}%'`;
+  while ((await runOn(database.url, look)).length === 0) await sleep(10);
+}
+
+const one = [{ one: 1 }];
+
+test('an error in the middle of rows leaves nothing to the next answer', async () => {
+  const sql = openDriver();
+  expect(await settle(sql`select 1 / (3000 - n) from generate_series(1, 5000) n`)).toBe('22012');
+  const rows = await sql`select n from generate_series(1, 3) n`;
+  expect(rows).toHaveLength(3);
+  expect([...rows]).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }]);
+});
+
+test('the error that ended a session is told to its statement and not to the next session', async () => {
+  const sql = openDriver();
+  const killed = settle(sql`select 'told', pg_sleep(20)`);
+  await waitUntilRunning('told');
+  await killSessions('told');
+  expect(await killed).toBe('57P01');
+  expect(await settle(sql`select 1 as one`)).toEqual(one);
+});
+
+test('a connection that ends with bytes still unsent is usable again', async () => {
+  const proxy = await openProxy();
+  const sql = openDriver({ port: proxy.port, connectSeconds: 1 });
+  for (const turns of [0, 1, 2, 3, 4, 5]) {
+    for (const how of ['end', 'reset'] as const) {
+      await sql`select 1`;
+      proxy.cut(how);
+      for (let turn = 0; turn < turns; turn++) await nextTurn();
+      await settle(sql`select 1 as one`);
+      expect(await settle(sql`select 1 as one`), `${how} after ${turns} turns`).toEqual(one);
+    }
+  }
+});
+
+test('a server that closes each connection at once fails the statement, after one try', async () => {
+  const proxy = await openProxy();
+  proxy.reception = 'close';
+  const sql = openDriver({ port: proxy.port });
+  expect(await settle(sql`select 1`)).toBe('CONNECTION_CLOSED');
+  expect(proxy.accepted).toBe(1);
+  proxy.reception = 'pass';
+  expect(await settle(sql`select 1 as one`)).toEqual(one);
+});
+
+test('a connection lost while the driver fetches types rejects the statement and nothing else', async () => {
+  const unhandled: unknown[] = [];
+  const note = (error: unknown) => unhandled.push(error);
+  process.on('unhandledRejection', note);
+  onTestFinished(() => void process.off('unhandledRejection', note));
+  const proxy = await openProxy();
+  proxy.onRequest = (piece, client) => {
+    if (piece.includes('pg_type')) client.resetAndDestroy();
+  };
+  const sql = openDriver({ port: proxy.port });
+  expect(await settle(sql`select 1`)).toBe('ECONNRESET');
+  proxy.onRequest = undefined;
+  expect(await settle(sql`select 1 as one`)).toEqual(one);
+  expect(unhandled).toEqual([]);
+});
+
+test('a server that falls silent fails the statement in time, and the connection is replaced', async () => {
+  const proxy = await openProxy();
+  const sql = openDriver({ port: proxy.port, answerSeconds: 0.3 });
+  await sql`select 1`;
+  proxy.stall();
+  expect(await settle(sql`select 1`)).toBe('ANSWER_TIMEOUT');
+  expect(await settle(sql`select 1 as one`)).toEqual(one);
+});
+
+test('a connection past its lifetime is replaced although its server is silent', async () => {
+  const proxy = await openProxy();
+  const sql = openDriver({ port: proxy.port, lifetimeSeconds: 0.2, connectSeconds: 1 });
+  await sql`select 1`;
+  proxy.stall();
+  await sleep(400);
+  expect(await settle(sql`select 1 as one`)).toEqual(one);
+});
+
+test('a value that cannot be sent rejects its own statement only', async () => {
+  const sql = openDriver();
+  const send = (time: Date) => settle(sql`select ${time}::timestamptz is not null as sent`);
+  await send(new Date());
+  const invalid = new Date(Number.NaN);
+  expect(await Promise.all([send(invalid), send(invalid)])).toEqual([
+    'Invalid time value',
+    'Invalid time value',
+  ]);
+  expect(await send(new Date())).toEqual([{ sent: true }]);
+});
+
+test('a statement sent anew after its plan changed carries the same values', async () => {
+  const sql = openDriver();
+  await runOn(database.url, 'create table facts (flag boolean, document jsonb, words text[])');
+  const insert = () => sql`
+    insert into facts values (${true}, ${sql.json({ a: 1 })}, ${['x', 'y"']}) returning *`;
+  await insert();
+  await insert();
+  await runOn(database.url, 'alter table facts add column more integer');
+  const [row] = await insert();
+  expect(row).toEqual({ flag: true, document: { a: 1 }, words: ['x', 'y"'], more: null });
+});
+
+test('a statement taken back while its connection is being made never runs, and the connection serves the next', async () => {
+  const proxy = await openProxy();
+  proxy.reception = 'hold';
+  const sql = openDriver({ port: proxy.port });
+  await runOn(database.url, 'create table ghosts (n integer)');
+  const query = sql`insert into ghosts values (1)`;
+  const outcome = settle(query);
+  while (proxy.accepted === 0) await nextTurn();
+  query.cancel();
+  expect(await outcome).toBe('57014');
+  proxy.release();
+  expect(await settle(sql`select count(*)::int as one from ghosts`)).toEqual([{ one: 0 }]);
+});
+
+test('with several hosts a statement fails when none of them can be reached', async () => {
+  const sql = openDriver({ hosts: '127.0.0.1:1,127.0.0.1:2' });
+  expect(await settle(sql`select 1`)).toBe('ECONNREFUSED');
+});
+
+test('with several hosts the next one is tried where the first refuses, closes or stays silent', async () => {
+  const { host } = new URL(database.url);
+  const proxy = await openProxy();
+  for (const reception of ['close', 'silence'] as const) {
+    proxy.reception = reception;
+    const sql = openDriver({ hosts: `127.0.0.1:${proxy.port},${host}`, connectSeconds: 0.5 });
+    expect(await settle(sql`select 1 as one`)).toEqual(one);
+  }
+  const sql = openDriver({ hosts: `127.0.0.1:1,${host}` });
+  expect(await settle(sql`select 1 as one`)).toEqual(one);
+});
+
+test('with several hosts the loss of a connection under its first statement is told', async () => {
+  const { host } = new URL(database.url);
+  const sql = openDriver({ hosts: `${host},127.0.0.1:1` });
+  const first = settle(sql`select 'first of all', pg_sleep(20)`);
+  await waitUntilRunning('first of all');
+  await killSessions('first of all');
+  expect(await first).toBe('57P01');
+});
+
+test('a pool that is closed makes no connection afterwards', async () => {
+  const proxy = await openProxy();
+  const sql = openDriver({ port: proxy.port, backoffSeconds: 0.2 });
+  await sql`select 1`;
+  proxy.cut('end');
+  while (proxy.open > 0) await nextTurn();
+  const waiting = settle(sql`select 1`);
+  await nextTurn();
+  await sql.end({ timeout: 0 });
+  expect(await waiting).toBe('CONNECTION_DESTROYED');
+  await sleep(300);
+  expect(proxy.accepted).toBe(1);
+});
+
+test('no statement waits behind a slow one while another connection is free', async () => {
+  const sql = openDriver({ max: 2 });
+  await Promise.all([sql`select 1`, sql`select 2`]);
+  const slow = settle(sql`select 'slow', pg_sleep(20)`);
+  await waitUntilRunning('slow');
+  for (let n = 0; n < 20; n++) expect(await settle(sql`select 1 as one`)).toEqual(one);
+  await killSessions('slow');
+  expect(await slow).toBe('57P01');
+});
+
+test('while sessions are killed under load every statement is settled, every answer is whole, and no connection is lost', async () => {
+  const sql = openDriver({ max: 4 });
+  let rounds = 0;
+  const codes = new Set<unknown>();
+  const ask = async (worker: number) => {
+    for (let n = 0; rounds < 20; n++) {
+      const id = worker * 1e6 + n;
+      const outcome = await settle(sql`select ${id}::int as id, 'load' as load from generate_series(1, 300)`);
+      if (!Array.isArray(outcome)) codes.add(outcome);
+      else if (outcome.length !== 300 || outcome.some((row) => row.id !== id)) codes.add('another answer');
+    }
+  };
+  const workers = [1, 2, 3, 4].map(ask);
+  for (; rounds < 20; rounds++) await killSessions('load');
+  await Promise.all(workers);
+  codes.delete('EPIPE');
+  codes.delete('ECONNRESET');
+  expect([...codes].sort()).toEqual(expect.arrayContaining(['57P01']));
+  expect([...codes].filter((code) => code !== '57P01' && code !== 'CONNECTION_CLOSED')).toEqual([]);
+  expect(
+    await Promise.all([1, 2, 3, 4].map(() => settle(sql`select 1 as one, pg_sleep(0.05)::text as s`))),
+  ).toEqual(Array.from({ length: 4 }, () => [{ one: 1, s: '' }]));
+});

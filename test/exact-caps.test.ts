@@ -1,0 +1,292 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createDatabase, runOn, type TestDatabase } from './support/database.ts';
+import { findFaults } from './support/invariants.ts';
+import { startService, type TestService, type TestUser } from './support/service.ts';
+
+// Decisions 9, 20, 22 and 28: caps, counters and invites are exact, whatever comes at the same time over three replicas.
+
+const CAP = 10;
+
+let database: TestDatabase;
+let replicas: TestService[];
+
+beforeAll(async () => {
+  database = await createDatabase();
+  const start = (importInlineBytes: number) =>
+    startService({ freeBookmarkLimit: CAP, importInlineBytes }, { database });
+  // The third stages every import, the others take them at once.
+  replicas = await Promise.all([start(1_048_576), start(1_048_576), start(0)]);
+});
+afterAll(async () => {
+  for (const replica of replicas) await replica[Symbol.asyncDispose]();
+  await database.drop();
+});
+
+/** Sends a request to the replica of this number. */
+const post = (n: number, user: TestUser, path: string, body: unknown) =>
+  replicas[n % replicas.length]!.post(path, body, { token: user.token });
+
+const range = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
+
+const url = (name: unknown) => `https://example.org/${name}`;
+
+const LIMIT = { status: 403, body: { code: 'LIMIT_EXCEEDED' } };
+
+const exported = async (user: TestUser) => (await post(0, user, '/export', {})).body.bookmarks;
+
+describe('the bookmark cap (decision 28)', () => {
+  test('40 adds at once over three replicas leave exactly 10', async () => {
+    const user = await replicas[0]!.user();
+    const answers = await Promise.all(range(40).map((n) => post(n, user, '/bookmarks/add', { url: url(n) })));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(CAP);
+    for (const answer of answers) if (answer.status !== 200) expect(answer).toMatchObject(LIMIT);
+    expect(await exported(user)).toHaveLength(CAP);
+  });
+
+  test('adds and imports at once leave exactly what they were told', async () => {
+    for (let round = 0; round < 8; round++) {
+      const user = await replicas[0]!.user();
+      const answers = await Promise.all(
+        range(18).map((n) =>
+          n % 3 === round % 3
+            ? post(n, user, '/bookmarks/add', { url: url(n) })
+            : post(n + round, user, '/import', {
+                bookmarks: range(3).map((m) => ({ url: url(`${n}/${m}`) })),
+              }),
+        ),
+      );
+      const written = answers.map(({ status, body }) => (status === 200 ? (body.imported ?? 1) : 0));
+      const told = written.reduce((sum, count) => sum + count, 0);
+      expect(await exported(user)).toHaveLength(told);
+      // One that would have fitted was not refused: only an import, of three, can leave room.
+      expect(told).toBeGreaterThan(CAP - 3);
+      expect(told).toBeLessThanOrEqual(CAP);
+      for (const { status, body } of answers)
+        if (status !== 200) expect(['LIMIT_EXCEEDED', 'RATE_LIMITED']).toContain(body.code);
+    }
+  });
+
+  test('deletes and adds at once: never more than 10, never a place lost', async () => {
+    const user = await replicas[0]!.user();
+    const bookmarks = range(CAP).map((n) => ({ url: url(n) }));
+    await post(0, user, '/import', { bookmarks });
+    const old: { id: number }[] = await exported(user);
+    await Promise.all([
+      ...old.map(({ id }, n) => post(n, user, '/bookmarks/delete', { id })),
+      ...range(30).map((n) => post(n, user, '/bookmarks/add', { url: url(`new ${n}`) })),
+    ]);
+    const left = await exported(user);
+    expect(left.length).toBeLessThanOrEqual(CAP);
+    for (let n = left.length; n < CAP; n++)
+      expect(await post(n, user, '/bookmarks/add', { url: url('fill') })).toMatchObject({ status: 200 });
+    expect(await post(0, user, '/bookmarks/add', { url: url('more') })).toMatchObject(LIMIT);
+  });
+
+  test('an import at the cap: 10 fit, 11 change nothing, in merge and in replace', async () => {
+    const user = await replicas[0]!.user();
+    const bookmarks = (count: number) => range(count).map((n) => ({ url: url(n), tags: [`tag ${n}`] }));
+    for (const n of [0, 2]) {
+      for (const mode of ['merge', 'replace']) {
+        expect(await post(n, user, '/import', { bookmarks: bookmarks(11), mode })).toMatchObject(LIMIT);
+        expect(await exported(user)).toHaveLength(0);
+        expect((await post(n, user, '/tags/list', {})).body.tags).toEqual([]);
+      }
+    }
+    for (const n of [0, 2]) {
+      const answer = await post(n, user, '/import', { bookmarks: bookmarks(10), mode: 'replace' });
+      expect(answer.body).toEqual({ imported: 10, skipped: 0, errors: [] });
+    }
+    // What is there already takes no place; a replace may take all places anew.
+    const again = await post(1, user, '/import', { bookmarks: bookmarks(10) });
+    expect(again.body).toEqual({ imported: 0, skipped: 10, errors: [] });
+    expect(await post(1, user, '/import', { bookmarks: bookmarks(11) })).toMatchObject(LIMIT);
+  });
+
+  test('premium accounts have no cap', async () => {
+    const user = await replicas[0]!.user({ premium: true });
+    const answer = await post(0, user, '/import', { bookmarks: range(50).map((n) => ({ url: url(n) })) });
+    expect(answer.body.imported).toBe(50);
+    expect(await post(1, user, '/bookmarks/add', { url: url('one more') })).toMatchObject({ status: 200 });
+  });
+});
+
+describe('the tag cap of 10,000 (decision 9)', () => {
+  const TAGS = 10_000;
+
+  /** A user with so many tags. */
+  async function withTags(count: number): Promise<TestUser> {
+    const user = await replicas[0]!.user({ premium: true });
+    await runOn(
+      database.url,
+      `insert into tags (user_id, name, name_key)
+      select ${user.id}, 'tag ' || n, 'tag ' || n from generate_series(1, ${count}) n;
+      update accounts set tag_count = ${count} where user_id = ${user.id}`,
+    );
+    return user;
+  }
+
+  const tagCount = async (user: TestUser) => (await post(0, user, '/tags/list', {})).body.tags.length;
+
+  test('every way to make a tag takes the last places and no more', async () => {
+    const user = await withTags(TAGS - 4);
+    const added = await post(0, user, '/bookmarks/add', { url: url('a'), tags: ['new 1', 'tag 1', 'NEW 1'] });
+    expect(added.body.tags).toHaveLength(2);
+    const { id } = added.body;
+    expect((await post(1, user, '/bookmarks/edit', { id, tags: ['new 2'] })).status).toBe(200);
+    expect((await post(1, user, '/tags/create', { name: 'new 3' })).status).toBe(200);
+    const entry = { url: url('b'), tags: ['new 4', 'tag 2'] };
+    expect((await post(0, user, '/import', { bookmarks: [entry] })).body.imported).toBe(1);
+    expect(await tagCount(user)).toBe(TAGS);
+
+    const before = await exported(user);
+    const over = { url: url('c'), tags: ['tag 1', 'new 5'] };
+    expect(await post(0, user, '/bookmarks/add', over)).toMatchObject(LIMIT);
+    expect(await post(0, user, '/bookmarks/edit', { id, title: 'x', tags: ['new 5'] })).toMatchObject(LIMIT);
+    expect(await post(0, user, '/tags/create', { name: 'new 5' })).toMatchObject(LIMIT);
+    for (const mode of ['merge', 'replace']) {
+      expect(await post(0, user, '/import', { bookmarks: [over], mode })).toMatchObject(LIMIT);
+      expect(await post(2, user, '/import', { bookmarks: [over], mode })).toMatchObject(LIMIT);
+    }
+    expect(await exported(user)).toEqual(before);
+    expect(await tagCount(user)).toBe(TAGS);
+
+    // Tags that are there go on working, and a place that is freed is used.
+    expect((await post(0, user, '/bookmarks/add', { url: url('d'), tags: ['Tag 1'] })).status).toBe(200);
+    expect((await post(0, user, '/tags/delete', { id: added.body.tags[0].id })).status).toBe(200);
+    expect((await post(0, user, '/tags/create', { name: 'new 5' })).status).toBe(200);
+    expect(await post(0, user, '/tags/create', { name: 'new 6' })).toMatchObject(LIMIT);
+  });
+
+  test('20 makers of tags at once take exactly the places that are left', async () => {
+    const user = await withTags(TAGS - 5);
+    const answers = await Promise.all(
+      range(20).map((n) =>
+        n % 2 === 0
+          ? post(n, user, '/tags/create', { name: `race ${n}` })
+          : post(n, user, '/bookmarks/add', { url: url(n), tags: [`race ${n}`] }),
+      ),
+    );
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(5);
+    expect(await tagCount(user)).toBe(TAGS);
+  });
+});
+
+test('an invite is used once, under a race of 20 (decision 22)', async () => {
+  for (let round = 0; round < 5; round++) {
+    const code = await replicas[0]!.invite(`race-${round}@example.org`);
+    const answers = await Promise.all(range(20).map((n) => replicas[n % 3]!.post('/auth/invite', { code })));
+    const [winner, ...others] = answers.filter(({ status }) => status === 200);
+    expect(others).toEqual([]);
+    expect(winner!.body.user.email).toBe(`race-${round}@example.org`);
+    for (const answer of answers)
+      if (answer !== winner) expect(answer).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
+  }
+});
+
+test('two invites of one address, exchanged at once, make one user (decision 22)', async () => {
+  const codes = await Promise.all(
+    ['Both@example.org', 'both@EXAMPLE.org'].map((email) => replicas[0]!.invite(email)),
+  );
+  const answers = await Promise.all(codes.map((code, n) => replicas[n]!.post('/auth/invite', { code })));
+  const ids = answers.map(({ body }) => body.user.id);
+  expect(ids[0]).toBe(ids[1]);
+});
+
+describe('a tag named by many at once', () => {
+  test('is made once, and all bookmarks carry the same', async () => {
+    const user = await replicas[0]!.user({ premium: true });
+    const answers = await Promise.all(
+      range(24).map((n) =>
+        n % 6 === 5
+          ? post(n, user, '/import', { bookmarks: [{ url: url(n), tags: ['Shared', `own ${n}`] }] })
+          : post(n, user, '/bookmarks/add', { url: url(n), tags: ['sHARED', `own ${n}`] }),
+      ),
+    );
+    for (const { status, body } of answers) if (status !== 200) expect(body.code).toBe('RATE_LIMITED');
+    const written = answers.filter(({ status }) => status === 200).length;
+    const { tags } = (await post(0, user, '/tags/list', {})).body;
+    expect(tags).toHaveLength(written + 1);
+    expect(Math.max(...tags.map((tag: { bookmark_count: number }) => tag.bookmark_count))).toBe(written);
+  });
+
+  test('is created by one of those who create it', async () => {
+    const user = await replicas[0]!.user();
+    const names = ['Same', 'same', 'SAME', 'sAme'];
+    const answers = await Promise.all(
+      range(12).map((n) => post(n, user, '/tags/create', { name: names[n % 4] })),
+    );
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+    for (const { status, body } of answers) if (status !== 200) expect(body.code).toBe('VALIDATION_ERROR');
+  });
+});
+
+/** One request of a storm, drawn at random. */
+function drawRequest(n: number, ids: number[], tagIds: number[]): [path: string, body: object] {
+  const pick = <T>(list: T[]): T => list[Math.floor(Math.random() * list.length)]!;
+  const names = range(Math.floor(Math.random() * 4)).map(() => `tag ${Math.floor(Math.random() * 12)}`);
+  const entries = range(4).map((m) => ({
+    url: url(Math.floor(Math.random() * 60)),
+    tags: names.slice(m % 2),
+  }));
+  return pick<[string, object]>([
+    ['/bookmarks/add', { url: url(n), title: `Title ${n}`, tags: names }],
+    ['/bookmarks/add', { url: url(n), tags: names }],
+    ['/bookmarks/edit', { id: pick(ids), tags: names }],
+    ['/bookmarks/edit', { id: pick(ids), title: `edit ${n}` }],
+    ['/bookmarks/edit', { id: pick(ids), comment: `edit ${n}`, tags: names }],
+    ['/bookmarks/delete', { id: pick(ids) }],
+    ['/tags/delete', { id: pick(tagIds) }],
+    ['/tags/update', { id: pick(tagIds), name: `tag ${Math.floor(Math.random() * 12)}` }],
+    ['/tags/update', { id: pick(tagIds), name: `other ${n}` }],
+    ['/import', { bookmarks: entries }],
+    ...(n % 40 === 0 ? [['/import', { bookmarks: entries, mode: 'replace' }] as [string, object]] : []),
+  ]);
+}
+
+test('after a storm of everything at once, every counter equals its recount', async () => {
+  const users = await Promise.all(range(2).map(() => replicas[0]!.user({ premium: true })));
+  const storm = users.flatMap((user) =>
+    range(16).map(async (client) => {
+      const ids: number[] = [1];
+      const tagIds: number[] = [1];
+      for (let n = client; n < 400; n += 16) {
+        const [path, body] = drawRequest(n, ids, tagIds);
+        const answer = await post(n + client, user, path, body);
+        expect([200, 400, 404, 429]).toContain(answer.status);
+        if (path === '/bookmarks/add') {
+          ids.push(answer.body.id);
+          tagIds.push(...answer.body.tags.map(({ id }: { id: number }) => id));
+        }
+      }
+    }),
+  );
+  await Promise.all(storm);
+  expect(await findFaults(database.url)).toEqual([]);
+});
+
+test('the recount notices each fault that it is there for', async () => {
+  await using replica = await startService();
+  const { url: brokenUrl } = replica.database;
+  const faults = [
+    'update accounts set bookmark_count = bookmark_count + 1',
+    'update accounts set tag_count = tag_count + 1',
+    'update tags set bookmark_count = 0',
+    'update tags set name = upper(name)',
+    'delete from tags',
+    'update bookmarks set tag_ids = tag_ids || tag_ids',
+    "update bookmarks set tags = '[]'",
+    "update bookmarks set title = 'y'",
+    'update bookmarks set url_key = gen_random_uuid()',
+    'delete from accounts',
+  ];
+  expect(await findFaults(brokenUrl)).toEqual([]);
+  let known = 0;
+  for (const fault of faults) {
+    const user = await replica.user();
+    await user.post('/bookmarks/add', { url: url('x'), title: 'x', tags: ['a', 'b'] });
+    await runOn(brokenUrl, `${fault} where user_id = ${user.id}`);
+    const found = (await findFaults(brokenUrl)).length;
+    expect(found, fault).toBeGreaterThan(known);
+    known = found;
+  }
+});

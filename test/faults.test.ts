@@ -1,0 +1,570 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { migrate } from '../src/store/migrations.ts';
+import type { Answer } from './support/answers.ts';
+import { createDatabase, runOn } from './support/database.ts';
+import { type Caller, type Fleet, openFleet, until } from './support/fleet.ts';
+import { findFaults } from './support/invariants.ts';
+import { startPgBouncer } from './support/pgbouncer.ts';
+import { throughPort } from './support/pool.ts';
+import { findFreePort } from './support/ports.ts';
+import { type PostgresServer, startPostgres } from './support/postgres.ts';
+import { startProxy } from './support/proxy.ts';
+import { type Replica, scrape } from './support/replica.ts';
+import { silentLog } from './support/silent-log.ts';
+
+// Redis and Postgres away, slow or restarted under a running service of real processes (decisions 3, 19 and 27).
+
+/** Longer than any answer may take, and far below what a client would wait: only a hang takes it. */
+const HANG_MS = 15_000;
+
+/** The answer, or a failure where there is none in time. */
+async function soon(answer: Promise<Answer>): Promise<Answer> {
+  const hung = AbortSignal.timeout(HANG_MS);
+  return Promise.race([
+    answer,
+    new Promise<never>((_, reject) => {
+      hung.addEventListener('abort', () => reject(new Error(`no answer within ${HANG_MS} ms`)));
+    }),
+  ]);
+}
+
+const expectUnavailable = ({ status, headers, body }: Answer) => {
+  expect([status, body.code]).toEqual([503, 'UNAVAILABLE']);
+  expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+};
+
+describe('Redis under a running service', () => {
+  const LIMIT = 12;
+  const AWAY = 'Redis is away: this replica limits by itself, waits look into the database';
+  const SERVES = 'Redis serves: limits, wakes and imports are shared';
+  let fleet: Fleet;
+  let ports: number[];
+  let replicas: Replica[];
+  beforeAll(async () => {
+    const env = { RATE_LIMIT_REQUESTS: LIMIT, IMPORT_INLINE_BYTES: 0, SYNC_WAIT_SECONDS: 29 };
+    fleet = await openFleet({ env });
+    ports = [await findFreePort(), await findFreePort()];
+    [...replicas] = await Promise.all([
+      fleet.start('api', { METRICS_PORT: ports[0]! }),
+      fleet.start('api', { METRICS_PORT: ports[1]! }),
+      fleet.start('worker'),
+    ]);
+    replicas.length = 2;
+  });
+  afterAll(() => fleet[Symbol.asyncDispose]());
+
+  const told = (message: string) =>
+    replicas.map(({ log }) => log.filter(({ msg }) => msg === message).length);
+  const untilEach = (message: string, counts: number[]) =>
+    until(() => told(message).every((count, index) => count >= counts[index]!));
+  const plus = (counts: number[]) => counts.map((count) => count + 1);
+
+  /** How many of the requests sent at once to both replicas, half of them to each, were admitted. */
+  const countAdmitted = async (requests: number) => {
+    const { token } = await fleet.user();
+    const sent = Array.from({ length: requests }, (_, n) => replicas[n % 2]!.post('/tags/list', {}, token));
+    const answers = await Promise.all(sent.map(soon));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 429]));
+    return answers.filter(({ status }) => status === 200).length;
+  };
+  const expectState = async (state: string, gauge: number) => {
+    for (const [index, replica] of replicas.entries()) {
+      const { status, body } = await replica.readiness();
+      expect([status, body.redis]).toEqual([200, state]);
+      expect((await scrape(ports[index]!)).get('bookmarks_coordination_degraded')).toBe(gauge);
+    }
+  };
+  const expectAlone = async () => {
+    await expectState('degraded', 1);
+    expect(await countAdmitted(4 * LIMIT)).toBe(2 * LIMIT);
+    const user = await fleet.user();
+    const poll = replicas[0]!.post('/bookmarks/sync', { wait: true }, user.token);
+    await until(async () => (await scrape(ports[0]!)).get('bookmarks_waiters') === 1);
+    const added = await soon(replicas[1]!.post('/bookmarks/add', { url: 'http://new/' }, user.token));
+    expect((await soon(poll)).body.bookmarks).toEqual([added.body]);
+    const imported = await soon(
+      replicas[0]!.post('/import', { bookmarks: [{ url: 'http://b/' }] }, user.token),
+    );
+    expect(imported.body).toEqual({ imported: 1, skipped: 0, errors: [] });
+  };
+  const expectTogether = async () => {
+    await expectState('shared', 0);
+    expect(await countAdmitted(4 * LIMIT)).toBe(LIMIT);
+  };
+
+  const losses: [
+    string,
+    (redis: Fleet['redis']) => Promise<void>,
+    (redis: Fleet['redis']) => Promise<void>,
+  ][] = [
+    ['killed', (redis) => redis.kill(), (redis) => redis.restart()],
+    ['frozen', (redis) => redis.freeze(), (redis) => redis.thaw()],
+  ];
+  for (const [how, lose, bring] of losses) {
+    test(`${how}: requests are answered, each replica by itself, until it is back; told once per change`, async () => {
+      await expectTogether();
+      const [away, serves] = [plus(told(AWAY)), plus(told(SERVES))];
+      const user = await fleet.user();
+      await lose(fleet.redis);
+      const first = replicas.map((replica) => replica.post('/tags/list', {}, user.token));
+      for (const { status } of await Promise.all(first.map(soon))) expect(status).toBe(200);
+      await untilEach(AWAY, away);
+      await expectAlone();
+      expect(told(AWAY)).toEqual(away);
+      await bring(fleet.redis);
+      await untilEach(SERVES, serves);
+      await expectTogether();
+      expect([told(AWAY), told(SERVES)]).toEqual([away, serves]);
+    });
+  }
+
+  const interruptions: [string, (redis: Fleet['redis']) => Promise<unknown>][] = [
+    ['restarted empty', (redis) => redis.restart()],
+    [
+      'made to drop every connection',
+      (redis) =>
+        command(redis.url, ['client', 'kill', 'type', 'normal'], ['client', 'kill', 'type', 'pubsub']),
+    ],
+    ['made to forget its scripts', (redis) => command(redis.url, ['script', 'flush'])],
+  ];
+  for (const [how, interrupt] of interruptions) {
+    test(`${how}: no request fails, a held poll is woken, and all is shared again by itself`, async () => {
+      const user = await fleet.user();
+      const poll = replicas[0]!.post('/bookmarks/sync', { wait: true }, user.token);
+      await until(async () => (await scrape(ports[0]!)).get('bookmarks_waiters') === 1);
+      await interrupt(fleet.redis);
+      const added = await soon(replicas[1]!.post('/bookmarks/add', { url: 'http://new/' }, user.token));
+      expect(added.status).toBe(200);
+      expect((await soon(poll)).body.bookmarks).toEqual([added.body]);
+      await until(async () => {
+        const answers = await Promise.all(replicas.map((replica) => replica.readiness()));
+        return answers.every(({ body }) => body.redis === 'shared');
+      });
+      await expectTogether();
+      const { token } = await fleet.user();
+      const imported = await soon(replicas[0]!.post('/import', { bookmarks: [{ url: 'http://b/' }] }, token));
+      expect(imported.body.imported).toBe(1);
+    });
+  }
+});
+
+async function command(url: string, ...commands: string[][]): Promise<void> {
+  const redis = new Redis(url);
+  for (const [name, ...args] of commands) await redis.call(name!, ...args);
+  redis.disconnect();
+}
+
+/** Users who add, read and import without pause; what they were told. */
+interface Load {
+  /** Urls whose adding was answered with 200. */
+  readonly acknowledged: string[];
+  /** Small and large ones; without a status where the connection was broken. */
+  readonly imports: { user: Caller; urls: string[]; status: number | undefined }[];
+  readonly statuses: Map<number, number>;
+  stop(): Promise<void>;
+}
+
+function startLoad(
+  replicas: readonly Replica[],
+  user: Caller,
+  importers: readonly Caller[],
+  name: string,
+): Load {
+  const acknowledged: string[] = [];
+  const imports: Load['imports'] = [];
+  const statuses = new Map<number, number>();
+  let isDone = false;
+  const repeat = async (step: (n: number) => Promise<Answer>) => {
+    for (let n = 0; !isDone; n += 1) {
+      const answer = await soon(step(n));
+      statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
+      if (answer.status === 200) continue;
+      expectUnavailable(answer);
+      await sleep(50);
+    }
+  };
+  const clients = replicas.flatMap((replica, at) =>
+    [0, 1].flatMap((client) => [
+      repeat(async (n) => {
+        const url = `http://${name}/${at}/${client}/${n}`;
+        const answer = await replica.post('/bookmarks/add', { url, tags: ['load'] }, user.token);
+        if (answer.status === 200) acknowledged.push(url);
+        return answer;
+      }),
+      repeat(async () => {
+        const answer = await replica.post('/bookmarks/list', { limit: 20 }, user.token);
+        if (answer.status === 200)
+          expect(answer.body.bookmarks.every(({ tags }: { tags: unknown[] }) => tags.length === 1)).toBe(
+            true,
+          );
+        return answer;
+      }),
+      repeat(() => replica.post('/user/profile', {}, user.token)),
+    ]),
+  );
+  const importAll = async (replica: Replica, importer: Caller) => {
+    for (let n = 0; !isDone; n += 1) {
+      const urls = Array.from({ length: n % 2 ? 1 : 40 }, (_, k) => `http://${name}/${n}/${k}`);
+      const body = { bookmarks: urls.map((url) => ({ url })) };
+      const status = await replica.post('/import', body, importer.token).then(
+        (answer) => answer.status,
+        () => undefined,
+      );
+      imports.push({ user: importer, urls, status });
+      if (status !== 200) await sleep(50);
+    }
+  };
+  clients.push(...importers.map((importer, n) => importAll(replicas[n % replicas.length]!, importer)));
+  const all = Promise.all(clients);
+  all.catch(() => {});
+  return {
+    acknowledged,
+    imports,
+    statuses,
+    async stop() {
+      isDone = true;
+      await all;
+    },
+  };
+}
+
+describe('Postgres under a running service', () => {
+  let postgres: PostgresServer;
+  let fleet: Fleet;
+  let replicas: Replica[];
+  beforeAll(async () => {
+    postgres = await startPostgres({ max_connections: 60 });
+    await migrate({ url: postgres.url, log: silentLog });
+    fleet = await openFleet({ databaseUrl: postgres.url, env: { IMPORT_INLINE_BYTES: 500 } });
+    replicas = await Promise.all([fleet.start('all'), fleet.start('all')]);
+  });
+  afterAll(async () => {
+    await fleet?.[Symbol.asyncDispose]();
+    await postgres?.stop();
+  });
+
+  const premium = () => fleet.user({ premium: true });
+  const count = ({ statuses }: Load, status: number) => statuses.get(status) ?? 0;
+  const untilMore = async (load: Load, status: number, more: number) => {
+    const enough = count(load, status) + more;
+    await until(() => count(load, status) >= enough);
+  };
+  /** An import answered with 200 is there whole, one answered otherwise is not, one without an answer is either. */
+  const expectWholeOrNot = async ({ imports }: Load) => {
+    await until(async () => (await fleet.sql`select from imports where state = 'queued'`).length === 0);
+    for (const user of new Set(imports.map((each) => each.user))) {
+      const urls = await fleet.urls(user);
+      expect(new Set(urls).size).toBe(urls.length);
+      const kept = new Set(urls);
+      for (const each of imports.filter((one) => one.user === user)) {
+        const found = each.urls.filter((url) => kept.has(url)).length;
+        if (each.status === undefined) expect([0, each.urls.length]).toContain(found);
+        else
+          expect([each.status, found]).toEqual(
+            each.status === 200 ? [200, each.urls.length] : [each.status, 0],
+          );
+        expect([200, 429, 503, undefined]).toContain(each.status);
+      }
+    }
+  };
+  /** Every add that was answered with 200 is there, none twice; and the service works. */
+  const expectKept = async (load: Load, user: Caller) => {
+    const faults = replicas.flatMap(({ log }) => log.filter(({ msg }) => msg === 'request failed'));
+    expect(faults).toEqual([]);
+    const urls = await fleet.urls(user);
+    expect(new Set(urls).size).toBe(urls.length);
+    const kept = new Set(urls);
+    expect(load.acknowledged.filter((url) => !kept.has(url))).toEqual([]);
+    await expectWholeOrNot(load);
+    expect(await findFaults(fleet.databaseUrl)).toEqual([]);
+    for (const replica of replicas) {
+      expect((await replica.post('/bookmarks/search', { per_page: 1 }, user.token)).body.total).toBe(
+        urls.length,
+      );
+      expect((await replica.readiness()).status).toBe(200);
+    }
+  };
+
+  test('killed and started again: 503 meanwhile and never 500, and no add that was answered is lost', async () => {
+    const user = await premium();
+    const load = startLoad(replicas, user, [await premium(), await premium()], 'killed');
+    await untilMore(load, 200, 100);
+    await postgres.kill();
+    await untilMore(load, 503, 20);
+    const unready = await replicas[0]!.readiness();
+    expect([unready.status, unready.body.reasons]).toEqual([503, ['database']]);
+    await postgres.restart();
+    await untilMore(load, 200, 100);
+    await load.stop();
+    await expectKept(load, user);
+  });
+
+  test('terminating backends at random: 503 or the answer, never 500, and no add that was answered is lost', async () => {
+    const user = await premium();
+    const load = startLoad(replicas, user, [await premium(), await premium()], 'terminated');
+    for (let kill = 0; kill < 60; kill += 1) {
+      await untilMore(load, 200, 3);
+      await fleet.sql`
+        select pg_terminate_backend(pid) from (
+          select pid from pg_stat_activity where application_name like 'bookmark-service%' order by random() limit 2
+        ) backends`;
+    }
+    await untilMore(load, 200, 50);
+    await load.stop();
+    await expectKept(load, user);
+  });
+
+  test('frozen: 503 within 10 s for every operation, and right answers once it runs again', async () => {
+    const [user, stranger] = [await fleet.user(), await fleet.user()];
+    await replicas[0]!.post('/bookmarks/add', { url: 'http://before/' }, user.token);
+    await postgres.freeze();
+    const requests: [string, object, Caller][] = [
+      ['/bookmarks/add', { url: 'http://while/' }, user],
+      ['/bookmarks/edit', { id: 1, title: 'a' }, user],
+      ['/bookmarks/search', {}, user],
+      ['/bookmarks/list', {}, user],
+      ['/bookmarks/sync', {}, user],
+      ['/bookmarks/sync', { cursor: 1, wait: true }, user],
+      ['/tags/create', { name: 'a' }, user],
+      ['/export', {}, user],
+      ['/user/profile', {}, stranger],
+      ['/auth/invite', { code: 'ABCDEFGH' }, stranger],
+    ];
+    const sent = replicas.flatMap((replica) =>
+      requests.map(([path, body, { token }]) => replica.post(path, body, token)),
+    );
+    for (const answer of await Promise.all(sent.map(soon))) expectUnavailable(answer);
+    for (const replica of replicas) {
+      expect((await replica.readiness()).status).toBe(503);
+      expect((await fetch(`${replica.origin}/livez`)).status).toBe(200);
+    }
+    postgres.thaw();
+    for (const replica of replicas) {
+      await until(async () => (await replica.readiness()).status === 200);
+      const { body } = await replica.post('/bookmarks/list', {}, user.token);
+      expect(body.bookmarks[0].url).toBe('http://before/');
+    }
+    expect(await findFaults(fleet.databaseUrl)).toEqual([]);
+  });
+
+  const whileBothFrozen = async (run: () => Promise<void>) => {
+    await Promise.all([postgres.freeze(), fleet.redis.freeze()]);
+    try {
+      await run();
+    } finally {
+      postgres.thaw();
+      await fleet.redis.thaw();
+    }
+  };
+
+  test('frozen, and Redis too: a token that was refused is refused from memory', async () => {
+    const strict = await fleet.start('api', { RATE_LIMIT_REQUESTS: 1 });
+    const { token } = await fleet.user();
+    expect((await strict.post('/tags/list', {}, token)).status).toBe(200);
+    expect((await strict.post('/tags/list', {}, token)).status).toBe(429);
+    await whileBothFrozen(async () => {
+      for (let n = 0; n < 20; n += 1) {
+        const answer = await soon(strict.post('/tags/list', {}, token));
+        expect([answer.status, answer.body.code]).toEqual([429, 'RATE_LIMITED']);
+      }
+    });
+  });
+
+  test('frozen, and Redis too: a replica that is told to end answers its polls and ends', {
+    timeout: 60_000,
+  }, async () => {
+    const replica = await fleet.start('all');
+    const { token } = await fleet.user();
+    const poll = replica.post('/bookmarks/sync', { wait: true }, token);
+    await replica.post('/tags/list', {}, token);
+    await whileBothFrozen(async () => {
+      const ended = replica.stop();
+      expectUnavailable(await soon(poll));
+      expect(await ended).toBe(0);
+    });
+  });
+});
+
+test('an import that can neither be done nor cancelled, for Postgres is away, has its connection broken', {
+  timeout: 60_000,
+}, async () => {
+  await using postgres = await startPostgres({ max_connections: 60 });
+  await migrate({ url: postgres.url, log: silentLog });
+  await using fleet = await openFleet({
+    databaseUrl: postgres.url,
+    env: { IMPORT_INLINE_BYTES: 0, IMPORT_WAIT_SECONDS: 1 },
+  });
+  const [api, user] = [await fleet.start('api'), await fleet.user()];
+  const broken = expect(api.post('/import', { bookmarks: [] }, user.token)).rejects.toThrow('fetch failed');
+  await until(async () => (await fleet.imports(user))[0] === 'queued');
+  await postgres.kill();
+  await broken;
+  await api.untilLogged('import left without an answer');
+  await postgres.restart();
+  await until(async () => (await api.readiness()).status === 200);
+});
+
+describe.concurrent('statements that Postgres does not answer in time, or at all', {
+  timeout: 60_000,
+}, () => {
+  const open = async (env = {}) => {
+    const fleet = await openFleet({ env });
+    return { fleet, api: await fleet.start('api'), user: await fleet.user() };
+  };
+
+  test('a statement beyond statement_timeout is 503, and has done nothing', async () => {
+    const { fleet, api, user } = await open();
+    await using _ = fleet;
+    await runOn(fleet.databaseUrl, SLOW_INSERTS);
+    expectUnavailable(await soon(api.post('/bookmarks/add', { url: 'http://slow/' }, user.token)));
+    expect((await api.post('/bookmarks/add', { url: 'http://quick/' }, user.token)).status).toBe(200);
+    expect(await fleet.urls(user)).toEqual(['http://quick/']);
+  });
+
+  test('a lock that is not granted in time is 503, and other users do not notice', async () => {
+    const { fleet, api, user } = await open();
+    await using _ = fleet;
+    const other = await fleet.user();
+    await using account = await fleet.holdAccount(user);
+    const blocked = api.post('/bookmarks/add', { url: 'http://a/' }, user.token);
+    await fleet.untilBlocked('add_bookmark');
+    expect((await api.post('/bookmarks/add', { url: 'http://b/' }, other.token)).status).toBe(200);
+    expectUnavailable(await soon(blocked));
+    await account.release();
+    expect((await api.post('/bookmarks/add', { url: 'http://c/' }, user.token)).status).toBe(200);
+    expect(await fleet.urls(user)).toEqual(['http://c/']);
+  });
+
+  test('requests that get no connection in time are 503, and have done nothing', async () => {
+    const { fleet, api, user } = await open({ DATABASE_POOL_SIZE: 1 });
+    await using _ = fleet;
+    await runOn(fleet.databaseUrl, SLOW_INSERTS);
+    const answers = Array.from({ length: 5 }, () =>
+      api.post('/bookmarks/add', { url: 'http://slow/' }, user.token),
+    );
+    for (const answer of await Promise.all(answers.map(soon))) expectUnavailable(answer);
+    expect((await api.post('/bookmarks/add', { url: 'http://quick/' }, user.token)).status).toBe(200);
+    expect(await fleet.urls(user)).toEqual(['http://quick/']);
+  });
+
+  test('a read whose connection is lost is answered by another, a write is not sent again', async () => {
+    const { fleet, api, user } = await open();
+    await using _ = fleet;
+    await api.post('/bookmarks/add', { url: 'http://a/' }, user.token);
+    await using table = await fleet.hold('lock table bookmarks in access exclusive mode');
+    const read = api.post('/bookmarks/search', {}, user.token);
+    const reading = await fleet.untilBlocked('from bookmarks');
+    const write = api.post('/bookmarks/add', { url: 'http://b/' }, user.token);
+    const writing = await fleet.untilBlocked('add_bookmark');
+    await fleet.sql`select pg_terminate_backend(pid) from unnest(${[reading, writing]}::int[]) pid`;
+    expectUnavailable(await soon(write));
+    await table.release();
+    const { status, body } = await soon(read);
+    expect([status, body.total]).toEqual([200, 1]);
+    expect(await fleet.urls(user)).toEqual(['http://a/']);
+  });
+
+  const openThroughProxy = async (env = {}) => {
+    const stack = new AsyncDisposableStack();
+    const database = stack.use(await createDatabase());
+    const proxy = stack.use(await startProxy(database.url));
+    const fleet = stack.use(await openFleet({ databaseUrl: database.url, env }));
+    const api = await fleet.start('api', { DATABASE_URL: throughPort(database.url, proxy.port), ...env });
+    return { stack, proxy, fleet, api, user: await fleet.user() };
+  };
+
+  test('a small import that was done, and whose answer is lost, is answered with its result', async () => {
+    const { stack, proxy, fleet, api, user } = await openThroughProxy();
+    await using _ = stack;
+    await using account = await fleet.holdAccount(user);
+    const answer = api.post('/import', { bookmarks: [{ url: 'http://a/' }] }, user.token);
+    await fleet.untilBlocked('from import_bookmarks(');
+    proxy.stall();
+    await account.release();
+    await until(async () => (await fleet.imports(user))[0] === 'done');
+    proxy.cut('reset');
+    expect((await soon(answer)).body).toEqual({ imported: 1, skipped: 0, errors: [] });
+    expect(await fleet.urls(user)).toEqual(['http://a/']);
+  });
+
+  test('a small import whose connection is lost while it runs is 503 and never done', async () => {
+    const { stack, proxy, fleet, api, user } = await openThroughProxy();
+    await using _ = stack;
+    await using account = await fleet.holdAccount(user);
+    const answer = api.post('/import', { bookmarks: [{ url: 'http://a/' }] }, user.token);
+    await fleet.untilBlocked('from import_bookmarks(');
+    proxy.stall();
+    proxy.cut('reset');
+    expectUnavailable(await soon(answer));
+    await account.release();
+    // Its backend still runs; what it wrote is undone by the cancellation that took its place.
+    await until(async () => {
+      const [row] = await fleet.sql`
+        select count(*)::int as running from pg_stat_activity
+        where datname = current_database() and state = 'active' and query like '%from import_bookmarks(%'
+          and pid <> pg_backend_pid()`;
+      return row!.running === 0;
+    });
+    expect([await fleet.urls(user), await fleet.imports(user)]).toEqual([[], ['cancelled']]);
+  });
+
+  test('a large import whose beginning is lost is 503 and does not keep the next one out', async () => {
+    const { stack, proxy, fleet, api, user } = await openThroughProxy({ IMPORT_INLINE_BYTES: 0 });
+    await using _ = stack;
+    await using lock = await fleet.hold("select pg_advisory_xact_lock(hashtextextended('imports.bytes', 0))");
+    const answer = api.post('/import', { bookmarks: [] }, user.token);
+    await fleet.untilBlocked('from begin_import(');
+    proxy.stall();
+    await lock.release();
+    await until(async () => (await fleet.imports(user))[0] === 'receiving');
+    proxy.cut('reset');
+    expectUnavailable(await soon(answer));
+    await fleet.start('worker');
+    expect((await soon(api.post('/import', { bookmarks: [] }, user.token))).status).toBe(200);
+  });
+});
+
+/** Makes adding this url take longer than any statement may. */
+const SLOW_INSERTS = `
+  create function be_slow() returns trigger language plpgsql as
+    $$ begin perform pg_sleep(60); return new; end $$;
+  create trigger be_slow before insert on bookmarks for each row
+    when (new.url = 'http://slow/') execute function be_slow()`;
+
+test('the whole service works through PgBouncer 1.18 in transaction mode without prepared statements', {
+  timeout: 60_000,
+}, async () => {
+  await using database = await createDatabase();
+  const pooled = await startPgBouncer(database.url);
+  await using fleet = await openFleet({
+    databaseUrl: database.url,
+    env: { DATABASE_URL: pooled, DATABASE_PREPARE: 'false', IMPORT_INLINE_BYTES: 2_000 },
+  });
+  const [one, two] = [await fleet.start('all'), await fleet.start('all')];
+  const user = await fleet.user();
+  const ask = (replica: Replica, path: string, body: object) => soon(replica.post(path, body, user.token));
+  const first = (await ask(one, '/bookmarks/add', { url: 'http://first/', tags: ['a'] })).body;
+  expect((await ask(two, '/bookmarks/search', { query: 'first', tag: 'A' })).body.bookmarks).toEqual([first]);
+  const small = { bookmarks: [{ url: 'http://first/' }, { url: 'http://small/', tags: ['a', 'b'] }] };
+  expect((await ask(one, '/import', small)).body).toEqual({ imported: 1, skipped: 1, errors: [] });
+  const large = { bookmarks: Array.from({ length: 500 }, (_, n) => ({ url: `http://large/${n}` })) };
+  expect((await ask(two, '/import', large)).body).toEqual({ imported: 500, skipped: 0, errors: [] });
+  const all = (await ask(one, '/export', {})).body;
+  expect([all.count, all.bookmarks.length]).toEqual([502, 502]);
+  const { cursor } = (await ask(two, '/bookmarks/sync', { cursor: all.bookmarks.at(-2).id })).body;
+  const poll = ask(two, '/bookmarks/sync', { cursor, wait: true });
+  const latest = (await ask(one, '/bookmarks/add', { url: 'http://latest/' })).body;
+  expect((await poll).body.bookmarks).toEqual([latest]);
+  const answers = await Promise.all(
+    Array.from({ length: 200 }, (_, n) =>
+      n % 2
+        ? ask(one, '/bookmarks/list', { limit: 5 })
+        : ask(two, '/bookmarks/add', { url: `http://many/${n}` }),
+    ),
+  );
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  expect((await ask(one, '/bookmarks/search', { query: 'many' })).body.total).toBe(100);
+  expect(await findFaults(database.url)).toEqual([]);
+});

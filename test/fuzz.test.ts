@@ -1,0 +1,358 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { BASE_PATH, ROUTES } from '../src/app.ts';
+import { STATUS_BY_CODE } from '../src/errors.ts';
+import { findFaults } from './support/invariants.ts';
+import { startService, type TestService, type TestUser } from './support/service.ts';
+
+// Whatever is sent: never a fault of the service's, always the one shape of an error, and what was refused changed nothing.
+
+const seed = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const PATHS = ROUTES.map(({ path }) => path);
+
+/** The second stages every import. */
+let replicas: [TestService, TestService];
+let user: TestUser;
+let turn = 0;
+
+beforeAll(async () => {
+  console.log(`fuzz: TEST_SEED=${seed}`);
+  const first = await startService({ syncWaitSeconds: 0.01 });
+  const config = { syncWaitSeconds: 0.01, importInlineBytes: 0 };
+  replicas = [first, await startService(config, { database: first.database })];
+  user = await first.user({ premium: true });
+  await user.post('/import', {
+    bookmarks: ['a', 'b', 'c'].map((name) => ({ url: `http://${name}.example`, tags: [name, 'all'] })),
+  });
+});
+afterAll(async () => {
+  expect(await findFaults(replicas[0].database.url)).toEqual([]);
+  for (const { origin } of replicas) expect((await fetch(`${origin}/readyz`)).status).toBe(200);
+  for (const replica of replicas.toReversed()) await replica[Symbol.asyncDispose]();
+});
+
+/** All that the user has. */
+async function readAll(): Promise<string> {
+  const [exported, tags] = await Promise.all([user.post('/export', {}), user.post('/tags/list', {})]);
+  return JSON.stringify([exported.body.bookmarks, tags.body]);
+}
+
+let known: string | undefined;
+let taken = 0;
+
+/** Sends a body to a replica; its answer's shape is checked by `post`, here that it is no fault and, refused, left no trace. */
+async function sendChecked(path: string, body: string | Uint8Array): Promise<void> {
+  known ??= await readAll();
+  const replica = replicas[turn++ % 2]!;
+  const { status, text } = await replica.post(path, body as string, { token: user.token });
+  assert.ok(status < 500, text);
+  const now = await readAll();
+  if (status === 200) taken += 1;
+  else assert.equal(now, known);
+  known = now;
+}
+
+const check = <T>(property: fc.IAsyncProperty<T>, numRuns: number) => fc.assert(property, { seed, numRuns });
+
+const path = fc.constantFrom(...PATHS);
+const text = fc.string({ unit: 'binary', maxLength: 12 });
+const junk = fc.oneof(
+  fc.jsonValue({ maxDepth: 3, stringUnit: 'binary' }),
+  fc.constantFrom<unknown[]>(
+    null,
+    -0,
+    1e300,
+    2 ** 53,
+    -1,
+    0.1,
+    '',
+    '\u0000',
+    '\ud800',
+    '\udfff\ud800',
+    'http://',
+    'http://a\u0000',
+    'x'.repeat(20_000),
+    [[[[[[]]]]]],
+    { __proto__: null, toString: null, length: -1 },
+  ),
+  fc.string({ unit: 'binary', maxLength: 400 }),
+  fc.double(),
+);
+
+const url = fc.oneof(
+  fc.webUrl({ withFragments: true, withQueryParameters: true }),
+  fc
+    .tuple(fc.constantFrom('http://', 'HTTPS://a/', 'http://a?', 'http://[', 'http:'), text)
+    .map((parts) => parts.join('')),
+);
+const id = fc.oneof(fc.integer({ min: 1, max: 40 }), fc.maxSafeNat());
+const tags = fc.array(fc.oneof(text, fc.constantFrom('a', 'B', 'all')), { maxLength: 6 });
+const time = fc.oneof(
+  fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
+  fc.stringMatching(/^\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-6]\d:[0-6]\d(\.\d{0,9})?(Z|[+-][0-2]\d:[0-6]\d)$/),
+);
+const entry = fc.record(
+  {
+    url,
+    title: text,
+    comment: text,
+    tags: fc.array(fc.oneof(text, fc.record({ name: text }), junk), { maxLength: 4 }),
+    created_at: time,
+    updated_at: time,
+  },
+  { requiredKeys: ['url'] },
+);
+
+/** What each field may be, or is near to. */
+const FIELDS: Record<string, fc.Arbitrary<unknown>> = {
+  url,
+  id,
+  title: text,
+  comment: text,
+  name: text,
+  tags,
+  query: text,
+  tag: text,
+  page: id,
+  per_page: id,
+  cursor: fc.oneof(id, fc.base64String(), text),
+  limit: fc.integer({ min: 1, max: 600 }),
+  wait: fc.boolean(),
+  code: fc.stringMatching(/^[A-Z0-9]{8}$/),
+  bookmarks: fc.array(fc.oneof({ weight: 4, arbitrary: entry }, { weight: 1, arbitrary: junk }), {
+    maxLength: 6,
+  }),
+  mode: fc.constantFrom('merge', 'replace', 'Merge'),
+};
+
+/** A body that is nearly what a route takes: fields left out, fields of another kind, fields that nobody asked for. */
+const nearlyValid = fc.constantFrom(...ROUTES).chain((route) => {
+  const names = Object.keys((route.body as unknown as { shape: object }).shape);
+  const fields = names.map((name) =>
+    fc.oneof(
+      {
+        weight: 8,
+        arbitrary: FIELDS[name] ?? fc.constant(undefined).map(() => assert.fail(`unknown field ${name}`)),
+      },
+      { weight: 1, arbitrary: junk },
+      { weight: 1, arbitrary: fc.constant(undefined) },
+    ),
+  );
+  return fc.tuple(fc.tuple(...fields), fc.option(fc.tuple(text, junk))).map(([values, extra]) => {
+    const body = Object.fromEntries(names.map((name, index) => [name, values[index]]));
+    return { path: route.path, body: JSON.stringify(extra ? { ...body, [extra[0]]: extra[1] } : body) };
+  });
+});
+
+/** Valid text with bytes put in, taken out or changed. */
+const damaged = fc
+  .tuple(
+    nearlyValid,
+    fc.array(fc.tuple(fc.nat(), fc.nat(3), fc.uint8Array({ maxLength: 3 })), { minLength: 1, maxLength: 3 }),
+  )
+  .map(([{ path, body }, cuts]) => {
+    let bytes = Buffer.from(body);
+    for (const [place, taken, put] of cuts) {
+      const start = place % (bytes.length + 1);
+      bytes = Buffer.concat([bytes.subarray(0, start), put, bytes.subarray(start + taken)]);
+    }
+    return { path, body: bytes };
+  });
+
+describe('the body', { timeout: 120_000 }, () => {
+  test('any JSON, to every route', async () => {
+    await check(
+      fc.asyncProperty(path, junk, (to, body) => sendChecked(to, JSON.stringify(body) ?? 'undefined')),
+      200,
+    );
+  });
+
+  test('nearly what the route takes', async () => {
+    await check(
+      fc.asyncProperty(nearlyValid, ({ path: to, body }) => sendChecked(to, body)),
+      500,
+    );
+    // Near enough to be taken often, and to be refused often.
+    expect(taken).toBeGreaterThan(50);
+    expect(taken).toBeLessThan(450);
+  });
+
+  test('JSON with damaged bytes, and bytes that never were JSON', async () => {
+    await check(
+      fc.asyncProperty(fc.oneof(damaged, fc.record({ path, body: fc.uint8Array() })), ({ path: to, body }) =>
+        sendChecked(to, body),
+      ),
+      200,
+    );
+  });
+});
+
+const headerName = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.constantFrom(
+      'Content-Type',
+      'Content-Length',
+      'Transfer-Encoding',
+      'Content-Encoding',
+      'Authorization',
+      'Connection',
+      'Expect',
+      'Upgrade',
+      'Host',
+      'X-Request-Id',
+      'Idempotency-Key',
+      'X-Forwarded-For',
+      'Origin',
+      'Accept-Encoding',
+      'Trailer',
+      'TE',
+      'Traceparent',
+      '__proto__',
+    ),
+  },
+  { weight: 1, arbitrary: fc.string({ maxLength: 12 }) },
+);
+
+const headerValue = fc.oneof(
+  fc.constantFrom(
+    'application/json',
+    'application/json; charset=utf-16',
+    'application/json;',
+    'text/plain',
+    'multipart/form-data; boundary=a',
+    '/',
+    '0',
+    '-1',
+    '1e3',
+    '5, 5',
+    '99999999999999999999',
+    'chunked',
+    'gzip, chunked',
+    'close',
+    'keep-alive',
+    'upgrade',
+    'websocket',
+    'h2c',
+    '100-continue',
+    '200-ok',
+    'Bearer',
+    'Bearer bka_1_a',
+    'Bearer  ',
+    '*',
+    'null',
+    'x'.repeat(9_000),
+    'x'.repeat(20_000),
+  ),
+  fc.string({ unit: fc.nat(255).map((code) => String.fromCharCode(code)), maxLength: 30 }),
+);
+
+/** A request line and headers as no library would write them. */
+const request = fc.record({
+  method: fc.oneof(
+    { weight: 6, arbitrary: fc.constant('POST') },
+    fc.constantFrom('GET', 'PUT', 'OPTIONS', 'CONNECT', 'HEAD', 'post', 'X'),
+  ),
+  target: fc.oneof(
+    { weight: 6, arbitrary: path.map((to) => BASE_PATH + to) },
+    fc.constantFrom(
+      '/',
+      '*',
+      '//',
+      '/%',
+      '/%00',
+      '/%ff',
+      '/api/v1',
+      '/api/v1/',
+      '/api/v1/..',
+      'http://a/',
+      'a:443',
+      '/?',
+      '/ ',
+    ),
+    fc.webPath().map((to) => BASE_PATH + to),
+  ),
+  version: fc.oneof(
+    { weight: 8, arbitrary: fc.constant('HTTP/1.1') },
+    fc.constantFrom('HTTP/1.0', 'HTTP/2.0', 'HTTP/0.9', ''),
+  ),
+  hasToken: fc.boolean(),
+  headers: fc.array(fc.tuple(headerName, headerValue), { maxLength: 4 }),
+  body: fc.oneof(fc.constant('{}'), fc.constant(''), fc.constant('2\r\n{}\r\n0\r\n\r\n'), text),
+  announcesLength: fc.boolean(),
+});
+
+/** Sends bytes, ends the sending side, and reads until the service ends the connection. */
+function exchange(origin: string, bytes: Uint8Array): Promise<string> {
+  const { hostname, port } = new URL(origin);
+  return new Promise((resolve) => {
+    const socket = connect(Number(port), hostname);
+    let received = '';
+    socket.on('data', (part) => {
+      received += part.toString('latin1');
+    });
+    socket.on('error', () => {});
+    socket.on('close', () => resolve(received));
+    socket.end(bytes);
+  });
+}
+
+/** Each answer is no fault of the service's, and an error has the one shape. */
+function checkRaw(received: string): void {
+  for (const answer of received.split(/(?=HTTP\/1\.1 \d{3} )/)) {
+    const status = Number(answer.slice(9, 12));
+    const body = answer.slice(answer.indexOf('\r\n\r\n') + 4);
+    assert.ok(status < 500, answer);
+    if (status < 400 || body === '') continue;
+    const { error, code, ...more } = JSON.parse(body);
+    assert.deepEqual(more, {});
+    assert.match(error, /./);
+    assert.equal(STATUS_BY_CODE[code as 'NOT_FOUND'], status);
+  }
+}
+
+describe('the connection', { timeout: 120_000 }, () => {
+  test('any headers, methods, targets and versions', async () => {
+    const before = await readAll();
+    let answered = 0;
+    await check(
+      fc.asyncProperty(
+        request,
+        async ({ method, target, version, hasToken, headers, body, announcesLength }) => {
+          const lines = [
+            `${method} ${target} ${version}`,
+            'Host: localhost',
+            ...(hasToken ? [`Authorization: Bearer ${user.token}`] : []),
+            ...headers.map(([name, value]) => `${name}: ${value}`),
+            ...(announcesLength
+              ? ['Content-Type: application/json', `Content-Length: ${Buffer.byteLength(body)}`]
+              : []),
+          ];
+          const bytes = Buffer.concat([
+            Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'),
+            Buffer.from(body),
+          ]);
+          const received = await exchange(replicas[turn++ % 2]!.origin, bytes);
+          checkRaw(received);
+          if (received !== '') answered += 1;
+        },
+      ),
+      400,
+    );
+    expect(answered).toBeGreaterThan(200);
+    expect(await readAll()).toBe(before);
+  });
+
+  test('bytes that are no HTTP', async () => {
+    await check(
+      fc.asyncProperty(fc.uint8Array({ minLength: 1, maxLength: 200 }), async (bytes) => {
+        const received = await exchange(replicas[0].origin, bytes);
+        checkRaw(received);
+        assert.match(received, /^HTTP\/1\.1 400 /);
+      }),
+      100,
+    );
+  });
+});

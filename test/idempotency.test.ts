@@ -1,0 +1,131 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runOn } from './support/database.ts';
+import { startService, type TestService, type TestUser } from './support/service.ts';
+
+let service: TestService;
+let other: TestService;
+
+beforeAll(async () => {
+  service = await startService();
+  other = await startService({ importInlineBytes: 0 }, { database: service.database });
+  await other.context.coordination.imports.startWorker(2);
+});
+
+afterAll(async () => {
+  await other.context.coordination.imports.stopWorker(1_000);
+  await other[Symbol.asyncDispose]();
+  await service[Symbol.asyncDispose]();
+});
+
+const keyed = (key: string) => ({ headers: { 'idempotency-key': key } });
+
+const count = async (user: TestUser): Promise<number> => (await user.post('/bookmarks/search')).body.total;
+
+test('the same key and body is answered as it first was, and adds once', async () => {
+  const user = await service.user();
+  const first = await user.post('/bookmarks/add', { url: 'http://a/', tags: ['x'] }, keyed('k'));
+  await user.post('/bookmarks/edit', { id: first.body.id, title: 'changed since' });
+  const again = await user.post('/bookmarks/add', { url: 'http://a/', tags: ['x'] }, keyed('k'));
+  expect([first.status, again.status]).toEqual([200, 200]);
+  expect(again.text).toBe(first.text);
+  expect(await count(user)).toBe(1);
+});
+
+test('repeats at the same time on two replicas add once and are answered alike', async () => {
+  const user = await service.user();
+  const body = { url: 'http://a/' };
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, (_, n) =>
+      (n % 2 ? service : other).post('/bookmarks/add', body, { token: user.token, ...keyed('storm') }),
+    ),
+  );
+  expect(new Set(answers.map((answer) => answer.text)).size).toBe(1);
+  expect(answers[0]?.status).toBe(200);
+  expect(await count(user)).toBe(1);
+});
+
+test('another body or path with a used key is a VALIDATION_ERROR and changes nothing', async () => {
+  const user = await service.user();
+  await user.post('/bookmarks/add', { url: 'http://a/' }, keyed('k'));
+  const body = await user.post('/bookmarks/add', { url: 'http://b/' }, keyed('k'));
+  const path = await user.post('/tags/create', { name: 'x' }, keyed('k'));
+  for (const answer of [body, path]) {
+    expect(answer.status).toBe(400);
+    expect(answer.body).toEqual({
+      code: 'VALIDATION_ERROR',
+      error: 'Idempotency-Key: was used for another request',
+    });
+  }
+  expect(await count(user)).toBe(1);
+  expect((await user.post('/tags/list')).body.tags).toEqual([]);
+});
+
+test('keys are a user’s own', async () => {
+  const [one, two] = [await service.user(), await service.user()];
+  await one.post('/bookmarks/add', { url: 'http://a/' }, keyed('k'));
+  expect((await two.post('/bookmarks/add', { url: 'http://b/' }, keyed('k'))).status).toBe(200);
+});
+
+test('a tag is created once, and its repeat is no error', async () => {
+  const user = await service.user();
+  const answers = await Promise.all(
+    Array.from({ length: 5 }, () => user.post('/tags/create', { name: 'Once' }, keyed('tag'))),
+  );
+  expect(answers.map((answer) => answer.status)).toEqual([200, 200, 200, 200, 200]);
+  expect(new Set(answers.map((answer) => answer.text)).size).toBe(1);
+  expect(Object.keys(answers[0]?.body)).toEqual(['id', 'name', 'created_at']);
+});
+
+test.each([
+  ['small', () => service],
+  ['staged', () => other],
+])('a %s replace with a key does not wipe later what was added since', async (_, replica) => {
+  const user = await service.user();
+  const options = { token: user.token, ...keyed('import') };
+  const body = { mode: 'replace', bookmarks: [{ url: 'http://a/' }, { url: 'http://b/' }] };
+  const first = await replica().post('/import', body, options);
+  expect(first.body).toEqual({ imported: 2, skipped: 0, errors: [] });
+  await user.post('/bookmarks/add', { url: 'http://c/' });
+  const again = await replica().post('/import', body, options);
+  expect(again.text).toBe(first.text);
+  expect(await count(user)).toBe(3);
+  const reused = await replica().post('/import', { bookmarks: [] }, options);
+  expect(reused.body.code).toBe('VALIDATION_ERROR');
+});
+
+test('a refused request leaves the key free', async () => {
+  const user = await service.user();
+  const { freeBookmarkLimit } = service.context.config;
+  Object.assign(service.context.config, { freeBookmarkLimit: 0 });
+  const refused = await user.post('/bookmarks/add', { url: 'http://a/' }, keyed('k'));
+  Object.assign(service.context.config, { freeBookmarkLimit });
+  expect(refused.body.code).toBe('LIMIT_EXCEEDED');
+  expect((await user.post('/bookmarks/add', { url: 'http://a/' }, keyed('k'))).status).toBe(200);
+});
+
+test('a key is kept for 24 hours', async () => {
+  const user = await service.user();
+  await user.post('/bookmarks/add', { url: 'http://a/' }, keyed('k'));
+  const age = (hours: string) =>
+    runOn(
+      service.database.url,
+      `update idempotency_keys set created_at = now() - interval '${hours}' where user_id = ${user.id}`,
+    );
+  await age('23 hours 59 minutes');
+  await user.post('/bookmarks/add', { url: 'http://a/' }, keyed('k'));
+  expect(await count(user)).toBe(1);
+  await age('24 hours 1 minute');
+  await user.post('/bookmarks/add', { url: 'http://other/' }, keyed('k'));
+  expect(await count(user)).toBe(2);
+});
+
+test.each(['', 'a b', 'ä', 'x'.repeat(256)])('a malformed key is a VALIDATION_ERROR: %j', async (key) => {
+  const user = await service.user();
+  for (const path of ['/bookmarks/add', '/import']) {
+    const headers = { 'idempotency-key': Buffer.from(key).toString('latin1') };
+    const answer = await user.post(path, { url: 'http://a/', bookmarks: [] }, { headers });
+    expect(answer.body).toMatchObject({ code: 'VALIDATION_ERROR' });
+    expect(answer.body.error).toMatch(/^Idempotency-Key: /);
+  }
+  expect(await count(user)).toBe(0);
+});

@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startService, type TestService } from './support/service.ts';
+
+/** How the entries of an import travel to Postgres: their texts joined, and of a merge of nothing new only the keys. */
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const shapes = (texts: readonly string[]) =>
+  texts.map((text, n) => ({ url: `https://example.org/${n}`, title: text, comment: text }));
+
+test.each([
+  { what: 'one entry without texts', texts: [''] },
+  { what: 'entries without texts', texts: ['', '', ''] },
+  { what: 'texts that hold what usually separates them', texts: ['a\x1fb', '\x1f', 'a', 'b\x1f\x1fc'] },
+])('$what', async ({ texts }) => {
+  const user = await service.user();
+  const bookmarks = shapes(texts.map((text) => text.trim()));
+  const answer = await user.post('/import', { bookmarks });
+  expect(answer.body).toEqual({ imported: texts.length, skipped: 0, errors: [] });
+  const exported = await user.post('/export');
+  expect(exported.body.bookmarks).toMatchObject(bookmarks);
+});
+
+test('of many known entries and a new one the new one is imported, and then none', async () => {
+  const user = await service.user();
+  const known = shapes(Array.from({ length: 300 }, (_, n) => `text ${n}`));
+  expect((await user.post('/import', { bookmarks: known })).body).toMatchObject({ imported: 300 });
+  // A second bookmark of one url counts once.
+  await user.post('/bookmarks/add', { url: known[7]!.url });
+  const more = [...known, { url: 'https://example.org/new', title: '', comment: '' }];
+  expect((await user.post('/import', { bookmarks: more })).body).toEqual({
+    imported: 1,
+    skipped: 300,
+    errors: [],
+  });
+  expect((await user.post('/import', { bookmarks: more })).body).toEqual({
+    imported: 0,
+    skipped: 301,
+    errors: [],
+  });
+  const twice = await user.post('/import', { bookmarks: [...more, ...more, { url: 'no url' }] });
+  expect(twice.body).toMatchObject({ imported: 0, skipped: 602, errors: [{ index: 602 }] });
+});

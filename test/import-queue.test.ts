@@ -1,0 +1,290 @@
+import { fork } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { systemClock } from '../src/coordination/clock.ts';
+import { startCounters } from '../src/coordination/counters.ts';
+import { type RunImport, watchRuns } from '../src/coordination/import-runs.ts';
+import { openCoordination } from '../src/coordination/open.ts';
+import { ProcessImportQueue } from '../src/coordination/process-imports.ts';
+import { openRedis, startRedis } from './support/redis.ts';
+import { silentLog } from './support/silent-log.ts';
+
+/** Imports whose beginning can be awaited and whose end is up to the test. */
+const stageImports = () => {
+  const begun: string[] = [];
+  const gates = new Map<string, PromiseWithResolvers<void>>();
+  const gate = (id: string) => {
+    if (!gates.has(id)) gates.set(id, Promise.withResolvers());
+    return gates.get(id)!;
+  };
+  let told = Promise.withResolvers<void>();
+  const run: RunImport = (id) => {
+    begun.push(id);
+    told.resolve();
+    told = Promise.withResolvers();
+    return gate(id).promise;
+  };
+  const untilBegun = async (count: number) => {
+    while (begun.length < count) await told.promise;
+  };
+  return { begun, run, untilBegun, finish: (id: string) => gate(id).resolve() };
+};
+
+describe('imports in this process', () => {
+  const openQueue = (run: RunImport) => {
+    const counters = startCounters();
+    const runs = watchRuns(run, silentLog, counters);
+    return { counters, queue: new ProcessImportQueue(runs, systemClock, counters) };
+  };
+
+  test('as many run side by side as the worker was started with, first come, first served', async () => {
+    const { begun, run, untilBegun, finish } = stageImports();
+    const { queue } = openQueue(run);
+    await queue.startWorker(3);
+    for (const id of ['a', 'b', 'c', 'd', 'e']) await queue.add(id);
+    await untilBegun(3);
+    expect(begun).toEqual(['a', 'b', 'c']);
+    finish('b');
+    await untilBegun(4);
+    expect(begun).toEqual(['a', 'b', 'c', 'd']);
+  });
+
+  test('an id that is queued or at work is not run beside itself, and runs again afterwards', async () => {
+    const { begun, run, untilBegun, finish } = stageImports();
+    const { queue } = openQueue(run);
+    await queue.startWorker(1);
+    for (const id of ['a', 'a', 'b', 'b']) await queue.add(id);
+    await untilBegun(1);
+    await queue.add('a');
+    finish('a');
+    await untilBegun(2);
+    expect(begun).toEqual(['a', 'b']);
+    await queue.add('a');
+    finish('b');
+    await untilBegun(3);
+    expect(begun).toEqual(['a', 'b', 'a']);
+  });
+
+  test('one that throws does not stop the others', async () => {
+    const { run, untilBegun } = stageImports();
+    const { queue, counters } = openQueue(async (id) => {
+      if (id === 'bad') throw new Error('no');
+      return run(id);
+    });
+    await queue.startWorker(1);
+    await queue.add('bad');
+    await queue.add('good');
+    await untilBegun(1);
+    expect(counters).toMatchObject({ importsFailed: 1, importsInProcess: 2 });
+  });
+
+  test('stopping waits for what is at work, not for what is queued, and not beyond its grace', async () => {
+    const { begun, run, untilBegun, finish } = stageImports();
+    const { queue, counters } = openQueue(run);
+    await queue.startWorker(1);
+    await queue.add('a');
+    await queue.add('b');
+    await untilBegun(1);
+    await queue.stopWorker(10);
+    expect(counters.importsDone).toBe(0);
+    const stopped = queue.stopWorker(20_000);
+    finish('a');
+    await stopped;
+    expect(counters.importsDone).toBe(1);
+    await queue.add('c');
+    expect(begun).toEqual(['a']);
+  });
+});
+
+describe('imports over Redis', () => {
+  let server: Awaited<ReturnType<typeof openRedis>>;
+  let redis: Redis;
+  beforeAll(async () => {
+    server = await openRedis();
+    redis = new Redis(server.url);
+  });
+  afterAll(async () => {
+    redis.disconnect();
+    await server.stop();
+  });
+
+  const open = async (runImport: RunImport, redisPrefix: string, url = server.url) => {
+    const coordination = await openCoordination(
+      { redisUrls: [url], redisPrefix, limit: 1, windowMs: 1_000, maxHeld: 1, maxHeldPerHolder: 1 },
+      { log: silentLog, runImport },
+    );
+    onTestFinished(() => coordination.close());
+    return coordination;
+  };
+  const newPrefix = () => `test-${randomUUID()}`;
+  const neverHere: RunImport = async () => {
+    throw new Error('an import ran in the process that added it');
+  };
+
+  test('an import that one replica adds is run by the worker of another', async () => {
+    const prefix = newPrefix();
+    const { run, untilBegun } = stageImports();
+    const { imports, counters } = await open(neverHere, prefix);
+    const worker = await open(run, prefix);
+    await worker.imports.startWorker(1);
+    const id = randomUUID();
+    await imports.add(id);
+    await untilBegun(1);
+    expect(counters).toMatchObject({ importsQueued: 1, importsInProcess: 0 });
+  });
+
+  test('a job holds nothing but the id', async () => {
+    const prefix = newPrefix();
+    const { imports } = await open(neverHere, prefix);
+    const id = randomUUID();
+    await imports.add(id);
+    expect(await redis.hget(`{${prefix}}:imports:imp-${id}`, 'data')).toBe(JSON.stringify({ id }));
+  });
+
+  test('an id added twice while it is queued runs once; added after its end it runs again', async () => {
+    const prefix = newPrefix();
+    const { begun, run, untilBegun, finish } = stageImports();
+    const { imports } = await open(neverHere, prefix);
+    await imports.add('a');
+    await imports.add('a');
+    const worker = await open(run, prefix);
+    await worker.imports.startWorker(1);
+    await untilBegun(1);
+    finish('a');
+    await imports.add('b');
+    await untilBegun(2);
+    expect(begun).toEqual(['a', 'b']);
+    await imports.add('a');
+    finish('b');
+    await untilBegun(3);
+    expect(begun).toEqual(['a', 'b', 'a']);
+  });
+
+  test('imports run side by side, up to the concurrency of the worker', async () => {
+    const prefix = newPrefix();
+    const { begun, run, untilBegun, finish } = stageImports();
+    const { imports } = await open(run, prefix);
+    await imports.startWorker(2);
+    for (const id of ['a', 'b', 'c']) await imports.add(id);
+    await untilBegun(2);
+    expect(begun).toEqual(['a', 'b']);
+    finish('a');
+    await untilBegun(3);
+    expect(begun[2]).toBe('c');
+  });
+
+  test('one that throws is tried again', async () => {
+    const prefix = newPrefix();
+    let runs = 0;
+    const done = Promise.withResolvers<void>();
+    const { imports, counters } = await open(async () => {
+      runs += 1;
+      if (runs < 3) throw new Error('not yet');
+      done.resolve();
+    }, prefix);
+    await imports.startWorker(1);
+    await imports.add('a');
+    await done.promise;
+    expect(counters.importsFailed).toBe(2);
+  });
+
+  test('when its worker is killed another takes it over within 15 s', { timeout: 25_000 }, async () => {
+    const prefix = newPrefix();
+    const { run, untilBegun, finish } = stageImports();
+    const { imports, counters } = await open(run, prefix);
+    const child = fork(new URL('./support/coordination-child.ts', import.meta.url), [server.url, prefix]);
+    onTestFinished(() => void child.kill('SIGKILL'));
+    expect((await once(child, 'message'))[0]).toBe('ready');
+    await imports.add('a');
+    expect((await once(child, 'message'))[0]).toBe('a');
+    await imports.startWorker(1);
+    child.kill('SIGKILL');
+    const killedAt = performance.now();
+    await untilBegun(1);
+    expect(performance.now() - killedAt).toBeLessThan(15_000);
+    finish('a');
+    while (counters.importsDone === 0) await redis.ping();
+  });
+
+  // Sooner than the job's lock would expire, so it was given back.
+  test('what is still at work when the grace ends is given back at once', { timeout: 6_000 }, async () => {
+    const prefix = newPrefix();
+    const first = stageImports();
+    const second = stageImports();
+    const one = await open(first.run, prefix);
+    const two = await open(second.run, prefix);
+    await one.imports.startWorker(1);
+    await one.imports.add('a');
+    await first.untilBegun(1);
+    await two.imports.startWorker(1);
+    await one.imports.stopWorker(50);
+    await second.untilBegun(1);
+    first.finish('a');
+    second.finish('a');
+  });
+
+  test('stopping lets the import at work finish, and takes no other', async () => {
+    const prefix = newPrefix();
+    const { begun, run, untilBegun, finish } = stageImports();
+    const { imports, counters } = await open(run, prefix);
+    await imports.startWorker(1);
+    await imports.add('a');
+    await untilBegun(1);
+    await imports.add('b');
+    const stopped = imports.stopWorker(20_000);
+    finish('a');
+    await stopped;
+    expect(counters.importsDone).toBe(1);
+    expect(begun).toEqual(['a']);
+    expect(await redis.exists(`{${prefix}}:imports:imp-a`)).toBe(0);
+    expect(await redis.exists(`{${prefix}}:imports:imp-b`)).toBe(1);
+  });
+
+  test('while Redis is away an import runs in the process that adds it, which does not wait for it', async () => {
+    await using own = await startRedis();
+    const { run, untilBegun, finish } = stageImports();
+    const { imports, counters } = await open(run, newPrefix(), own.url);
+    await own.kill();
+    await imports.add('a');
+    await untilBegun(1);
+    expect(counters).toMatchObject({ importsQueued: 0, importsInProcess: 1, importsDone: 0 });
+    finish('a');
+  });
+
+  test('a worker goes on by itself after Redis was restarted empty', async () => {
+    await using own = await startRedis();
+    const prefix = newPrefix();
+    const { run, untilBegun, finish } = stageImports();
+    const { imports } = await open(neverHere, prefix, own.url);
+    const worker = await open(run, prefix, own.url);
+    await worker.imports.startWorker(1);
+    await imports.add('a');
+    await untilBegun(1);
+    await own.restart();
+    finish('a');
+    // As the sweep of staged imports does: it adds again what no job holds.
+    const sweep = setInterval(() => void imports.add('b'), 100);
+    onTestFinished(() => clearInterval(sweep));
+    finish('b');
+    await untilBegun(2);
+  });
+
+  describe.each(['there', 'down', 'frozen'] as const)('while Redis is %s', (state) => {
+    test('a worker can be stopped and all be closed, and nothing keeps the process alive', async () => {
+      const own = await startRedis();
+      onTestFinished(() => own.stop());
+      const child = fork(new URL('./support/coordination-child.ts', import.meta.url), [own.url, 'test']);
+      onTestFinished(() => void child.kill('SIGKILL'));
+      await once(child, 'message');
+      const { imports } = await open(neverHere, 'test', own.url);
+      await imports.add('a');
+      expect((await once(child, 'message'))[0]).toBe('a');
+      if (state === 'down') await own.kill();
+      if (state === 'frozen') await own.freeze();
+      child.send('close');
+      expect(await once(child, 'exit')).toEqual([0, null]);
+    });
+  });
+});

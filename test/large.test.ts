@@ -1,0 +1,368 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import postgres from 'postgres';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { deleteOldImports } from '../src/store/sweep.ts';
+import { runOn } from './support/database.ts';
+import { measureGrowth, residentBytes } from './support/memory.ts';
+import { type RedisServer, startRedis } from './support/redis.ts';
+import { type Replica, startReplica } from './support/replica.ts';
+import { startService, type TestService, type TestUser } from './support/service.ts';
+
+// Decisions 9, 17, 19 and 21 at their limits: 100,000 entries in one transaction, exports and imports in flat memory.
+
+const MIB = 1_048_576;
+
+/** Takes every import that fits into one body at once; the second replica stages whatever is longer than 1 MiB. */
+let inline: TestService;
+let staging: TestService;
+
+beforeAll(async () => {
+  inline = await startService({ importInlineBytes: 64 * MIB });
+  staging = await startService({}, { database: inline.database });
+});
+afterAll(async () => {
+  await staging[Symbol.asyncDispose]();
+  await inline[Symbol.asyncDispose]();
+});
+
+const range = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
+
+/** An import's body: entries of a few tags, each with a comment of so many characters. */
+const bodyOf = (count: number, commentLength = 0, mode = 'merge'): string =>
+  JSON.stringify({
+    mode,
+    bookmarks: range(count).map((n) => ({
+      url: `https://example.org/${n}`,
+      title: `Bookmark ${n}`,
+      comment: 'c'.repeat(commentLength),
+      tags: [`tag ${n % 100}`, `tag ${n % 7}`],
+    })),
+  });
+
+/** Fills an account in the database, faster than any client could. */
+async function fill(databaseUrl: string, { id }: TestUser, count: number): Promise<void> {
+  await runOn(
+    databaseUrl,
+    `insert into bookmarks (
+      user_id, created_at, updated_at, url_key, url, title, comment, tag_ids, tags, search_text
+    )
+    select ${id}, date_trunc('second', now()), date_trunc('second', now()), gen_random_uuid(),
+      'https://example.org/' || n, 'Bookmark ' || n, 'a comment of some length, as people write them', '{}', '[]', ''
+    from generate_series(1, ${count}) n;
+    update accounts set bookmark_count = ${count} where user_id = ${id}`,
+  );
+}
+
+const requestOptions = ({ token }: TestUser) => ({
+  method: 'POST',
+  headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+});
+
+/** A request over a bare connection, sent and read piece by piece. */
+class SlowRequest {
+  readonly socket: Socket;
+  #received = '';
+
+  constructor(origin: string, path: string, { token }: TestUser, length: number) {
+    const { hostname, port } = new URL(origin);
+    this.socket = connect(Number(port), hostname);
+    this.socket.on('error', () => {});
+    this.socket.on('data', (bytes) => {
+      this.#received += bytes.toString('latin1');
+    });
+    this.socket.write(
+      `POST /api/v1${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n` +
+        `Content-Type: application/json\r\nConnection: close\r\nContent-Length: ${length}\r\n\r\n`,
+    );
+  }
+
+  /** Resolves when the system has taken it. */
+  async send(text: string): Promise<void> {
+    await new Promise((resolve) => this.socket.write(text, resolve));
+  }
+
+  /** All that came until the server ended the connection. */
+  async answer(): Promise<string> {
+    await once(this.socket, 'close');
+    return this.#received;
+  }
+}
+
+describe('an import of 100,000 entries', { timeout: 120_000 }, () => {
+  test.for(['inline', 'staged'])('is one transaction, seen whole or not at all: %s', async (path) => {
+    const service = path === 'inline' ? inline : staging;
+    const user = await service.user({ premium: true });
+    let isDone = false;
+    const importing = service.post('/import', bodyOf(100_000), { token: user.token }).finally(() => {
+      isDone = true;
+    });
+    const totals = new Set<number>();
+    while (!isDone) totals.add((await user.post('/bookmarks/search', { per_page: 1 })).body.total);
+    const { body } = await importing;
+    expect(body).toEqual({ imported: 100_000, skipped: 0, errors: [] });
+    expect([...totals].filter((total) => total !== 0 && total !== 100_000)).toEqual([]);
+    const [{ transactions }] = (await runOn<{ transactions: string }>(
+      inline.database.url,
+      `select count(distinct xmin::text) as transactions from bookmarks where user_id = ${user.id}`,
+    )) as [{ transactions: string }];
+    expect(Number(transactions)).toBe(1);
+  });
+
+  test('one more entry is refused, on both paths', async () => {
+    const bookmarks = range(100_001).map(() => 0);
+    for (const service of [inline, staging]) {
+      const user = await service.user({ premium: true });
+      const answer = await user.post('/import', { padding: ' '.repeat(MIB), bookmarks });
+      expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } });
+      expect(answer.body.error).toBe('bookmarks: at most 100000 entries');
+    }
+  });
+});
+
+describe('an export', { timeout: 120_000 }, () => {
+  test('of 1,000,000 bookmarks streams; memory does not grow with the collection', async () => {
+    await using service = await startService();
+    const { url } = service.database;
+    const many = await service.user({ premium: true });
+    await runOn(url, 'drop index bookmarks_url_key; drop index bookmarks_tag_ids');
+    await fill(url, many, 1_000_000);
+    await using api = await startReplica('api', { DATABASE_URL: url });
+    const fresh = residentBytes(api.pid);
+    let least = Infinity;
+    // The first export makes the heap as large as exports make it; garbage waits for its collection, at times much of it.
+    for (let n = 0; n < 4 && least >= 64 * MIB; n++) {
+      const growth = await measureGrowth(api.pid, async () => {
+        const { bytes, end } = await drain(api, many);
+        expect(end).toMatch(/,"count":1000000}$/);
+        expect(bytes).toBeGreaterThan(200 * MIB);
+      });
+      least = Math.min(least, growth);
+    }
+    expect(least).toBeLessThan(64 * MIB);
+    // Nor was a collection held before, and kept since.
+    expect(residentBytes(api.pid) - fresh).toBeLessThan(160 * MIB);
+  });
+
+  /** Reads an export to its end, keeping only the end. */
+  async function drain({ origin }: Replica, user: TestUser): Promise<{ bytes: number; end: string }> {
+    const response = await fetch(`${origin}/api/v1/export`, { ...requestOptions(user), body: '{}' });
+    let bytes = 0;
+    let end = '';
+    for await (const part of response.body!) {
+      bytes += part.length;
+      end = Buffer.from(part.subarray(-64)).toString();
+    }
+    return { bytes, end };
+  }
+
+  /** An export whose client has stopped reading, in a service of one connection. */
+  async function stall(service: TestService, user: TestUser) {
+    const request = new SlowRequest(service.origin, '/export', user, 2);
+    await request.send('{}');
+    await once(request.socket, 'data');
+    request.socket.pause();
+    // The service goes on until the system takes no more.
+    for (let last = -1; last !== request.socket.bytesRead; await sleep(200)) last = request.socket.bytesRead;
+    return request;
+  }
+
+  test('holds no database connection while its client reads slowly, and ends whole', async () => {
+    await using service = await startService({ databasePoolSize: 1 });
+    const user = await service.user({ premium: true });
+    await fill(service.database.url, user, 100_000);
+    const request = await stall(service, user);
+    expect(service.context.database.gauges).toMatchObject({ size: 1, inUse: 0, waiting: 0 });
+    expect((await user.post('/user/profile')).status).toBe(200);
+    request.socket.resume();
+    expect(await request.answer()).toMatch(/,"count":100000}\r\n0\r\n\r\n$/);
+  });
+
+  test('breaks off when a replace comes while its client reads slowly', async () => {
+    await using service = await startService();
+    const user = await service.user({ premium: true });
+    await fill(service.database.url, user, 100_000);
+    const request = await stall(service, user);
+    expect((await user.post('/import', { mode: 'replace', bookmarks: [] })).status).toBe(200);
+    request.socket.resume();
+    const answer = await request.answer();
+    expect(answer).toMatch(/^HTTP\/1.1 200 /);
+    expect(answer).not.toMatch(/\r\n0\r\n\r\n$/);
+    expect(answer).not.toMatch(/"count"/);
+  });
+});
+
+/** Holds an account's lock until what is answered is called. */
+async function holdAccount(databaseUrl: string, { id }: TestUser): Promise<() => Promise<void>> {
+  const sql = postgres(databaseUrl, { max: 1 });
+  await sql`begin`;
+  await sql`select from accounts where user_id = ${id} for no key update`;
+  return async () => {
+    await sql`commit`;
+    await sql.end();
+  };
+}
+
+describe('an upload', { timeout: 60_000 }, () => {
+  const states = async (user: TestUser) =>
+    (
+      await runOn<{ state: string }>(
+        inline.database.url,
+        `select state from imports where user_id = ${user.id} order by created_at`,
+      )
+    ).map(({ state }) => state);
+
+  /** Resolves once the user's imports are in these states. */
+  async function untilStates(user: TestUser, expected: string[]): Promise<void> {
+    await expect.poll(() => states(user), { timeout: 20_000, interval: 20 }).toEqual(expected);
+  }
+
+  test('that breaks off is never queued, and leaves the place free', async () => {
+    const user = await staging.user({ premium: true });
+    const body = bodyOf(200, 9_000);
+    const request = new SlowRequest(staging.origin, '/import', user, body.length + 1);
+    await request.send(body);
+    await untilStates(user, ['receiving']);
+    request.socket.destroy();
+    await untilStates(user, ['cancelled']);
+    expect((await user.post('/import', body)).body.imported).toBe(200);
+  });
+
+  test('keeps a second large import of the same user out, with Retry-After, and nobody else', async () => {
+    const [user, other] = [await staging.user({ premium: true }), await staging.user({ premium: true })];
+    const body = bodyOf(200, 9_000);
+    const request = new SlowRequest(staging.origin, '/import', user, body.length);
+    await request.send(body.slice(0, -1));
+    await untilStates(user, ['receiving']);
+    const refused = await user.post('/import', body);
+    expect(refused).toMatchObject({ status: 429, body: { code: 'RATE_LIMITED' } });
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    expect((await other.post('/import', body)).body.imported).toBe(200);
+    // A small import is not a large one.
+    expect((await user.post('/import', bodyOf(1))).body.imported).toBe(1);
+    await request.send(body.slice(-1));
+    expect(await request.answer()).toContain('{"imported":199,"skipped":1,"errors":[]}');
+    expect((await user.post('/import', body)).body.skipped).toBe(200);
+  });
+
+  test('that is refused before it has arrived is answered, also to a client that sends everything first', async () => {
+    const user = await staging.user({ premium: true });
+    const body = bodyOf(3_000, 9_000);
+    const first = new SlowRequest(staging.origin, '/import', user, body.length);
+    await first.send(body.slice(0, 2 * MIB));
+    await untilStates(user, ['receiving']);
+    const second = new SlowRequest(staging.origin, '/import', user, body.length);
+    second.socket.pause();
+    await second.send(body);
+    second.socket.resume();
+    expect(await second.answer()).toMatch(/^HTTP\/1.1 429 [\s\S]*"code":"RATE_LIMITED"}$/);
+    first.socket.destroy();
+  });
+
+  test('that arrived whole is imported though its client has gone, however late its turn comes (decision 21)', async () => {
+    await using hurried = await startService(
+      { importInlineBytes: 0, importWaitSeconds: 0.3 },
+      { database: inline.database },
+    );
+    const user = await hurried.user();
+    const holders = [await hurried.user(), await hurried.user()];
+    const locks = await Promise.all(holders.map((holder) => holdAccount(inline.database.url, holder)));
+    // Two imports at a time, and both wait for what is held.
+    const ahead = holders.map((holder) => hurried.post('/import', bodyOf(1), { token: holder.token }));
+    for (const holder of holders) await untilStates(holder, ['queued']);
+    const body = bodyOf(5);
+    const request = new SlowRequest(hurried.origin, '/import', user, body.length);
+    await request.send(body);
+    await untilStates(user, ['queued']);
+    request.socket.destroy();
+    await Promise.allSettled(ahead);
+    expect(await states(user)).not.toEqual(['cancelled']);
+    for (const release of locks) await release();
+    await untilStates(user, ['done']);
+    expect((await user.post('/export', {})).body.count).toBe(5);
+  });
+
+  test('whose replica died is swept by its age, and then the place is free', async () => {
+    const user = await staging.user({ premium: true });
+    const body = bodyOf(200, 9_000);
+    {
+      await using dying = await startReplica('api', { DATABASE_URL: inline.database.url });
+      const request = new SlowRequest(dying.origin, '/import', user, body.length + 1);
+      await request.send(body);
+      await untilStates(user, ['receiving']);
+      await dying.kill();
+    }
+    expect((await user.post('/import', body)).status).toBe(429);
+    await deleteOldImports(staging.context.database);
+    expect((await user.post('/import', body)).status).toBe(429);
+    await runOn(
+      inline.database.url,
+      `update imports set touched_at = now() - interval '61 seconds' where user_id = ${user.id}`,
+    );
+    await deleteOldImports(staging.context.database);
+    expect((await user.post('/import', body)).body.imported).toBe(200);
+  });
+});
+
+describe('64 MiB', { timeout: 120_000 }, () => {
+  let redis: RedisServer;
+  let api: Replica;
+  let worker: Replica;
+
+  beforeAll(async () => {
+    redis = await startRedis();
+    const env = { DATABASE_URL: inline.database.url, REDIS_URL: redis.url };
+    [api, worker] = await Promise.all([startReplica('api', env), startReplica('worker', env)]);
+  }, 60_000);
+  afterAll(async () => {
+    await Promise.all([api, worker].map((replica) => replica[Symbol.asyncDispose]()));
+    await redis.stop();
+  });
+
+  const send = async (user: TestUser, body: string | Buffer) => {
+    const response = await fetch(`${api.origin}/api/v1/import`, {
+      ...requestOptions(user),
+      body: body as BodyInit,
+    });
+    return (await response.json()) as Record<string, unknown>;
+  };
+
+  test('pass through a replica to a worker, and its memory grows by less than 32 MiB', async () => {
+    const user = await inline.user({ premium: true });
+    // A replica that has just started grows by whatever it receives: only one that has worked is measured.
+    for (let n = 0; n < 6; n++) await send(user, bodyOf(400, 9_000));
+    const body = bodyOf(6_900, 9_580);
+    expect(body.length).toBeGreaterThan(63 * MIB);
+    // Garbage waits for its collection, at times much of it: what a replica held it would hold every time.
+    let least = Infinity;
+    for (let n = 0; n < 4 && least >= 32 * MIB; n++) {
+      const growth = await measureGrowth(api.pid, async () => {
+        const answer = await send(user, body);
+        expect(answer).toEqual({ imported: n === 0 ? 6_500 : 0, skipped: n === 0 ? 400 : 6_900, errors: [] });
+      });
+      least = Math.min(least, growth);
+    }
+    expect(least).toBeLessThan(32 * MIB);
+  });
+
+  test.for([
+    ['[', ']'],
+    ['{"a":', '}'],
+  ] as const)(
+    'of nested %s are refused, a million deep is one bad entry, and the worker goes on',
+    async ([open, close]) => {
+      const user = await inline.user({ premium: true });
+      const nested = (depth: number) => `{"bookmarks":[${open.repeat(depth)}0${close.repeat(depth)}]}`;
+      const deepest = Math.floor((64 * MIB - 64) / (open.length + close.length));
+      const growth = await measureGrowth(worker.pid, async () => {
+        expect(await send(user, nested(deepest))).toMatchObject({ code: 'VALIDATION_ERROR' });
+        expect(await send(user, nested(1_000_000))).toMatchObject({
+          imported: 0,
+          errors: [{ index: 0, url: null }],
+        });
+      });
+      expect(growth).toBeLessThan(768 * MIB);
+    },
+  );
+});

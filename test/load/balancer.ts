@@ -1,0 +1,82 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { makeFolder, removeFolder } from '../support/folders.ts';
+import { findFreePort, waitUntilListening } from '../support/ports.ts';
+import { noteProcess } from '../support/processes.ts';
+import { provide } from '../support/programs.ts';
+import { runDir } from '../support/run.ts';
+
+/** A balancer that knows pods by being told of them, as a cluster's does, and never by asking them. */
+export interface EndpointBalancer extends AsyncDisposable {
+  /** `http://127.0.0.1:port` */
+  readonly origin: string;
+  /** Sends requests to an address from now on. */
+  add(origin: string): Promise<void>;
+  /** Sends it none any more; those in flight go on. */
+  remove(origin: string): Promise<void>;
+}
+
+/** Starts HAProxy without pods, with room for `size`. It tries nothing twice: every fault of a pod is the client's. */
+export async function startEndpointBalancer(size: number): Promise<EndpointBalancer> {
+  const program = await provide('haproxy');
+  const folder = makeFolder('balancer');
+  const port = await findFreePort();
+  const socket = join(folder, 'admin.sock');
+  const file = join(folder, 'haproxy.cfg');
+  writeFileSync(file, describeBalancer(port, socket, size));
+  const child = spawn(program, ['-db', '-q', '-f', file], { stdio: 'ignore' });
+  noteProcess(runDir(), child.pid!);
+  const ended = once(child, 'exit');
+  await waitUntilListening(port);
+  const slots = new Map<string, number>();
+  const findSlot = () =>
+    Array.from({ length: size }, (_, n) => n).find((n) => ![...slots.values()].includes(n));
+  return {
+    origin: `http://127.0.0.1:${port}`,
+    async add(origin) {
+      const slot = findSlot();
+      if (slot === undefined) throw new Error('the balancer has no room for another pod');
+      slots.set(origin, slot);
+      await command(socket, `set server pods/s${slot} state maint`);
+      await command(socket, `set server pods/s${slot} addr 127.0.0.1 port ${new URL(origin).port}`);
+      await command(socket, `set server pods/s${slot} state ready`);
+    },
+    async remove(origin) {
+      await command(socket, `set server pods/s${slots.get(origin)} state drain`);
+      slots.delete(origin);
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL');
+      await ended;
+      removeFolder(folder);
+    },
+  };
+}
+
+async function command(path: string, line: string): Promise<void> {
+  const socket = connect(path);
+  socket.end(`${line}\n`);
+  const answer = (await text(socket)).trim();
+  if (answer !== '' && !answer.includes('changed')) throw new Error(`${line}: ${answer}`);
+}
+
+const describeBalancer = (port: number, socket: string, size: number): string => `
+global
+  stats socket ${socket} mode 600 level admin
+defaults
+  mode http
+  timeout connect 2s
+  timeout client 60s
+  timeout server 60s
+  retries 0
+frontend service
+  bind 127.0.0.1:${port}
+  default_backend pods
+backend pods
+  balance leastconn
+${Array.from({ length: size }, (_, n) => `  server s${n} 127.0.0.1:1 disabled`).join('\n')}
+`;

@@ -1,0 +1,96 @@
+import type { Caller } from '../support/fleet.ts';
+import { post } from '../support/replica.ts';
+
+/** What the clients of a run saw. */
+export interface Seen {
+  /** Requests answered with 200, by path. */
+  answered: Map<string, number>;
+  /** Answers of another status, and connections that broke off. */
+  failures: string[];
+  /** Urls whose add was answered, by user. */
+  added: Map<Caller, string[]>;
+  /** Urls that the user's follower was given by sync. */
+  followed: Map<Caller, string[]>;
+}
+
+/** Clients at work. */
+export interface Clients {
+  readonly seen: Seen;
+  /** Ends the writers, waits until the followers have all that was added, and breaks off the idle polls. */
+  stop(): Promise<void>;
+}
+
+/** The last url that every writer adds, so that its follower knows that nothing more comes. */
+export const LAST_URL = 'https://last.example/';
+
+/** Polls of an idle user: below the 16 that a token may hold. */
+const IDLE_POLLS = 12;
+
+/**
+ * For each user a writer, a searcher and a follower that long-polls, each sending its next request when the last was
+ * answered; and for each idle user polls that nothing wakes but the end of their replica.
+ */
+export function startClients(
+  origin: string,
+  users: readonly Caller[],
+  idleUsers: readonly Caller[],
+): Clients {
+  const seen: Seen = { answered: new Map(), failures: [], added: new Map(), followed: new Map() };
+  const end = new AbortController();
+  let isWriting = true;
+
+  const ask = async (user: Caller, path: string, body: unknown) => {
+    try {
+      const answer = await post(origin, path, body, user.token, { signal: end.signal });
+      if (answer.status !== 200) seen.failures.push(`${path}: ${answer.status} ${answer.text}`);
+      else seen.answered.set(path, (seen.answered.get(path) ?? 0) + 1);
+      return answer.status === 200 ? answer.body : undefined;
+    } catch (error) {
+      if (!end.signal.aborted) seen.failures.push(`${path}: ${describe(error)}`);
+      return undefined;
+    }
+  };
+  const write = async (user: Caller) => {
+    const added: string[] = [];
+    seen.added.set(user, added);
+    const add = async (url: string) => {
+      if (await ask(user, '/bookmarks/add', { url })) added.push(url);
+    };
+    for (let n = 0; isWriting; n += 1) await add(`https://example.org/${n}`);
+    await add(LAST_URL);
+  };
+  const search = async (user: Caller) => {
+    while (isWriting) await ask(user, '/bookmarks/search', { query: 'example' });
+  };
+  const follow = async (user: Caller) => {
+    const followed: string[] = [];
+    seen.followed.set(user, followed);
+    let cursor = 0;
+    while (!followed.includes(LAST_URL)) {
+      const page = await ask(user, '/bookmarks/sync', { cursor, wait: true });
+      cursor = page?.cursor ?? cursor;
+      followed.push(...(page?.bookmarks ?? []).map(({ url }: { url: string }) => url));
+    }
+  };
+  const poll = async (user: Caller) => {
+    while (!end.signal.aborted) {
+      await ask(user, '/bookmarks/sync', { cursor: Number.MAX_SAFE_INTEGER, wait: true });
+    }
+  };
+
+  const writers = users.flatMap((user) => [write(user), search(user)]);
+  const followers = users.map(follow);
+  const idlers = idleUsers.flatMap((user) => Array.from({ length: IDLE_POLLS }, () => poll(user)));
+  return {
+    seen,
+    async stop() {
+      isWriting = false;
+      await Promise.all([...writers, ...followers]);
+      end.abort();
+      await Promise.all(idlers);
+    },
+  };
+}
+
+const describe = (error: unknown) =>
+  `${(error as Error).message} ${((error as Error).cause as Error | undefined)?.message ?? ''}`;

@@ -1,0 +1,76 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { KubernetesObject } from '../../k8s/check/objects.ts';
+import { readEnvironment } from '../../k8s/check/rules/environment.ts';
+import { readTermination } from '../../k8s/check/rules/roll-out.ts';
+import { listServiceWorkloads } from '../../k8s/check/rules/rule.ts';
+import type { Fleet } from '../support/fleet.ts';
+import type { Replica, ReplicaEnv } from '../support/replica.ts';
+
+/** How a node keeps the api's pods, as the manifests say. Times in milliseconds. */
+export interface PodLife {
+  env: ReplicaEnv;
+  readinessPeriodMs: number;
+  minReadyMs: number;
+  preStopMs: number;
+  /** From being told to end until it is killed. */
+  graceMs: number;
+}
+
+/** What the manifests leave to the place where the pod runs. */
+const OF_THE_PLACE = [
+  'DATABASE_URL',
+  'DATABASE_IMPORT_URL',
+  'REDIS_URL',
+  'NODE_ENV',
+  'HOST',
+  'PORT',
+  'METRICS_PORT',
+  'LOG_LEVEL',
+];
+
+/**
+ * Reads it from built manifests. A scale below 1 shortens what is waited for; the drain is whole seconds, and what the
+ * process itself may take to close stays as it is.
+ */
+export function readPodLife(objects: readonly KubernetesObject[], scale: number): PodLife {
+  const api = listServiceWorkloads(objects).find(({ owner }) => owner.metadata.name === 'api')!;
+  const { preStopSeconds, drainSeconds, graceSeconds } = readTermination(objects, 'api');
+  const settings = Object.entries(readEnvironment(objects, api)).filter(
+    ([name]) => !OF_THE_PLACE.includes(name),
+  );
+  const scaledDrainSeconds = Math.ceil(drainSeconds * scale);
+  const waits = preStopSeconds + drainSeconds;
+  return {
+    env: { ...Object.fromEntries(settings), DRAIN_SECONDS: scaledDrainSeconds },
+    readinessPeriodMs: api.containers[0].readinessProbe.periodSeconds * scale * 1_000,
+    minReadyMs: (api.owner.spec.minReadySeconds ?? 0) * scale * 1_000,
+    preStopMs: preStopSeconds * scale * 1_000,
+    graceMs: (preStopSeconds * scale + scaledDrainSeconds + graceSeconds - waits) * 1_000,
+  };
+}
+
+/** Starts a pod; resolves once its readiness probe has held for as long as a roll-out asks. */
+export async function startPod(fleet: Fleet, life: PodLife): Promise<Replica> {
+  const pod = await fleet.start('api', life.env);
+  while ((await pod.readiness()).status !== 200) await sleep(life.readinessPeriodMs);
+  await sleep(life.minReadyMs);
+  return pod;
+}
+
+/** How a pod's end went. */
+export interface PodEnd {
+  exitCode: number | NodeJS.Signals;
+  /** From the end of preStop, so from SIGTERM. */
+  ms: number;
+}
+
+/** Ends a pod: preStop, SIGTERM, and SIGKILL once its grace period is over. */
+export async function endPod(pod: Replica, life: PodLife): Promise<PodEnd> {
+  await sleep(life.preStopMs);
+  const begin = performance.now();
+  pod.signal('SIGTERM');
+  const kill = setTimeout(() => pod.signal('SIGKILL'), life.graceMs - life.preStopMs);
+  const exitCode = await pod.ended;
+  clearTimeout(kill);
+  return { exitCode, ms: performance.now() - begin };
+}

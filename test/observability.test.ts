@@ -1,0 +1,117 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, test } from 'vitest';
+import { METRIC_NAMES } from '../src/metrics.ts';
+import { migrate } from '../src/store/migrations.ts';
+import { startPostgres } from './support/postgres.ts';
+import { startService } from './support/service.ts';
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** The samples of a scrape by name and labels. */
+async function scrape(port: number): Promise<Map<string, number>> {
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]));
+}
+
+test('every documented metric is there after traffic, and no label names a user', async () => {
+  const metricsPort = await freePort();
+  await using service = await startService({ metricsPort, importInlineBytes: 0, syncWaitSeconds: 1 });
+  const user = await service.user();
+  const wait = user.post('/bookmarks/sync', { wait: true });
+  await user.post('/bookmarks/add', { url: 'http://a/' });
+  await wait;
+  await user.post('/import', { bookmarks: [{ url: 'http://b/' }] });
+  await user.post('/bookmarks/add', { url: 'nonsense' });
+  await Promise.all(Array.from({ length: 50 }, () => user.post('/bookmarks/search', { query: 'x' })));
+
+  const samples = await scrape(metricsPort);
+  const names = [...samples.keys()];
+  const own = names.filter((name) => name.startsWith('bookmarks_'));
+  const series = own.map((name) => name.replace(/\{.*/, '').replace(/_(bucket|sum|count)$/, ''));
+  expect([...new Set(series)].sort()).toEqual([...METRIC_NAMES]);
+  expect(samples.get('bookmarks_http_requests_total{route="/api/v1/bookmarks/add",status="400"}')).toBe(1);
+  expect(samples.get('bookmarks_http_request_duration_seconds_count{route="/api/v1/bookmarks/add"}')).toBe(2);
+  expect(samples.get('bookmarks_import_jobs_total{state="done"}')).toBe(1);
+  expect(samples.get('bookmarks_limiter_decisions_total{decision="admitted"}')).toBe(54);
+  expect(samples.get('bookmarks_waiters')).toBe(0);
+  expect(names.join('\n')).not.toContain(user.token.slice(-43));
+  expect(own.filter((name) => /user|token|email/.test(name))).toEqual([]);
+});
+
+test('metrics are served while the database is away, but for what only it knows', async () => {
+  await using server = await startPostgres();
+  await migrate({ url: server.url });
+  const metricsPort = await freePort();
+  const database = {
+    url: server.url,
+    name: 'bookmarks',
+    drop: async () => {},
+    [Symbol.asyncDispose]: async () => {},
+  };
+  await using _service = await startService({ metricsPort }, { database });
+  expect((await scrape(metricsPort)).get('bookmarks_imports_staged{state="queued"}')).toBe(0);
+  await server.kill();
+  const samples = await scrape(metricsPort);
+  expect(samples.get('bookmarks_waiters')).toBe(0);
+  expect(samples.has('bookmarks_imports_staged{state="queued"}')).toBe(false);
+});
+
+test('a trace runs from the request over SQL and Redis to the job', async () => {
+  const spans: { traceId: string; name: string }[] = [];
+  const collector = createServer(async (request, response) => {
+    const chunks = await request.toArray();
+    for (const { scopeSpans } of JSON.parse(Buffer.concat(chunks).toString()).resourceSpans) {
+      for (const scope of scopeSpans) spans.push(...scope.spans);
+    }
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+  }).listen(0, '127.0.0.1');
+  await once(collector, 'listening');
+  const otlpEndpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
+  const traceId = 'a'.repeat(32);
+  {
+    await using service = await startService({ otlpEndpoint, importInlineBytes: 0 });
+    const user = await service.user();
+    const headers = { traceparent: `00-${traceId}-${'b'.repeat(16)}-01` };
+    const answer = await user.post('/import', { bookmarks: [{ url: 'http://b/' }] }, { headers });
+    expect(answer.body.imported).toBe(1);
+  }
+  collector.close();
+  const names = new Set(spans.filter((span) => span.traceId === traceId).map((span) => span.name));
+  expect(names).toEqual(
+    new Set([
+      'POST /api/v1/import',
+      'postgres read',
+      'postgres write',
+      'redis rate limit',
+      'redis queue import',
+      'import job',
+    ]),
+  );
+});
+
+test('a replica with too much to do refuses early with 503, and stays healthy', async () => {
+  await using service = await startService({ overloadPoolWaitMs: 1, databasePoolSize: 1 });
+  const user = await service.user();
+  const { database } = service.context;
+  const slow = database.read((sql) => sql`select pg_sleep(0.3)`);
+  const queued = database.read((sql) => sql`select 1`);
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  const refused = await user.post('/bookmarks/search');
+  expect(refused.status).toBe(503);
+  expect(refused.body.code).toBe('UNAVAILABLE');
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+  expect((await fetch(`${service.origin}/livez`)).status).toBe(200);
+  await Promise.all([slow, queued]);
+  expect((await user.post('/bookmarks/search')).status).toBe(200);
+  expect((await fetch(`${service.origin}/readyz`)).status).toBe(200);
+});

@@ -1,0 +1,260 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { BASE_PATH, ROUTES } from '../src/app.ts';
+import { type ErrorCode, STATUS_BY_CODE } from '../src/errors.ts';
+import { startService, type TestService } from './support/service.ts';
+
+// The OpenAPI 3.1 document at /openapi.json and the reference at /docs.
+
+// biome-ignore lint/suspicious/noExplicitAny: the document is looked at from outside
+type Json = any;
+
+let service: TestService;
+let document: Json;
+
+beforeAll(async () => {
+  service = await startService();
+  const response = await fetch(`${service.origin}/openapi.json`);
+  expect(response.status).toBe(200);
+  expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
+  document = await response.json();
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const operationOf = (path: string): Json => document.paths[path].post;
+const requestOf = (path: string): Json => operationOf(path).requestBody.content['application/json'];
+const answerOf = (path: string, status: number | string): Json =>
+  operationOf(path).responses[status].content['application/json'];
+
+/** What a reference names. */
+const lookUp = (ref: string): Json =>
+  ref
+    .replace(/^#\//, '')
+    .split('/')
+    .reduce((value, step) => value?.[step], document);
+
+/** A schema of the document with all that it refers to, for a validator. */
+const validatorOf = (schema: Json): z.ZodType =>
+  z.fromJSONSchema(
+    JSON.parse(
+      JSON.stringify(schema, (_, value) => (value?.$ref === undefined ? value : lookUp(value.$ref))),
+    ),
+  );
+
+/** Visits every object of the document. */
+function visit(value: Json, see: (object: Json, path: string) => void, path = '#'): void {
+  if (typeof value !== 'object' || value === null) return;
+  see(value, path);
+  for (const [name, child] of Object.entries(value)) visit(child, see, `${path}/${name}`);
+}
+
+const EACH_ROUTE = ROUTES.map((route) => [route.path, route] as const);
+
+describe('the structure of OpenAPI 3.1', () => {
+  test('version, info, servers, paths and components', () => {
+    expect(document.openapi).toMatch(/^3\.1\.\d+$/);
+    expect(document.info).toMatchObject({ title: expect.any(String), version: expect.any(String) });
+    expect(document.servers).toEqual([{ url: BASE_PATH }]);
+    expect(Object.keys(document).sort()).toEqual(['components', 'info', 'openapi', 'paths', 'servers']);
+    for (const path of Object.keys(document.paths)) expect(path).toMatch(/^\//);
+    for (const kind of Object.keys(document.components)) {
+      for (const name of Object.keys(document.components[kind])) expect(name).toMatch(/^[\w.-]+$/);
+    }
+  });
+
+  test('every reference names something', () => {
+    const refs: string[] = [];
+    visit(document, (object) => {
+      if (typeof object.$ref === 'string') refs.push(object.$ref);
+    });
+    expect(refs.length).toBeGreaterThan(0);
+    for (const ref of refs) {
+      expect(ref).toMatch(/^#\//);
+      expect(lookUp(ref), ref).toBeDefined();
+    }
+  });
+
+  test('operations have ids of their own, answers descriptions, security schemes a definition', () => {
+    const operations = Object.keys(document.paths).map(operationOf);
+    const ids = operations.map(({ operationId }) => operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const { summary, description, responses, security, tags } of operations) {
+      expect([summary, description]).toEqual([expect.stringMatching(/./), expect.stringMatching(/./)]);
+      expect(tags).toEqual([expect.any(String)]);
+      for (const [status, response] of Object.entries<Json>(responses)) {
+        expect(status).toMatch(/^[1-5]\d\d$/);
+        expect(response.description).toMatch(/./);
+      }
+      for (const requirement of security) {
+        for (const name of Object.keys(requirement))
+          expect(document.components.securitySchemes).toHaveProperty(name);
+      }
+    }
+  });
+
+  test('schemas use types and keywords of JSON Schema 2020-12 only', () => {
+    const schemas: Json[] = Object.values(document.components.schemas);
+    for (const [path] of EACH_ROUTE) {
+      schemas.push(requestOf(path).schema);
+      for (const status of Object.keys(operationOf(path).responses))
+        schemas.push(answerOf(path, status).schema);
+    }
+    const keywords =
+      '$ref type properties required items anyOf enum const default examples description format pattern minimum maximum minLength maxLength maxItems';
+    const check = (schema: Json) => {
+      expect(keywords.split(' ')).toEqual(expect.arrayContaining(Object.keys(schema)));
+      const types = [schema.type].flat().filter(Boolean);
+      for (const type of types)
+        expect(['object', 'array', 'string', 'integer', 'boolean', 'null']).toContain(type);
+      for (const name of schema.required ?? []) expect(schema.properties).toHaveProperty(name);
+      for (const child of Object.values(schema.properties ?? {})) check(child);
+      for (const child of [schema.items, ...(schema.anyOf ?? [])].filter(Boolean)) check(child);
+    };
+    for (const schema of schemas) check(schema);
+  });
+});
+
+describe('the document is complete', () => {
+  test('every route is in it, and nothing else', () => {
+    expect(Object.keys(document.paths).sort()).toEqual(ROUTES.map(({ path }) => path).sort());
+    for (const path of Object.keys(document.paths))
+      expect(Object.keys(document.paths[path])).toEqual(['post']);
+  });
+
+  test.each(EACH_ROUTE)('%s: its scope', (path, { scope }) => {
+    const { security, description } = operationOf(path);
+    expect(security).toEqual(scope === 'public' ? [] : [{ token: [scope] }]);
+    expect(description).toMatch(scope === 'public' ? /public/i : new RegExp(`Scope: ${scope}`));
+  });
+
+  test.each(EACH_ROUTE)('%s: its errors, with examples', (path, { scope, errors = [] }) => {
+    const codes: ErrorCode[] = [
+      'VALIDATION_ERROR',
+      'RATE_LIMITED',
+      'INTERNAL_ERROR',
+      'UNAVAILABLE',
+      ...(scope === 'public' ? [] : (['INVALID_TOKEN', 'PERMISSION_DENIED'] as const)),
+      ...errors,
+    ];
+    const described: string[] = [];
+    for (const [status, response] of Object.entries<Json>(operationOf(path).responses)) {
+      if (status === '200') continue;
+      const { schema, examples } = response.content['application/json'];
+      expect(schema).toEqual({ $ref: '#/components/schemas/Error' });
+      for (const [code, { value }] of Object.entries<Json>(examples)) {
+        expect(value).toEqual({ error: expect.stringMatching(/./), code });
+        expect(STATUS_BY_CODE[code as ErrorCode]).toBe(Number(status));
+        expect(validatorOf(schema).safeParse(value).success).toBe(true);
+        described.push(code);
+      }
+    }
+    expect(described.sort()).toEqual(codes.sort());
+  });
+
+  test.each(EACH_ROUTE)('%s: the headers of limits', (path) => {
+    const limits = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'];
+    for (const [status, { headers }] of Object.entries<Json>(operationOf(path).responses)) {
+      expect(Object.keys(headers)).toContain('X-Request-Id');
+      if (['200', '400', '403', '404', '429'].includes(status)) {
+        expect(Object.keys(headers)).toEqual(expect.arrayContaining(limits));
+      }
+      expect(Object.keys(headers).includes('Retry-After')).toBe(['429', '503'].includes(status));
+    }
+  });
+
+  test.each(EACH_ROUTE)('%s: examples that fit their schemas', (path) => {
+    for (const { schema, example } of [requestOf(path), answerOf(path, 200)]) {
+      expect(example).toBeDefined();
+      expect(validatorOf(schema).parse(example)).toEqual(example);
+      const whole = schema.$ref === undefined ? schema : lookUp(schema.$ref);
+      expect(Object.keys(example).sort()).toEqual(Object.keys(whole.properties ?? {}).sort());
+    }
+  });
+
+  test('the bounds of spec 8 and decision 9 are in it', () => {
+    const add = requestOf('/bookmarks/add').schema.properties;
+    expect(add.url.maxLength).toBe(8_192);
+    expect(add.title.maxLength).toBe(2_048);
+    expect(add.comment.maxLength).toBe(10_000);
+    expect(add.tags).toMatchObject({ maxItems: 100, items: { minLength: 1, maxLength: 255 } });
+    expect(requestOf('/tags/create').schema.properties.name.maxLength).toBe(255);
+    expect(requestOf('/auth/invite').schema.properties.code.pattern).toBe('^[A-Z0-9]{8}$');
+    expect(requestOf('/bookmarks/search').schema.properties).toMatchObject({
+      query: { maxLength: 1_000, default: '' },
+      page: { minimum: 1, default: 1 },
+      per_page: { minimum: 1, maximum: 100, default: 50 },
+    });
+    expect(requestOf('/bookmarks/list').schema.properties.limit).toMatchObject({
+      minimum: 1,
+      maximum: 500,
+      default: 100,
+    });
+    expect(requestOf('/bookmarks/sync').schema.properties).toMatchObject({
+      cursor: { minimum: 0, default: 0 },
+      limit: { minimum: 1, maximum: 100, default: 50 },
+      wait: { default: false },
+    });
+    const entry = requestOf('/import').schema.properties.bookmarks;
+    expect(entry).toMatchObject({ maxItems: 100_000, items: { properties: { tags: { maxItems: 100 } } } });
+    expect(document.info.description).toMatch(/100 requests per 60 s/);
+  });
+
+  test('required fields are those of spec 4', () => {
+    const required = Object.fromEntries(
+      EACH_ROUTE.map(([path]) => [path, requestOf(path).schema.required ?? []]),
+    );
+    expect(Object.entries(required).filter(([, fields]) => fields.length > 0)).toEqual(
+      expect.arrayContaining([
+        ['/auth/invite', ['code']],
+        ['/bookmarks/add', ['url']],
+        ['/bookmarks/edit', ['id']],
+        ['/bookmarks/delete', ['id']],
+        ['/tags/create', ['name']],
+        ['/tags/update', ['id', 'name']],
+        ['/tags/delete', ['id']],
+        ['/import', ['bookmarks']],
+      ]),
+    );
+    expect(Object.values(required).flat()).toHaveLength(9);
+  });
+});
+
+describe('the document is true', () => {
+  test.each(EACH_ROUTE)('%s: its example is answered, and the answer fits the schema', async (path) => {
+    const user = await service.session();
+    const { id, tags } = (await user.post('/bookmarks/add', requestOf('/bookmarks/add').example)).body;
+    const body = { ...requestOf(path).example };
+    if ('id' in body) body.id = path.startsWith('/tags') ? tags[0].id : id;
+    if (path === '/tags/create' || path === '/tags/update') body.name = 'another';
+    if (path === '/auth/invite') body.code = await service.invite(user.email);
+    if (path === '/bookmarks/list') delete body.cursor;
+    const answer = await user.post(path, body);
+    expect(answer.status, answer.text).toBe(200);
+    expect(validatorOf(answerOf(path, 200).schema).parse(answer.body)).toEqual(answer.body);
+  });
+});
+
+describe('/docs', () => {
+  test('is a page, and all that it loads is there', async () => {
+    const page = await fetch(`${service.origin}/docs`);
+    expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    const html = await page.text();
+    const assets = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path!);
+    expect(assets.length).toBeGreaterThan(2);
+    for (const path of assets) {
+      expect(path).toMatch(/^\/docs\//);
+      const asset = await fetch(service.origin + path);
+      expect(asset.status, path).toBe(200);
+      expect((await asset.arrayBuffer()).byteLength).toBeGreaterThan(0);
+    }
+    expect(page.headers.get('content-security-policy')).toContain("default-src 'self'");
+  });
+
+  test('and the document need no token, and are GET only', async () => {
+    for (const path of ['/docs', '/openapi.json', '/livez', '/readyz']) {
+      expect((await fetch(service.origin + path)).status).toBe(200);
+      const posted = await fetch(service.origin + path, { method: 'POST', body: '{}' });
+      expect([posted.status, (await posted.json()).code]).toEqual([404, 'NOT_FOUND']);
+    }
+  });
+});

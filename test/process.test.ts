@@ -1,0 +1,241 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { ServingRole } from '../src/serve.ts';
+import { runCommand } from './support/command.ts';
+import { createDatabase, runOn, type TestDatabase } from './support/database.ts';
+import { type Replica, startReplica } from './support/replica.ts';
+import { startService, type TestService, type TestUser } from './support/service.ts';
+
+// The contract of the process: `node src/main.ts [role]`.
+
+// Processes take seconds to start where all cores are busy.
+vi.setConfig({ testTimeout: 120_000 });
+
+let service: TestService;
+let url: string;
+
+beforeAll(async () => {
+  service = await startService();
+  url = service.database.url;
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const get = async (replica: Replica, path: string) => {
+  const response = await fetch(replica.origin + path);
+  return { status: response.status, body: await response.json() };
+};
+
+/** One line on standard error that says what to do, exit code 1, and no stack trace. */
+async function expectRefusal(args: string[], env: Record<string, string>, message: RegExp): Promise<void> {
+  const { code, output, errors } = await runCommand(args, { DATABASE_URL: url, LOG_LEVEL: 'silent', ...env });
+  expect({ code, output }).toEqual({ code: 1, output: '' });
+  expect(errors).toMatch(message);
+  expect(errors.trimEnd().split('\n')).toHaveLength(1);
+  expect(errors).not.toMatch(/geheim/);
+}
+
+const latestVersion = (of: TestDatabase) =>
+  runOn<{ version: number }>(of.url, 'select max(version) as version from schema_migrations');
+
+describe.concurrent('roles', () => {
+  test.each<[ServingRole, boolean]>([
+    ['all', true],
+    ['api', true],
+    ['worker', false],
+  ])('%s answers /livez and /readyz on PORT', async (role, servesApi) => {
+    await using replica = await startReplica(role, { DATABASE_URL: url });
+    expect(await get(replica, '/livez')).toEqual({ status: 200, body: { status: 'ok' } });
+    expect(await get(replica, '/readyz')).toEqual({ status: 200, body: { status: 'ready', redis: 'none' } });
+    const user = await service.user();
+    const response = await fetch(`${replica.origin}/api/v1/user/profile`, {
+      method: 'POST',
+      body: '{}',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${user.token}` },
+    });
+    expect(response.status).toBe(servesApi ? 200 : 404);
+    expect(await replica.stop()).toBe(0);
+  });
+
+  test('without a role it is all, and migrates an empty database', async () => {
+    await using database = await createDatabase();
+    const latest = await latestVersion(database);
+    await runOn(database.url, 'drop schema public cascade; create schema public');
+    await using replica = await startReplica('all', { DATABASE_URL: database.url });
+    expect(await latestVersion(database)).toEqual(latest);
+    expect((await get(replica, '/readyz')).status).toBe(200);
+  });
+
+  test('migrate brings a database to the newest schema; several at once and once more are harmless', async () => {
+    await using database = await createDatabase();
+    const latest = await latestVersion(database);
+    await runOn(database.url, 'drop schema public cascade; create schema public');
+    const migrate = () => runCommand(['migrate'], { DATABASE_URL: database.url, LOG_LEVEL: 'silent' });
+    const outcomes = [...(await Promise.all([migrate(), migrate()])), await migrate()];
+    for (const outcome of outcomes) expect(outcome).toEqual({ code: 0, output: '', errors: '' });
+    expect(await latestVersion(database)).toEqual(latest);
+  });
+
+  test.each(['api', 'worker'])(
+    '%s refuses a schema older than its own, and says what to run',
+    async (role) => {
+      await using database = await createDatabase();
+      await runOn(
+        database.url,
+        'delete from schema_migrations where version = (select max(version) from schema_migrations)',
+      );
+      await expectRefusal([role], { DATABASE_URL: database.url }, /schema has version \d+.*npm run migrate/);
+    },
+  );
+
+  test.each(['api', 'worker', 'all', 'migrate'])('%s refuses a schema newer than its own', async (role) => {
+    await using database = await createDatabase();
+    await runOn(database.url, "insert into schema_migrations (version, name) values (9999, 'to-come')");
+    await expectRefusal(
+      [role],
+      { DATABASE_URL: database.url },
+      /schema has version 9999, .* as new as the database/,
+    );
+  });
+
+  test('--help names the roles; an unknown role is refused', async () => {
+    const help = await runCommand(['--help'], {});
+    expect(help.code).toBe(0);
+    for (const role of ['all', 'api', 'worker', 'migrate', 'admin']) expect(help.output).toContain(role);
+    const unknown = await runCommand(['server'], { DATABASE_URL: url });
+    expect([unknown.code, unknown.output]).toEqual([1, '']);
+    expect(unknown.errors).toMatch(/server/);
+  });
+});
+
+describe.concurrent('wrong configuration is one line that names the variable, and no stack trace', () => {
+  test.each<[string, Record<string, string>, RegExp]>([
+    [
+      'a number that is none',
+      { PORT: 'http' },
+      /^PORT: expected an integer from 0 to 65535, got "http"; for example /,
+    ],
+    ['a number out of range', { SYNC_WAIT_SECONDS: '31' }, /^SYNC_WAIT_SECONDS: .*1 to 30.*"31"/],
+    [
+      'production without its servers',
+      { NODE_ENV: 'production' },
+      /^REDIS_URL: required when NODE_ENV=production/,
+    ],
+    ['a url that is none', { DATABASE_URL: 'mysql://u:geheim@h/b' }, /^DATABASE_URL: /],
+    ['a url that looks right and is none', { DATABASE_URL: 'postgres://u:geheim@h:port/b' }, /DATABASE_URL/],
+    [
+      'a certificate that is not there',
+      { DATABASE_URL: 'postgres://h/b?sslrootcert=/no/such.pem' },
+      /DATABASE_URL.*such\.pem/,
+    ],
+    [
+      'a database that nobody serves',
+      { DATABASE_URL: 'postgres://u:geheim@127.0.0.1:1/b' },
+      /database.*ECONNREFUSED/,
+    ],
+    ['a host that is not of this machine', { HOST: '192.0.2.1' }, /^HOST and PORT: .*192\.0\.2\.1/],
+    ['a host that nobody knows', { HOST: 'no-such-host.invalid' }, /^HOST and PORT: .*no-such-host\.invalid/],
+  ])('%s', async (_, env, message) => {
+    await expectRefusal(['api'], { PORT: '0', ...env }, message);
+  });
+
+  test('a port that is taken', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as { port: number };
+    await expectRefusal(['api'], { PORT: String(port) }, new RegExp(`^HOST and PORT: .*${port}.*EADDRINUSE`));
+    await expectRefusal(
+      ['worker'],
+      { PORT: String(port) },
+      new RegExp(`^HOST and PORT: .*${port}.*EADDRINUSE`),
+    );
+    other.close();
+  });
+});
+
+describe('going', () => {
+  let user: TestUser;
+
+  beforeEach(async () => {
+    user = await service.user();
+  });
+
+  const held = (replica: Replica) =>
+    vi.waitFor(async () => {
+      const rows = await runOn(
+        url,
+        "select 1 from pg_stat_activity where application_name = 'bookmark-service' and query like '%lastId%' limit 1",
+      );
+      expect(rows).toHaveLength(1);
+      // The look before the wait is over, and an answer would have come by now.
+      expect((await replica.post('/user/profile', {}, user.token)).status).toBe(200);
+    });
+
+  test.each<NodeJS.Signals>(['SIGTERM', 'SIGINT'])(
+    '%s: held polls are answered empty with Connection: close, and the process ends with 0',
+    async (signal) => {
+      await using replica = await startReplica('api', { DATABASE_URL: url });
+      const polls = [1, 2, 3].map((cursor) =>
+        replica.post('/bookmarks/sync', { cursor, wait: true }, user.token),
+      );
+      await held(replica);
+      replica.signal(signal);
+      for (const [i, poll] of polls.entries()) {
+        const { status, body, headers } = await poll;
+        expect(status).toBe(200);
+        expect(body).toEqual({ bookmarks: [], cursor: i + 1, has_more: false, waited: true });
+        expect(headers.get('connection')).toBe('close');
+      }
+      expect(await replica.ended).toBe(0);
+    },
+  );
+
+  test('DRAIN_SECONDS: /readyz turns 503 at once while requests are answered and polls are held', async () => {
+    await using replica = await startReplica('all', { DATABASE_URL: url, DRAIN_SECONDS: 3 });
+    const poll = replica.post('/bookmarks/sync', { wait: true }, user.token);
+    await held(replica);
+    replica.signal('SIGTERM');
+    await replica.untilLogged('draining');
+    expect(await get(replica, '/readyz')).toEqual({
+      status: 503,
+      body: { status: 'not ready', reasons: ['draining'], redis: 'none' },
+    });
+    expect((await get(replica, '/livez')).status).toBe(200);
+    const added = await replica.post('/bookmarks/add', { url: 'https://example.org/' }, user.token);
+    expect([added.status, added.headers.get('connection')]).toEqual([200, 'close']);
+    expect((await poll).body).toMatchObject({ bookmarks: [{ id: added.body.id }], waited: true });
+    expect(await replica.ended).toBe(0);
+    await expect(fetch(`${replica.origin}/livez`)).rejects.toThrow();
+  });
+
+  test('a second signal ends the process at once', async () => {
+    await using replica = await startReplica('api', { DATABASE_URL: url, DRAIN_SECONDS: 60 });
+    const poll = replica.post('/bookmarks/sync', { wait: true }, user.token);
+    poll.catch(() => {});
+    await held(replica);
+    replica.signal('SIGTERM');
+    await replica.untilLogged('draining');
+    replica.signal('SIGTERM');
+    expect(await replica.ended).toBe(130);
+    await expect(poll).rejects.toThrow();
+  });
+
+  test('a process without requests ends with 0', async () => {
+    for (const role of ['worker', 'all'] as const) {
+      await using replica = await startReplica(role, { DATABASE_URL: url });
+      expect(await replica.stop()).toBe(0);
+    }
+  });
+
+  test('no line of the log of a whole life holds a token', async () => {
+    await using replica = await startReplica('all', { DATABASE_URL: url, LOG_LEVEL: 'trace' });
+    await replica.post('/bookmarks/add', { url: 'https://example.org/private' }, user.token);
+    await replica.post('/user/profile', {}, `${user.token}x`);
+    await replica.stop();
+    const text = JSON.stringify(replica.log);
+    expect(text).toContain('/api/v1/bookmarks/add');
+    for (const hidden of [user.token, user.token.slice(-43), 'private', new URL(url).password || '\0']) {
+      expect(text).not.toContain(hidden);
+    }
+  });
+});

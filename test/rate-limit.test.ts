@@ -1,0 +1,368 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import fc from 'fast-check';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { startCounters } from '../src/coordination/counters.ts';
+import { openCoordination } from '../src/coordination/open.ts';
+import type { Coordination, Quota } from '../src/coordination/port.ts';
+import { ProcessRateLimiter } from '../src/coordination/process-limiter.ts';
+import { ManualClock } from './support/manual-clock.ts';
+import { openRedis } from './support/redis.ts';
+import { silentLog } from './support/silent-log.ts';
+
+const LIMIT = 5;
+const WINDOW_MS = 1_000;
+
+let server: Awaited<ReturnType<typeof openRedis>>;
+let redis: Redis;
+beforeAll(async () => {
+  server = await openRedis();
+  redis = new Redis(server.url);
+});
+afterAll(async () => {
+  redis.disconnect();
+  await server.stop();
+});
+
+/** The window as the decision words it: at most `limit` admitted times in any `windowMs`. */
+class ExactWindow {
+  readonly #limit: number;
+  readonly #windowMs: number;
+  #admitted: number[] = [];
+
+  constructor(limit: number, windowMs: number) {
+    this.#limit = limit;
+    this.#windowMs = windowMs;
+  }
+
+  call(now: number): Quota {
+    const live = this.#admitted.filter((time) => time > now - this.#windowMs);
+    const admitted = live.length < this.#limit;
+    if (admitted) live.push(now);
+    this.#admitted = live;
+    const resetMs = live[0]! + this.#windowMs - now;
+    return { admitted, limit: this.#limit, remaining: this.#limit - live.length, resetMs };
+  }
+}
+
+/** Pauses between calls: none, a few milliseconds, around a window's length, far beyond it. */
+const pauses = fc.array(
+  fc.oneof(
+    fc.constant(0),
+    fc.integer({ min: 0, max: 40 }),
+    fc.integer({ min: WINDOW_MS - 2, max: WINDOW_MS + 2 }),
+    fc.integer({ min: 0, max: 3 * WINDOW_MS }),
+  ),
+  { maxLength: 120 },
+);
+const limits = fc.oneof(fc.constant(1), fc.integer({ min: 2, max: 8 }), fc.constant(300));
+
+describe('the limiter of one process', () => {
+  test('it admits, refuses and counts exactly as the model does, whatever the times', async () => {
+    await fc.assert(
+      fc.asyncProperty(limits, pauses, async (limit, steps) => {
+        const clock = new ManualClock();
+        const limiter = new ProcessRateLimiter(limit, WINDOW_MS, clock, startCounters());
+        const model = new ExactWindow(limit, WINDOW_MS);
+        for (const step of steps) {
+          clock.advance(step);
+          const quota = await limiter.consume('key');
+          expect(quota).toEqual(model.call(clock.now()));
+          expect(limiter.refusal('key') !== undefined).toBe(quota.remaining === 0);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('a key that is not used leaves its memory', async () => {
+    const clock = new ManualClock();
+    const limiter = new ProcessRateLimiter(LIMIT, WINDOW_MS, clock, startCounters());
+    for (let i = 0; i < 1_000; i += 1) await limiter.consume(`key ${i}`);
+    expect(limiter.size).toBe(1_000);
+    clock.advance(WINDOW_MS);
+    await limiter.consume('another');
+    expect(limiter.size).toBe(1);
+  });
+
+  test('its memory is bounded however many keys come', () => {
+    const limiter = new ProcessRateLimiter(LIMIT, WINDOW_MS, new ManualClock(), startCounters());
+    for (let i = 0; i < 260_000; i += 1) limiter.admit(`key ${i}`);
+    expect(limiter.size).toBe(250_000);
+  });
+});
+
+describe('the script', () => {
+  const source = readFileSync(new URL('../src/coordination/sliding-window.lua', import.meta.url), 'utf8');
+  const asksTime = "redis.call('TIME')";
+
+  /** The script with its question for the time replaced: the test says what Redis's clock shows. */
+  const callAt = async (key: string, limit: number, windowMs: number, now: number): Promise<Quota> => {
+    const script = source.replace(asksTime, 'cjson.decode(ARGV[5])');
+    const seconds = String(windowMs / 1_000);
+    const time = JSON.stringify([String(Math.floor(now / 1_000)), String((now % 1_000) * 1_000)]);
+    const reply = await redis.eval(script, 1, key, '1', seconds, String(limit), seconds, time);
+    const [consumed, resetMs] = reply as [number, number];
+    const remaining = Math.max(limit - consumed, 0);
+    return { admitted: consumed <= limit, limit, remaining, resetMs };
+  };
+  const newKey = () => `test:${randomUUID()}`;
+  const START = 1_800_000_000_000;
+
+  test('it takes the time from Redis, in one place', () => {
+    expect(source.split(asksTime)).toHaveLength(2);
+  });
+
+  test('it admits, refuses and counts exactly as the model does, whatever the times', async () => {
+    await fc.assert(
+      fc.asyncProperty(limits, pauses, async (limit, steps) => {
+        const key = newKey();
+        // Keys expire by the real clock, which stands still beside the test's.
+        const windowMs = 60_000;
+        const model = new ExactWindow(limit, windowMs);
+        let now = START;
+        for (const step of steps) {
+          now += Math.round(step * (windowMs / WINDOW_MS));
+          expect(await callAt(key, limit, windowMs, now)).toEqual(model.call(now));
+        }
+        await redis.del(key);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test('a log beyond the first read is as exact', async () => {
+    const key = newKey();
+    const model = new ExactWindow(900, 60_000);
+    for (let i = 0; i < 3_000; i += 1) {
+      const now = START + i * 53 + (i % 7);
+      expect(await callAt(key, 900, 60_000, now)).toEqual(model.call(now));
+    }
+  });
+
+  test('a clock that steps back admits nothing early, and the key is free again after one window', async () => {
+    const key = newKey();
+    const call = (now: number) => callAt(key, 3, 60_000, now);
+    for (const now of [START, START + 10, START + 20]) expect((await call(now)).admitted).toBe(true);
+    const hourBack = START - 3_600_000;
+    expect(await call(hourBack)).toMatchObject({ admitted: false, resetMs: 60_000 - 20 });
+    expect((await call(hourBack + 59_979)).admitted).toBe(false);
+    expect(await call(hourBack + 59_980)).toMatchObject({ admitted: true, remaining: 0 });
+    expect((await call(hourBack + 59_981)).admitted).toBe(false);
+  });
+
+  test('random steps back never admit more than the limit in a window of true time', async () => {
+    const steps = fc.array(
+      fc.record({ pause: fc.integer({ min: 0, max: 20_000 }), back: fc.integer({ min: 0, max: 90_000 }) }),
+      { maxLength: 60 },
+    );
+    await fc.assert(
+      fc.asyncProperty(steps, async (list) => {
+        const key = newKey();
+        const admitted: number[] = [];
+        let truth = START;
+        let shown = START;
+        for (const { pause, back } of list) {
+          truth += pause;
+          shown += pause - back;
+          if ((await callAt(key, 3, 60_000, shown)).admitted) admitted.push(truth);
+        }
+        admitted.forEach((time, i) => {
+          if (i >= 3) expect(time - admitted[i - 3]!).toBeGreaterThanOrEqual(60_000);
+        });
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test('a log whose base is weeks old is still exact', async () => {
+    const key = newKey();
+    const weeksAgo = START - 40 * 86_400_000;
+    const log = Buffer.alloc(12 + 4 * 4);
+    log.writeDoubleBE(weeksAgo, 0);
+    log.writeUInt32BE(3, 8);
+    log.writeUInt32BE(START - 100 - weeksAgo, 12 + 3 * 4);
+    await redis.set(key, log, 'PX', 60_000);
+    expect(await callAt(key, 2, 60_000, START)).toMatchObject({
+      admitted: true,
+      remaining: 0,
+      resetMs: 59_900,
+    });
+    expect(await callAt(key, 2, 60_000, START + 59_899)).toMatchObject({ admitted: false, resetMs: 1 });
+    expect(await callAt(key, 2, 60_000, START + 59_900)).toMatchObject({ admitted: true, resetMs: 100 });
+    expect((await redis.getBuffer(key))?.readDoubleBE(0)).toBeGreaterThan(weeksAgo);
+  });
+
+  test('keys expire, one window after the last admitted request; refused ones do not keep them', async () => {
+    const key = newKey();
+    for (let i = 0; i < LIMIT; i += 1) await callAt(key, LIMIT, 60_000, START);
+    const before = await redis.pttl(key);
+    await callAt(key, LIMIT, 60_000, START + 1);
+    expect(before).toBeGreaterThan(50_000);
+    expect(await redis.pttl(key)).toBeLessThanOrEqual(before);
+  });
+
+  test('a log of 100,000 entries stays small and is moved through without rewriting it', async () => {
+    const key = newKey();
+    const calls = Array.from({ length: 30_000 }, (_, i) => callAt(key, 100_000, 60_000, START + i));
+    await Promise.all(calls);
+    expect(await redis.strlen(key)).toBe(12 + 4 * 30_000);
+    expect(await callAt(key, 100_000, 60_000, START + 70_000)).toMatchObject({
+      remaining: 100_000 - 20_000,
+      resetMs: 1,
+    });
+    expect(await redis.strlen(key)).toBe(12 + 4 * 30_001);
+  });
+});
+
+describe('limiters of several replicas on one Redis', () => {
+  const open = async (limit: number, windowMs: number): Promise<Coordination> => {
+    const coordination = await openCoordination(
+      {
+        redisUrls: [server.url],
+        redisPrefix: `test-${randomUUID()}`,
+        ...{ limit, windowMs, maxHeld: 1, maxHeldPerHolder: 1 },
+      },
+      { log: silentLog, runImport: async () => {} },
+    );
+    onTestFinished(() => coordination.close());
+    expect(coordination.state).toBe('shared');
+    return coordination;
+  };
+  const openReplicas = async (count: number, limit: number, windowMs: number) => {
+    const redisPrefix = `test-${randomUUID()}`;
+    const options = {
+      redisUrls: [server.url],
+      redisPrefix,
+      limit,
+      windowMs,
+      maxHeld: 1,
+      maxHeldPerHolder: 1,
+    };
+    const parts = { log: silentLog, runImport: async () => {} };
+    const replicas = await Promise.all(Array.from({ length: count }, () => openCoordination(options, parts)));
+    onTestFinished(async () => {
+      for (const replica of replicas) await replica.close();
+    });
+    for (const replica of replicas) expect(replica.state).toBe('shared');
+    return { replicas, redisPrefix };
+  };
+  const clockNow = () => performance.timeOrigin + performance.now();
+
+  test('no window admits more than the limit, and none refuses while it has room', async () => {
+    const { replicas } = await openReplicas(3, LIMIT, WINDOW_MS);
+    const schedule = fc.array(
+      fc.record({
+        replica: fc.integer({ min: 0, max: 2 }),
+        pauseMs: fc.oneof(
+          fc.constant(0),
+          fc.integer({ min: 0, max: 60 }),
+          fc.integer({ min: 100, max: 400 }),
+        ),
+      }),
+      { minLength: 20, maxLength: 60 },
+    );
+    const run = async (calls: { replica: number; pauseMs: number }[]) => {
+      const key = randomUUID();
+      const admitted: { sent: number; received: number }[] = [];
+      for (const { replica, pauseMs } of calls) {
+        if (pauseMs > 0) await sleep(pauseMs);
+        const sent = clockNow();
+        const quota = await replicas[replica]!.tokens.consume(key);
+        const received = clockNow();
+        // Redis counts in whole milliseconds, at some moment between question and answer.
+        const surely = admitted.filter((call) => call.sent - 1 > received - WINDOW_MS).length;
+        const maybe = admitted.filter((call) => call.received + 1 > sent - WINDOW_MS).length;
+        if (quota.admitted) expect(surely).toBeLessThan(LIMIT);
+        else expect(maybe).toBeGreaterThanOrEqual(LIMIT);
+        if (quota.admitted) admitted.push({ sent, received });
+        if (quota.admitted) expect(quota.remaining).toBeLessThanOrEqual(LIMIT - 1 - surely);
+        if (quota.admitted) expect(quota.remaining).toBeGreaterThanOrEqual(LIMIT - 1 - maybe);
+      }
+    };
+    // Many keys side by side: the time that passes is the same for all.
+    await Promise.all(fc.sample(schedule, 40).map(run));
+    for (const replica of replicas) expect(replica.counters.fallback).toBe(0);
+    const admitted = replicas.reduce((sum, { counters }) => sum + counters.admitted, 0);
+    const refused = replicas.reduce((sum, { counters }) => sum + counters.refused, 0);
+    expect(admitted).toBeGreaterThan(0);
+    expect(refused).toBeGreaterThan(0);
+  });
+
+  test('of 800 calls at once over 8 connections exactly 100 are admitted', async () => {
+    const { replicas } = await openReplicas(8, 100, 60_000);
+    const calls = Array.from({ length: 800 }, (_, i) => replicas[i % 8]!.tokens.consume('one token'));
+    const quotas = await Promise.all(calls);
+    expect(quotas.filter((quota) => quota.admitted)).toHaveLength(100);
+    const left = quotas.filter((quota) => quota.admitted).map((quota) => quota.remaining);
+    expect(new Set(left)).toEqual(new Set(Array.from({ length: 100 }, (_, i) => i)));
+  });
+
+  test('a refused key is refused from memory, without a call to Redis, until its slot is free', async () => {
+    const { replicas, redisPrefix } = await openReplicas(2, 2, WINDOW_MS);
+    const [one, other] = replicas as [Coordination, Coordination];
+    await one.tokens.consume('key');
+    await one.tokens.consume('key');
+    expect(other.tokens.refusal('key')).toBeUndefined();
+    expect(await other.tokens.consume('key')).toMatchObject({ admitted: false, remaining: 0 });
+    await redis.del(`${redisPrefix}:limit:token:key`);
+    const refusal = other.tokens.refusal('key')!;
+    expect(refusal).toMatchObject({ admitted: false, limit: 2, remaining: 0 });
+    expect((await other.tokens.consume('key')).admitted).toBe(false);
+    expect(await redis.exists(`${redisPrefix}:limit:token:key`)).toBe(0);
+    await sleep(refusal.resetMs);
+    expect(other.tokens.refusal('key')).toBeUndefined();
+    expect((await other.tokens.consume('key')).admitted).toBe(true);
+  });
+
+  test('who waits as long as a refusal says is admitted', async () => {
+    const { replicas } = await openReplicas(2, 3, WINDOW_MS);
+    for (let i = 0; i < 9; i += 1) {
+      const { tokens } = replicas[i % 2]!;
+      const quota = await tokens.consume('key');
+      if (quota.admitted) continue;
+      expect(quota.resetMs).toBeGreaterThan(0);
+      expect(quota.resetMs).toBeLessThanOrEqual(WINDOW_MS);
+      await sleep(quota.resetMs + 1);
+      expect(await tokens.consume('key')).toMatchObject({ admitted: true });
+    }
+  });
+
+  test('remaining falls by one a call, and the reset is that of the oldest request', async () => {
+    const { tokens } = await open(3, 60_000);
+    const first = await tokens.consume('key');
+    expect(first).toEqual({ admitted: true, limit: 3, remaining: 2, resetMs: 60_000 });
+    await sleep(20);
+    const second = await tokens.consume('key');
+    expect(second.remaining).toBe(1);
+    expect(second.resetMs).toBeLessThanOrEqual(60_000 - 19);
+    const third = await tokens.consume('key');
+    expect(third.remaining).toBe(0);
+    expect(third.resetMs).toBeLessThanOrEqual(second.resetMs);
+    const refused = await tokens.consume('key');
+    expect(refused).toMatchObject({ admitted: false, limit: 3, remaining: 0 });
+    expect(refused.resetMs).toBeLessThanOrEqual(third.resetMs);
+  });
+
+  test('tokens and addresses are counted apart', async () => {
+    const { tokens, addresses } = await open(1, 60_000);
+    expect((await tokens.consume('same')).admitted).toBe(true);
+    expect((await addresses.consume('same')).admitted).toBe(true);
+    expect((await tokens.consume('same')).admitted).toBe(false);
+    expect((await addresses.consume('same')).admitted).toBe(false);
+  });
+
+  test('every key expires', async () => {
+    const { replicas, redisPrefix } = await openReplicas(1, LIMIT, WINDOW_MS);
+    for (let i = 0; i < 20; i += 1) await replicas[0]!.tokens.consume(`key ${i}`);
+    const keys = await redis.keys(`${redisPrefix}:*`);
+    expect(keys.length).toBeGreaterThanOrEqual(20);
+    for (const key of keys) {
+      const ttlMs = await redis.pttl(key);
+      expect(ttlMs).toBeGreaterThan(-1);
+      expect(ttlMs).toBeLessThanOrEqual(WINDOW_MS);
+    }
+  });
+});

@@ -1,0 +1,60 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { buildKustomization } from '../k8s/check/kustomize.ts';
+import { OVERLAYS_FOLDER } from '../k8s/check/main.ts';
+import { startEndpointBalancer } from './load/balancer.ts';
+import { startClients } from './load/clients.ts';
+import { endPod, type PodEnd, readPodLife, startPod } from './load/kubelet.ts';
+import { type Fleet, openFleet } from './support/fleet.ts';
+import { findFaults } from './support/invariants.ts';
+
+/**
+ * A roll-out with the production manifests' own numbers, played by local processes: this test is kubelet and endpoint
+ * controller, HAProxy is the balancer. Waits are a tenth; `TEST_ROLLOUT_SCALE=1 npx vitest run test/rollout.test.ts`
+ * takes them whole.
+ */
+const SCALE = Number(process.env.TEST_ROLLOUT_SCALE ?? 0.1);
+
+const REPLICAS = 3;
+
+/** How long a cluster takes at most to tell its balancers of a pod that comes or goes: what preStop is there for. */
+const shareOfPreStop = 0.75;
+
+const makeUsers = (fleet: Fleet) =>
+  Promise.all(Array.from({ length: 4 }, () => fleet.user({ premium: true })));
+
+test('a roll-out by the manifests: every pod is replaced under load, and no request fails', {
+  timeout: 60_000 + SCALE * 120_000,
+}, async () => {
+  const life = readPodLife(buildKustomization(`${OVERLAYS_FOLDER}production`), SCALE);
+  const lagMs = life.preStopMs * shareOfPreStop;
+  await using fleet = await openFleet();
+  await using balancer = await startEndpointBalancer(REPLICAS + 1);
+  const pods = await Promise.all(Array.from({ length: REPLICAS }, () => startPod(fleet, life)));
+  for (const { origin } of pods) await balancer.add(origin);
+  const [users, idle] = await Promise.all([makeUsers(fleet), makeUsers(fleet)]);
+  const clients = startClients(balancer.origin, users, idle);
+
+  const ends: PodEnd[] = [];
+  for (const pod of pods) {
+    const heir = await startPod(fleet, life);
+    const tellBalancer = async () => {
+      await sleep(lagMs);
+      await balancer.add(heir.origin);
+      await balancer.remove(pod.origin);
+    };
+    const [end] = await Promise.all([endPod(pod, life), tellBalancer()]);
+    ends.push(end);
+  }
+  await clients.stop();
+
+  const { failures, answered, added, followed } = clients.seen;
+  if (SCALE === 1) console.log({ life, ends, answered });
+  expect(failures).toEqual([]);
+  expect(ends.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0]);
+  for (const user of users) {
+    expect(added.get(user)!.length).toBeGreaterThan(10);
+    expect(followed.get(user)).toEqual(added.get(user));
+  }
+  expect(await findFaults(fleet.databaseUrl)).toEqual([]);
+});

@@ -1,0 +1,451 @@
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { checkAnswer, connectTo, sendRaw } from './support/answers.ts';
+import { startService, type TestService, type TestUser } from './support/service.ts';
+
+// Spec 1 "Request format", decisions 1 to 5: what is checked, in which order, and how a fault is worded.
+
+let service: TestService;
+let user: TestUser;
+
+beforeAll(async () => {
+  service = await startService();
+  user = await service.user();
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const MIB = 1_048_576;
+const ADD = '/bookmarks/add';
+const PROFILE = '/user/profile';
+const LIMIT_HEADERS = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'];
+
+/** JSON of exactly so many bytes that adds a bookmark. */
+const bodyOf = (bytes: number) => {
+  const body = '{"url":"https://example.org/"}';
+  return body + ' '.repeat(bytes - body.length);
+};
+
+const chunked = (text: string): RequestInit & { duplex: 'half' } => ({
+  body: new Blob([text]).stream(),
+  duplex: 'half',
+});
+
+/** The head of a POST with the user's token, without its end. */
+const headOf = (path: string, ...headers: string[]) =>
+  [
+    `POST /api/v1${path} HTTP/1.1`,
+    'Host: localhost',
+    `Authorization: Bearer ${user.token}`,
+    'Content-Type: application/json',
+    'Connection: close',
+    ...headers,
+    '',
+    '',
+  ].join('\r\n');
+
+const wholeRequest = (path: string, body: string) =>
+  `${headOf(path, `Content-Length: ${Buffer.byteLength(body)}`)}${body}`;
+
+describe('the order of checks (decision 1)', () => {
+  test('an unknown path is 404 for anyone, before token and body, and without limit headers', async () => {
+    for (const token of [undefined, 'nonsense', user.token]) {
+      for (const body of ['{}', '{"broken', bodyOf(2 * MIB)]) {
+        const answer = await service.post('/bookmarks/unknown', body, { ...(token && { token }) });
+        expect(answer).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
+        for (const name of LIMIT_HEADERS) expect(answer.headers.get(name)).toBeNull();
+      }
+    }
+  });
+
+  test('a token comes before the rate limit: an invalid one is 401 however often it is sent', async () => {
+    await using limited = await startService({ rateLimitRequests: 1 });
+    const token = `bka_1_${'x'.repeat(43)}`;
+    for (let i = 0; i < 3; i++) {
+      const answer = await limited.post(PROFILE, {}, { token });
+      expect(answer.body.code).toBe('INVALID_TOKEN');
+      for (const name of LIMIT_HEADERS) expect(answer.headers.get(name)).toBeNull();
+    }
+  });
+
+  test('the rate limit comes before the scope', async () => {
+    await using limited = await startService({ rateLimitRequests: 1 });
+    const reader = await limited.user({ scope: 'read' });
+    expect((await reader.post(PROFILE)).status).toBe(200);
+    expect((await reader.post(ADD, { url: 'https://example.org/' })).body.code).toBe('RATE_LIMITED');
+  });
+
+  test.each([
+    ['malformed JSON', '{"broken'],
+    ['an empty body', ''],
+    ['too large a body', bodyOf(MIB + 1)],
+    ['an invalid field', '{"url":1}'],
+  ])('the scope comes before the body: %s with a read token is 403', async (_, body) => {
+    const token = await service.token(user.id, 'read');
+    for (const path of [ADD, '/import']) {
+      const answer = await service.post(path, body, { token });
+      expect(answer).toMatchObject({ status: 403, body: { code: 'PERMISSION_DENIED' } });
+    }
+  });
+
+  test('the token comes before the body: malformed JSON without a token is 401', async () => {
+    for (const path of [ADD, '/import', '/export']) {
+      expect((await service.post(path, '{"broken')).body.code).toBe('INVALID_TOKEN');
+    }
+  });
+
+  test('a revoked token that a replica remembers is 401 before scope and body are spoken of', async () => {
+    const session = await service.session();
+    const reader = await service.token(session.id, 'read');
+    await service.post(PROFILE, {}, { token: reader });
+    await session.post(PROFILE);
+    await service.context.database.sql`delete from tokens where user_id = ${session.id}`;
+    expect((await service.post(ADD, {}, { token: reader })).body.code).toBe('INVALID_TOKEN');
+    for (const path of [ADD, '/import']) {
+      const answer = await session.post(path, '{"broken');
+      expect(answer.body.code).toBe('INVALID_TOKEN');
+      for (const name of LIMIT_HEADERS) expect(answer.headers.get(name)).toBeNull();
+    }
+  });
+});
+
+describe('the body (spec 1, decision 2)', () => {
+  const paths = [PROFILE, ADD, '/import', '/export'];
+
+  test.each([
+    ['malformed JSON', '{"url":'],
+    ['two values', '{}{}'],
+    ['no JSON at all', 'url=https://example.org/'],
+    ['an empty body', ''],
+    ['a blank body', ' \n'],
+    ['an array', '[]'],
+    ['null', 'null'],
+    ['a string', '"text"'],
+    ['a number', '1'],
+    ['true', 'true'],
+    ['a key that reaches for the prototype', '{"__proto__":{"url":"https://example.org/"}}'],
+    ['the same, spelled in escapes', '{"\\u005f_proto__":{"url":"https://example.org/"}}'],
+    ['a constructor with a prototype', '{"constructor":{"prototype":{"url":"https://example.org/"}}}'],
+    ['deep nesting', `${'['.repeat(100_000)}${']'.repeat(100_000)}`],
+    ['deep nesting without an end', '{"a":'.repeat(100_000)],
+  ])('%s is a VALIDATION_ERROR on every route', async (_, body) => {
+    for (const path of paths) {
+      const answer = await user.post(path, body);
+      expect(answer, path).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } });
+      expect(answer.body.error).toMatch(/^(body|bookmarks): /);
+    }
+  });
+
+  test.each([
+    ['a byte that no UTF-8 has', [0xff]],
+    ['half a character', [0xe2, 0x82]],
+    ['an overlong form', [0xc0, 0xaf]],
+    ['a surrogate in UTF-8', [0xed, 0xa0, 0x80]],
+  ])('%s is a VALIDATION_ERROR, never replaced', async (_, bytes) => {
+    const body = Buffer.concat([
+      Buffer.from('{"url":"https://example.org/","title":"'),
+      Buffer.from(bytes),
+      Buffer.from('"}'),
+    ]);
+    for (const path of [ADD, '/import']) {
+      const answer = await user.post(path, body);
+      expect(answer.body).toEqual({ code: 'VALIDATION_ERROR', error: 'body: is not UTF-8' });
+    }
+  });
+
+  test.each([
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'application/xml',
+    'application/jsonp',
+    'application/merge-patch+json',
+    'json',
+    '',
+  ])('the content type %j is a VALIDATION_ERROR', async (type) => {
+    for (const path of paths) {
+      const answer = await user.post(path, '{}', { headers: { 'content-type': type } });
+      expect(answer, path).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } });
+    }
+  });
+
+  test('a body without a content type is a VALIDATION_ERROR', async () => {
+    const head = headOf(PROFILE, 'Content-Length: 2').replace(/Content-Type.*\r\n/, '');
+    const answer = await sendRaw(service.origin, `${head}{}`);
+    checkAnswer(PROFILE, answer);
+    expect(answer.body.error).toMatch(/^Content-Type: /);
+  });
+
+  test('no body at all is a VALIDATION_ERROR, with or without a content type', async () => {
+    for (const path of paths) {
+      for (const head of [headOf(path), headOf(path).replace(/Content-Type.*\r\n/, '')]) {
+        const answer = await sendRaw(service.origin, head);
+        checkAnswer(path, answer);
+        expect(answer.body).toEqual({ code: 'VALIDATION_ERROR', error: 'body: is required' });
+      }
+    }
+  });
+
+  test.each(['application/json; charset=utf-8', 'Application/JSON', 'application/json;charset=UTF-8'])(
+    'the content type %j is taken',
+    async (type) => {
+      expect((await user.post(PROFILE, '{}', { headers: { 'content-type': type } })).status).toBe(200);
+    },
+  );
+
+  test('a compressed body is a VALIDATION_ERROR', async () => {
+    for (const path of paths) {
+      const answer = await user.post(path, gzipSync('{}'), { headers: { 'content-encoding': 'gzip' } });
+      expect(answer, path).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } });
+    }
+  });
+
+  test('a client that waits for 100 Continue is told to go on', async () => {
+    const connection = connectTo(service.origin);
+    await connection.write(headOf(PROFILE, 'Content-Length: 2', 'Expect: 100-continue'));
+    await connection.write('{}');
+    expect((await connection.answers()).map(({ status }) => status)).toEqual([100, 200]);
+  });
+
+  test('white space and a byte order mark around the JSON do not matter', async () => {
+    expect((await user.post(PROFILE, ' \r\n\t{} ')).status).toBe(200);
+    expect((await user.post(PROFILE, '\ufeff{}')).status).toBe(200);
+  });
+
+  test('a body of 1 MiB is taken, one byte more is a VALIDATION_ERROR, announced or chunked', async () => {
+    expect((await user.post(ADD, bodyOf(MIB))).status).toBe(200);
+    expect((await user.post(ADD, '', chunked(bodyOf(MIB)))).status).toBe(200);
+    const tooLarge = { status: 400, body: { code: 'VALIDATION_ERROR', error: 'body: is too large' } };
+    expect(await user.post(ADD, bodyOf(MIB + 1))).toMatchObject(tooLarge);
+    expect(await user.post(ADD, '', chunked(bodyOf(MIB + 1)))).toMatchObject(tooLarge);
+  });
+
+  test('a body of /import may have 64 MiB, one byte more is a VALIDATION_ERROR, announced or chunked', async () => {
+    const start = '{"bookmarks":[{"url":"https://example.org/"}],"mode":"merge"}';
+    const largest = Buffer.alloc(64 * MIB, ' ');
+    largest.write(start);
+    expect((await user.post('/import', largest)).status).toBe(200);
+    const larger = Buffer.concat([largest, Buffer.from(' ')]);
+    for (const options of [{}, { body: new Blob([larger]).stream(), duplex: 'half' as const }]) {
+      const answer = await user.post('/import', larger, options);
+      expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } });
+      expect(answer.body.error).toMatch(/^body: /);
+    }
+  });
+
+  test('a client that reads no answer before it has sent all of a refused body gets its answer too', async () => {
+    const body = ' '.repeat(24 * MIB);
+    for (const path of [ADD, '/import']) {
+      const token = path === ADD ? user.token : await service.token(user.id, 'read');
+      const connection = connectTo(service.origin);
+      const head = headOf(path, `Content-Length: ${body.length}`).replace(user.token, token);
+      await connection.write(head + body).catch(() => {});
+      const [answer] = await connection.answers();
+      checkAnswer(path, answer!);
+      expect(answer!.status).toBe(path === ADD ? 400 : 403);
+    }
+  });
+
+  test('the message names the field and the rule', async () => {
+    const cases: [string, unknown, string][] = [
+      [
+        ADD,
+        { url: 'https://example.org/', tags: ['a', 'b', 'x'.repeat(256)] },
+        'tags[2]: at most 255 characters',
+      ],
+      [ADD, {}, 'url: is required'],
+      [ADD, { url: 7 }, 'url: expected a string'],
+      ['/bookmarks/edit', { id: '7' }, 'id: expected an integer from 1 to 9007199254740991'],
+      ['/bookmarks/search', { per_page: 101 }, 'per_page: expected an integer from 1 to 100'],
+      ['/import', { bookmarks: {} }, 'bookmarks: expected an array'],
+      ['/import', { bookmarks: [], mode: 'upsert' }, 'mode: expected "merge" or "replace"'],
+    ];
+    for (const [path, body, error] of cases) {
+      expect((await user.post(path, body)).body).toEqual({ code: 'VALIDATION_ERROR', error });
+    }
+  });
+
+  test('no message repeats what was sent', async () => {
+    for (const body of [{ url: 'secret' }, { url: { secret: 1 } }, '{"secret', '["secret"]']) {
+      expect((await user.post(ADD, body)).text).not.toContain('secret');
+    }
+  });
+
+  test('unknown fields are ignored (decision 4)', async () => {
+    const answer = await user.post(ADD, { url: 'https://example.org/', color: 'red', constructor: 1, id: 5 });
+    expect(answer.status).toBe(200);
+    expect((await user.post(PROFILE, { anything: null })).status).toBe(200);
+  });
+
+  test.each([
+    [ADD, { url: 'https://example.org/' }, ['url', 'title', 'comment', 'tags']],
+    ['/bookmarks/edit', { id: 1 }, ['id', 'title', 'comment', 'tags']],
+    ['/bookmarks/delete', {}, ['id']],
+    ['/bookmarks/search', {}, ['query', 'tag', 'page', 'per_page']],
+    ['/bookmarks/list', {}, ['cursor', 'limit']],
+    ['/bookmarks/sync', {}, ['cursor', 'limit', 'wait']],
+    ['/tags/create', {}, ['name']],
+    ['/tags/update', { id: 1, name: 'a' }, ['id', 'name']],
+    ['/tags/delete', {}, ['id']],
+    ['/import', { bookmarks: [] }, ['bookmarks', 'mode']],
+    ['/auth/invite', {}, ['code']],
+  ])(
+    'null is not "absent": on %s it is a VALIDATION_ERROR naming the field (decision 4)',
+    async (path, rest, fields) => {
+      for (const field of fields) {
+        const answer = await user.post(path, { ...rest, [field]: null });
+        expect(answer, field).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } });
+        expect(answer.body.error).toMatch(new RegExp(`^${field}: `));
+      }
+    },
+  );
+});
+
+describe('what is no request of the API (decision 2)', () => {
+  test.each(['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND', 'QUERY'])(
+    'the method %s is NOT_FOUND, with a broken body too',
+    async (method) => {
+      for (const path of [PROFILE, '/import', '/auth/invite']) {
+        const withoutBody = method === 'GET';
+        const answer = await user.post(path, withoutBody ? undefined : '{"broken', {
+          method,
+          ...(withoutBody && { body: null }),
+        });
+        expect(answer).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
+      }
+    },
+  );
+
+  test('the methods TRACE and CONNECT are NOT_FOUND', async () => {
+    for (const method of ['TRACE', 'CONNECT']) {
+      const answer = await sendRaw(
+        service.origin,
+        `${method} /api/v1${PROFILE} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`,
+      );
+      checkAnswer(PROFILE, answer);
+      expect(answer.status).toBe(404);
+    }
+  });
+
+  test('HEAD is 404 without a body', async () => {
+    const response = await fetch(`${service.origin}/api/v1${PROFILE}`, { method: 'HEAD' });
+    expect(response.status).toBe(404);
+    expect(response.headers.get('x-request-id')).not.toBeNull();
+  });
+
+  test.each([
+    '/bookmarks/add/',
+    '/Bookmarks/Add',
+    '//bookmarks/add',
+    '/bookmarks',
+    '/',
+    '',
+    '/../v2/bookmarks/add',
+  ])('the path %j is NOT_FOUND', async (path) => {
+    const answer = await sendRaw(service.origin, wholeRequest(path, '{"url":"https://example.org/"}'));
+    checkAnswer(path, answer);
+    expect(answer.status).toBe(404);
+  });
+
+  test('a path outside of the version prefix is NOT_FOUND', async () => {
+    for (const path of ['/', '/bookmarks/add', '/api/v2/bookmarks/add', '/docs/secret']) {
+      const response = await fetch(service.origin + path, { method: 'POST', body: 'x' });
+      expect(response.status).toBe(404);
+      expect(await response.json()).toMatchObject({ code: 'NOT_FOUND' });
+    }
+  });
+
+  test('a query string does not matter', async () => {
+    const answer = await sendRaw(service.origin, wholeRequest(`${PROFILE}?a=%zz`, '{}'));
+    checkAnswer(PROFILE, answer);
+    expect(answer.status).toBe(200);
+  });
+
+  test('a path in the absolute form is the same path', async () => {
+    const bytes = wholeRequest(PROFILE, '{}').replace('POST /', 'POST http://localhost/');
+    expect((await sendRaw(service.origin, bytes)).status).toBe(200);
+  });
+
+  test.each(['/%zz', '/bookmarks/%', '/%c0%af'])(
+    'bad percent-encoding in the path %s has the one error shape and a request id',
+    async (path) => {
+      const answer = await user.post(path, '{}', { headers: { 'x-request-id': 'bad-path' } });
+      expect([400, 404]).toContain(answer.status);
+      expect(answer.headers.get('x-request-id')).toBe('bad-path');
+    },
+  );
+
+  test.each([
+    ['no HTTP', 'HELO example.org\r\n\r\n'],
+    ['a header without a colon', 'GET / HTTP/1.1\r\nnonsense\r\n\r\n'],
+    ['two lengths', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx'],
+    ['headers of 100 kB', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`],
+    ['no host', 'POST /api/v1/user/profile HTTP/1.1\r\nConnection: close\r\n\r\n'],
+    [
+      'an expectation that nobody knows',
+      'POST /api/v1/nothing HTTP/1.1\r\nHost: a\r\nExpect: much\r\nConnection: close\r\n\r\n',
+    ],
+    ['a chunk without a length', 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n'],
+  ])('%s has the one error shape and a request id', async (_, bytes) => {
+    const answer = await sendRaw(service.origin, bytes);
+    checkAnswer('', answer);
+    expect(answer.body.code).toMatch(/^(VALIDATION_ERROR|NOT_FOUND)$/);
+  });
+
+  test('a request that comes while the server closes is answered in full', async () => {
+    const closing = await startService();
+    onTestFinished(() => closing[Symbol.asyncDispose]());
+    const late = await closing.user();
+    const connection = connectTo(closing.origin);
+    const text = wholeRequest(PROFILE, '{}').replace(user.token, late.token);
+    const served = new Promise((resolve) => closing.app.server.once('connection', resolve));
+    await connection.write(text.slice(0, 40));
+    await served;
+    // The bytes have reached the process once another request on a younger connection was answered.
+    await late.post(PROFILE);
+    const closed = closing.app.close();
+    await connection.write(text.slice(40));
+    const [answer] = await connection.answers();
+    checkAnswer(PROFILE, answer!);
+    expect(answer).toMatchObject({ status: 200, body: { email: late.email } });
+    await closed;
+  });
+});
+
+describe('X-Request-Id', () => {
+  test('is taken over where it is printable and short', async () => {
+    for (const id of ['a', '00-4bf92f3577b34da6a3ce929d0e0e4736-01', 'a/b:c=d+e.f', 'x'.repeat(128)]) {
+      const answer = await user.post(PROFILE, {}, { headers: { 'x-request-id': id } });
+      expect(answer.headers.get('x-request-id')).toBe(id);
+    }
+  });
+
+  test('is made where it is absent, too long or could break a log line', async () => {
+    const made = [];
+    for (const id of [undefined, '', 'x'.repeat(129), 'a b', '{"a":1}', 'é']) {
+      const answer = await user.post(
+        PROFILE,
+        {},
+        { headers: id === undefined ? {} : { 'x-request-id': id } },
+      );
+      made.push(answer.headers.get('x-request-id'));
+    }
+    for (const id of made) expect(id).toMatch(/^[0-9a-f-]{36}$/);
+    expect(new Set(made).size).toBe(made.length);
+  });
+
+  test('is in error answers of every kind', async () => {
+    const headers = { 'x-request-id': 'mine' };
+    const answers = await Promise.all([
+      service.post(PROFILE, {}, { headers }),
+      user.post('/nowhere', {}, { headers }),
+      user.post(PROFILE, {}, { headers, method: 'PUT' }),
+      user.post(ADD, '{', { headers }),
+      user.post(ADD, bodyOf(MIB + 1), { headers }),
+      user.post(ADD, 'x', { headers: { ...headers, 'content-type': 'text/plain' } }),
+      user.post('/bookmarks/delete', { id: 1_000_000 }, { headers }),
+      service.post('/auth/invite', { code: 'AAAAAAAA' }, { headers }),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([401, 404, 404, 400, 400, 400, 404, 404]);
+    for (const answer of answers) expect(answer.headers.get('x-request-id')).toBe('mine');
+  });
+});

@@ -1,0 +1,423 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startService, type TestService, type TestUser } from './support/service.ts';
+
+// Spec 2, decisions 5 to 12: the fields of a bookmark and a tag, their bounds, and text.
+
+let service: TestService;
+let user: TestUser;
+
+beforeAll(async () => {
+  service = await startService();
+  user = await service.user();
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const URL = 'https://example.org/';
+const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
+
+const add = (fields: object) => user.post('/bookmarks/add', { url: URL, ...fields });
+const urlOf = (length: number) => URL + 'a'.repeat(length - URL.length);
+const names = (tags: { name: string }[]) => tags.map(({ name }) => name);
+
+/** Characters that tempt: four bytes, right to left, joined, beyond one code unit. */
+const EMOJI = '😀';
+
+describe('ids (decision 6)', () => {
+  test('are integers from 1, below 2^53, unique over all users and never reused', async () => {
+    const other = await service.user();
+    const ids: number[] = [];
+    for (const each of [user, other, user]) {
+      const { body } = await each.post('/bookmarks/add', { url: URL });
+      ids.push(body.id);
+      await each.post('/bookmarks/delete', { id: body.id });
+    }
+    for (const id of ids) expect(Number.isSafeInteger(id) && id >= 1).toBe(true);
+    expect(ids).toEqual([...new Set(ids)].sort((a, b) => a - b));
+  });
+
+  test('the largest id is 2^53 - 1', async () => {
+    const { sql } = service.context.database;
+    const [row] = await sql<{ maximum: number }[]>`
+      select seqmax as maximum from pg_sequence where seqrelid = 'bookmarks_id_seq'::regclass`;
+    expect(row!.maximum).toBe(Number.MAX_SAFE_INTEGER);
+  });
+
+  test.each([0, -1, 1.5, 2 ** 53, 1e300, -1e300, '1', '', true, [1], { id: 1 }])(
+    'the id %j is a VALIDATION_ERROR on every route that takes one',
+    async (id) => {
+      for (const path of ['/bookmarks/edit', '/bookmarks/delete', '/tags/update', '/tags/delete']) {
+        const { status, body } = await user.post(path, { id, name: 'a' });
+        expect({ status, ...body }, path).toEqual({
+          status: 400,
+          code: 'VALIDATION_ERROR',
+          error: 'id: expected an integer from 1 to 9007199254740991',
+        });
+      }
+    },
+  );
+
+  test('an id may be written as 1.0 or 1e0: it is the same number', async () => {
+    const { body } = await add({});
+    expect((await user.post('/bookmarks/delete', `{"id":${body.id}.0}`)).status).toBe(200);
+  });
+
+  test('an id that nobody has, up to 2^53 - 1, is NOT_FOUND', async () => {
+    for (const path of ['/bookmarks/edit', '/bookmarks/delete', '/tags/update', '/tags/delete']) {
+      const answer = await user.post(path, { id: Number.MAX_SAFE_INTEGER, name: 'a', tags: ['a'] });
+      expect(answer.body.code).toBe('NOT_FOUND');
+    }
+  });
+});
+
+describe('timestamps (decision 7)', () => {
+  test('are UTC ISO 8601 with milliseconds and Z', async () => {
+    const before = Date.now();
+    const { body } = await add({});
+    const after = Date.now();
+    for (const field of ['created_at', 'updated_at']) {
+      expect(body[field]).toMatch(TIMESTAMP);
+      expect(Date.parse(body[field])).toBeGreaterThanOrEqual(before);
+      expect(Date.parse(body[field])).toBeLessThanOrEqual(after);
+    }
+    expect(body.updated_at).toBe(body.created_at);
+    expect((await user.post('/bookmarks/edit', { id: body.id })).body.updated_at).toMatch(TIMESTAMP);
+    expect((await user.post('/tags/create', { name: 'timed' })).body.created_at).toMatch(TIMESTAMP);
+    expect((await user.post('/user/profile')).body.created_at).toMatch(TIMESTAMP);
+    expect((await user.post('/export')).body.exported_at).toMatch(TIMESTAMP);
+  });
+});
+
+describe('a bookmark (decision 8)', () => {
+  test('looks the same in add, list, search, sync and export: the seven fields of spec 2.2', async () => {
+    const owner = await service.user();
+    const { body } = await owner.post('/bookmarks/add', {
+      url: URL,
+      title: 'T "quoted" \\ </script>',
+      comment: `C\n${EMOJI}`,
+      tags: ['b', 'a'],
+    });
+    expect(Object.keys(body)).toEqual(['id', 'url', 'title', 'comment', 'tags', 'created_at', 'updated_at']);
+    for (const path of ['/bookmarks/list', '/bookmarks/search', '/bookmarks/sync', '/export']) {
+      expect((await owner.post(path)).body.bookmarks, path).toEqual([body]);
+    }
+  });
+
+  test('title and comment are "" when absent, never null, and there are no tags', async () => {
+    expect((await add({})).body).toMatchObject({ title: '', comment: '', tags: [] });
+    const { body } = await user.post('/import', { bookmarks: [{ url: `${URL}import` }] });
+    expect(body.imported).toBe(1);
+    const found = await user.post('/bookmarks/search', { query: `${URL}import` });
+    expect(found.body.bookmarks[0]).toMatchObject({ title: '', comment: '', tags: [] });
+  });
+
+  test('a tag inside a bookmark is { id, name }, in the order of names', async () => {
+    const { tags } = (await add({ tags: ['delta', 'Alpha', 'charlie', 'Bravo'] })).body;
+    expect(names(tags)).toEqual(['Alpha', 'Bravo', 'charlie', 'delta']);
+    for (const tag of tags) expect(Object.keys(tag)).toEqual(['id', 'name']);
+  });
+
+  test('edit answers the six fields of spec 4.2', async () => {
+    const { body } = await add({ title: 'T', tags: ['a'] });
+    const edited = (await user.post('/bookmarks/edit', { id: body.id, comment: 'C' })).body;
+    const { created_at: _, ...rest } = body;
+    expect(edited).toEqual({ ...rest, comment: 'C', updated_at: edited.updated_at });
+  });
+});
+
+describe('bounds (decision 9)', () => {
+  const bookmark = (field: string) => (value: unknown) => add({ [field]: value });
+  const edit = (field: string) => async (value: unknown) =>
+    user.post('/bookmarks/edit', { id: (await add({})).body.id, [field]: value });
+
+  const cases: [string, number, (length: number) => unknown, (value: unknown) => ReturnType<typeof add>][] = [
+    ['url', 8_192, urlOf, bookmark('url')],
+    ['title', 2_048, (n) => 'x'.repeat(n), bookmark('title')],
+    ['title of 4-byte characters', 2_048, (n) => EMOJI.repeat(n), bookmark('title')],
+    ['title in an edit', 2_048, (n) => EMOJI.repeat(n), edit('title')],
+    ['title within white space', 2_048, (n) => `\u3000 ${'x'.repeat(n)}\n`, bookmark('title')],
+    ['comment', 10_000, (n) => 'x'.repeat(n), bookmark('comment')],
+    ['comment of 4-byte characters', 10_000, (n) => EMOJI.repeat(n), bookmark('comment')],
+    ['comment in an edit', 10_000, (n) => 'x'.repeat(n), edit('comment')],
+    ['tag name', 255, (n) => [EMOJI.repeat(n)], bookmark('tags')],
+    ['tag name in an edit', 255, (n) => ['x'.repeat(n)], edit('tags')],
+    ['decomposed tag name', 255, (n) => ['e\u0301'.repeat(n)], bookmark('tags')],
+    ['tags', 100, (n) => Array.from({ length: n }, (_, i) => `t${i}`), bookmark('tags')],
+    ['tags in an edit', 100, (n) => Array.from({ length: n }, (_, i) => `t${i}`), edit('tags')],
+    ['query', 1_000, (n) => EMOJI.repeat(n), (query) => user.post('/bookmarks/search', { query })],
+    ['searched tag', 255, (n) => 'x'.repeat(n), (tag) => user.post('/bookmarks/search', { tag })],
+    [
+      'name of a created tag',
+      255,
+      (n) => `${n}`.padEnd(n, '字'),
+      (name) => user.post('/tags/create', { name }),
+    ],
+  ];
+
+  test.each(cases)(
+    'a %s of %i is taken as it is, one more is a VALIDATION_ERROR',
+    async (_, max, make, send) => {
+      for (const length of [max - 1, max]) expect((await send(make(length))).status).toBe(200);
+      const { status, body } = await send(make(max + 1));
+      expect({ status, code: body.code }).toEqual({ status: 400, code: 'VALIDATION_ERROR' });
+      expect(body.error).toMatch(new RegExp(`^[a-z]+(\\[0\\])?: at most ${max} (characters|tags)$`));
+    },
+  );
+
+  test('text is stored whole at its bounds', async () => {
+    const fields = { url: urlOf(8_192), title: EMOJI.repeat(2_048), comment: EMOJI.repeat(10_000) };
+    expect((await add(fields)).body).toMatchObject(fields);
+  });
+
+  test('a url and a tag name may not be empty; a title and a comment may', async () => {
+    for (const empty of ['', ' \t\n']) {
+      expect((await add({ url: empty })).body.error).toBe('url: may not be empty');
+      expect((await add({ tags: [empty] })).body.error).toBe('tags[0]: may not be empty');
+      expect((await user.post('/tags/create', { name: empty })).body.error).toBe('name: may not be empty');
+      expect((await add({ title: empty, comment: empty })).body).toMatchObject({ title: '', comment: '' });
+    }
+  });
+
+  test('the tags of a bookmark count once each: repeated ones do not use up the bound', async () => {
+    const tags = Array.from({ length: 100 }, (_, i) => `r${i}`);
+    const { status, body } = await add({ tags: [...tags, ...tags.map((name) => ` ${name.toUpperCase()} `)] });
+    expect(status).toBe(200);
+    expect(body.tags).toHaveLength(100);
+  });
+
+  test('a user has at most 10,000 tags: one more is LIMIT_EXCEEDED, by whichever way, and changes nothing', async () => {
+    const owner = await service.user();
+    const bookmarks = Array.from({ length: 100 }, (_, i) => ({
+      url: `${URL}${i}`,
+      tags: Array.from({ length: i === 99 ? 99 : 100 }, (_, k) => `tag-${i}-${k}`),
+    }));
+    expect((await owner.post('/import', { bookmarks })).body.imported).toBe(100);
+    const last = await owner.post('/bookmarks/add', { url: URL, tags: ['tag-0-0', 'the last'] });
+    expect(last.status).toBe(200);
+
+    const before = (await owner.post('/tags/list')).body.tags;
+    expect(before).toHaveLength(10_000);
+    const refused = [
+      await owner.post('/bookmarks/add', { url: URL, tags: ['tag-0-0', 'one more'] }),
+      await owner.post('/bookmarks/edit', { id: last.body.id, title: 'new', tags: ['one more'] }),
+      await owner.post('/tags/create', { name: 'one more' }),
+      await owner.post('/import', { bookmarks: [{ url: `${URL}new`, tags: ['one more'] }] }),
+      await owner.post('/import', { bookmarks: [{ url: URL, tags: ['one more'] }], mode: 'replace' }),
+    ];
+    for (const { status, body } of refused) expect([status, body.code]).toEqual([403, 'LIMIT_EXCEEDED']);
+    expect((await owner.post('/tags/list')).body.tags).toEqual(before);
+    const found = (await owner.post('/bookmarks/search', { per_page: 1 })).body;
+    expect(found).toMatchObject({ total: 101, bookmarks: [{ id: last.body.id, title: '' }] });
+
+    const known = await owner.post('/bookmarks/add', { url: URL, tags: ['TAG-0-0'] });
+    expect(known.status).toBe(200);
+    await owner.post('/tags/delete', { id: before[0].id });
+    expect((await owner.post('/tags/create', { name: 'one more' })).status).toBe(200);
+  });
+});
+
+describe('text (decision 5)', () => {
+  test.each([
+    ['U+0000', '"a\\u0000b"'],
+    ['a lone high surrogate', '"a\\ud800b"'],
+    ['a lone low surrogate', '"\\udc00"'],
+    ['surrogates in the wrong order', '"\\udc00\\ud800"'],
+  ])('%s is a VALIDATION_ERROR in every text', async (_, text) => {
+    const bodies: [string, string][] = [
+      ['/bookmarks/add', `{"url":"${URL}","title":${text}}`],
+      ['/bookmarks/add', `{"url":"${URL}","comment":${text}}`],
+      ['/bookmarks/add', `{"url":"${URL}","tags":[${text}]}`],
+      ['/bookmarks/add', `{"url":${text.replace('"', `"${URL}`)}}`],
+      ['/bookmarks/edit', `{"id":1,"title":${text}}`],
+      ['/bookmarks/edit', `{"id":1,"tags":["fine",${text}]}`],
+      ['/bookmarks/search', `{"query":${text}}`],
+      ['/bookmarks/search', `{"tag":${text}}`],
+      ['/bookmarks/list', `{"cursor":${text}}`],
+      ['/tags/create', `{"name":${text}}`],
+      ['/tags/update', `{"id":1,"name":${text}}`],
+      ['/auth/invite', `{"code":${text}}`],
+      ['/import', `{"bookmarks":[],"mode":${text}}`],
+    ];
+    for (const [path, body] of bodies) {
+      const answer = await user.post(path, body);
+      expect([answer.status, answer.body.code], `${path} ${body}`).toEqual([400, 'VALIDATION_ERROR']);
+    }
+  });
+
+  test.each([
+    ['4-byte characters', `${EMOJI}𝕏𠜎`],
+    ['right-to-left text', 'שלום مرحبا \u202eabc'],
+    ['joined characters', '👩‍👩‍👧‍👦 🇦🇶'],
+    ['characters that JSON escapes', '"\\/\b\f\n\r\t\u0001\u001f\u2028\u2029.'],
+    ['noncharacters and the replacement character', '\uffff\ufffe\ufffd\u{10ffff}'],
+    ['a decomposed letter', 'Cafe\u0301'],
+    ['what looks like SQL, HTML and a format', `'; drop table bookmarks; -- <b>&amp;</b> %s $1 {{x}}`],
+    ['what looks like a null', 'null'],
+  ])('%s come back as they were sent', async (_, text) => {
+    const { body } = await add({ title: text, comment: text });
+    expect(body).toMatchObject({ title: text, comment: text });
+    const { bookmarks } = (await user.post('/bookmarks/list', { limit: 500 })).body;
+    expect(bookmarks.at(-1)).toEqual(body);
+  });
+
+  test('outer white space of ECMAScript is trimmed, inner is kept', async () => {
+    const space = '\t\n\v\f\r \u00a0\u1680\u2003\u2028\u2029\u202f\u205f\u3000\ufeff';
+    const { body } = await add({
+      url: `${space}${URL}${space}`,
+      title: `${space}a${space}b${space}`,
+      comment: `${space}c${space}`,
+      tags: [`${space}d e${space}`],
+    });
+    expect(body).toMatchObject({ url: URL, title: `a${space}b`, comment: 'c', tags: [{ name: 'd e' }] });
+    const zeroWidth = '\u200ba\u200b';
+    expect((await add({ title: zeroWidth })).body.title).toBe(zeroWidth);
+  });
+});
+
+describe('text in the database (decision 5)', () => {
+  test('stands in columns with collation "C", and no function of the schema folds case', async () => {
+    const { sql } = service.context.database;
+    const columns = await sql<{ name: string; collation: string }[]>`
+      select c.relname || '.' || a.attname as name, l.collname as collation
+      from pg_attribute a
+      join pg_class c on c.oid = a.attrelid and c.relkind = 'r' and c.relnamespace = 'public'::regnamespace
+      join pg_collation l on l.oid = a.attcollation
+      where a.attnum > 0 and c.relname in ('users', 'invites', 'tokens', 'tags', 'bookmarks')`;
+    expect(columns.length).toBeGreaterThan(10);
+    for (const { name, collation } of columns) expect(collation, name).toBe('C');
+    const folding = await sql`
+      select proname from pg_proc
+      where pronamespace = 'public'::regnamespace and probin is null
+        and prosrc ~* '\\m(lower|upper|initcap|ilike|casefold)\\M'`;
+    expect(folding).toEqual([]);
+  });
+});
+
+describe('urls (decision 10)', () => {
+  test.each([
+    'https://example.org',
+    'HTTP://EXAMPLE.ORG:80/',
+    'http://user:password@example.org:8080/a/../b?c=d#e',
+    'https://пример.рф/путь?ключ=значение',
+    'http://[2001:db8::1]/',
+    'http://127.1/',
+    'https:example.org',
+    'https://example.org/a b',
+    'https://example.org/%zz',
+    `https://example.org/${EMOJI}`,
+    'https://example.org/\\path',
+    'https://example.org/#',
+  ])('%s is stored as sent', async (url) => {
+    expect((await add({ url })).body.url).toBe(url);
+  });
+
+  test.each([
+    'example.org',
+    '//example.org/',
+    '/path',
+    '#',
+    'javascript:alert(1)',
+    'JavaScript:alert(1)',
+    'data:text/html,x',
+    'ftp://example.org/',
+    'file:///etc/passwd',
+    'mailto:a@example.org',
+    'blob:https://example.org/1',
+    'view-source:https://example.org/',
+    'http://',
+    'https://',
+    'http:// /',
+    'http://exa mple.org/',
+    'http://example.org:65536/',
+    'http://[::1/',
+    'http://999.999.999.999/',
+    'http://a%00b/',
+    'java\nscript:alert(1)',
+    'https://example.org/a\nb',
+    'https://example.org/a\tb',
+    'https://example.org/\u007f',
+    'https://example.org/\u0085x',
+    'ht\ttps://example.org/',
+  ])('%j is a VALIDATION_ERROR', async (url) => {
+    const { status, body } = await add({ url });
+    expect([status, body.code]).toEqual([400, 'VALIDATION_ERROR']);
+    expect(body.error).toMatch(/^url: /);
+  });
+
+  test.each([
+    ['HTTPS://EXAMPLE.ORG/', 'https://example.org/'],
+    ['https://example.org:443/', 'https://example.org/'],
+    ['http://example.org:80', 'http://example.org/'],
+    ['https://example.org', 'https://example.org/'],
+    ['https://bücher.example/', 'https://xn--bcher-kva.example/'],
+    ['https://example.org/a/../b', 'https://example.org/b'],
+  ])('%s and %s are the same: a merge skips the second', async (one, other) => {
+    const owner = await service.user();
+    await owner.post('/bookmarks/add', { url: one });
+    const { body } = await owner.post('/import', { bookmarks: [{ url: other }] });
+    expect(body).toEqual({ imported: 0, skipped: 1, errors: [] });
+  });
+
+  test.each([
+    ['https://example.org/?a=1&b=2', 'https://example.org/?b=2&a=1'],
+    ['https://example.org/#a', 'https://example.org/#b'],
+    ['https://example.org/#', 'https://example.org/'],
+    ['https://example.org/?', 'https://example.org/'],
+    ['https://example.org/a', 'https://example.org/a/'],
+    ['https://example.org/a', 'https://example.org/A'],
+    ['https://example.org/', 'http://example.org/'],
+    ['https://www.example.org/', 'https://example.org/'],
+    ['https://example.org/%61', 'https://example.org/a'],
+    ['https://user@example.org/', 'https://example.org/'],
+  ])('%s and %s are different', async (one, other) => {
+    const owner = await service.user();
+    const { body } = await owner.post('/import', { bookmarks: [{ url: one }, { url: other }] });
+    expect(body).toEqual({ imported: 2, skipped: 0, errors: [] });
+  });
+});
+
+describe('types', () => {
+  const wrong: [string, unknown[]][] = [
+    ['string', [1, 0, true, false, [], ['a'], {}, null]],
+    ['array', ['a', '', 1, true, {}, null, { 0: 'a' }]],
+    ['integer', ['1', '', 1.5, true, [], [1], {}, null]],
+    ['boolean', ['true', 'false', 0, 1, [], {}, null]],
+  ];
+  const fields: [string, string, string, object][] = [
+    ['/bookmarks/add', 'url', 'string', {}],
+    ['/bookmarks/add', 'title', 'string', { url: URL }],
+    ['/bookmarks/add', 'comment', 'string', { url: URL }],
+    ['/bookmarks/add', 'tags', 'array', { url: URL }],
+    ['/bookmarks/edit', 'title', 'string', { id: 1 }],
+    ['/bookmarks/edit', 'comment', 'string', { id: 1 }],
+    ['/bookmarks/edit', 'tags', 'array', { id: 1 }],
+    ['/bookmarks/search', 'query', 'string', {}],
+    ['/bookmarks/search', 'tag', 'string', {}],
+    ['/bookmarks/search', 'page', 'integer', {}],
+    ['/bookmarks/search', 'per_page', 'integer', {}],
+    ['/bookmarks/list', 'cursor', 'string', {}],
+    ['/bookmarks/list', 'limit', 'integer', {}],
+    ['/bookmarks/sync', 'cursor', 'integer', {}],
+    ['/bookmarks/sync', 'limit', 'integer', {}],
+    ['/bookmarks/sync', 'wait', 'boolean', {}],
+    ['/tags/create', 'name', 'string', {}],
+    ['/tags/update', 'name', 'string', { id: 1 }],
+    ['/import', 'bookmarks', 'array', {}],
+    ['/import', 'mode', 'string', { bookmarks: [] }],
+    ['/auth/invite', 'code', 'string', {}],
+  ];
+
+  test.each(fields)('%s %s takes nothing but a %s', async (path, field, type, rest) => {
+    for (const value of wrong.find(([name]) => name === type)![1]) {
+      const { status, body } = await user.post(path, { ...rest, [field]: value });
+      expect([status, body.code], JSON.stringify(value)).toEqual([400, 'VALIDATION_ERROR']);
+      expect(body.error).toMatch(new RegExp(`^${field}: `));
+    }
+  });
+
+  test('an entry of tags is a string', async () => {
+    for (const value of [1, null, true, ['a'], { name: 'a' }]) {
+      const { body } = await add({ tags: ['a', value] });
+      expect(body).toEqual({ code: 'VALIDATION_ERROR', error: 'tags[1]: expected a string' });
+    }
+  });
+});

@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startService, type TestService } from './support/service.ts';
+
+// Spec 4.1, decisions 22 and 23: the profile, the invite exchange and the end of a session.
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const exchange = (code: unknown, token?: string) =>
+  service.post('/auth/invite', { code }, token === undefined ? {} : { token });
+
+const expireInvite = (code: string) =>
+  service.context.database
+    .sql`update invites set expires_at = now() - interval '1 second' where code = ${code}`;
+
+describe('/user/profile', () => {
+  test('answers the e-mail address, the tier and the moment of creation of whose token it is', async () => {
+    const free = await service.user({ email: 'Free.User@Example.org' });
+    const premium = await service.user({ premium: true });
+    expect((await free.post('/user/profile')).body).toEqual({
+      email: 'Free.User@Example.org',
+      is_premium: false,
+      created_at: expect.stringMatching(/^\d{4}-.*Z$/),
+    });
+    expect((await premium.post('/user/profile')).body).toMatchObject({
+      email: premium.email,
+      is_premium: true,
+    });
+  });
+});
+
+describe('/auth/invite', () => {
+  test('exchanges a code for a session token and a user of id and email', async () => {
+    const code = await service.invite('New.User@example.org');
+    expect(code).toMatch(/^[A-Z0-9]{8}$/);
+    const { status, body } = await exchange(code);
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      token: expect.stringMatching(/^bks_/),
+      user: { id: expect.any(Number), email: 'New.User@example.org' },
+    });
+    const profile = await service.post('/user/profile', {}, { token: body.token });
+    expect(profile.body).toMatchObject({ email: 'New.User@example.org', is_premium: false });
+  });
+
+  test('needs no Authorization header, and does not look at one', async () => {
+    for (const token of ['nonsense', `bka_1_${'x'.repeat(43)}`]) {
+      const code = await service.invite(`${token}@example.org`);
+      expect((await exchange(code, token)).status).toBe(200);
+    }
+  });
+
+  test('an invite works once (decision 22)', async () => {
+    const code = await service.invite('once@example.org');
+    expect((await exchange(code)).status).toBe(200);
+    expect(await exchange(code)).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
+  });
+
+  test('an invite works once under a race', async () => {
+    const code = await service.invite('race@example.org');
+    const answers = await Promise.all(Array.from({ length: 16 }, () => exchange(code)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(15).fill(404)]);
+  });
+
+  test('an invite makes the user if there is none, and is a session of whoever has the address', async () => {
+    const owner = await service.user({ email: 'Mixed.Case@example.org' });
+    await owner.post('/bookmarks/add', { url: 'https://example.org/' });
+    for (const email of ['mixed.case@example.org', 'MIXED.CASE@EXAMPLE.ORG']) {
+      const session = await service.session(email);
+      expect(session).toMatchObject({ id: owner.id, email: 'Mixed.Case@example.org' });
+      expect((await session.post('/bookmarks/search')).body.total).toBe(1);
+    }
+  });
+
+  test('several invites of one address, exchanged at once, make one user', async () => {
+    const emails = ['Several@example.org', 'several@example.org', 'SEVERAL@example.org'];
+    const codes = await Promise.all(emails.map((email) => service.invite(email)));
+    const answers = await Promise.all(codes.map((code) => exchange(code)));
+    expect(new Set(answers.map(({ body }) => body.user.id)).size).toBe(1);
+    expect(new Set(answers.map(({ body }) => body.token)).size).toBe(3);
+  });
+
+  test('an invite ends after 7 days', async () => {
+    const code = await service.invite('late@example.org');
+    const { sql } = service.context.database;
+    const [row] = await sql<{ days: number }[]>`
+      select extract(epoch from expires_at - now()) / 86400 as days from invites where code = ${code}`;
+    expect(Number(row!.days)).toBeCloseTo(7, 2);
+    await expireInvite(code);
+    expect(await exchange(code)).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
+  });
+
+  test('an unknown, a used and an expired code are told apart by nobody', async () => {
+    const used = await service.invite('a@example.org');
+    const expired = await service.invite('b@example.org');
+    await exchange(used);
+    await expireInvite(expired);
+    const bodies = await Promise.all(
+      ['UNKNOWN0', used, expired].map(async (code) => (await exchange(code)).body),
+    );
+    expect(bodies[0].code).toBe('NOT_FOUND');
+    for (const body of bodies) expect(body).toEqual(bodies[0]);
+  });
+
+  test.each([
+    '',
+    'ABCDEFG',
+    'ABCDEFGHI',
+    'abcdefgh',
+    'ABCD EFG',
+    ' ABCDEFGH',
+    'ABCDEFGH\n',
+    'ÄBCDEFGH',
+    'ABCDEFG１',
+    'ABCD-EFG',
+  ])('the malformed code %j is a VALIDATION_ERROR', async (code) => {
+    expect((await exchange(code)).body).toEqual({
+      code: 'VALIDATION_ERROR',
+      error: 'code: expected 8 characters, A to Z and 0 to 9',
+    });
+  });
+});
+
+describe('/logout', () => {
+  test('revokes the session token of the request, and no other', async () => {
+    const session = await service.session('logout@example.org');
+    const other = await service.session('logout@example.org');
+    const api = await service.token(session.id, 'read');
+    const { status, body } = await session.post('/logout');
+    expect(status).toBe(200);
+    expect(body).toEqual({ logged_out: true, message: expect.stringMatching(/./) });
+    expect((await session.post('/user/profile')).body.code).toBe('INVALID_TOKEN');
+    expect((await session.post('/logout')).body.code).toBe('INVALID_TOKEN');
+    expect((await other.post('/user/profile')).status).toBe(200);
+    expect((await service.post('/user/profile', {}, { token: api })).status).toBe(200);
+  });
+
+  test('succeeds once where it is sent several times at once', async () => {
+    const session = await service.session();
+    const answers = await Promise.all(Array.from({ length: 8 }, () => session.post('/logout')));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(401)]);
+  });
+
+  test('with an API token is PERMISSION_DENIED, and the token lives on (decision 23)', async () => {
+    for (const scope of ['read', 'write'] as const) {
+      const user = await service.user({ scope });
+      expect(await user.post('/logout')).toMatchObject({ status: 403, body: { code: 'PERMISSION_DENIED' } });
+      expect((await user.post('/user/profile')).status).toBe(200);
+    }
+  });
+});

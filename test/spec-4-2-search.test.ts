@@ -1,0 +1,282 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { startService, type TestService, type TestUser } from './support/service.ts';
+
+// Spec 4.2: /bookmarks/search; decision 13.
+
+let service: TestService;
+let user: TestUser;
+
+beforeAll(async () => {
+  service = await startService();
+});
+beforeEach(async () => {
+  user = await service.user();
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+interface Found {
+  bookmarks: { id: number; title: string }[];
+  total: number;
+  page: number;
+  per_page: number;
+  has_more: boolean;
+}
+
+const search = async (body: object): Promise<Found> => (await user.post('/bookmarks/search', body)).body;
+const add = async (title: string, fields: object = {}): Promise<number> =>
+  (await user.post('/bookmarks/add', { url: 'https://example.org/', title, ...fields })).body.id;
+const titles = ({ bookmarks }: Found) => bookmarks.map(({ title }) => title);
+
+describe('what matches', () => {
+  test('the query is matched against url, title and comment', async () => {
+    await add('none', { url: 'https://example.org/needle' });
+    await add('a needle in it');
+    await add('none', { comment: 'the needle' });
+    await add('none', { tags: ['needle'] });
+    expect((await search({ query: 'needle' })).total).toBe(3);
+    expect((await search({ query: 'example.org' })).total).toBe(4);
+  });
+
+  test('every term must occur, in whichever field, in whichever order', async () => {
+    await add('alpha beta', { comment: 'gamma' });
+    await add('beta', { comment: 'delta' });
+    for (const [query, total] of [
+      ['alpha gamma', 1],
+      ['gamma alpha', 1],
+      ['beta', 2],
+      ['beta delta', 1],
+      ['alpha delta', 0],
+      ['beta beta beta', 2],
+      ['alpha example', 1],
+    ] as const) {
+      expect((await search({ query })).total, query).toBe(total);
+    }
+  });
+
+  test('a term is a substring, not a word, and its characters stand together', async () => {
+    await add('Postgresql');
+    for (const query of ['gres', 'POST', 'sql', 'postgresql'])
+      expect((await search({ query })).total).toBe(1);
+    for (const query of ['pgsql', 'postgresqls', 'psql']) expect((await search({ query })).total).toBe(0);
+  });
+
+  test('no term spans two fields', async () => {
+    await add('end', { url: 'https://example.org/start', comment: 'next' });
+    for (const query of ['startend', 'endnext', 'start\nend']) {
+      expect((await search({ query })).total, query).toBe(query.includes('\n') ? 1 : 0);
+    }
+  });
+
+  test('the query is split at the white space of ECMAScript', async () => {
+    await add('one two');
+    for (const space of ['\t', '\n', '\u00a0', '\u3000', '\ufeff', '  \u2028 ']) {
+      expect((await search({ query: `two${space}one` })).total, JSON.stringify(space)).toBe(1);
+    }
+    expect((await search({ query: 'one\u200btwo' })).total).toBe(0);
+  });
+
+  test('white space inside a field separates its words and can match no term', async () => {
+    await add('first\nsecond\u3000third');
+    expect((await search({ query: 'second third first' })).total).toBe(1);
+    expect((await search({ query: 'firstsecond' })).total).toBe(0);
+  });
+
+  test.each([
+    ['ASCII', 'Hello', 'hELLO'],
+    ['umlauts', 'ÄRGER', 'ärger'],
+    ['Cyrillic', 'ПРИВЕТ', 'привет'],
+    ['Greek with a final sigma in the text', 'ὈΔΥΣΣΕΎΣ ΟΔΟΣ', 'οδος'],
+    ['Greek with a final sigma in the query', 'οδοσ', 'ΟΔΟΣ'],
+    ['a sigma that is final only in the query', 'οδοσήμανση', 'ΟΔΟΣ'],
+    ['Turkish dotted capital i', 'İstanbul', 'i\u0307stanbul'],
+    ['Turkish dotted capital i in the query', 'i\u0307stanbul', 'İSTANBUL'],
+    ['the rest of a word that begins with it', 'İstanbul', 'STANBUL'],
+    ['a letter of four bytes', '𐐀𐐁', '𐐨𐐩'],
+    ['the other normal form', 'Café', 'CAFE\u0301'],
+    ['the other normal form in the text', 'Cafe\u0301', 'CAFÉ'],
+    ['a Kelvin sign', '300 \u212a', 'k'],
+    ['a letter that is composed only in lower case', 'J\u030casmin', '\u01f0ASMIN'],
+    ['right-to-left text', 'שלום עולם', 'עולם'],
+    ['an emoji', 'a 👩‍👩‍👧 b', '👩‍👩‍👧'],
+  ])('whatever its case: %s', async (_, title, query) => {
+    await add(title);
+    expect((await search({ query })).total).toBe(1);
+  });
+
+  test.each([
+    ['dotless i and i', 'ılık', 'ilik'],
+    ['sharp s and ss', 'Straße', 'strasse'],
+    ['an accent', 'Café', 'cafe '],
+    ['half of a character of four bytes', '😀', '😁'],
+  ])('is not folded further: %s', async (_, title, query) => {
+    await add(title);
+    expect((await search({ query })).total).toBe(0);
+  });
+
+  test.each([
+    '%',
+    '_',
+    '\\',
+    '%%',
+    '\\%',
+    '\\\\',
+    '100%',
+    'a_b',
+    'C:\\',
+    '[a]',
+    '.*',
+    "'",
+    '"',
+    '$1',
+    '{x}',
+    '^',
+  ])('%s is made of ordinary characters', async (query) => {
+    await add(`before${query}after`);
+    await add('before after 100 aXb C: a x');
+    const found = await search({ query });
+    expect(titles(found)).toEqual([`before${query}after`]);
+    expect(found.total).toBe(1);
+  });
+
+  test.each([[{}], [{ query: '' }], [{ query: ' \t\n\u3000' }]])(
+    'an empty or blank query matches everything: %j',
+    async (body) => {
+      await add('one');
+      await add('');
+      expect((await search(body)).total).toBe(2);
+    },
+  );
+
+  test('a query of 1,000 characters in 250 terms is answered', async () => {
+    const terms = Array.from({ length: 250 }, (_, i) => String(100 + i));
+    await add(terms.join(' '));
+    expect((await search({ query: terms.toReversed().join(' ') })).total).toBe(1);
+    expect((await search({ query: `${terms.slice(1).join(' ')} ö` })).total).toBe(0);
+  });
+});
+
+describe('the tag', () => {
+  test("must match a tag's whole name, whatever its case", async () => {
+    await add('one', { tags: ['Machine Learning'] });
+    await add('other', { tags: ['Machine'] });
+    expect(titles(await search({ tag: 'MACHINE learning' }))).toEqual(['one']);
+    expect(titles(await search({ tag: ' machine ' }))).toEqual(['other']);
+    expect((await search({ tag: 'learning' })).total).toBe(0);
+    expect((await search({ tag: 'Machin%' })).total).toBe(0);
+  });
+
+  test.each([
+    ['ΟΔΟΣ', 'οδος'],
+    ['İ', 'i\u0307'],
+    ['é', 'E\u0301'],
+  ])('is folded as the names are: %s', async (name, tag) => {
+    await add('one', { tags: [name] });
+    expect((await search({ tag })).total).toBe(1);
+  });
+
+  test('and the query must both hold', async () => {
+    await add('red apple', { tags: ['fruit'] });
+    await add('red brick', { tags: ['stone'] });
+    await add('green apple', { tags: ['fruit', 'sour'] });
+    expect(titles(await search({ query: 'red', tag: 'fruit' }))).toEqual(['red apple']);
+    expect((await search({ query: '  ', tag: 'fruit' })).total).toBe(2);
+    expect((await search({ query: 'brick', tag: 'fruit' })).total).toBe(0);
+  });
+
+  test.each(['', '  ', '\u3000'])('an empty one is a VALIDATION_ERROR: %j', async (tag) => {
+    expect((await user.post('/bookmarks/search', { tag })).body).toEqual({
+      code: 'VALIDATION_ERROR',
+      error: 'tag: may not be empty',
+    });
+  });
+
+  test('an unknown one matches nothing', async () => {
+    await add('one', { tags: ['known'] });
+    const other = await service.user();
+    await other.post('/tags/create', { name: 'theirs' });
+    for (const tag of ['unknown', 'theirs']) {
+      expect(await search({ tag })).toEqual({
+        bookmarks: [],
+        total: 0,
+        page: 1,
+        per_page: 50,
+        has_more: false,
+      });
+    }
+  });
+});
+
+describe('pages', () => {
+  test('newest first, 50 a page, the total exact and has_more true until the last', async () => {
+    const ids: number[] = [];
+    for (let i = 0; i < 51; i++) ids.unshift(await add(`b${i}`));
+    const first = await search({});
+    expect(first).toMatchObject({ total: 51, page: 1, per_page: 50, has_more: true });
+    expect(first.bookmarks.map(({ id }) => id)).toEqual(ids.slice(0, 50));
+    const second = await search({ page: 2 });
+    expect(second).toMatchObject({ total: 51, page: 2, per_page: 50, has_more: false });
+    expect(second.bookmarks.map(({ id }) => id)).toEqual(ids.slice(50));
+  });
+
+  test('a page that ends with the last match has no more', async () => {
+    for (const title of ['a', 'b', 'c', 'd']) await add(title);
+    expect(await search({ per_page: 2, page: 2 })).toMatchObject({ total: 4, has_more: false });
+    expect(await search({ per_page: 4 })).toMatchObject({ total: 4, has_more: false });
+    expect(await search({ per_page: 3 })).toMatchObject({ total: 4, has_more: true });
+  });
+
+  test.each([2, 1_000_000, 2 ** 31, Number.MAX_SAFE_INTEGER])(
+    'page %i, beyond the last, is empty with the exact total',
+    async (page) => {
+      await add('only');
+      for (const per_page of [1, 100]) {
+        const found = await search({ page, per_page });
+        expect(found).toEqual({ bookmarks: [], total: 1, page, per_page, has_more: false });
+      }
+    },
+  );
+
+  test('deep pages hold each match once', async () => {
+    const bookmarks = Array.from({ length: 2_500 }, (_, i) => ({
+      url: `https://example.org/${i}`,
+      tags: i % 2 === 0 ? ['even'] : [],
+    }));
+    await user.post('/import', { bookmarks });
+    const seen: number[] = [];
+    for (let page = 1; ; page++) {
+      const found = await search({ tag: 'even', query: 'example', page, per_page: 100 });
+      expect(found.total).toBe(1_250);
+      seen.push(...found.bookmarks.map(({ id }) => id));
+      if (!found.has_more) break;
+    }
+    expect(seen).toHaveLength(1_250);
+    expect(seen).toEqual([...new Set(seen)].sort((a, b) => b - a));
+    expect((await search({ query: '/249' })).total).toBe(11);
+  });
+
+  test.each([
+    ['per_page', 1, 100],
+    ['page', 1, Number.MAX_SAFE_INTEGER],
+  ])('%s is an integer from %i to %i (spec 8)', async (field, min, max) => {
+    for (const value of [min, max]) {
+      expect((await user.post('/bookmarks/search', { [field]: value })).status).toBe(200);
+    }
+    for (const value of [min - 1, -1, max + 1, 1.5, 1e300]) {
+      expect((await user.post('/bookmarks/search', { [field]: value })).body).toEqual({
+        code: 'VALIDATION_ERROR',
+        error: `${field}: expected an integer from ${min} to ${max}`,
+      });
+    }
+  });
+});
+
+test("another user's bookmarks are never found", async () => {
+  const other = await service.user();
+  await other.post('/bookmarks/add', { url: 'https://example.org/', title: 'secret', tags: ['secret'] });
+  for (const body of [{}, { query: 'secret' }, { tag: 'secret' }]) expect((await search(body)).total).toBe(0);
+});
+
+test('a search needs no more than the scope read', async () => {
+  const token = await service.token(user.id, 'read');
+  expect((await service.post('/bookmarks/search', {}, { token })).status).toBe(200);
+});

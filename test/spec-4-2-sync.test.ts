@@ -1,0 +1,365 @@
+import postgres from 'postgres';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { Config } from '../src/config.ts';
+import type { Answer } from './support/answers.ts';
+import { startService, type TestService, type TestUser } from './support/service.ts';
+
+// Spec 4.2: /bookmarks/sync; decisions 15 and 16.
+
+const URL = 'https://example.org/';
+
+let service: TestService;
+let user: TestUser;
+
+beforeAll(async () => {
+  service = await startService();
+});
+beforeEach(async () => {
+  user = await service.user();
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const sync = (body: object = {}, owner = user, options: RequestInit = {}) =>
+  owner.post('/bookmarks/sync', body, options);
+const add = async (owner = user): Promise<number> =>
+  (await owner.post('/bookmarks/add', { url: URL })).body.id;
+const idsOf = ({ body }: Answer): number[] => body.bookmarks.map(({ id }: { id: number }) => id);
+
+const startOwn = async (config: Partial<Config>) => {
+  const own = await startService(config);
+  onTestFinished(() => own[Symbol.asyncDispose]());
+  return own;
+};
+
+/** Resolves once a replica holds so many waits. */
+const untilHeld = (count: number, of = service) =>
+  vi.waitFor(() => expect(of.context.coordination.wakes.held).toBe(count), { timeout: 10_000, interval: 5 });
+
+/** Sends a sync that waits and resolves once it is held; its answer comes later. */
+async function startWait(
+  owner = user,
+  body: object = {},
+  of = service,
+): Promise<{ answer: Promise<Answer> }> {
+  const held = of.context.coordination.wakes.held;
+  const answer = sync({ wait: true, ...body }, owner);
+  await untilHeld(held + 1, of);
+  return { answer };
+}
+
+describe('without waiting', () => {
+  test('answers by id, rising, 50 where no limit is given, from 0 where no cursor is', async () => {
+    await user.post('/import', {
+      bookmarks: Array.from({ length: 120 }, (_, i) => ({ url: `${URL}${i}` })),
+    });
+    const ids = (await user.post('/export')).body.bookmarks.map(({ id }: { id: number }) => id);
+    const first = await sync();
+    expect(idsOf(first)).toEqual(ids.slice(0, 50));
+    expect(first.body).toMatchObject({ cursor: ids[49], has_more: true, waited: false });
+    expect(await sync({ cursor: 0, limit: 50, wait: false })).toMatchObject({ body: first.body });
+    const second = await sync({ cursor: ids[49], limit: 100 });
+    expect(idsOf(second)).toEqual(ids.slice(50));
+    expect(second.body).toMatchObject({ cursor: ids[119], has_more: false, waited: false });
+    const exact = await sync({ cursor: ids[19], limit: 100 });
+    expect(exact.body).toMatchObject({ cursor: ids[119], has_more: false });
+    expect((await sync({ cursor: ids[18], limit: 100 })).body).toMatchObject({
+      cursor: ids[118],
+      has_more: true,
+    });
+  });
+
+  test('with nothing new the cursor is as sent', async () => {
+    expect((await sync()).body).toEqual({ bookmarks: [], cursor: 0, has_more: false, waited: false });
+    const id = await add();
+    expect((await sync({ cursor: id })).body).toEqual({
+      bookmarks: [],
+      cursor: id,
+      has_more: false,
+      waited: false,
+    });
+  });
+
+  test('a cursor beyond the last id is "nothing new"', async () => {
+    await add();
+    const cursor = Number.MAX_SAFE_INTEGER;
+    expect((await sync({ cursor })).body).toEqual({ bookmarks: [], cursor, has_more: false, waited: false });
+  });
+
+  test('a cursor is no id that must exist, and deleted bookmarks are left out', async () => {
+    const ids = [await add(), await add(), await add()];
+    await user.post('/bookmarks/delete', { id: ids[1] });
+    expect(idsOf(await sync({ cursor: ids[1] }))).toEqual([ids[2]]);
+    expect(idsOf(await sync({ cursor: ids[0]! - 1 }))).toEqual([ids[0], ids[2]]);
+  });
+
+  test.each([
+    ['cursor', 0, Number.MAX_SAFE_INTEGER],
+    ['limit', 1, 100],
+  ])('%s is an integer from %i to %i (spec 8)', async (field, min, max) => {
+    for (const value of [min, max]) expect((await sync({ [field]: value })).status).toBe(200);
+    for (const value of [min - 1, max + 1, 0.5, 1e300, -1e300]) {
+      expect((await sync({ [field]: value })).body).toEqual({
+        code: 'VALIDATION_ERROR',
+        error: `${field}: expected an integer from ${min} to ${max}`,
+      });
+    }
+  });
+
+  test("another user's bookmarks are never new", async () => {
+    await add(await service.user());
+    expect((await sync()).body.bookmarks).toEqual([]);
+  });
+});
+
+describe('waiting (decision 16)', () => {
+  test('with something new answers at once, waited false', async () => {
+    const id = await add();
+    const answer = await sync({ wait: true });
+    expect(idsOf(answer)).toEqual([id]);
+    expect(answer.body).toMatchObject({ cursor: id, waited: false });
+  });
+
+  test('an add ends the wait with the new bookmark, waited true', async () => {
+    const { answer } = await startWait();
+    const id = await add();
+    expect((await answer).body).toMatchObject({
+      bookmarks: [{ id, url: URL }],
+      cursor: id,
+      has_more: false,
+      waited: true,
+    });
+    await untilHeld(0);
+  });
+
+  test.each([
+    ['small', {}],
+    ['staged', { importInlineBytes: 0 }],
+  ])('a %s import ends the wait, merge and replace', async (_, config) => {
+    const own = await startOwn(config);
+    const owner = await own.user();
+    for (const mode of ['merge', 'replace']) {
+      const cursor = (await sync({}, owner)).body.cursor;
+      const { answer } = await startWait(owner, { cursor, limit: 2 }, own);
+      const bookmarks = [1, 2, 3].map((n) => ({ url: `${URL}${mode}${n}` }));
+      await owner.post('/import', { bookmarks, mode });
+      const { body } = await answer;
+      expect(body.bookmarks.map(({ url }: { url: string }) => url)).toEqual([
+        bookmarks[0]!.url,
+        bookmarks[1]!.url,
+      ]);
+      expect(body).toMatchObject({ has_more: true, waited: true });
+    }
+  });
+
+  test('what is not new does not end the wait: edits, deletions, tags, another user', async () => {
+    const own = await startOwn({ syncWaitSeconds: 2 });
+    const owner = await own.user();
+    const ids = [await add(owner), await add(owner)];
+    const { answer } = await startWait(owner, { cursor: ids[1] }, own);
+    await owner.post('/bookmarks/edit', { id: ids[0], title: 'edited' });
+    await owner.post('/bookmarks/delete', { id: ids[1] });
+    await owner.post('/tags/create', { name: 'new' });
+    await owner.post('/import', { bookmarks: [{ url: URL }] });
+    await add(await own.user());
+    expect((await answer).body).toEqual({
+      bookmarks: [],
+      cursor: ids[1],
+      has_more: false,
+      waited: true,
+    });
+  });
+
+  test('after the wait an empty list and the cursor as sent', async () => {
+    const own = await startOwn({ syncWaitSeconds: 1 });
+    const owner = await own.user();
+    const begun = performance.now();
+    const waits = [0, 7, Number.MAX_SAFE_INTEGER].map(async (cursor) => {
+      const { body } = await sync({ cursor, wait: true }, owner);
+      expect(body).toEqual({ bookmarks: [], cursor, has_more: false, waited: true });
+      expect(performance.now() - begun).toBeGreaterThan(990);
+    });
+    await Promise.all(waits);
+    expect(own.context.coordination.wakes.held).toBe(0);
+  });
+
+  test('several waits of one token and of several tokens are all woken', async () => {
+    const other = await service.token(user.id, 'read');
+    const waits = [
+      await startWait(),
+      await startWait(),
+      await startWait({ ...user, post: (path, body) => service.post(path, body, { token: other }) }),
+    ];
+    const id = await add();
+    for (const { answer } of waits) expect(idsOf(await answer)).toEqual([id]);
+  });
+
+  test('beyond 16 held by one token a further one is not held: waited false', async () => {
+    const waits = await Promise.all(
+      Array.from({ length: 16 }, () => sync({ wait: true })).map(async (answer) => ({ answer })),
+    );
+    await untilHeld(16);
+    expect((await sync({ wait: true })).body).toEqual({
+      bookmarks: [],
+      cursor: 0,
+      has_more: false,
+      waited: false,
+    });
+    const other = await service.token(user.id, 'read');
+    const further = service.post('/bookmarks/sync', { wait: true }, { token: other });
+    await untilHeld(17);
+    const id = await add();
+    for (const { answer } of waits) expect(idsOf(await answer)).toEqual([id]);
+    expect((await further).body).toMatchObject({ cursor: id, waited: true });
+    await untilHeld(0);
+  });
+
+  test('where a replica holds all that it can, a further one is 503 with a jittered Retry-After', async () => {
+    const own = await startOwn({ maxWaiters: 1 });
+    const owner = await own.user();
+    const { answer } = await startWait(owner, {}, own);
+    const refused = await Promise.all(
+      Array.from({ length: 40 }, async () => sync({ wait: true }, await own.user())),
+    );
+    const seconds = refused.map(({ status, body, headers }) => {
+      expect([status, body.code]).toEqual([503, 'UNAVAILABLE']);
+      return Number(headers.get('retry-after'));
+    });
+    for (const value of seconds) expect(Number.isInteger(value) && value >= 1 && value <= 10).toBe(true);
+    expect(new Set(seconds).size).toBeGreaterThan(1);
+    expect((await sync({}, owner)).status).toBe(200);
+    const id = await add(owner);
+    expect(idsOf(await answer)).toEqual([id]);
+    await startWait(owner, { cursor: id }, own);
+  });
+
+  test('a client that goes away frees its waiter', async () => {
+    const gone = new AbortController();
+    const waits = Array.from({ length: 16 }, () => sync({ wait: true }, user, { signal: gone.signal }));
+    await untilHeld(16);
+    gone.abort();
+    for (const wait of waits) await expect(wait).rejects.toThrow();
+    await untilHeld(0);
+    const { answer } = await startWait();
+    await add();
+    expect((await answer).body.waited).toBe(true);
+  });
+
+  test('a client that goes away while its wait is being registered leaves nothing behind', async () => {
+    for (let i = 0; i < 20; i++) {
+      const gone = new AbortController();
+      const wait = sync({ wait: true }, user, { signal: gone.signal });
+      for (let turn = 0; turn < i; turn++) await new Promise(setImmediate);
+      gone.abort();
+      await expect(wait).rejects.toThrow();
+    }
+    await service.post('/user/profile', {}, { token: user.token });
+    await untilHeld(0);
+  });
+
+  test('a revoked token ends its waits with 401, those of other tokens go on', async () => {
+    const session = await service.session();
+    const other = await service.token(session.id, 'read');
+    const mine = [await startWait(session), await startWait(session)];
+    const { answer: theirs } = await startWait({
+      ...session,
+      post: (path, body) => service.post(path, body, { token: other }),
+    });
+    await session.post('/logout');
+    for (const { answer } of mine) expect((await answer).body.code).toBe('INVALID_TOKEN');
+    const { body } = await service.post('/bookmarks/sync', {}, { token: other });
+    expect(body.bookmarks).toEqual([]);
+    await untilHeld(1);
+    await service.post('/bookmarks/add', { url: URL }, { token: await service.token(session.id, 'write') });
+    expect((await theirs).body.waited).toBe(true);
+  });
+
+  test('a token that expires during the wait ends it with 401 at the latest when it is over', async () => {
+    const own = await startOwn({ syncWaitSeconds: 2 });
+    const owner = await own.user();
+    const { answer } = await startWait(owner, {}, own);
+    await own.context.database.sql`update tokens set expires_at = now() where user_id = ${owner.id}`;
+    expect((await answer).body.code).toBe('INVALID_TOKEN');
+  });
+
+  test('a draining replica ends its waits early with the empty answer and closes the connection', async () => {
+    const own = await startOwn({});
+    const owner = await own.user();
+    const cursor = await add(owner);
+    const waits = [await startWait(owner, { cursor }, own), await startWait(owner, { cursor }, own)];
+    own.context.lifecycle.draining = true;
+    own.context.coordination.wakes.drain(0);
+    for (const { answer } of waits) {
+      const { body, headers } = await answer;
+      expect(body).toEqual({ bookmarks: [], cursor, has_more: false, waited: true });
+      expect(headers.get('connection')).toBe('close');
+    }
+    const late = await sync({ cursor, wait: true }, owner);
+    expect(late.body).toEqual({ bookmarks: [], cursor, has_more: false, waited: expect.any(Boolean) });
+    expect(own.context.coordination.wakes.held).toBe(0);
+  });
+
+  test('the rate-limit headers of a held poll are those of its admission (decision 26)', async () => {
+    const own = await startOwn({ rateLimitRequests: 10 });
+    const owner = await own.user();
+    const { answer } = await startWait(owner, {}, own);
+    const added = await owner.post('/bookmarks/add', { url: URL });
+    expect((await answer).headers.get('x-ratelimit-remaining')).toBe('9');
+    expect(added.headers.get('x-ratelimit-remaining')).toBe('8');
+  });
+});
+
+describe('a client that stores the returned cursor never misses a bookmark (decision 15)', () => {
+  test('however many writers, with waits and without', async () => {
+    const writers = Array.from({ length: 8 }, async (_, w) => {
+      for (let i = 0; i < 12; i++) {
+        if (i % 4 === 3) {
+          const bookmarks = [1, 2, 3].map((n) => ({ url: `${URL}${w}/${i}/${n}`, tags: [`t${i}`] }));
+          await user.post('/import', { bookmarks });
+        } else await user.post('/bookmarks/add', { url: `${URL}${w}/${i}`, tags: [`t${w}`] });
+      }
+    });
+    const total = 8 * (9 + 3 * 3);
+    const readers = Array.from({ length: 4 }, async (_, r) => {
+      const seen: number[] = [];
+      for (let cursor = 0; seen.length < total; ) {
+        const answer = await sync({ cursor, wait: r % 2 === 0, limit: 1 + r * 33 });
+        seen.push(...idsOf(answer));
+        cursor = answer.body.cursor;
+      }
+      return seen;
+    });
+    await Promise.all(writers);
+    const ids = (await user.post('/export')).body.bookmarks.map(({ id }: { id: number }) => id);
+    expect(ids).toHaveLength(total);
+    for (const seen of await Promise.all(readers)) expect(seen).toEqual(ids);
+  });
+
+  test('ids of one user become visible in their order although a writer is slow to commit', async () => {
+    // A writer that has drawn its id and has not committed: it holds the user's row.
+    const sql = postgres(service.database.url, { max: 1 });
+    onTestFinished(() => sql.end());
+    const drawn = Promise.withResolvers<number>();
+    const slow = Promise.withResolvers<void>();
+    const transaction = sql.begin(async (tx) => {
+      await tx`update accounts set bookmark_count = bookmark_count + 1 where user_id = ${user.id}`;
+      const [row] = await tx<{ id: string }[]>`
+        insert into bookmarks (
+          user_id, created_at, updated_at, url_key, url, title, comment, tag_ids, tags, search_text
+        )
+        values (${user.id}, now(), now(), gen_random_uuid(), ${URL}, '', '', '{}', '[]', ${URL})
+        returning id`;
+      drawn.resolve(Number(row!.id));
+      await slow.promise;
+    });
+    const first = await drawn.promise;
+    const second = add();
+    const { answer } = await startWait();
+    expect((await sync()).body.bookmarks).toEqual([]);
+    slow.resolve();
+    await transaction;
+    const later = await second;
+    expect(later).toBeGreaterThan(first);
+    expect(idsOf(await sync())).toEqual([first, later]);
+    expect(idsOf(await answer)[0]).toBe(first);
+  });
+});

@@ -1,0 +1,238 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { startService, type TestService, type TestUser } from './support/service.ts';
+
+// Spec 4.3 and 2.3, decision 12: tags and their names.
+
+let service: TestService;
+let user: TestUser;
+
+beforeAll(async () => {
+  service = await startService();
+});
+beforeEach(async () => {
+  user = await service.user();
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const URL = 'https://example.org/';
+
+interface ListedTag {
+  id: number;
+  name: string;
+  bookmark_count: number;
+}
+
+const list = async (owner = user): Promise<ListedTag[]> => (await owner.post('/tags/list')).body.tags;
+const listNames = async () => (await list()).map(({ name }) => name);
+const create = (name: string) => user.post('/tags/create', { name });
+const add = async (tags: string[]) => (await user.post('/bookmarks/add', { url: URL, tags })).body;
+const tagsOf = async (id: number): Promise<string[]> =>
+  (await user.post('/bookmarks/sync', { cursor: id - 1, limit: 1 })).body.bookmarks[0].tags.map(
+    ({ name }: ListedTag) => name,
+  );
+
+describe('/tags/list', () => {
+  test('is empty at first', async () => {
+    expect((await user.post('/tags/list')).body).toEqual({ tags: [] });
+  });
+
+  test('gives id, name and the number of bookmarks that carry each tag', async () => {
+    await create('unused');
+    await add(['a', 'b']);
+    const { id } = await add(['b']);
+    expect(await list()).toEqual([
+      { id: expect.any(Number), name: 'a', bookmark_count: 1 },
+      { id: expect.any(Number), name: 'b', bookmark_count: 2 },
+      { id: expect.any(Number), name: 'unused', bookmark_count: 0 },
+    ]);
+    await user.post('/bookmarks/edit', { id, tags: ['a', 'a'] });
+    expect((await list()).map((tag) => tag.bookmark_count)).toEqual([2, 1, 0]);
+    await user.post('/bookmarks/delete', { id });
+    expect((await list()).map((tag) => tag.bookmark_count)).toEqual([1, 1, 0]);
+  });
+
+  test('the order is that of the folded names, by code points, in bookmarks too', async () => {
+    const sorted = ['1', '10', '2', 'A', 'b', 'C', 'Zebra', '_', 'ähre', 'éa', 'Ω', '字', '～', '😀'];
+    const byCodePoint = [...sorted].sort((a, b) =>
+      Buffer.compare(Buffer.from(a.toLowerCase()), Buffer.from(b.toLowerCase())),
+    );
+    for (const name of sorted.toReversed()) await create(name);
+    expect(await listNames()).toEqual(byCodePoint);
+    const { id } = await add(sorted.toReversed());
+    expect(await tagsOf(id)).toEqual(byCodePoint);
+    await user.post('/bookmarks/edit', { id, tags: sorted });
+    expect(await tagsOf(id)).toEqual(byCodePoint);
+    await user.post('/import', { bookmarks: [{ url: `${URL}i`, tags: sorted.toReversed() }] });
+    expect(await tagsOf(id + 1)).toEqual(byCodePoint);
+  });
+});
+
+describe('/tags/create', () => {
+  test('answers id, name and created_at', async () => {
+    const { status, body } = await create(' Reading list ');
+    expect(status).toBe(200);
+    expect(body).toEqual({ id: expect.any(Number), name: 'Reading list', created_at: expect.any(String) });
+    expect(await list()).toEqual([{ id: body.id, name: 'Reading list', bookmark_count: 0 }]);
+  });
+
+  test.each([
+    ['the same name', 'Straße', 'Straße'],
+    ['another case', 'Reading', 'rEADING'],
+    ['another case beyond ASCII', 'ÄÖÉ', 'äöé'],
+    ['outer white space', 'a b', '\u3000a b\t'],
+    ['the other normal form', 'é', 'e\u0301'],
+    ['the other normal form in another case', 'É', 'e\u0301'],
+    ['a final sigma', 'ΟΔΟΣ', 'οδος'],
+    ['a sigma inside', 'οδοσ', 'οδος'],
+    ['a dotted capital', 'İ', 'i\u0307'],
+    ['a character that NFC replaces', '\u212a', 'K'],
+    ['a letter that is composed only in lower case', 'J\u030c', '\u01f0'],
+  ])('an existing name is a VALIDATION_ERROR: %s', async (_, one, other) => {
+    expect((await create(one)).status).toBe(200);
+    expect(await create(other)).toMatchObject({
+      status: 400,
+      body: { code: 'VALIDATION_ERROR', error: 'name: another tag has this name' },
+    });
+    const { tags } = await add([other]);
+    expect(tags).toEqual([{ id: expect.any(Number), name: one.normalize('NFC') }]);
+    expect(await list()).toHaveLength(1);
+  });
+
+  test.each([
+    ['a', 'á'],
+    ['a b', 'a  b'],
+    ['i', 'İ'],
+    ['i', 'ı'],
+    ['ss', 'ß'],
+    ['a', 'ａ'],
+    ['a', 'a\u200b'],
+    ['%', '_'],
+  ])('%j and %j are two names', async (one, other) => {
+    expect((await create(one)).status).toBe(200);
+    expect((await create(other)).status).toBe(200);
+  });
+
+  test('names are trimmed and NFC', async () => {
+    expect((await create('\ufeff cafe\u0301 ')).body.name).toBe('caf\u00e9');
+    expect(await listNames()).toEqual(['caf\u00e9']);
+  });
+
+  test('one of several at once succeeds', async () => {
+    const answers = await Promise.all(['Same', 'same', 'SAME', 'sAmE'].map(create));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 400, 400, 400]);
+    expect(await list()).toHaveLength(1);
+  });
+
+  test('names are unique per user, not over all', async () => {
+    const other = await service.user();
+    await create('shared');
+    expect((await other.post('/tags/create', { name: 'shared' })).status).toBe(200);
+  });
+
+  test('a tag is kept in the case first given', async () => {
+    await create('First');
+    await add(['FIRST']);
+    await user.post('/import', { bookmarks: [{ url: `${URL}i`, tags: ['fIRST'] }] });
+    expect(await list()).toMatchObject([{ name: 'First', bookmark_count: 2 }]);
+  });
+});
+
+describe('/tags/update', () => {
+  test('renames the tag on all bookmarks that carry it, and puts it at its new place', async () => {
+    const { id, tags } = await add(['a', 'm']);
+    const { body } = await user.post('/tags/update', { id: tags[0].id, name: ' Zed ' });
+    expect(body).toEqual({ id: tags[0].id, name: 'Zed' });
+    expect(await tagsOf(id)).toEqual(['m', 'Zed']);
+    expect(await listNames()).toEqual(['m', 'Zed']);
+    expect((await user.post('/bookmarks/search', { tag: 'zed' })).body.total).toBe(1);
+    expect((await user.post('/bookmarks/search', { tag: 'a' })).body.total).toBe(0);
+  });
+
+  test('onto another one is a VALIDATION_ERROR, whatever the case, and changes nothing', async () => {
+    const { id, tags } = await add(['one', 'Other']);
+    for (const name of ['Other', 'OTHER', ' other ']) {
+      expect(await user.post('/tags/update', { id: tags[0].id, name })).toMatchObject({
+        status: 400,
+        body: { code: 'VALIDATION_ERROR', error: 'name: another tag has this name' },
+      });
+    }
+    expect(await tagsOf(id)).toEqual(['one', 'Other']);
+  });
+
+  test('changing only the case is a rename, and so is the same name', async () => {
+    const { id, tags } = await add(['case']);
+    for (const name of ['CASE', 'CASE', 'Case']) {
+      expect((await user.post('/tags/update', { id: tags[0].id, name })).body.name).toBe(name);
+      expect(await tagsOf(id)).toEqual([name]);
+    }
+  });
+
+  test('frees the old name', async () => {
+    const { body } = await create('old');
+    await user.post('/tags/update', { id: body.id, name: 'new' });
+    expect((await create('old')).status).toBe(200);
+    expect((await create('New')).status).toBe(400);
+  });
+
+  test('an unknown id is NOT_FOUND, even with a name that is taken', async () => {
+    await create('taken');
+    const answer = await user.post('/tags/update', { id: Number.MAX_SAFE_INTEGER, name: 'taken' });
+    expect(answer.body.code).toBe('NOT_FOUND');
+  });
+});
+
+describe('/tags/delete', () => {
+  test('takes the tag off all bookmarks; the bookmarks stay', async () => {
+    const one = await add(['gone', 'kept']);
+    const other = await add(['gone']);
+    const gone = one.tags[0];
+    expect((await user.post('/tags/delete', { id: gone.id })).body).toEqual({ deleted: true });
+    expect(await tagsOf(one.id)).toEqual(['kept']);
+    expect(await tagsOf(other.id)).toEqual([]);
+    expect(await list()).toMatchObject([{ name: 'kept', bookmark_count: 1 }]);
+    expect((await user.post('/bookmarks/search', { tag: 'gone' })).body.total).toBe(0);
+    expect((await user.post('/tags/delete', { id: gone.id })).body.code).toBe('NOT_FOUND');
+  });
+
+  test('the name can be given again, to another id', async () => {
+    const { body } = await create('again');
+    await user.post('/tags/delete', { id: body.id });
+    const second = await create('AGAIN');
+    expect(second.body).toMatchObject({ name: 'AGAIN' });
+    expect(second.body.id).toBeGreaterThan(body.id);
+  });
+});
+
+test("another user's tag is NOT_FOUND, to rename and to delete, and stays as it is", async () => {
+  const { id, tags } = await add(['mine']);
+  const stranger = await service.user();
+  for (const [path, body] of [
+    ['/tags/update', { id: tags[0].id, name: 'theirs' }],
+    ['/tags/delete', { id: tags[0].id }],
+  ] as const) {
+    expect((await stranger.post(path, body)).body.code).toBe('NOT_FOUND');
+  }
+  expect(await tagsOf(id)).toEqual(['mine']);
+  expect(await list(stranger)).toEqual([]);
+});
+
+test('counts and names agree after changes made at once', async () => {
+  const [a, b, c] = [await add(['x', 'y']), await add(['y', 'z']), await add(['x'])];
+  const idOf = (name: string) => [...a.tags, ...b.tags].find((tag) => tag.name === name).id;
+  await Promise.all([
+    user.post('/bookmarks/edit', { id: a.id, tags: ['x', 'new'] }),
+    user.post('/tags/update', { id: idOf('x'), name: 'renamed' }),
+    user.post('/bookmarks/edit', { id: b.id, tags: ['new', 'z'] }),
+    user.post('/tags/delete', { id: idOf('y') }),
+    user.post('/bookmarks/delete', { id: c.id }),
+    add(['z', 'new']),
+    user.post('/bookmarks/edit', { id: b.id, title: 'T' }),
+  ]);
+  const counted = new Map<string, number>();
+  const { bookmarks } = (await user.post('/export')).body;
+  for (const { tags } of bookmarks) {
+    for (const { id, name } of tags) counted.set(`${id} ${name}`, (counted.get(`${id} ${name}`) ?? 0) + 1);
+  }
+  const used = (await list()).filter((tag) => tag.bookmark_count > 0);
+  expect(new Map(used.map((tag) => [`${tag.id} ${tag.name}`, tag.bookmark_count]))).toEqual(counted);
+});

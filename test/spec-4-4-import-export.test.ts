@@ -1,0 +1,653 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { Config } from '../src/config.ts';
+import { connectTo } from './support/answers.ts';
+import { runOn } from './support/database.ts';
+import { startService, type TestService, type TestUser } from './support/service.ts';
+
+// Spec 4.4, decisions 17 to 21: import, small and staged, and export.
+
+const URL = 'https://example.org/';
+const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
+
+// biome-ignore lint/suspicious/noExplicitAny: what is imported is of every shape
+type Entry = any;
+
+interface Exported {
+  id: number;
+  url: string;
+  title: string;
+  comment: string;
+  tags: { id: number; name: string }[];
+  created_at: string;
+  updated_at: string;
+}
+
+const importInto = (owner: TestUser, bookmarks: Entry[], mode?: string) =>
+  owner.post('/import', { bookmarks, ...(mode && { mode }) });
+const exportOf = async (owner: TestUser): Promise<Exported[]> => (await owner.post('/export')).body.bookmarks;
+const withoutIds = (bookmarks: Exported[]) => bookmarks.map(({ id: _, ...rest }) => rest);
+const urlsOf = async (owner: TestUser) => (await exportOf(owner)).map(({ url }) => url);
+const tagsOf = async (owner: TestUser) => (await owner.post('/tags/list')).body.tags;
+
+const startOwn = async (config: Partial<Config>) => {
+  const own = await startService(config);
+  onTestFinished(() => own[Symbol.asyncDispose]());
+  return own;
+};
+
+describe.each([
+  ['small', {}],
+  ['staged', { importInlineBytes: 0 }],
+])('a %s import', (_, config) => {
+  let service: TestService;
+  let user: TestUser;
+
+  beforeAll(async () => {
+    service = await startService(config);
+  });
+  beforeEach(async () => {
+    user = await service.user();
+  });
+  afterAll(() => service[Symbol.asyncDispose]());
+
+  describe('takes what export gives (decision 18)', () => {
+    test('all fields, tags as names or as objects with a name; id and what else there is are ignored', async () => {
+      const fields = { title: ' T ', comment: 'C', created_at: '2020-01-02T03:04:05.678Z' };
+      const { body } = await importInto(user, [
+        { id: 7, url: ` ${URL}a `, ...fields, updated_at: '2021-01-02T03:04:05.678Z', tags: ['y', 'x'] },
+        { id: 'no id', url: `${URL}b`, tags: [{ id: 1, name: 'X ' }, { name: 'z' }, 'z'], color: 'red' },
+      ]);
+      expect(body).toEqual({ imported: 2, skipped: 0, errors: [] });
+      const [a, b] = await exportOf(user);
+      expect(a).toMatchObject({
+        url: `${URL}a`,
+        title: 'T',
+        comment: 'C',
+        created_at: '2020-01-02T03:04:05.678Z',
+        updated_at: '2021-01-02T03:04:05.678Z',
+      });
+      expect(a!.id).not.toBe(7);
+      expect(a!.tags.map(({ name }) => name)).toEqual(['x', 'y']);
+      expect(b).toMatchObject({ title: '', comment: '' });
+      expect(b!.tags.map(({ name }) => name)).toEqual(['x', 'z']);
+    });
+
+    test('an absent created_at is now, an absent updated_at is created_at', async () => {
+      const before = new Date().toISOString();
+      await importInto(user, [
+        { url: `${URL}neither` },
+        { url: `${URL}created`, created_at: '2001-02-03T04:05:06Z' },
+        { url: `${URL}updated`, updated_at: '2001-02-03T04:05:06Z' },
+      ]);
+      const after = new Date().toISOString();
+      const [neither, created, updated] = await exportOf(user);
+      for (const moment of [neither!.created_at, updated!.created_at]) {
+        expect(moment >= before && moment <= after).toBe(true);
+        expect(moment).toMatch(TIMESTAMP);
+      }
+      expect(neither!.updated_at).toBe(neither!.created_at);
+      expect(created).toMatchObject({
+        created_at: '2001-02-03T04:05:06.000Z',
+        updated_at: '2001-02-03T04:05:06.000Z',
+      });
+      expect(updated!.updated_at).toBe('2001-02-03T04:05:06.000Z');
+    });
+
+    test('dates are RFC 3339 with offset, finer than a millisecond is cut', async () => {
+      const cases = [
+        ['2024-02-29T12:00:00Z', '2024-02-29T12:00:00.000Z'],
+        ['2000-02-29T12:00:00Z', '2000-02-29T12:00:00.000Z'],
+        ['2024-01-01t00:00:00z', '2024-01-01T00:00:00.000Z'],
+        ['2024-01-01T00:00:00+02:00', '2023-12-31T22:00:00.000Z'],
+        ['2024-01-01T00:00:00-00:00', '2024-01-01T00:00:00.000Z'],
+        ['2024-01-01T00:00:00+23:59', '2023-12-31T00:01:00.000Z'],
+        ['2024-01-01T00:00:00.1Z', '2024-01-01T00:00:00.100Z'],
+        ['2024-01-01T00:00:00.9999999999Z', '2024-01-01T00:00:00.999Z'],
+        ['1969-12-31T23:59:59.9999Z', '1969-12-31T23:59:59.999Z'],
+        [`2024-01-01T00:00:00.${'0'.repeat(500)}1Z`, '2024-01-01T00:00:00.000Z'],
+        ['0001-01-01T00:00:00Z', '0001-01-01T00:00:00.000Z'],
+        ['0099-03-01T00:00:00Z', '0099-03-01T00:00:00.000Z'],
+        ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'],
+        ['1582-10-10T00:00:00Z', '1582-10-10T00:00:00.000Z'],
+        // Leap seconds are RFC 3339 (5.7); the moment that POSIX time gives them is the second after.
+        ['2016-12-31T23:59:60Z', '2017-01-01T00:00:00.000Z'],
+        ['1990-12-31T15:59:60.25-08:00', '1991-01-01T00:00:00.250Z'],
+      ] as const;
+      const { body } = await importInto(
+        user,
+        cases.map(([created_at], i) => ({ url: URL + i, created_at })),
+      );
+      expect(body.errors).toEqual([]);
+      expect((await exportOf(user)).map((bookmark) => bookmark.created_at)).toEqual(
+        cases.map(([, stored]) => stored),
+      );
+    });
+
+    test('any other date is an error of that entry', async () => {
+      const odd: unknown[] = [
+        '2023-02-29T00:00:00Z',
+        '1900-02-29T00:00:00Z',
+        '2024-04-31T00:00:00Z',
+        '2024-13-01T00:00:00Z',
+        '2024-00-01T00:00:00Z',
+        '2024-01-00T00:00:00Z',
+        '2024-01-01T24:00:00Z',
+        '2024-01-01T23:60:00Z',
+        '2024-01-01T23:59:61Z',
+        '2024-01-01T12:30:60Z',
+        '2024-01-01T23:59:60Z',
+        '9999-12-31T23:59:60Z',
+        '2024-01-01T00:00:00+24:00',
+        '2024-01-01T00:00:00+02:60',
+        '0000-01-01T00:00:00Z',
+        '0001-01-01T00:00:00+00:01',
+        '9999-12-31T23:59:59-00:01',
+        '10000-01-01T00:00:00Z',
+        '+2024-01-01T00:00:00Z',
+        '-2024-01-01T00:00:00Z',
+        '2024-01-01T00:00:00',
+        '2024-01-01T00:00Z',
+        '2024-01-01 00:00:00Z',
+        '2024-01-01',
+        '2024-01-01T00:00:00.Z',
+        '2024-01-01T00:00:00,5Z',
+        '2024-01-01T00:00:00+0200',
+        '2024-01-01T00:00:00 Z',
+        ' 2024-01-01T00:00:00Z',
+        '2024-01-01T00:00:00Z\n',
+        '2024-W01-1T00:00:00Z',
+        '２０２４-01-01T00:00:00Z',
+        'Mon, 01 Jan 2024 00:00:00 GMT',
+        'infinity',
+        '-infinity',
+        'epoch',
+        'now',
+        'today',
+        '',
+        '1704067200',
+        1_704_067_200,
+        null,
+        true,
+        {},
+      ];
+      for (const field of ['created_at', 'updated_at']) {
+        const { body } = await importInto(user, [
+          ...odd.map((value, i) => ({ url: URL + i, [field]: value })),
+          { url: `${URL}${field}` },
+        ]);
+        expect(body.imported).toBe(1);
+        expect(body.errors.map(({ index }: { index: number }) => odd[index])).toEqual(odd);
+        for (const { error } of body.errors) expect(error).toMatch(new RegExp(`^${field}: expected `));
+      }
+    });
+
+    test('export, replace, export gives the same collection', async () => {
+      await importInto(user, [
+        { url: URL, title: 'T', comment: 'a\nb', tags: ['One', 'two'], created_at: '2020-01-01T00:00:00Z' },
+        { url: 'HTTP://EXAMPLE.org:80/ä b', title: '"\\\u2028😀', tags: ['Ω', '字'] },
+        { url: `${URL}?x#y`, updated_at: '1999-12-31T23:59:59.999Z' },
+      ]);
+      await user.post('/bookmarks/add', { url: URL, tags: ['two'] });
+      await user.post('/tags/create', { name: 'unused' });
+      const { bookmarks } = (await user.post('/export')).body;
+      expect(bookmarks).toHaveLength(4);
+      const tags = await tagsOf(user);
+      expect((await importInto(user, bookmarks, 'replace')).body).toEqual({
+        imported: 4,
+        skipped: 0,
+        errors: [],
+      });
+      const again = await exportOf(user);
+      expect(withoutIds(again)).toEqual(withoutIds(bookmarks));
+      expect(await tagsOf(user)).toEqual(tags);
+      const highest = Math.max(...bookmarks.map(({ id }: Exported) => id));
+      for (const { id } of again) expect(id).toBeGreaterThan(highest);
+    });
+  });
+
+  describe('in merge mode', () => {
+    test('is the default', async () => {
+      await importInto(user, [{ url: `${URL}a` }]);
+      await user.post('/import', { bookmarks: [{ url: `${URL}b` }] });
+      expect(await urlsOf(user)).toEqual([`${URL}a`, `${URL}b`]);
+    });
+
+    test('skips an entry whose url the user already has; the bookmark that is there stays untouched', async () => {
+      const there = (await user.post('/bookmarks/add', { url: URL, title: 'mine', tags: ['mine'] })).body;
+      const { body } = await importInto(user, [
+        { url: 'HTTPS://EXAMPLE.ORG:443', title: 'theirs', comment: 'theirs', tags: ['theirs'] },
+        { url: `${URL}new`, tags: ['new'] },
+      ]);
+      expect(body).toEqual({ imported: 1, skipped: 1, errors: [] });
+      expect((await exportOf(user))[0]).toEqual(there);
+      expect((await tagsOf(user)).map(({ name }: { name: string }) => name)).toEqual(['mine', 'new']);
+    });
+
+    test('skips an entry whose url came earlier in the same array: the first one counts', async () => {
+      const { body } = await importInto(user, [
+        { url: URL, title: 'first', tags: ['first'] },
+        { url: 'https://EXAMPLE.org', title: 'second', tags: ['second'] },
+        { url: URL, title: 'third' },
+      ]);
+      expect(body).toEqual({ imported: 1, skipped: 2, errors: [] });
+      expect((await exportOf(user)).map(({ title }) => title)).toEqual(['first']);
+      expect((await tagsOf(user)).map(({ name }: { name: string }) => name)).toEqual(['first']);
+    });
+
+    test('an invalid entry does not hide a later valid one with the same url', async () => {
+      const { body } = await importInto(user, [{ url: URL, title: 1 }, { url: URL }]);
+      expect(body).toMatchObject({ imported: 1, skipped: 0, errors: [{ index: 0 }] });
+    });
+
+    test("another user's bookmarks are no duplicates", async () => {
+      await importInto(await service.user(), [{ url: URL }]);
+      expect((await importInto(user, [{ url: URL }])).body.imported).toBe(1);
+    });
+
+    test('sending the same again is harmless (decision 21)', async () => {
+      const entries = [{ url: `${URL}a`, tags: ['a'] }, { url: `${URL}b` }];
+      await importInto(user, entries);
+      const before = await exportOf(user);
+      expect((await importInto(user, entries)).body).toEqual({ imported: 0, skipped: 2, errors: [] });
+      expect(await exportOf(user)).toEqual(before);
+    });
+
+    test('one bad entry never fails the rest: an error names index, url, code and fault, in the order of index', async () => {
+      const entries: Entry[] = [
+        { url: `${URL}good` },
+        { url: 'javascript:alert(1)' },
+        { title: 'no url' },
+        { url: null },
+        null,
+        'https://example.org/',
+        [],
+        { url: `${URL}good` },
+        { url: `${URL}a`, title: 'x'.repeat(2_049) },
+        { url: `${URL}b`, tags: ['fine', ''] },
+        { url: `${URL}c`, tags: [{ name: 'x'.repeat(256) }] },
+        { url: `${URL}d`, tags: [{ id: 1 }] },
+        { url: `${URL}e`, tags: 'fine' },
+        { url: `${URL}f`, tags: Array.from({ length: 101 }, (_, i) => `t${i}`) },
+        { url: `${URL}g`, comment: 'a\0b' },
+        { url: `${URL}\ud800` },
+        { url: URL.padEnd(8_193, 'x') },
+        { url: `${URL}h`, title: null },
+        { url: 7, title: 'T' },
+        { url: `${URL}last` },
+      ];
+      const { body } = await importInto(user, entries);
+      const badIndexes = [1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18];
+      expect(body).toMatchObject({ imported: 2, skipped: 1 });
+      expect(body.errors.map(({ index }: { index: number }) => index)).toEqual(badIndexes);
+      for (const { index, url, code, error, ...rest } of body.errors) {
+        const sent = entries[index]?.url;
+        // Every client must be able to read it: half a character becomes U+FFFD.
+        expect(url).toBe(typeof sent === 'string' ? sent.toWellFormed() : null);
+        expect(code).toBe('VALIDATION_ERROR');
+        expect(error).toMatch(/^(url|title|comment|tags(\[\d+\])?): |^expected an object$/);
+        expect(rest).toEqual({});
+      }
+      expect(body.errors[0].error).toBe('url: expected an http or https url');
+      expect(body.errors[7].error).toBe('tags[1]: may not be empty');
+      expect(await urlsOf(user)).toEqual([`${URL}good`, `${URL}last`]);
+      expect(await tagsOf(user)).toEqual([]);
+    });
+
+    test('imported + skipped + errors is the number of entries sent, and ids rise with them', async () => {
+      const entries = Array.from({ length: 1_000 }, (_, i) =>
+        i % 7 === 0 ? { url: i } : { url: `${URL}${i % 3 === 0 ? 'same' : i}` },
+      );
+      const { imported, skipped, errors } = (await importInto(user, entries)).body;
+      expect(imported + skipped + errors.length).toBe(1_000);
+      const wanted = entries.map(({ url }) => url).filter((url) => typeof url === 'string');
+      expect(await urlsOf(user)).toEqual([...new Set(wanted)]);
+      expect((await importInto(user, [])).body).toEqual({ imported: 0, skipped: 0, errors: [] });
+    });
+  });
+
+  describe('in replace mode (decision 20)', () => {
+    test("removes the user's bookmarks and puts the array in their place; other users keep theirs", async () => {
+      const other = await service.user();
+      await importInto(other, [{ url: URL }]);
+      await importInto(user, [{ url: `${URL}old` }, { url: `${URL}both` }]);
+      const { body } = await importInto(user, [{ url: `${URL}both` }, { url: `${URL}new` }], 'replace');
+      expect(body).toEqual({ imported: 2, skipped: 0, errors: [] });
+      expect(await urlsOf(user)).toEqual([`${URL}both`, `${URL}new`]);
+      expect(await urlsOf(other)).toEqual([URL]);
+      expect((await user.post('/bookmarks/search')).body.total).toBe(2);
+    });
+
+    test('never skips: repeated urls are kept', async () => {
+      const { body } = await importInto(user, [{ url: URL }, { url: URL }], 'replace');
+      expect(body).toEqual({ imported: 2, skipped: 0, errors: [] });
+      expect(await urlsOf(user)).toEqual([URL, URL]);
+    });
+
+    test('with an empty array removes all', async () => {
+      await importInto(user, [{ url: URL, tags: ['kept'] }]);
+      expect((await importInto(user, [], 'replace')).body.imported).toBe(0);
+      expect(await urlsOf(user)).toEqual([]);
+    });
+
+    test('tags keep their ids and names, and stay when unused', async () => {
+      await importInto(user, [{ url: URL, tags: ['Kept', 'Again'] }]);
+      const before = await tagsOf(user);
+      await importInto(user, [{ url: URL, tags: ['again', 'new'] }], 'replace');
+      const [again, kept, added] = await tagsOf(user);
+      expect(again).toEqual({ ...before[0], bookmark_count: 1 });
+      expect(kept).toEqual({ ...before[1], bookmark_count: 0 });
+      expect(added).toMatchObject({ name: 'new', bookmark_count: 1 });
+    });
+
+    test('with an invalid entry changes nothing, and names the first bad index and how many there are', async () => {
+      await importInto(user, [{ url: URL, tags: ['mine'] }]);
+      const before = await exportOf(user);
+      const one = await importInto(user, [{ url: URL }, { url: 'x', tags: ['never'] }], 'replace');
+      expect([one.status, one.body.code]).toEqual([400, 'VALIDATION_ERROR']);
+      expect(one.body.error).toMatch(/^bookmarks\[1\]: url: .*\b1 entry\b/);
+      const three = await importInto(user, [{}, { url: URL }, 5, { url: '' }], 'replace');
+      expect(three.body.error).toMatch(/^bookmarks\[0\]: url: .*\b3 entries\b/);
+      expect(await exportOf(user)).toEqual(before);
+      expect(await tagsOf(user)).toHaveLength(1);
+    });
+  });
+
+  test.each([
+    ['malformed JSON', '{"bookmarks":['],
+    ['an array', '[]'],
+    ['no bookmarks', '{"mode":"merge"}'],
+    ['bookmarks that are no array', '{"bookmarks":{}}'],
+    ['an unknown mode', '{"bookmarks":[],"mode":"Replace"}'],
+    ['a byte that no UTF-8 has', Buffer.from([0x7b, 0xff, 0x7d])],
+  ])('%s is a VALIDATION_ERROR and changes nothing', async (_, body) => {
+    await importInto(user, [{ url: URL }]);
+    const answer = await user.post('/import', body);
+    expect([answer.status, answer.body.code]).toEqual([400, 'VALIDATION_ERROR']);
+    expect(await urlsOf(user)).toEqual([URL]);
+  });
+
+  test('takes 100,000 entries and not one more (decision 9)', async () => {
+    const entries = Array.from({ length: 100_000 }, () => ({ url: URL }));
+    expect((await importInto(user, entries)).body).toEqual({ imported: 1, skipped: 99_999, errors: [] });
+    for (const mode of ['merge', 'replace']) {
+      expect((await importInto(user, Array(100_001).fill(0), mode)).body).toEqual({
+        code: 'VALIDATION_ERROR',
+        error: 'bookmarks: at most 100000 entries',
+      });
+    }
+  });
+
+  test('that would pass the cap changes nothing and is LIMIT_EXCEEDED; at the cap it is taken', async () => {
+    const own = await startOwn({ ...config, freeBookmarkLimit: 3 });
+    const owner = await own.user();
+    await importInto(owner, [{ url: `${URL}a` }, { url: `${URL}b` }]);
+    const before = await exportOf(owner);
+    const tooMany = [1, 2].map((n) => ({ url: URL + n, tags: ['never'] }));
+    const refused = await importInto(owner, tooMany);
+    expect([refused.status, refused.body.code]).toEqual([403, 'LIMIT_EXCEEDED']);
+    const replaced = await importInto(owner, [...tooMany, ...before], 'replace');
+    expect(replaced.body.code).toBe('LIMIT_EXCEEDED');
+    expect(await exportOf(owner)).toEqual(before);
+    expect(await tagsOf(owner)).toEqual([]);
+
+    const fitting = await importInto(owner, [...before, { url: `${URL}c` }]);
+    expect(fitting.body).toEqual({ imported: 1, skipped: 2, errors: [] });
+    expect((await importInto(owner, before)).body).toEqual({ imported: 0, skipped: 2, errors: [] });
+    expect((await importInto(owner, [...tooMany, { url: URL }], 'replace')).body.imported).toBe(3);
+  });
+
+  test('is one transaction: what is seen meanwhile is all of it or nothing', async () => {
+    const entries = (name: string) => Array.from({ length: 300 }, (_, i) => ({ url: `${URL}${name}/${i}` }));
+    await importInto(user, entries('start'));
+    const done = importInto(user, entries('next'), 'replace').then(() => importInto(user, entries('more')));
+    const totals = new Set<number>();
+    for (let going = true; going; ) {
+      going = await Promise.race([done.then(() => false), new Promise<true>((r) => setImmediate(r, true))]);
+      totals.add((await user.post('/bookmarks/search', { query: 'example' })).body.total);
+    }
+    for (const total of totals) expect([300, 600]).toContain(total);
+    expect(totals).toContain(600);
+  });
+
+  test('of one user wait for each other, and both happen', async () => {
+    const [one, other] = await Promise.all([
+      importInto(user, [{ url: `${URL}a` }, { url: `${URL}b` }]),
+      importInto(user, [{ url: `${URL}b` }, { url: `${URL}c` }]),
+    ]);
+    const ended = [one, other].filter(({ status }) => status === 200);
+    for (const { status } of [one, other]) expect([200, 429]).toContain(status);
+    expect(ended.reduce((sum, { body }) => sum + body.imported, 0)).toBe((await urlsOf(user)).length);
+  });
+});
+
+describe('a staged import as a job (decision 21)', () => {
+  let service: TestService;
+  let user: TestUser;
+
+  beforeEach(async () => {
+    service = await startService({ importInlineBytes: 0 });
+    user = await service.user();
+  });
+  afterEachDispose(() => service);
+
+  const rows = () =>
+    runOn<{ state: string }>(service.database.url, `select state from imports where user_id = ${user.id}`);
+  const untilState = (state: string) =>
+    vi.waitFor(async () => expect(await rows()).toMatchObject([{ state }]), {
+      timeout: 10_000,
+      interval: 10,
+    });
+
+  /** Sends the head of an import and half of its body; `rest` is the other half. */
+  async function startUpload() {
+    const body = JSON.stringify({ bookmarks: [{ url: URL }] });
+    const connection = connectTo(service.origin);
+    onTestFinished(() => connection.destroy());
+    await connection.write(
+      `POST /api/v1/import HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer ${user.token}\r\n` +
+        `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 10)}`,
+    );
+    return { connection, rest: body.slice(10) };
+  }
+
+  test('a user has one large import at a time: another one meanwhile is RATE_LIMITED with Retry-After', async () => {
+    const { connection, rest } = await startUpload();
+    await untilState('receiving');
+    const second = await importInto(user, [{ url: `${URL}second` }]);
+    expect([second.status, second.body.code]).toEqual([429, 'RATE_LIMITED']);
+    expect(Number(second.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    expect((await importInto(await service.user(), [{ url: URL }])).status).toBe(200);
+    await connection.write(rest);
+    expect((await connection.answers())[0]).toMatchObject({ status: 200, body: { imported: 1 } });
+    expect((await importInto(user, [{ url: `${URL}second` }])).status).toBe(200);
+  });
+
+  test('an upload that breaks off is never run, and makes room for the next', async () => {
+    const { connection } = await startUpload();
+    await untilState('receiving');
+    connection.destroy();
+    await untilState('cancelled');
+    expect(await urlsOf(user)).toEqual([]);
+    expect((await importInto(user, [{ url: `${URL}next` }])).body.imported).toBe(1);
+  });
+
+  test('if the client goes away after its body arrived whole, the job still ends', async () => {
+    const { connection, rest } = await startUpload();
+    await untilState('receiving');
+    await connection.write(rest);
+    await vi.waitFor(async () => expect(await rows()).not.toMatchObject([{ state: 'receiving' }]));
+    connection.destroy();
+    await vi.waitFor(async () => expect(await urlsOf(user)).toEqual([URL]), { timeout: 10_000 });
+  });
+
+  test('an import answered with 503 has not run and never will', async () => {
+    const own = await startOwn({ importInlineBytes: 0, importWaitSeconds: 1 });
+    const owner = await own.user();
+    await owner.post('/bookmarks/add', { url: `${URL}mine` });
+    const { imports } = own.context.coordination;
+    await imports.stopWorker(0);
+    const answer = await importInto(owner, [{ url: `${URL}replaced` }], 'replace');
+    expect([answer.status, answer.body.code]).toEqual([503, 'UNAVAILABLE']);
+    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+
+    await imports.startWorker(2);
+    const [row] = await runOn<{ id: string }>(own.database.url, 'select id from imports');
+    await imports.add(`${owner.id}-${row!.id}`);
+    await imports.stopWorker(10_000);
+    expect(await urlsOf(owner)).toEqual([`${URL}mine`]);
+  });
+
+  test('beyond what all users together may have staged a further one is 503', async () => {
+    const own = await startOwn({ importInlineBytes: 0, importStagedBytes: 100 });
+    const owner = await own.user();
+    expect((await importInto(owner, [{ url: URL }])).status).toBe(200);
+    const answer = await importInto(owner, [{ url: URL.padEnd(200, 'x') }]);
+    expect([answer.status, answer.body.code]).toEqual([503, 'UNAVAILABLE']);
+    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+  });
+
+  test('leaves nothing of its bytes behind', async () => {
+    await importInto(user, [{ url: URL }]);
+    await user.post('/import', '{"broken');
+    await importInto(user, [{}], 'replace');
+    expect(await runOn(service.database.url, 'select 1 from import_chunks')).toEqual([]);
+  });
+});
+
+function afterEachDispose(get: () => TestService): void {
+  beforeEach(() => () => get()[Symbol.asyncDispose]());
+}
+
+describe('export (decision 17)', () => {
+  let service: TestService;
+  let user: TestUser;
+
+  beforeAll(async () => {
+    service = await startService();
+  });
+  beforeEach(async () => {
+    user = await service.user();
+  });
+  afterAll(() => service[Symbol.asyncDispose]());
+
+  test('of no bookmarks is an empty list', async () => {
+    const before = new Date().toISOString();
+    const { body } = await user.post('/export');
+    expect(body).toEqual({ bookmarks: [], exported_at: expect.stringMatching(TIMESTAMP), count: 0 });
+    expect(body.exported_at >= before && body.exported_at <= new Date().toISOString()).toBe(true);
+  });
+
+  test('holds all bookmarks with their tags, by id, rising; count is the number it holds', async () => {
+    await importInto(
+      user,
+      Array.from({ length: 2_345 }, (_, i) => ({ url: `${URL}${i}`, tags: [`t${i % 5}`] })),
+    );
+    const { bookmarks, count } = (await user.post('/export')).body;
+    expect(count).toBe(2_345);
+    expect(bookmarks.map(({ url }: Exported) => url)).toEqual(
+      Array.from({ length: 2_345 }, (_, i) => `${URL}${i}`),
+    );
+    const ids = bookmarks.map(({ id }: Exported) => id);
+    expect(ids).toEqual([...new Set(ids)].sort((a, b) => Number(a) - Number(b)));
+    for (const [i, { tags }] of bookmarks.entries()) {
+      expect(tags).toEqual([{ id: expect.any(Number), name: `t${i % 5}` }]);
+    }
+  });
+
+  test('nobody else is in it', async () => {
+    await importInto(await service.user(), [{ url: URL }]);
+    expect((await user.post('/export')).body.count).toBe(0);
+  });
+
+  /**
+   * An export whose reader stops after its first bytes. It is larger than what lies between the service and a reader, so
+   * the service stands in its first thousands until `rest` reads on.
+   */
+  async function startSlowExport() {
+    await importInto(
+      user,
+      Array.from({ length: 3_500 }, (_, i) => ({ url: `${URL}${i}` })),
+    );
+    await runOn(
+      service.database.url,
+      `update bookmarks set comment = repeat('😀', 2500) where user_id = ${user.id}`,
+    );
+    const before = (await user.post('/bookmarks/search', { per_page: 100 })).body.bookmarks as Exported[];
+    const response = await fetch(`${service.origin}/api/v1/export`, {
+      method: 'POST',
+      body: '{}',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${user.token}` },
+    });
+    expect(response.status).toBe(200);
+    const reader = response.body!.getReader();
+    const chunks: Uint8Array[] = [(await reader.read()).value!];
+    /** The whole text, and whether it ended in order. */
+    const rest = async () => {
+      try {
+        for (;;) {
+          const { done, value } = await reader.read();
+          if (done) return { ended: true, text: Buffer.concat(chunks).toString() };
+          chunks.push(value);
+        }
+      } catch {
+        return { ended: false, text: Buffer.concat(chunks).toString() };
+      }
+    };
+    return { newest: before, rest };
+  }
+
+  test('holds each bookmark that was there from its start to its end exactly once, whatever happens meanwhile', async () => {
+    const { newest, rest } = await startSlowExport();
+    const [gone, edited, ...kept] = newest as [Exported, Exported, ...Exported[]];
+    await user.post('/bookmarks/delete', { id: gone.id });
+    await user.post('/bookmarks/edit', { id: edited.id, title: 'edited' });
+    await user.post('/bookmarks/add', { url: `${URL}added` });
+    await importInto(user, [{ url: `${URL}merged` }]);
+    const { ended, text } = await rest();
+    expect(ended).toBe(true);
+    const { bookmarks, count }: { bookmarks: Exported[]; count: number } = JSON.parse(text);
+    expect(count).toBe(bookmarks.length);
+    expect(count).toBeGreaterThanOrEqual(3_499);
+    const ids = new Set(bookmarks.map(({ id }) => id));
+    expect(ids.size).toBe(count);
+    for (const { id } of [edited, ...kept]) expect(ids.has(id)).toBe(true);
+  });
+
+  test('breaks off when a replace happens meanwhile: it never ends as shorter, valid JSON', async () => {
+    const { rest } = await startSlowExport();
+    expect((await importInto(user, [{ url: URL }], 'replace')).body.imported).toBe(1);
+    const { ended, text } = await rest();
+    expect(ended).toBe(false);
+    expect(() => JSON.parse(text)).toThrow();
+    expect(await urlsOf(user)).toEqual([URL]);
+  });
+
+  test('breaks off when its token is revoked meanwhile', async () => {
+    const { rest } = await startSlowExport();
+    await service.context.database.sql`delete from tokens where user_id = ${user.id}`;
+    const { ended, text } = await rest();
+    expect(ended).toBe(false);
+    expect(() => JSON.parse(text)).toThrow();
+  });
+
+  test('a reader that goes away leaves no connection of the pool in use', async () => {
+    const own = await startOwn({ databasePoolSize: 1 });
+    const owner = await own.user();
+    await importInto(
+      owner,
+      Array.from({ length: 1_500 }, (_, i) => ({ url: `${URL}${i}`, comment: 'x'.repeat(500) })),
+    );
+    for (let i = 0; i < 3; i++) {
+      const gone = new AbortController();
+      const response = await fetch(`${own.origin}/api/v1/export`, {
+        method: 'POST',
+        body: '{}',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${owner.token}` },
+        signal: gone.signal,
+      });
+      gone.abort();
+      await expect(response.text()).rejects.toThrow();
+    }
+    expect((await owner.post('/export')).body.count).toBe(1_500);
+  });
+});

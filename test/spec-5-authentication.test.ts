@@ -1,0 +1,229 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { ROUTES } from '../src/app.ts';
+import { startService, type TestService, type TestUser } from './support/service.ts';
+
+// Spec 5, decisions 23 and 24: who may do what, and until when.
+
+let service: TestService;
+let user: TestUser;
+
+beforeAll(async () => {
+  service = await startService();
+  user = await service.user();
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const URL = 'https://example.org/';
+const profile = (token?: string, of = service) =>
+  of.post('/user/profile', {}, token === undefined ? {} : { token });
+const withHeader = (authorization: string) =>
+  service.post('/user/profile', {}, { headers: { authorization } });
+
+/** Spec 4: every endpoint with the scope that it needs. */
+const SCOPES: Record<string, 'read' | 'write' | 'public'> = {
+  '/user/profile': 'read',
+  '/auth/invite': 'public',
+  '/logout': 'read',
+  '/bookmarks/add': 'write',
+  '/bookmarks/edit': 'write',
+  '/bookmarks/delete': 'write',
+  '/bookmarks/search': 'read',
+  '/bookmarks/list': 'read',
+  '/bookmarks/sync': 'read',
+  '/tags/list': 'read',
+  '/tags/create': 'write',
+  '/tags/update': 'write',
+  '/tags/delete': 'write',
+  '/export': 'read',
+  '/import': 'write',
+};
+const WITH_TOKEN = Object.entries(SCOPES).filter(([, scope]) => scope !== 'public');
+
+test('the routes are those of spec 4, no more and no less', () => {
+  expect(Object.fromEntries(ROUTES.map(({ path, scope }) => [path, scope]))).toEqual(SCOPES);
+});
+
+describe('scopes', () => {
+  test.each(WITH_TOKEN)('%s needs a token: without one it is INVALID_TOKEN', async (path) => {
+    expect(await service.post(path, {})).toMatchObject({ status: 401, body: { code: 'INVALID_TOKEN' } });
+  });
+
+  test.each(WITH_TOKEN)('%s needs the scope %s', async (path, scope) => {
+    const reader = await service.token(user.id, 'read');
+    const { body } = await service.post(path, {}, { token: reader });
+    // Logging out is for sessions: an API token is refused for its kind.
+    if (scope === 'write' || path === '/logout') expect(body.code).toBe('PERMISSION_DENIED');
+    else expect(body.code).toBeUndefined();
+    const writer = await user.post(path, {});
+    if (path !== '/logout') expect(writer.body.code).not.toBe('PERMISSION_DENIED');
+  });
+
+  test('a write token reads, creates, updates and deletes', async () => {
+    const { id } = (await user.post('/bookmarks/add', { url: URL })).body;
+    for (const [path, body] of [
+      ['/bookmarks/list', {}],
+      ['/bookmarks/edit', { id, title: 'T' }],
+      ['/bookmarks/delete', { id }],
+    ] as const) {
+      expect((await user.post(path, body)).status).toBe(200);
+    }
+  });
+
+  test('/auth/invite needs no token', async () => {
+    expect((await service.post('/auth/invite', { code: 'UNKNOWN0' })).body.code).toBe('NOT_FOUND');
+  });
+});
+
+describe('the Authorization header', () => {
+  test('both kinds of tokens are sent the same way, the scheme in any case', async () => {
+    const session = await service.session();
+    for (const token of [session.token, user.token]) {
+      for (const scheme of ['Bearer', 'bearer', 'BEARER', 'Bearer ']) {
+        expect((await withHeader(`${scheme} ${token}`)).status).toBe(200);
+      }
+    }
+  });
+
+  test('anything else than a valid token is INVALID_TOKEN, and says nothing of why', async () => {
+    const [kind, id, secret] = user.token.split(/_(\d+)_/) as [string, string, string];
+    const other = await service.user();
+    const answers = await Promise.all(
+      [
+        '',
+        'Bearer',
+        'Bearer ',
+        user.token,
+        `Basic ${user.token}`,
+        `Token ${user.token}`,
+        `Bearer${user.token}`,
+        `Bearer ${user.token} x`,
+        `Bearer x ${user.token}`,
+        `Bearer ${user.token},Bearer ${user.token}`,
+        `Bearer "${user.token}"`,
+        `Bearer ${user.token}x`,
+        `Bearer ${user.token.slice(0, -1)}`,
+        `Bearer ${user.token.toUpperCase()}`,
+        `Bearer bks_${id}_${secret}`,
+        `Bearer bkx_${id}_${secret}`,
+        `Bearer ${kind}_${other.id}_${secret}`,
+        `Bearer ${kind}_0${id}_${secret}`,
+        `Bearer ${kind}_0_${secret}`,
+        `Bearer ${kind}_-1_${secret}`,
+        `Bearer ${kind}__${secret}`,
+        `Bearer ${kind}_1e3_${secret}`,
+        `Bearer ${kind}_9007199254740993_${secret}`,
+        `Bearer ${kind}_99999999999999999999_${secret}`,
+        `Bearer ${kind}_${id}_${'A'.repeat(43)}`,
+        `Bearer ${kind}_${id}_`,
+        `Bearer ${kind}_${id}_${secret.slice(0, -1)}'`,
+        `Bearer ${'x'.repeat(5_000)}`,
+      ].map(withHeader),
+    );
+    for (const { status, body } of answers) {
+      expect([status, body]).toEqual([401, answers[0]!.body]);
+    }
+    expect(answers[0]!.body).toEqual({
+      code: 'INVALID_TOKEN',
+      error: 'the access token is missing, invalid or expired',
+    });
+  });
+});
+
+describe('tokens (decision 23)', () => {
+  test('are a prefix that says the kind, the id of the user and 256 random bits', async () => {
+    const session = await service.session();
+    const api = await service.token(session.id, 'read');
+    for (const [token, prefix] of [
+      [session.token, 'bks'],
+      [api, 'bka'],
+    ]) {
+      const [, kind, id, secret] = /^(bk[sa])_(\d+)_([A-Za-z0-9_-]+)$/.exec(token!)!;
+      expect([kind, Number(id)]).toEqual([prefix, session.id]);
+      expect(Buffer.from(secret!, 'base64url')).toHaveLength(32);
+    }
+  });
+
+  test('only their SHA-256 is stored', async () => {
+    const session = await service.session();
+    const secret = session.token.split(/_\d+_/)[1]!;
+    const rows = await service.context.database.sql`select * from tokens where user_id = ${session.id}`;
+    expect(rows).toHaveLength(1);
+    expect(Buffer.from(rows[0]!.token_hash)).toEqual(createHash('sha256').update(secret).digest());
+    expect(JSON.stringify(rows)).not.toContain(secret);
+  });
+
+  test('a session token has the scope write and lives 90 days', async () => {
+    const session = await service.session();
+    expect((await session.post('/bookmarks/add', { url: URL })).status).toBe(200);
+    const [row] = await service.context.database.sql<{ scope: string; kind: string; days: number }[]>`
+      select scope, kind, extract(epoch from expires_at - now()) / 86400 as days
+      from tokens where user_id = ${session.id}`;
+    expect(row).toMatchObject({ scope: 'write', kind: 'session' });
+    expect(Number(row!.days)).toBeCloseTo(90, 2);
+  });
+
+  test('an API token has the scope given and lives until revoked unless an expiry was given', async () => {
+    const [row] = await service.context.database.sql<{ expires: string }[]>`
+      select expires_at::text as expires from tokens where user_id = ${user.id} limit 1`;
+    expect(row!.expires).toBe('infinity');
+  });
+
+  test('an expired token is INVALID_TOKEN, on a replica that knows it too', async () => {
+    const session = await service.session();
+    expect((await session.post('/user/profile')).status).toBe(200);
+    await service.context.database.sql`
+      update tokens set expires_at = now() - interval '1 second' where user_id = ${session.id}`;
+    for (const path of ['/user/profile', '/bookmarks/add', '/export', '/import', '/logout']) {
+      const answer = await session.post(path, { url: URL, bookmarks: [] });
+      expect(answer.body.code, path).toBe('INVALID_TOKEN');
+    }
+  });
+});
+
+describe('revocation (decision 24)', () => {
+  let other: TestService;
+
+  beforeAll(async () => {
+    other = await startService({}, { database: service.database });
+  });
+  afterAll(() => other[Symbol.asyncDispose]());
+
+  test.each(WITH_TOKEN)('holds on every replica from the moment that it is answered: %s', async (path) => {
+    const session = await service.session();
+    for (const replica of [service, other]) expect((await profile(session.token, replica)).status).toBe(200);
+    await session.post('/logout');
+    for (const replica of [other, service]) {
+      for (const body of [{ url: URL, id: 1, name: 'a', bookmarks: [] }, { id: 'wrong' }]) {
+        const answer = await replica.post(path, body, { token: session.token });
+        expect(answer.body.code).toBe('INVALID_TOKEN');
+        expect(answer.headers.get('x-ratelimit-limit')).toBeNull();
+      }
+    }
+    const { sql } = service.context.database;
+    expect(await sql`select 1 from bookmarks where user_id = ${session.id}`).toHaveLength(0);
+  });
+
+  test('a held poll on another replica ends with 401', async () => {
+    const third = await startService({ syncWaitSeconds: 2 }, { database: service.database });
+    onTestFinished(() => third[Symbol.asyncDispose]());
+    const session = await service.session();
+    const answer = third.post('/bookmarks/sync', { wait: true }, { token: session.token });
+    await vi.waitFor(() => expect(third.context.coordination.wakes.held).toBe(1));
+    await session.post('/logout');
+    expect((await answer).body.code).toBe('INVALID_TOKEN');
+  });
+
+  test('takes no part of the work of an operation that came after it', async () => {
+    const session = await service.session();
+    const [, ...answers] = await Promise.all([
+      session.post('/logout'),
+      ...Array.from({ length: 20 }, () => session.post('/bookmarks/add', { url: URL, tags: ['raced'] })),
+    ]);
+    const added = answers.filter(({ status }) => status === 200).length;
+    for (const { status, body } of answers) if (status !== 200) expect(body.code).toBe('INVALID_TOKEN');
+    const { sql } = service.context.database;
+    expect(await sql`select 1 from bookmarks where user_id = ${session.id}`).toHaveLength(added);
+    expect((await session.post('/bookmarks/add', { url: URL })).body.code).toBe('INVALID_TOKEN');
+  });
+});

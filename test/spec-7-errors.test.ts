@@ -1,0 +1,143 @@
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { STATUS_BY_CODE } from '../src/errors.ts';
+import { describeError } from '../src/log.ts';
+import { runOn } from './support/database.ts';
+import { startProxy } from './support/proxy.ts';
+import { startService, type TestService, type TestUser } from './support/service.ts';
+
+// Spec 7, decision 3: the codes, their statuses, and the faults that are not the client's.
+
+let service: TestService;
+let user: TestUser;
+
+beforeAll(async () => {
+  service = await startService({ freeBookmarkLimit: 1, rateLimitRequests: 100 });
+  user = await service.user();
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const URL = 'https://example.org/';
+
+test('the codes are those of spec 7 with their statuses, and the two of decision 3', () => {
+  expect(STATUS_BY_CODE).toEqual({
+    INVALID_TOKEN: 401,
+    PERMISSION_DENIED: 403,
+    VALIDATION_ERROR: 400,
+    NOT_FOUND: 404,
+    RATE_LIMITED: 429,
+    LIMIT_EXCEEDED: 403,
+    INTERNAL_ERROR: 500,
+    UNAVAILABLE: 503,
+  });
+});
+
+test('each condition has its code, and an error is error and code, no more', async () => {
+  const reader = await service.token(user.id, 'read');
+  await user.post('/bookmarks/add', { url: URL });
+  const answers = {
+    INVALID_TOKEN: await service.post('/user/profile', {}),
+    PERMISSION_DENIED: await service.post('/bookmarks/add', { url: URL }, { token: reader }),
+    VALIDATION_ERROR: await user.post('/bookmarks/add', {}),
+    NOT_FOUND: await user.post('/bookmarks/delete', { id: 1_000_000 }),
+    LIMIT_EXCEEDED: await user.post('/bookmarks/add', { url: URL }),
+  };
+  for (const [code, { status, body, headers }] of Object.entries(answers)) {
+    expect(body).toEqual({ error: expect.stringMatching(/\w/), code });
+    expect(status).toBe(STATUS_BY_CODE[code as keyof typeof STATUS_BY_CODE]);
+    expect(headers.get('retry-after')).toBeNull();
+  }
+});
+
+describe("faults that are not the client's (decision 3)", () => {
+  /** A log that tests read. */
+  function openLines() {
+    const lines: string[] = [];
+    const log = pino(
+      { level: 'info', serializers: { err: describeError } },
+      { write: (line: string) => void lines.push(line) },
+    );
+    return { log, lines };
+  }
+
+  test('INTERNAL_ERROR 500 says nothing of what failed', async () => {
+    const broken = await startService();
+    onTestFinished(() => broken[Symbol.asyncDispose]());
+    const owner = await broken.user();
+    await owner.post('/user/profile');
+    await broken.context.database.sql`alter table bookmarks rename column url_key to url_key_gone`;
+    for (const [path, body] of [
+      ['/bookmarks/add', { url: `${URL}secret`, title: 'secret' }],
+      ['/import', { bookmarks: [{ url: `${URL}secret` }] }],
+    ] as const) {
+      const { status, body: error, text, headers } = await owner.post(path, body);
+      expect([status, error.code]).toEqual([500, 'INTERNAL_ERROR']);
+      expect(headers.get('x-ratelimit-remaining')).toMatch(/^\d+$/);
+      expect(text).not.toMatch(/secret|url_key|column|bookmarks|select|postgres|\.ts/i);
+    }
+  });
+
+  test('UNAVAILABLE 503 comes with Retry-After: the database cannot be reached', async () => {
+    await using proxy = await startProxy(service.database.url);
+    const url = new globalThis.URL(service.database.url);
+    url.host = `127.0.0.1:${proxy.port}`;
+    const cut = await startService({}, { database: { ...service.database, url: url.href } });
+    onTestFinished(() => cut[Symbol.asyncDispose]());
+    expect((await cut.post('/user/profile', {}, { token: user.token })).status).toBe(200);
+    proxy.reception = 'close';
+    proxy.cut('reset');
+    for (const [path, body] of [
+      ['/user/profile', {}],
+      ['/bookmarks/add', { url: URL }],
+      ['/bookmarks/sync', { wait: true }],
+      ['/export', {}],
+    ] as const) {
+      const answer = await cut.post(path, body, { token: user.token });
+      expect([answer.status, answer.body.code], path).toEqual([503, 'UNAVAILABLE']);
+      expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+      expect(answer.text).not.toMatch(/ECONN|127\.0\.0\.1|postgres/i);
+      expect(answer.headers.get('x-ratelimit-remaining')).toMatch(/^\d+$/);
+    }
+    const unready = await fetch(`${cut.origin}/readyz`);
+    expect([unready.status, (await unready.json()).reasons]).toEqual([503, ['database']]);
+    expect((await fetch(`${cut.origin}/livez`)).status).toBe(200);
+    proxy.release();
+    expect((await cut.post('/user/profile', {}, { token: user.token })).status).toBe(200);
+  });
+
+  test('the log names the request, route, status, duration and user; no token, body or row value', async () => {
+    const { log, lines } = openLines();
+    const logged = await startService({}, { log });
+    onTestFinished(() => logged[Symbol.asyncDispose]());
+    const owner = await logged.session('private@example.org');
+    const secret = owner.token.split(/_\d+_/)[1]!;
+    const code = await logged.invite('other@example.org');
+    await owner.post(
+      '/bookmarks/add',
+      { url: `${URL}private`, title: 'private', tags: ['private'] },
+      { headers: { 'x-request-id': 'the-request' } },
+    );
+    await owner.post('/bookmarks/search', { query: 'private', tag: 'private' });
+    await owner.post('/bookmarks/add', { url: 'private' });
+    await owner.post('/import', '{"private');
+    await logged.post('/auth/invite', { code });
+    await runOn(
+      logged.database.url,
+      `create function tell() returns trigger language plpgsql as $$ begin raise 'no %', new.title; end $$;
+      create trigger tell before insert on bookmarks for each row execute function tell()`,
+    );
+    const failed = await owner.post('/bookmarks/add', { url: URL, title: 'private two' });
+    expect(failed.body.code).toBe('INTERNAL_ERROR');
+
+    const text = lines.join('');
+    for (const hidden of [owner.token, secret, 'private', code, 'Bearer']) expect(text).not.toContain(hidden);
+    const entry = lines.map((line) => JSON.parse(line)).find(({ reqId }) => reqId === 'the-request');
+    expect(entry).toMatchObject({
+      route: '/api/v1/bookmarks/add',
+      status: 200,
+      ms: expect.any(Number),
+      user: owner.id,
+    });
+    expect(text).toContain('"code":"P0001"');
+  });
+});

@@ -1,0 +1,254 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { Config } from '../src/config.ts';
+import type { Answer } from './support/answers.ts';
+import { startService, type TestService } from './support/service.ts';
+
+// Spec 8, decisions 25 and 26: the rate limit, its headers, and who is counted.
+
+const URL = 'https://example.org/';
+const PROFILE = '/user/profile';
+
+const startOwn = async (config: Partial<Config>): Promise<TestService> => {
+  const own = await startService(config);
+  onTestFinished(() => own[Symbol.asyncDispose]());
+  return own;
+};
+
+const limitsOf = ({ headers }: Answer) => ({
+  limit: headers.get('x-ratelimit-limit'),
+  remaining: headers.get('x-ratelimit-remaining'),
+});
+
+/** The headers agree with each other and with the clock: Reset rounded up, Retry-After only on 429 and for the same moment. */
+function checkReset({ status, headers }: Answer, windowSeconds: number): void {
+  const now = Date.now() / 1_000;
+  const reset = Number(headers.get('x-ratelimit-reset'));
+  expect(Number.isInteger(reset)).toBe(true);
+  expect(reset).toBeGreaterThan(now - 5);
+  expect(reset).toBeLessThanOrEqual(Math.ceil(now + windowSeconds));
+  const retryAfter = headers.get('retry-after');
+  if (status !== 429) {
+    expect(retryAfter).toBeNull();
+    return;
+  }
+  expect(retryAfter).toMatch(/^[1-9]\d*$/);
+  expect(Math.abs(reset - (now + Number(retryAfter)))).toBeLessThanOrEqual(5);
+}
+
+describe('the limit of a token', () => {
+  test('admits 100 requests by default, the 101st is RATE_LIMITED with Retry-After', async () => {
+    const own = await startOwn({ rateLimitRequests: 100 });
+    const user = await own.user();
+    const answers = [];
+    for (let i = 0; i < 103; i++) answers.push(await user.post(PROFILE));
+    expect(answers.map(({ status }) => status)).toEqual([...Array(100).fill(200), 429, 429, 429]);
+    expect(answers.map((answer) => limitsOf(answer).remaining)).toEqual([
+      ...Array.from({ length: 100 }, (_, i) => String(99 - i)),
+      '0',
+      '0',
+      '0',
+    ]);
+    for (const answer of answers) {
+      expect(limitsOf(answer).limit).toBe('100');
+      checkReset(answer, 60);
+    }
+    expect(answers[100]!.body).toEqual({ code: 'RATE_LIMITED', error: expect.stringMatching(/\w/) });
+  });
+
+  test('is exact under concurrency', async () => {
+    const own = await startOwn({ rateLimitRequests: 20 });
+    const user = await own.user();
+    const answers = await Promise.all(Array.from({ length: 50 }, () => user.post(PROFILE)));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(20);
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(30);
+  });
+
+  test('counts each token by itself, those of one user too', async () => {
+    const own = await startOwn({ rateLimitRequests: 1 });
+    const user = await own.user();
+    const other = await own.token(user.id, 'read');
+    expect((await user.post(PROFILE)).status).toBe(200);
+    expect((await user.post(PROFILE)).status).toBe(429);
+    expect((await own.post(PROFILE, {}, { token: other })).status).toBe(200);
+  });
+
+  test('refused requests do not count, and who waits as told is admitted', async () => {
+    const own = await startOwn({ rateLimitRequests: 2, rateLimitWindowSeconds: 3 });
+    const user = await own.user();
+    const answers = [];
+    for (let i = 0; i < 6; i++) answers.push(await user.post(PROFILE));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 429, 429, 429, 429]);
+    // Hammering does not put it off: at the moment that the first refusal named the slot is free.
+    const retryAfterMs = Number(answers[2]!.headers.get('retry-after')) * 1_000;
+    await new Promise((resolve) => setTimeout(resolve, retryAfterMs));
+    expect((await user.post(PROFILE)).status).toBe(200);
+  });
+
+  test('all answers to a valid token on a known route carry the three headers, errors too', async () => {
+    const own = await startOwn({ rateLimitRequests: 13, freeBookmarkLimit: 0 });
+    const user = await own.user();
+    const answers = [
+      await user.post(PROFILE),
+      await user.post('/bookmarks/add', {}),
+      await user.post('/bookmarks/add', '{"broken'),
+      await user.post('/bookmarks/add', 'x', { headers: { 'content-type': 'text/plain' } }),
+      await user.post('/bookmarks/add', ' '.repeat(1_048_577)),
+      await user.post('/import', '{"broken'),
+      await user.post('/import', { bookmarks: [{ url: URL }] }),
+      await user.post('/bookmarks/add', { url: URL }),
+      await user.post('/logout'),
+      await user.post('/bookmarks/delete', { id: 1 }),
+      await user.post('/export'),
+      await user.post('/bookmarks/sync'),
+      await user.post('/tags/list'),
+      await user.post('/tags/list'),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([
+      200, 400, 400, 400, 400, 400, 403, 403, 403, 404, 200, 200, 200, 429,
+    ]);
+    for (const [i, answer] of answers.entries()) {
+      expect(limitsOf(answer)).toEqual({ limit: '13', remaining: String(Math.max(12 - i, 0)) });
+      checkReset(answer, 60);
+    }
+    const reader = await own.token(user.id, 'read');
+    const denied = await own.post('/bookmarks/add', {}, { token: reader });
+    expect([denied.status, limitsOf(denied).remaining]).toEqual([403, '12']);
+  });
+
+  test('a request whose token is refused for its scope or body has counted', async () => {
+    const own = await startOwn({ rateLimitRequests: 2 });
+    const user = await own.user({ scope: 'read' });
+    expect((await user.post('/bookmarks/add', {})).status).toBe(403);
+    expect((await user.post(PROFILE, '[')).status).toBe(400);
+    expect((await user.post(PROFILE)).status).toBe(429);
+  });
+
+  test('answers to no token, an invalid one and an unknown path carry none', async () => {
+    const own = await startOwn({ rateLimitRequests: 5 });
+    const user = await own.user();
+    const answers = [
+      await own.post(PROFILE, {}),
+      await own.post(PROFILE, {}, { token: 'nonsense' }),
+      await user.post('/unknown'),
+      await user.post(PROFILE, '{}', { method: 'PUT' }),
+    ];
+    for (const answer of answers) {
+      expect(limitsOf(answer)).toEqual({ limit: null, remaining: null });
+      expect(answer.headers.get('x-ratelimit-reset')).toBeNull();
+    }
+    expect(limitsOf(await user.post(PROFILE)).remaining).toBe('4');
+  });
+
+  test('X-RateLimit-Reset is when the oldest counted request leaves the window', async () => {
+    const own = await startOwn({ rateLimitRequests: 10, rateLimitWindowSeconds: 3_600 });
+    const user = await own.user();
+    const first = await user.post(PROFILE);
+    const reset = Number(first.headers.get('x-ratelimit-reset'));
+    expect(Math.abs(reset - (Date.now() / 1_000 + 3_600))).toBeLessThanOrEqual(2);
+    // It stays with the oldest however many follow. One second is the rounding of a clock that moves on meanwhile.
+    for (let i = 0; i < 3; i++) {
+      const later = Number((await user.post(PROFILE)).headers.get('x-ratelimit-reset'));
+      expect(Math.abs(later - reset)).toBeLessThanOrEqual(1);
+    }
+  });
+});
+
+describe('the limit of /auth/invite is per client address (decision 25)', () => {
+  const exchange = (of: TestService, forwarded?: string, code = 'UNKNOWN0') =>
+    of.post('/auth/invite', { code }, { ...(forwarded && { headers: { 'x-forwarded-for': forwarded } }) });
+
+  test('whatever comes of it, a token beside it included', async () => {
+    const own = await startOwn({ rateLimitRequests: 3 });
+    const user = await own.user();
+    const code = await own.invite('new@example.org');
+    const answers = [
+      await exchange(own, undefined, code),
+      await exchange(own),
+      await exchange(own, undefined, 'malformed'),
+      await exchange(own),
+      await user.post('/auth/invite', { code: 'UNKNOWN0' }),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([200, 404, 400, 429, 429]);
+    expect(answers.map((answer) => limitsOf(answer).remaining)).toEqual(['2', '1', '0', '0', '0']);
+    for (const answer of answers) checkReset(answer, 60);
+    expect((await user.post(PROFILE)).status).toBe(200);
+  });
+
+  test("is the peer's unless TRUST_PROXY says who may name it", async () => {
+    const own = await startOwn({ rateLimitRequests: 1 });
+    expect((await exchange(own, '192.0.2.1')).status).toBe(404);
+    expect((await exchange(own, '192.0.2.2')).status).toBe(429);
+  });
+
+  test('behind one proxy it is the address that the proxy names, not what the client put before it', async () => {
+    const own = await startOwn({ rateLimitRequests: 1, trustProxy: 1 });
+    expect((await exchange(own, '192.0.2.1')).status).toBe(404);
+    expect((await exchange(own, '192.0.2.2')).status).toBe(404);
+    expect((await exchange(own, '198.51.100.7, 192.0.2.1')).status).toBe(429);
+    expect((await exchange(own, '192.0.2.2, 198.51.100.8')).status).toBe(404);
+  });
+
+  test('behind two proxies it is the address before the last', async () => {
+    const own = await startOwn({ rateLimitRequests: 1, trustProxy: 2 });
+    expect((await exchange(own, '192.0.2.1, 10.0.0.1')).status).toBe(404);
+    expect((await exchange(own, '192.0.2.9, 192.0.2.1, 10.0.0.2')).status).toBe(429);
+  });
+
+  test('with networks it is the last address outside of them', async () => {
+    const own = await startOwn({ rateLimitRequests: 1, trustProxy: ['127.0.0.0/8', '10.0.0.0/8'] });
+    expect((await exchange(own, '192.0.2.1, 10.9.9.9')).status).toBe(404);
+    expect((await exchange(own, '192.0.2.1')).status).toBe(429);
+    expect((await exchange(own, '10.1.1.1, 192.0.2.1, 10.2.2.2')).status).toBe(429);
+    const distrusting = await startOwn({ rateLimitRequests: 1, trustProxy: ['10.0.0.0/8'] });
+    expect((await exchange(distrusting, '192.0.2.1')).status).toBe(404);
+    expect((await exchange(distrusting, '192.0.2.2')).status).toBe(429);
+  });
+
+  test('IPv6 is counted by /64, IPv4 whole, mapped or not', async () => {
+    const own = await startOwn({ rateLimitRequests: 1, trustProxy: 1 });
+    const same = [
+      ['2001:db8:0:1::1', '2001:DB8:0:1:ffff:ffff:ffff:ffff'],
+      ['2001:db8::1', '2001:0db8:0000:0000:8000::'],
+      ['::1', '::2'],
+      ['192.0.2.1', '::ffff:192.0.2.1'],
+      ['::ffff:c000:0202', '192.0.2.2'],
+    ];
+    for (const [one, other] of same) {
+      expect((await exchange(own, one)).status, one).toBe(404);
+      expect((await exchange(own, other)).status, other).toBe(429);
+    }
+    for (const different of ['2001:db8:0:2::1', '2001:db8:1:1::1', '192.0.2.3', '::ffff:192.0.2.4']) {
+      expect((await exchange(own, different)).status, different).toBe(404);
+    }
+  });
+
+  test('what is no address is not believed: the peer is counted', async () => {
+    const own = await startOwn({ rateLimitRequests: 1, trustProxy: 1 });
+    expect((await exchange(own, 'unknown')).status).toBe(404);
+    for (const nonsense of ['_hidden', '999.1.1.1', 'a:b', '"192.0.2.1"']) {
+      expect((await exchange(own, nonsense)).status, nonsense).toBe(429);
+    }
+  });
+});
+
+describe('the bounds of spec 8', () => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await startService();
+  });
+  afterAll(() => service[Symbol.asyncDispose]());
+
+  test.each([
+    ['/bookmarks/search', 'per_page', 50, 100],
+    ['/bookmarks/list', 'limit', 100, 500],
+    ['/bookmarks/sync', 'limit', 50, 100],
+  ])('%s: %s is %i by default and %i at most', async (path, field, byDefault, max) => {
+    const user = await service.user();
+    await user.post('/import', {
+      bookmarks: Array.from({ length: max + 1 }, (_, i) => ({ url: URL + i })),
+    });
+    expect((await user.post(path)).body.bookmarks).toHaveLength(byDefault);
+    expect((await user.post(path, { [field]: max })).body.bookmarks).toHaveLength(max);
+    expect((await user.post(path, { [field]: max + 1 })).body.code).toBe('VALIDATION_ERROR');
+  });
+});

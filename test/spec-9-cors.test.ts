@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startService, type TestService, type TestUser } from './support/service.ts';
+
+// Decision 30: browser extensions and web apps as clients. Spec 9: the version stands in the base address.
+
+const ORIGIN = 'https://app.example.org';
+const EXTENSION = 'chrome-extension://abcdefghijklmnop';
+const PROFILE = '/user/profile';
+
+let service: TestService;
+let user: TestUser;
+
+beforeAll(async () => {
+  service = await startService({ corsOrigins: [ORIGIN, EXTENSION], rateLimitRequests: 50 });
+  user = await service.user();
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const preflight = (path: string, headers: Record<string, string>, of = service) =>
+  fetch(`${of.origin}/api/v1${path}`, { method: 'OPTIONS', headers });
+const listOf = (headers: Headers, name: string) =>
+  (headers.get(name) ?? '').toLowerCase().split(/,\s*/).filter(Boolean).sort();
+
+const ASK = {
+  'access-control-request-method': 'POST',
+  'access-control-request-headers': 'authorization,content-type,x-request-id',
+};
+
+describe('CORS (decision 30)', () => {
+  test.each([ORIGIN, EXTENSION])(
+    'a preflight of %s is answered, without a token and without a limit',
+    async (origin) => {
+      for (let i = 0; i < 60; i++) {
+        const response = await preflight(PROFILE, { origin, ...ASK });
+        expect(response.status).toBe(204);
+        expect(await response.text()).toBe('');
+        expect(response.headers.get('access-control-allow-origin')).toBe(origin);
+        expect(listOf(response.headers, 'access-control-allow-methods')).toContain('post');
+        expect(listOf(response.headers, 'access-control-allow-headers')).toEqual(
+          expect.arrayContaining(['authorization', 'content-type', 'x-request-id']),
+        );
+        expect(Number(response.headers.get('access-control-max-age'))).toBeGreaterThan(0);
+        expect(response.headers.get('access-control-allow-credentials')).toBeNull();
+        expect(listOf(response.headers, 'vary')).toContain('origin');
+      }
+    },
+  );
+
+  test('a preflight has an X-Request-Id, taken over or made', async () => {
+    const made = await preflight(PROFILE, { origin: ORIGIN, ...ASK });
+    expect(made.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+    const taken = await preflight(PROFILE, { origin: ORIGIN, ...ASK, 'x-request-id': 'mine' });
+    expect(taken.headers.get('x-request-id')).toBe('mine');
+  });
+
+  test('answers to a named origin let it read them and the limit headers, Retry-After and X-Request-Id', async () => {
+    for (const origin of [ORIGIN, EXTENSION]) {
+      const answers = [
+        await user.post(PROFILE, {}, { headers: { origin } }),
+        await user.post('/bookmarks/add', '{"broken', { headers: { origin } }),
+        await service.post(PROFILE, {}, { headers: { origin } }),
+        await user.post('/unknown', {}, { headers: { origin } }),
+        await user.post('/export', {}, { headers: { origin } }),
+        await service.post('/auth/invite', { code: 'UNKNOWN0' }, { headers: { origin } }),
+      ];
+      expect(answers.map(({ status }) => status)).toEqual([200, 400, 401, 404, 200, 404]);
+      for (const { headers } of answers) {
+        expect(headers.get('access-control-allow-origin')).toBe(origin);
+        expect(listOf(headers, 'access-control-expose-headers')).toEqual(
+          expect.arrayContaining([
+            'retry-after',
+            'x-ratelimit-limit',
+            'x-ratelimit-remaining',
+            'x-ratelimit-reset',
+            'x-request-id',
+          ]),
+        );
+        expect(listOf(headers, 'vary')).toContain('origin');
+      }
+    }
+  });
+
+  test('a 429 lets a named origin read it', async () => {
+    const other = await service.user();
+    const headers = { origin: ORIGIN };
+    for (let i = 0; i < 50; i++) await other.post(PROFILE, {}, { headers });
+    const refused = await other.post(PROFILE, {}, { headers });
+    expect(refused.status).toBe(429);
+    expect(refused.headers.get('access-control-allow-origin')).toBe(ORIGIN);
+  });
+
+  test.each([
+    'https://evil.example.org',
+    'https://app.example.org.evil.example',
+    'http://app.example.org',
+    'https://app.example.org:8443',
+    'null',
+  ])('the origin %s is not let in', async (origin) => {
+    const asked = await preflight(PROFILE, { origin, ...ASK });
+    expect(asked.headers.get('access-control-allow-origin')).toBeNull();
+    const { headers } = await user.post(PROFILE, {}, { headers: { origin } });
+    expect(headers.get('access-control-allow-origin')).toBeNull();
+  });
+
+  test('a request without an origin is answered as ever', async () => {
+    const answer = await user.post(PROFILE);
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('access-control-allow-origin')).toBeNull();
+  });
+
+  test('OPTIONS that is no preflight is NOT_FOUND in the one error shape', async () => {
+    for (const headers of [{}, { origin: ORIGIN }, { 'access-control-request-method': 'POST' }]) {
+      const answer = await service.post(PROFILE, '', { method: 'OPTIONS', body: null, headers });
+      expect([answer.status, answer.body.code]).toEqual([404, 'NOT_FOUND']);
+    }
+  });
+
+  test('by default no origin is let in and a preflight is NOT_FOUND', async () => {
+    await using closed = await startService();
+    const response = await preflight(PROFILE, { origin: ORIGIN, ...ASK }, closed);
+    expect(response.status).toBe(404);
+    expect(await response.json()).toMatchObject({ code: 'NOT_FOUND' });
+    const { headers } = await closed.post(PROFILE, {}, { headers: { origin: ORIGIN } });
+    expect([...headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([]);
+  });
+});
+
+test('the version is carried in the base address prefix /api/v1 (spec 9)', async () => {
+  const headers = { 'content-type': 'application/json', authorization: `Bearer ${user.token}` };
+  const send = (path: string) => fetch(service.origin + path, { method: 'POST', body: '{}', headers });
+  expect((await send('/api/v1/user/profile')).status).toBe(200);
+  for (const path of ['/user/profile', '/v1/user/profile', '/api/user/profile', '/api/v2/user/profile']) {
+    expect((await send(path)).status).toBe(404);
+  }
+});

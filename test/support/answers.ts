@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { BASE_PATH, ROUTES } from '../../src/app.ts';
+import { type ErrorCode, STATUS_BY_CODE } from '../../src/errors.ts';
+
+/** An answer of the service. */
+export interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  body: any;
+}
+
+/** Reads an answer whole; `body` is undefined where it is no JSON. Rejects where the answer breaks off. */
+export async function readAnswer(response: Response): Promise<Answer> {
+  const text = await response.text();
+  const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
+  const { status, headers } = response;
+  return { status, headers, text, body: isJson && text !== '' ? JSON.parse(text) : undefined };
+}
+
+const schemaByPath = new Map(ROUTES.map((route) => [route.path, route.response]));
+
+/** An answer longer than this is not compared with its schema: the tests of sizes would take seconds for it. */
+const LONGEST_COMPARED = 2_000_000;
+
+/**
+ * Fails unless an answer keeps what every answer promises: JSON, a request id, on success no field more or less than
+ * the reference says, and the one shape of an error with the status of its code (spec 7, decision 2).
+ */
+export function checkAnswer(path: string, { status, headers, text, body }: Answer): void {
+  assert.equal(headers.get('content-type'), 'application/json; charset=utf-8');
+  assert.ok(headers.get('x-request-id'), 'X-Request-Id');
+  if (status !== 200) {
+    assert.deepEqual(Object.keys(body), ['error', 'code']);
+    assert.match(body.error, /./);
+    assert.equal(status, STATUS_BY_CODE[body.code as ErrorCode], body.code);
+    return;
+  }
+  const schema = schemaByPath.get(path);
+  assert.ok(schema, `${BASE_PATH}${path} is answered with 200 and stands in no route`);
+  if (text.length <= LONGEST_COMPARED) assert.deepEqual(schema.parse(body), body);
+}
+
+/** A connection for bytes that no client library would send. */
+export interface RawConnection {
+  /** Resolves when the bytes have been handed to the system. */
+  write(bytes: string | Uint8Array): Promise<void>;
+  /** All that came back, parsed, once the server has ended the connection. */
+  answers(): Promise<Answer[]>;
+  destroy(): void;
+}
+
+/** Opens a connection to a service. */
+export function connectTo(origin: string): RawConnection {
+  const { hostname, port } = new URL(origin);
+  const socket = connect(Number(port), hostname);
+  const received: Buffer[] = [];
+  const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  socket.on('data', (bytes: Buffer) => received.push(bytes));
+  // What was answered before a reset is looked at all the same.
+  socket.on('error', () => {});
+  return {
+    write: (bytes) =>
+      new Promise((resolve, reject) => {
+        socket.write(bytes, (error) => (error ? reject(error) : resolve()));
+      }),
+    async answers() {
+      await ended;
+      return parseAnswers(Buffer.concat(received));
+    },
+    destroy: () => socket.destroy(),
+  };
+}
+
+/** Sends bytes as they stand on a connection of their own; the first answer, once the server has ended the connection. */
+export async function sendRaw(origin: string, bytes: string | Uint8Array): Promise<Answer> {
+  const connection = connectTo(origin);
+  await connection.write(bytes);
+  const [answer] = await connection.answers();
+  assert.ok(answer, 'the connection was ended without an answer');
+  return answer;
+}
+
+function parseAnswers(bytes: Buffer): Answer[] {
+  const answers: Answer[] = [];
+  for (let rest = bytes; rest.length > 0; ) {
+    const headEnd = rest.indexOf('\r\n\r\n');
+    const [statusLine = '', ...lines] = rest.subarray(0, headEnd).toString('latin1').split('\r\n');
+    const headers = new Headers(lines.map((line) => line.split(/: ?(.*)/s).slice(0, 2) as [string, string]));
+    const bodyEnd = headEnd + 4 + Number(headers.get('content-length') ?? 0);
+    const text = rest.subarray(headEnd + 4, bodyEnd).toString('utf8');
+    const status = Number(statusLine.split(' ')[1]);
+    answers.push({ status, headers, text, body: text === '' ? undefined : JSON.parse(text) });
+    rest = rest.subarray(bodyEnd);
+  }
+  return answers;
+}

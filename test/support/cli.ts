@@ -1,0 +1,41 @@
+import { PassThrough, Readable } from 'node:stream';
+import { readEnvironment } from '../../src/cli/environment.ts';
+import { runCli } from '../../src/cli/program.ts';
+
+/** What a command did. */
+export interface CliRun {
+  code: number;
+  out: string;
+  err: string;
+}
+
+export interface CliOptions {
+  env?: Record<string, string>;
+  /** Standard input; a terminal where `screen` is given too. */
+  input?: string | Uint8Array;
+  /** The width of a terminal; no terminal when absent. */
+  screen?: number;
+  signal?: AbortSignal;
+  /** Sees standard output as it grows. */
+  onOutput?: (out: string) => void;
+}
+
+/** Runs the command line in this process, with a home of its own. */
+export async function runCommand(args: string[], options: CliOptions = {}): Promise<CliRun> {
+  const { env = {}, input = '', screen, signal = new AbortController().signal, onOutput } = options;
+  const run = { out: '', err: '' };
+  const terminal = screen === undefined ? {} : { isTTY: true, columns: screen };
+  const collect = (name: 'out' | 'err') => {
+    const stream = new PassThrough();
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      run[name] += text;
+      if (name === 'out') onOutput?.(run.out);
+    });
+    return Object.assign(stream, terminal);
+  };
+  const stdin = Object.assign(Readable.from([Buffer.from(input as string)]), terminal);
+  const streams = { stdin, stdout: collect('out'), stderr: collect('err') };
+  const code = await runCli(args, readEnvironment(env), streams, signal);
+  await new Promise(setImmediate);
+  return { code, ...run };
+}

@@ -1,0 +1,93 @@
+import { BookmarkClient, type ClientOptions } from '../../src/client/index.ts';
+import { ManualClock } from './manual-clock.ts';
+
+/** A request as the fake service got it. */
+export interface Received {
+  path: string;
+  headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
+  body: any;
+  text: string;
+  /** By the manual clock. */
+  atMs: number;
+}
+
+/** What it answers; a function may throw, as `fetch` does where the connection is lost. */
+export type Reply = Response | ((request: Received, signal: AbortSignal) => Response | Promise<Response>);
+
+export const json = (body: object, status = 200, headers: Record<string, string> = {}): Response =>
+  new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json', ...headers } });
+
+export const refusal = (code: string, status: number, headers: Record<string, string> = {}): Response =>
+  json({ error: `as the service words ${code}`, code }, status, headers);
+
+/** A lost connection, as `fetch` reports it: the reason is in `cause.code`. */
+export const lose = (code: string) => (): Response => {
+  throw new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) });
+};
+
+/** Answers nothing until the request is ended. */
+export const hang = (_: Received, signal: AbortSignal): Promise<Response> =>
+  new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+
+/** A client on a clock that only tests move, before a service that answers as it is told, one reply after the other. */
+export class FakeService {
+  readonly clock = new ManualClock();
+  readonly received: Received[] = [];
+  readonly #replies: Reply[];
+
+  constructor(...replies: Reply[]) {
+    this.#replies = replies;
+  }
+
+  client(options: Partial<ClientOptions> = {}): BookmarkClient {
+    const { clock } = this;
+    return new BookmarkClient({
+      baseUrl: 'http://service/api/v1',
+      token: 'bka_1_token',
+      clock,
+      random: () => 0,
+      fetch: async (url, init) => this.#answer(String(url), init!),
+      ...options,
+    });
+  }
+
+  async #answer(url: string, init: RequestInit): Promise<Response> {
+    const request: Received = {
+      path: url.replace('http://service/api/v1', ''),
+      headers: new Headers(init.headers),
+      body: JSON.parse(String(init.body)),
+      text: String(init.body),
+      atMs: this.clock.now(),
+    };
+    this.received.push(request);
+    const reply = this.#replies.shift();
+    if (reply === undefined) throw new Error(`no reply is left for ${request.path}`);
+    return typeof reply === 'function' ? reply(request, init.signal!) : reply;
+  }
+
+  /** When each request came, in ms after the one before it. */
+  get gapsMs(): number[] {
+    return this.received.slice(1).map(({ atMs }, i) => atMs - this.received[i]!.atMs);
+  }
+
+  /** Moves the clock on until the promise is settled, and answers as it does. */
+  async run<T>(promise: Promise<T>, { stepMs = 10, limitMs = 3_600_000 } = {}): Promise<T> {
+    let settled = false;
+    const end = promise.finally(() => {
+      settled = true;
+    });
+    end.catch(() => {});
+    for (let passedMs = 0; passedMs <= limitMs; passedMs += stepMs) {
+      await turn();
+      if (settled) return end;
+      this.clock.advance(stepMs);
+    }
+    throw new Error(`not settled after ${limitMs} ms`);
+  }
+}
+
+/** Lets all that is ready to run do so. */
+export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -1,0 +1,141 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import postgres from 'postgres';
+import { createSecret, formatToken, type Scope } from '../../src/auth.ts';
+import type { ServingRole } from '../../src/serve.ts';
+import { createApiToken, createUser } from '../../src/store/admin.ts';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import { createDatabase } from './database.ts';
+import { type RedisServer, startRedis } from './redis.ts';
+import { type Replica, type ReplicaEnv, startReplica } from './replica.ts';
+
+/** Somebody with an API token. */
+export interface Caller {
+  id: number;
+  email: string;
+  token: string;
+}
+
+/** Replicas over one database and one Redis, which nobody else uses. */
+export interface Fleet extends AsyncDisposable {
+  readonly databaseUrl: string;
+  /** Looks into the database from beside the service. */
+  readonly sql: postgres.Sql;
+  readonly redis: RedisServer;
+  /** The environment of all replicas. */
+  readonly env: ReplicaEnv;
+  start(role: ServingRole, env?: ReplicaEnv): Promise<Replica>;
+  user(options?: { scope?: Scope; premium?: boolean }): Promise<Caller>;
+  /** The urls of a user's bookmarks, by id. */
+  urls(user: Caller): Promise<string[]>;
+  /** States of a user's imports, oldest first. */
+  imports(user: Caller): Promise<string[]>;
+  /** Holds what the statement locks, until released. */
+  hold(statement: string): Promise<Lock>;
+  /** Holds what every writer of the user's bookmarks locks first. */
+  holdAccount(user: Caller): Promise<Lock>;
+  /** The backend of a statement with this text that waits for a lock, once there is one. */
+  untilBlocked(text: string): Promise<number>;
+  /** Jobs of imports that Redis holds, waiting or at work. */
+  jobs(): Promise<string[]>;
+}
+
+export interface Lock extends AsyncDisposable {
+  release(): Promise<void>;
+}
+
+/** How a fleet is set up; without a database it gets an empty one of its own. */
+export interface FleetOptions {
+  databaseUrl?: string;
+  env?: ReplicaEnv;
+}
+
+/** Opens a fleet without replicas. Closing it kills those that run. */
+export async function openFleet({ databaseUrl, env = {} }: FleetOptions = {}): Promise<Fleet> {
+  await using opened = new AsyncDisposableStack();
+  const own = databaseUrl === undefined ? opened.use(await createDatabase()) : undefined;
+  const url = databaseUrl ?? own!.url;
+  const redis = opened.use(await startRedis());
+  const sql = postgres(url, { max: 3, onnotice: () => {}, backoff: () => 0.05 });
+  opened.defer(() => sql.end({ timeout: 0 }));
+  const database = await openDatabase({ url, max: 1 });
+  opened.defer(() => database.close(0));
+  const replicas = opened.use(new AsyncDisposableStack());
+  const common = { DATABASE_URL: url, REDIS_URL: redis.url, ...env };
+  const closing = opened.move();
+  return {
+    databaseUrl: url,
+    sql,
+    redis,
+    env: common,
+    start: async (role, more = {}) => replicas.use(await startReplica(role, { ...common, ...more })),
+    user: (options) => createCaller(database, options),
+    urls: async ({ id }) =>
+      (await sql<{ url: string }[]>`select url from bookmarks where user_id = ${id} order by id`).map(
+        ({ url }) => url,
+      ),
+    imports: async ({ id }) =>
+      (
+        await sql<{ state: string }[]>`select state from imports where user_id = ${id} order by created_at`
+      ).map(({ state }) => state),
+    hold: (statement) => hold(url, statement),
+    holdAccount: ({ id }) => hold(url, `select from accounts where user_id = ${id} for no key update`),
+    untilBlocked: (text) =>
+      until(async () => {
+        const [row] = await sql<{ pid: number }[]>`
+          select pid from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock' and position(${text} in query) > 0
+            and pid <> pg_backend_pid()`;
+        return row?.pid;
+      }),
+    jobs: () => listJobs(redis.url),
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
+
+let users = 0;
+
+async function createCaller(
+  database: Database,
+  { scope = 'write', premium = false }: { scope?: Scope; premium?: boolean } = {},
+): Promise<Caller> {
+  const email = `caller-${++users}-${process.pid}@example.org`;
+  const { id } = (await createUser(database, email, email, premium))!;
+  const { secret, hash } = createSecret();
+  await createApiToken(database, id, hash, { scope, name: '', days: null });
+  return { id, email, token: formatToken('api', id, secret) };
+}
+
+async function hold(url: string, statement: string): Promise<Lock> {
+  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  await sql.unsafe('begin');
+  await sql.unsafe(statement);
+  const release = async () => {
+    await sql.unsafe('rollback').catch(() => {});
+    await sql.end({ timeout: 0 });
+  };
+  return { release, [Symbol.asyncDispose]: release };
+}
+
+async function listJobs(redisUrl: string): Promise<string[]> {
+  const redis = new Redis(redisUrl);
+  try {
+    return await redis.keys('*:imports:imp-*');
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** What a look finds, once it finds something; for what tells nobody when it happens. Rejects after `limitMs`. */
+export async function until<T>(
+  look: () => Promise<T | undefined | false> | T | undefined | false,
+  limitMs = 60_000,
+): Promise<T> {
+  const giveUpAt = Date.now() + limitMs;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined && found !== false) return found;
+    if (Date.now() > giveUpAt) throw new Error(`not so within ${limitMs} ms: ${look}`);
+    await sleep(20);
+  }
+}

@@ -1,0 +1,90 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import type { TestProject } from 'vitest/node';
+import { openEmbeddedPostgres } from '../../src/embedded/postgres.ts';
+import { migrate } from '../../src/store/migrations.ts';
+import { dropDatabasesOf, runOn, withDatabase } from './database.ts';
+import { removeFolder } from './folders.ts';
+import { FAST_SETTINGS } from './postgres.ts';
+import { killNotedProcesses, noteProcess } from './processes.ts';
+import { findProgram, provide } from './programs.ts';
+import { hasContainerEngine } from './redis-container.ts';
+import { silentLog } from './silent-log.ts';
+import { makeRunFolder, sweepKilledRuns } from './sweep.ts';
+
+/**
+ * Provides the run's servers: the Postgres of `TEST_DATABASE_URL` or an embedded one, with a migrated template
+ * database, and the means to start Redis. Stops the run with what to install where there is no such means.
+ */
+export default async function provideServers(project: TestProject): Promise<() => Promise<void>> {
+  sweepKilledRuns();
+  const cleanUp = new AsyncDisposableStack();
+  endOnSignals(cleanUp);
+  try {
+    const runDir = makeRunFolder();
+    cleanUp.defer(() => removeFolder(runDir));
+    cleanUp.defer(() => reportLeftProcesses(runDir));
+    project.provide('runDir', runDir);
+    await provideRedis(project);
+    await provideDatabase(project, runDir, cleanUp);
+  } catch (error) {
+    await cleanUp.disposeAsync();
+    throw error;
+  }
+  return () => cleanUp.disposeAsync();
+}
+
+/** Vitest ends at once on Ctrl-C, without tearing down what was set up; the servers are not its children to end. */
+function endOnSignals(cleanUp: AsyncDisposableStack): void {
+  const end = () => void cleanUp.disposeAsync().finally(() => process.exit(130));
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, end);
+  cleanUp.defer(() => {
+    for (const signal of ['SIGINT', 'SIGTERM']) process.removeListener(signal, end);
+  });
+}
+
+function reportLeftProcesses(runDir: string): void {
+  const left = killNotedProcesses(runDir);
+  if (left.length > 0) console.error(`tests left processes behind, which were killed: ${left.join(', ')}`);
+}
+
+async function provideRedis(project: TestProject): Promise<void> {
+  const redisUrl = process.env.TEST_REDIS_URL;
+  const docker = !findProgram('redis') && (await hasContainerEngine());
+  project.provide('redisUrl', redisUrl);
+  project.provide('docker', docker);
+  if (!redisUrl && !docker) await provide('redis');
+}
+
+async function provideDatabase(
+  project: TestProject,
+  runDir: string,
+  cleanUp: AsyncDisposableStack,
+): Promise<void> {
+  const postgres = await openPostgres(runDir);
+  cleanUp.defer(() => postgres.stop());
+  const template = `bookmark_test_${randomBytes(4).toString('hex')}`;
+  cleanUp.defer(() => dropDatabasesOf(template, postgres.url));
+  await createTemplate(postgres.url, template);
+  project.provide('postgresUrl', postgres.url);
+  project.provide('templateDatabase', template);
+}
+
+async function openPostgres(runDir: string): Promise<{ url: string; stop(): Promise<void> }> {
+  const url = process.env.TEST_DATABASE_URL;
+  if (url) return { url, stop: async () => {} };
+  const dataDir = join(runDir, 'data');
+  const server = await openEmbeddedPostgres({ dataDir, log: silentLog, settings: FAST_SETTINGS });
+  noteProcess(runDir, server.pid!);
+  return server;
+}
+
+async function createTemplate(serverUrl: string, name: string): Promise<void> {
+  await runOn(serverUrl, `create database ${name}`);
+  try {
+    await migrate({ url: withDatabase(serverUrl, name), log: silentLog });
+  } catch (error) {
+    // The driver's error holds whole migrations.
+    throw new Error(`the tests' database cannot be migrated: ${(error as Error).message}`);
+  }
+}

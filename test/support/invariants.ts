@@ -1,0 +1,89 @@
+import postgres from 'postgres';
+import { urlKey } from '../../src/store/bookmarks.ts';
+import { searchText } from '../../src/text.ts';
+
+/** What must hold in a database whenever no statement is under way, whoever wrote to it and however often it was hurt. */
+
+const RECOUNTS = `
+  with held as (
+    select user_id, count(*) as bookmarks from bookmarks group by user_id
+  ), named as (
+    select user_id, count(*) as tags from tags group by user_id
+  ), carried as (
+    select b.user_id, c.tag_id, count(*) as bookmarks, count(distinct b.id) as distinct_bookmarks
+    from bookmarks b cross join unnest(b.tag_ids) as c (tag_id)
+    group by b.user_id, c.tag_id
+  ), rendered as (
+    select b.user_id, b.id, b.tags, coalesce((
+      select '[' || string_agg('{"id":' || t.id || ',"name":' || to_json(t.name) || '}', ',' order by t.name_key) || ']'
+      from tags t
+      where t.user_id = b.user_id and t.id = any (b.tag_ids)
+    ), '[]') as expected
+    from bookmarks b
+  )
+  select format('account %s counts %s bookmarks of %s', a.user_id, a.bookmark_count, coalesce(h.bookmarks, 0)) as fault
+  from accounts a left join held h using (user_id)
+  where a.bookmark_count <> coalesce(h.bookmarks, 0)
+  union all
+  select format('account %s counts %s tags of %s', a.user_id, a.tag_count, coalesce(n.tags, 0))
+  from accounts a left join named n using (user_id)
+  where a.tag_count <> coalesce(n.tags, 0)
+  union all
+  select format('tag %s of %s counts %s bookmarks of %s', t.id, t.user_id, t.bookmark_count, coalesce(c.bookmarks, 0))
+  from tags t left join carried c on c.user_id = t.user_id and c.tag_id = t.id
+  where t.bookmark_count <> coalesce(c.bookmarks, 0)
+  union all
+  select format('bookmarks of %s carry tag %s, which is not theirs', c.user_id, c.tag_id)
+  from carried c left join tags t on t.user_id = c.user_id and t.id = c.tag_id
+  where t.id is null
+  union all
+  select format('bookmarks of %s carry tag %s twice', c.user_id, c.tag_id)
+  from carried c
+  where c.bookmarks <> c.distinct_bookmarks
+  union all
+  select format('bookmark %s of %s shows tags %s, not %s', r.id, r.user_id, r.tags, r.expected)
+  from rendered r
+  where r.tags <> r.expected
+  union all
+  select format('bookmark %s has no account %s', b.id, b.user_id)
+  from bookmarks b left join accounts a using (user_id)
+  where a.user_id is null
+  union all
+  select format('import %s of %s is %s and keeps bytes', i.id, i.user_id, i.state)
+  from imports i
+  where i.state in ('done', 'cancelled')
+    and exists (select from import_chunks c where c.user_id = i.user_id and c.import_id = i.id)`;
+
+interface StoredText {
+  id: number;
+  user_id: number;
+  url: string;
+  url_key: string;
+  title: string;
+  comment: string;
+  search_text: string;
+}
+
+/**
+ * Recounts and renders anew what the database stores twice: counters, tags as JSON, search text, url keys. Answers a
+ * sentence per fault, so a test expects `[]`. Nothing may be writing meanwhile.
+ */
+export async function findFaults(databaseUrl: string): Promise<string[]> {
+  const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} });
+  try {
+    const faults = (await sql.unsafe<{ fault: string }[]>(RECOUNTS)).map(({ fault }) => fault);
+    const rows = sql<StoredText[]>`
+      select id, user_id, url, url_key, title, comment, search_text from bookmarks`.cursor(5_000);
+    for await (const page of rows) faults.push(...page.flatMap(findTextFaults));
+    return faults;
+  } finally {
+    await sql.end({ timeout: 0 });
+  }
+}
+
+function findTextFaults(row: StoredText): string[] {
+  const faults: string[] = [];
+  if (row.search_text !== searchText(row)) faults.push(`bookmark ${row.id} has a stale search text`);
+  if (row.url_key !== urlKey(row.url)) faults.push(`bookmark ${row.id} has the key of another url`);
+  return faults;
+}

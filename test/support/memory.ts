@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** The resident memory of a process of this (Linux) machine, in bytes. */
+export function residentBytes(pid: number): number {
+  const [, kib] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!;
+  return Number(kib) * 1_024;
+}
+
+/** Waits for the work and samples a process's resident memory meanwhile: by how many bytes it rose at most. */
+export async function measureGrowth(pid: number, work: () => Promise<unknown>): Promise<number> {
+  const before = residentBytes(pid);
+  let peak = before;
+  let isDone = false;
+  const working = work().finally(() => {
+    isDone = true;
+  });
+  const watching = (async () => {
+    for (; !isDone; await sleep(10)) peak = Math.max(peak, residentBytes(pid));
+  })();
+  await Promise.all([working, watching]);
+  return peak - before;
+}

@@ -1,0 +1,314 @@
+import assert from 'node:assert/strict';
+
+/**
+ * The contract as plain code over arrays, one account at a time: what every answer has to be. It shares nothing with the
+ * service, not even the folding of text. Ids and times that only the service can know are learned from its answers.
+ */
+
+/** A value that the first answer to hold it tells, and that every later answer has to repeat. */
+export class Learned<T> {
+  #value: T | undefined;
+  readonly #accept: (value: unknown) => value is T;
+
+  constructor(accept: (value: unknown) => value is T) {
+    this.#accept = accept;
+  }
+
+  /** What was learned; fails before. */
+  get value(): T {
+    assert.notEqual(this.#value, undefined, 'no answer has told this yet');
+    return this.#value as T;
+  }
+
+  compare(actual: unknown, path: string): void {
+    if (this.#value === undefined) {
+      assert.ok(this.#accept(actual), `${path} cannot be ${JSON.stringify(actual)}`);
+      this.#value = actual;
+    } else assert.equal(actual, this.#value, path);
+  }
+}
+
+/** Compares an answer in full: every field, no other field, learning what is to be learned. */
+export function compare(actual: unknown, expected: unknown, path = 'answer'): void {
+  if (expected instanceof Learned) expected.compare(actual, path);
+  else if (typeof expected !== 'object' || expected === null) assert.deepEqual(actual, expected, path);
+  else compareParts(actual, expected, path);
+}
+
+function compareParts(actual: unknown, expected: object, path: string): void {
+  assert.ok(typeof actual === 'object' && actual !== null, `${path} is ${JSON.stringify(actual)}`);
+  assert.equal(Array.isArray(actual), Array.isArray(expected), path);
+  assert.deepEqual(Object.keys(actual).sort(), Object.keys(expected).sort(), path);
+  for (const [key, value] of Object.entries(expected)) {
+    compare((actual as Record<string, unknown>)[key], value, `${path}.${key}`);
+  }
+}
+
+type Id = Learned<number>;
+type Time = Learned<string> | string;
+
+export interface ModelTag {
+  id: Id;
+  name: string;
+}
+
+export interface ModelBookmark {
+  id: Id;
+  url: string;
+  title: string;
+  comment: string;
+  tags: ModelTag[];
+  created_at: Time;
+  updated_at: Time;
+}
+
+/** An entry of an import, with the error that it has to get, if it has to get one. */
+export interface ModelEntry {
+  sent: unknown;
+  error?: string;
+  url?: string;
+  title?: string;
+  comment?: string;
+  tags?: string[];
+  created_at?: string;
+  updated_at?: string;
+}
+
+/** What the service has to answer: a body of status 200, or an error's status and code, and its message where it is known. */
+export type Expected = { status: 200; body: unknown } | { status: number; code: string; error?: string };
+
+const ok = (body: unknown): Expected => ({ status: 200, body });
+const fault = (status: number, code: string, error?: string): Expected => ({
+  status,
+  code,
+  ...(error !== undefined && { error }),
+});
+const LIMIT = fault(403, 'LIMIT_EXCEEDED');
+const TAKEN = fault(400, 'VALIDATION_ERROR', 'name: another tag has this name');
+
+/** Decision 5: NFC, lower case, final sigma as sigma. Letter by letter no letter knows that it is the last. */
+export const fold = (text: string): string =>
+  Array.from(text.normalize('NFC'), (letter) => letter.toLowerCase())
+    .join('')
+    .replace(/ς/g, 'σ')
+    .normalize('NFC');
+
+const trim = (text: string): string => text.replace(/^\s+/u, '').replace(/\s+$/u, '');
+
+const byBytes = (a: string, b: string): number => Buffer.from(a).compare(Buffer.from(b));
+
+const byName = (a: ModelTag, b: ModelTag): number => byBytes(fold(a.name), fold(b.name));
+
+/** Decision 10: equal WHATWG serialisations, once trimmed. */
+const sameUrl = (a: string, b: string): boolean => new URL(trim(a)).href === new URL(trim(b)).href;
+
+/** One account. */
+export class Model {
+  bookmarks: ModelBookmark[] = [];
+  tags: ModelTag[] = [];
+  readonly cap: number;
+  readonly #startedAt = Date.now();
+  #lastId = 0;
+
+  constructor(cap: number) {
+    this.cap = cap;
+  }
+
+  /** The highest id that an answer has told. */
+  get lastId(): number {
+    return this.#lastId;
+  }
+
+  add(sent: { url: string; title?: string; comment?: string; tags?: string[] }): Expected {
+    if (this.bookmarks.length >= this.cap) return LIMIT;
+    const now = this.#newTime();
+    const bookmark = {
+      id: this.#newBookmarkId(),
+      url: trim(sent.url),
+      title: trim(sent.title ?? ''),
+      comment: trim(sent.comment ?? ''),
+      tags: this.#named(sent.tags ?? []),
+      created_at: now,
+      updated_at: now,
+    };
+    this.bookmarks.push(bookmark);
+    return ok(bookmark);
+  }
+
+  edit(id: number, sent: { title?: string; comment?: string; tags?: string[] }): Expected {
+    const bookmark = this.#find(id);
+    if (bookmark === undefined) return fault(404, 'NOT_FOUND', 'the bookmark does not exist');
+    if (sent.title !== undefined) bookmark.title = trim(sent.title);
+    if (sent.comment !== undefined) bookmark.comment = trim(sent.comment);
+    if (sent.tags !== undefined) bookmark.tags = this.#named(sent.tags);
+    if (Object.keys(sent).length > 0) bookmark.updated_at = this.#newTime();
+    const { created_at: _, ...edited } = bookmark;
+    return ok(edited);
+  }
+
+  delete(id: number): Expected {
+    const bookmark = this.#find(id);
+    if (bookmark === undefined) return fault(404, 'NOT_FOUND', 'the bookmark does not exist');
+    this.bookmarks = this.bookmarks.filter((other) => other !== bookmark);
+    return ok({ deleted: true });
+  }
+
+  search(sent: { query?: string; tag?: string; page?: number; per_page?: number }): Expected {
+    const { page = 1, per_page = 50 } = sent;
+    const terms = fold(sent.query ?? '')
+      .split(/\s/u)
+      .filter((term) => term !== '');
+    const found = this.bookmarks.filter(({ url, title, comment, tags }) => {
+      const texts = [url, title, comment].map(fold);
+      const hasTag = sent.tag === undefined || tags.some(({ name }) => fold(name) === fold(trim(sent.tag!)));
+      return hasTag && terms.every((term) => texts.some((text) => text.includes(term)));
+    });
+    const bookmarks = found.reverse().slice((page - 1) * per_page, page * per_page);
+    return ok({ bookmarks, total: found.length, page, per_page, has_more: page * per_page < found.length });
+  }
+
+  /** The bookmarks after an id, rising: a page of the list, or of a sync. */
+  after(id: number, limit: number): { bookmarks: ModelBookmark[]; hasMore: boolean } {
+    const later = this.bookmarks.filter((bookmark) => bookmark.id.value > id);
+    return { bookmarks: later.slice(0, limit), hasMore: later.length > limit };
+  }
+
+  sync(cursor: number, limit: number, waits: boolean): Expected {
+    const { bookmarks, hasMore } = this.after(cursor, limit);
+    const next = bookmarks.at(-1)?.id ?? cursor;
+    return ok({ bookmarks, cursor: next, has_more: hasMore, waited: waits && bookmarks.length === 0 });
+  }
+
+  export(): Expected {
+    return ok({ bookmarks: this.bookmarks, exported_at: this.#newTime(), count: this.bookmarks.length });
+  }
+
+  listTags(): Expected {
+    const count = (tag: ModelTag) => this.bookmarks.filter(({ tags }) => tags.includes(tag)).length;
+    return ok({
+      tags: this.tags.toSorted(byName).map((tag) => ({ ...tag, bookmark_count: count(tag) })),
+    });
+  }
+
+  createTag(name: string): Expected {
+    if (this.#tagNamed(name) !== undefined) return TAKEN;
+    const [tag] = this.#named([name]);
+    return ok({ ...tag, created_at: this.#newTime() });
+  }
+
+  renameTag(id: number, name: string): Expected {
+    const tag = this.tags.find((other) => other.id.value === id);
+    if (tag === undefined) return fault(404, 'NOT_FOUND', 'the tag does not exist');
+    const holder = this.#tagNamed(name);
+    if (holder !== undefined && holder !== tag) return TAKEN;
+    tag.name = trim(name).normalize('NFC');
+    for (const bookmark of this.bookmarks) bookmark.tags.sort(byName);
+    return ok({ ...tag });
+  }
+
+  deleteTag(id: number): Expected {
+    const tag = this.tags.find((other) => other.id.value === id);
+    if (tag === undefined) return fault(404, 'NOT_FOUND', 'the tag does not exist');
+    this.tags = this.tags.filter((other) => other !== tag);
+    for (const bookmark of this.bookmarks) bookmark.tags = bookmark.tags.filter((other) => other !== tag);
+    return ok({ deleted: true });
+  }
+
+  import(mode: 'merge' | 'replace', entries: ModelEntry[]): Expected {
+    const errors = entries.flatMap(({ sent, error }, index) =>
+      error === undefined
+        ? []
+        : [
+            {
+              index,
+              url: (sent as { url?: string } | null)?.url ?? null,
+              code: 'VALIDATION_ERROR',
+              error,
+            },
+          ],
+    );
+    const valid = entries.filter(({ error }) => error === undefined);
+    return mode === 'merge' ? this.#merge(valid, errors) : this.#replace(valid, errors);
+  }
+
+  #merge(valid: ModelEntry[], errors: object[]): Expected {
+    const distinct = valid.filter(
+      ({ url }, index) => valid.findIndex((earlier) => sameUrl(earlier.url!, url!)) === index,
+    );
+    const isNew = ({ url }: ModelEntry) => !this.bookmarks.some((bookmark) => sameUrl(bookmark.url, url!));
+    const written = distinct.filter(isNew);
+    if (this.bookmarks.length + written.length > this.cap) return LIMIT;
+    this.#write(written, distinct);
+    return ok({ imported: written.length, skipped: valid.length - written.length, errors });
+  }
+
+  #replace(valid: ModelEntry[], errors: { index: number; error: string }[]): Expected {
+    const [first] = errors;
+    if (first !== undefined) {
+      const count = errors.length === 1 ? '1 entry is' : `${errors.length} entries are`;
+      const rule = `bookmarks[${first.index}]: ${first.error}; ${count} invalid and nothing was changed`;
+      return fault(400, 'VALIDATION_ERROR', rule);
+    }
+    if (valid.length > this.cap) return LIMIT;
+    this.bookmarks = [];
+    this.#write(valid, valid);
+    return ok({ imported: valid.length, skipped: 0, errors: [] });
+  }
+
+  /** A tag is named as the first of `distinct` names it, and made where one of `written` carries it. */
+  #write(written: ModelEntry[], distinct: ModelEntry[]): void {
+    const given = distinct.flatMap(({ tags }) => tags ?? []);
+    const firstGiven = (name: string) => given.find((other) => fold(trim(other)) === fold(trim(name)))!;
+    const now = this.#newTime();
+    for (const { url, title, comment, tags, created_at, updated_at } of written) {
+      this.bookmarks.push({
+        id: this.#newBookmarkId(),
+        url: trim(url!),
+        title: trim(title ?? ''),
+        comment: trim(comment ?? ''),
+        tags: this.#named((tags ?? []).map(firstGiven)),
+        created_at: created_at ?? now,
+        updated_at: updated_at ?? created_at ?? now,
+      });
+    }
+  }
+
+  /** The tags of these names, each once, in the order of their folded names; what is not there is made. */
+  #named(names: string[]): ModelTag[] {
+    const carried = new Set<ModelTag>();
+    for (const name of names) {
+      const known = this.#tagNamed(name);
+      const tag = known ?? { id: newId(), name: trim(name).normalize('NFC') };
+      if (known === undefined) this.tags.push(tag);
+      carried.add(tag);
+    }
+    return [...carried].sort(byName);
+  }
+
+  #tagNamed(name: string): ModelTag | undefined {
+    return this.tags.find((tag) => fold(tag.name) === fold(trim(name)));
+  }
+
+  #find(id: number): ModelBookmark | undefined {
+    return this.bookmarks.find((bookmark) => bookmark.id.value === id);
+  }
+
+  /** Ids only ever rise, in the order of writing. */
+  #newBookmarkId(): Id {
+    return new Learned((value): value is number => {
+      if (!Number.isSafeInteger(value) || (value as number) <= this.#lastId) return false;
+      this.#lastId = value as number;
+      return true;
+    });
+  }
+
+  #newTime(): Learned<string> {
+    return new Learned((value): value is string => {
+      if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value)) return false;
+      return Math.abs(Date.parse(value) - Date.now()) < Date.now() - this.#startedAt + 10_000;
+    });
+  }
+}
+
+const newId = (): Id =>
+  new Learned((value): value is number => Number.isSafeInteger(value) && Number(value) > 0);

@@ -1,0 +1,77 @@
+import { openEmbeddedPostgres } from '../../src/embedded/postgres.ts';
+import type { ServerSettings } from '../../src/embedded/server.ts';
+import { makeFolder, removeFolder } from './folders.ts';
+import { freezeFamily, noteProcess, sendSignal, thawFamily } from './processes.ts';
+import { runDir } from './run.ts';
+import { silentLog } from './silent-log.ts';
+
+/** What only a power loss takes away nobody misses; a killed server has it still. */
+export const FAST_SETTINGS: ServerSettings = {
+  fsync: 'off',
+  full_page_writes: 'off',
+  max_connections: 300,
+  autovacuum_naptime: '10s',
+};
+
+/** A Postgres of the test's own, to be hurt. Its url stays the same over restarts. */
+export interface PostgresServer extends AsyncDisposable {
+  /** Of its empty database `bookmarks`. */
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  /** SIGKILL to the postmaster; its backends end by themselves. */
+  kill(): Promise<void>;
+  /** SIGINT: connections are closed, and everything is written. */
+  shutDown(): Promise<void>;
+  /** Starts it again on the same port and data after `kill` or `shutDown`; first shuts it down if it runs. */
+  restart(): Promise<void>;
+  /** SIGSTOP to the postmaster and all its backends. */
+  freeze(): Promise<void>;
+  /** SIGCONT to them. */
+  thaw(): void;
+  /** Ends it, frozen or not, and removes its data. */
+  stop(): Promise<void>;
+}
+
+/** Starts a private Postgres 18 on a free port, with settings of the test's over fast ones. */
+export async function startPostgres(settings: ServerSettings = {}): Promise<PostgresServer> {
+  const dataDir = makeFolder('postgres', runDir());
+  const open = async (port?: number) => {
+    const server = await openEmbeddedPostgres({
+      dataDir,
+      log: silentLog,
+      settings: { ...FAST_SETTINGS, ...settings, ...(port ? { port } : {}) },
+    });
+    noteProcess(runDir(), server.pid!);
+    return server;
+  };
+  let server = await open();
+  const { url } = server;
+  const port = Number(new URL(url).port);
+  const kill = async () => {
+    sendSignal(server.pid!, 'SIGKILL');
+    await server.stop();
+  };
+  const stop = async () => {
+    thawFamily(server.pid!);
+    await server.stop();
+    removeFolder(dataDir);
+  };
+  return {
+    url,
+    port,
+    get pid() {
+      return server.pid!;
+    },
+    kill,
+    shutDown: () => server.stop(),
+    restart: async () => {
+      await server.stop();
+      server = await open(port);
+    },
+    freeze: () => freezeFamily(server.pid!),
+    thaw: () => thawFamily(server.pid!),
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}

@@ -1,0 +1,92 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readProcessStart } from '../../src/embedded/process-identity.ts';
+
+interface ProcessState {
+  parent: number;
+  /** As ps and /proc write it: `T` stopped, `Z` ended but not collected. */
+  state: string;
+}
+
+/** The process and all that descend from it, itself first. */
+export function listFamily(pid: number): number[] {
+  const table = readProcessTable();
+  const family = [pid];
+  for (const member of family) {
+    for (const [child, { parent }] of table) if (parent === member) family.push(child);
+  }
+  return family;
+}
+
+/** Freezes a process with its children, as a hung machine would; resolves when none of them runs any more. */
+export async function freezeFamily(pid: number): Promise<void> {
+  for (;;) {
+    const table = readProcessTable();
+    const moving = listFamily(pid).filter((member) => !/^[TZ]/.test(table.get(member)?.state ?? 'Z'));
+    if (moving.length === 0) return;
+    for (const member of moving) sendSignal(member, 'SIGSTOP');
+    await sleep(5);
+  }
+}
+
+/** Lets a frozen process with its children run on. */
+export function thawFamily(pid: number): void {
+  for (const member of listFamily(pid).reverse()) sendSignal(member, 'SIGCONT');
+}
+
+/** Whether a process runs; a zombie does not. */
+export function isRunning(pid: number): boolean {
+  return readProcessStart(pid) !== undefined;
+}
+
+/** Sends a signal; false where the process has gone. */
+export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, signal);
+  } catch {
+    return false;
+  }
+}
+
+/** Notes a process that a test file started, so that the run ends it should the file's own process be killed. */
+export function noteProcess(runDir: string, pid: number): void {
+  mkdirSync(join(runDir, 'processes'), { recursive: true });
+  writeFileSync(join(runDir, 'processes', String(pid)), readProcessStart(pid) ?? '');
+}
+
+/** Kills the noted processes that still run; their ids, since each is a test that did not clean up. */
+export function killNotedProcesses(runDir: string): number[] {
+  const noted = join(runDir, 'processes');
+  mkdirSync(noted, { recursive: true });
+  const left = readdirSync(noted)
+    .map(Number)
+    .filter((pid) => readProcessStart(pid) === readFileSync(join(noted, String(pid)), 'utf8'));
+  for (const pid of left) sendSignal(pid, 'SIGKILL');
+  rmSync(noted, { recursive: true });
+  return left;
+}
+
+function readProcessTable(): Map<number, ProcessState> {
+  const lines = process.platform === 'linux' ? listProc() : listPs();
+  return new Map(lines.map(([pid, state = '', parent]) => [Number(pid), { state, parent: Number(parent) }]));
+}
+
+/** Bare systems have no ps. */
+function listProc(): string[][] {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return pids.flatMap((pid) => {
+    try {
+      const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+      return [[pid, ...stat.slice(stat.lastIndexOf(')') + 2).split(' ', 2)]];
+    } catch {
+      return [];
+    }
+  });
+}
+
+function listPs(): string[][] {
+  const lines = execFileSync('ps', ['-axo', 'pid=,stat=,ppid='], { encoding: 'utf8' }).trim().split('\n');
+  return lines.map((line) => line.trim().split(/\s+/));
+}

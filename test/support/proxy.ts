@@ -1,0 +1,102 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
+/**
+ * What a new connection meets: the server behind; nothing, for ever; an end at once; or the server, once `release`
+ * was called.
+ */
+export type Reception = 'pass' | 'silence' | 'close' | 'hold';
+
+/** A TCP proxy in front of a server, to be hurt as networks hurt. */
+export interface FaultyProxy extends AsyncDisposable {
+  readonly port: number;
+  /** Connections accepted so far. */
+  readonly accepted: number;
+  /** Connections that are open now. */
+  readonly open: number;
+  reception: Reception;
+  /** Sees each piece that a client sends, before the server does. */
+  onRequest: ((piece: Buffer, client: Socket) => void) | undefined;
+  /** Lets nothing more through, ends included, in either direction, on connections of now. */
+  stall(): void;
+  /** Ends all connections: in order, or by a reset. */
+  cut(how: 'end' | 'reset'): void;
+  /** Connects those that were held, and all that come. */
+  release(): void;
+  close(): Promise<void>;
+}
+
+interface Link {
+  client: Socket;
+  server: Socket | undefined;
+  stalled: boolean;
+}
+
+interface Target {
+  host: string;
+  port: number;
+}
+
+/** Starts a proxy on a free port of 127.0.0.1 in front of the server that a url names. */
+export async function startProxy(url: string): Promise<FaultyProxy> {
+  const { hostname: host, port } = new URL(url);
+  const target = { host, port: Number(port) };
+  const links = new Set<Link>();
+  let accepted = 0;
+  const server = createServer({ allowHalfOpen: true }, (client) => {
+    accepted++;
+    const link: Link = { client, server: undefined, stalled: false };
+    links.add(link);
+    client.on('error', () => {});
+    client.on('close', () => links.delete(link) && link.server?.destroy());
+    receive(link);
+  });
+  const receive = (link: Link) => {
+    if (proxy.reception === 'close') link.client.end();
+    if (proxy.reception === 'pass') join(link, target, proxy);
+  };
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const close = async () => {
+    server.close();
+    for (const { client } of links) client.destroy();
+  };
+  const proxy: FaultyProxy = {
+    port: (server.address() as AddressInfo).port,
+    get accepted() {
+      return accepted;
+    },
+    get open() {
+      return links.size;
+    },
+    reception: 'pass',
+    onRequest: undefined,
+    stall() {
+      for (const link of links) link.stalled = true;
+    },
+    cut(how) {
+      for (const { client } of links) how === 'end' ? client.end() : client.resetAndDestroy();
+    },
+    release() {
+      proxy.reception = 'pass';
+      for (const link of links) if (!link.server) join(link, target, proxy);
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+  return proxy;
+}
+
+function join(link: Link, target: Target, proxy: FaultyProxy): void {
+  const { client } = link;
+  const server = connect({ ...target, allowHalfOpen: true });
+  link.server = server;
+  server.on('error', () => client.destroy());
+  client.on('data', (piece: Buffer) => {
+    proxy.onRequest?.(piece, client);
+    if (!link.stalled) server.write(piece);
+  });
+  server.on('data', (piece: Buffer) => link.stalled || client.write(piece));
+  client.on('end', () => link.stalled || server.end());
+  server.on('end', () => link.stalled || client.end());
+}

@@ -1,0 +1,36 @@
+import { GenericContainer, getContainerRuntimeClient } from 'testcontainers';
+import type { RedisRun } from './redis.ts';
+
+const IMAGE = 'redis:7.4.6-alpine';
+
+/** Whether a container engine answers. */
+export async function hasContainerEngine(): Promise<boolean> {
+  return getContainerRuntimeClient().then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Runs a Redis server in a container on this machine's network, so that its ports are what they are for a process. */
+export async function startRedisContainer(args: string[], folder: string): Promise<RedisRun> {
+  const started = await new GenericContainer(IMAGE)
+    .withNetworkMode('host')
+    .withUser('root')
+    .withBindMounts([{ source: folder, target: folder }])
+    .withCommand(['redis-server', ...args])
+    .start();
+  const engine = await getContainerRuntimeClient();
+  const container = engine.container.getById(started.getId());
+  return {
+    end: async (signal) => {
+      // A frozen container takes no signal, one that has ended refuses it.
+      await container.unpause().catch(() => {});
+      await container.kill({ signal }).catch(() => {});
+      await container.wait();
+      await started.stop().catch(() => {});
+    },
+    isRunning: async () => (await container.inspect()).State.Running,
+    freeze: () => container.pause(),
+    thaw: () => container.unpause(),
+  };
+}

@@ -1,0 +1,122 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { inject } from 'vitest';
+import { makeFolder, removeFolder } from './folders.ts';
+import { findFreePort } from './ports.ts';
+import { findProgram, provide } from './programs.ts';
+import { startRedisContainer } from './redis-container.ts';
+import { startRedisProcess } from './redis-process.ts';
+import { runDir } from './run.ts';
+
+/** How a private Redis is started. */
+export interface RedisOptions {
+  /** A free one if absent; 0 for none, where the arguments name another (`--tls-port`). */
+  port?: number;
+  /** Further arguments, e.g. `['--cluster-enabled', 'yes']`; file names are relative to the server's own folder. */
+  args?: string[];
+  /** Files to put into that folder first, by name: certificates, user lists. */
+  files?: Record<string, string>;
+}
+
+/** A Redis of the test's own, to be hurt. It keeps nothing: after a restart it is empty, on the same port. */
+export interface RedisServer extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  /** SIGKILL. */
+  kill(): Promise<void>;
+  /** SIGTERM: it closes its connections in order. */
+  shutDown(): Promise<void>;
+  /** Starts it again, empty, after `kill` or `shutDown`; kills it first if it runs. */
+  restart(): Promise<void>;
+  /** SIGSTOP: it accepts connections and answers nothing. */
+  freeze(): Promise<void>;
+  /** SIGCONT. */
+  thaw(): Promise<void>;
+  /** Ends it, frozen or not. */
+  stop(): Promise<void>;
+}
+
+/** One run of the server, as a process of this machine or in a container. */
+export interface RedisRun {
+  /** Sends the signal and resolves when the server has ended; at once where it has already. */
+  end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
+  /** False once it has ended by itself. */
+  isRunning(): Promise<boolean>;
+  freeze(): Promise<void>;
+  thaw(): Promise<void>;
+}
+
+/** Starts a Redis with these arguments, which may use the files in `folder`. */
+export type StartRedis = (args: string[], folder: string) => Promise<RedisRun>;
+
+/** Starts a private Redis; it answers when this resolves. */
+export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
+  const port = options.port ?? (await findFreePort());
+  const folder = makeFolder('redis', runDir());
+  for (const [name, content] of Object.entries(options.files ?? {}))
+    writeFileSync(join(folder, name), content);
+  const launch = await chooseLauncher();
+  const start = async () => {
+    const fixed = [
+      '--port',
+      String(port),
+      '--bind',
+      '127.0.0.1',
+      '--dir',
+      folder,
+      '--save',
+      '',
+      '--appendonly',
+      'no',
+    ];
+    const logFile = join(folder, 'server.log');
+    rmSync(logFile, { force: true });
+    const run = await launch([...fixed, '--logfile', logFile, ...(options.args ?? [])], folder);
+    await waitUntilReady(run, logFile);
+    return run;
+  };
+  let run = await start();
+  const stop = async () => {
+    await run.end('SIGKILL');
+    removeFolder(folder);
+  };
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    kill: () => run.end('SIGKILL'),
+    shutDown: () => run.end('SIGTERM'),
+    restart: async () => {
+      await run.end('SIGKILL');
+      run = await start();
+    },
+    freeze: () => run.freeze(),
+    thaw: () => run.thaw(),
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+/**
+ * A Redis for tests that do not hurt it: the one that `TEST_REDIS_URL` names, which other test files may be using
+ * (so keys and channels need names of their own), else a private one.
+ */
+export async function openRedis(): Promise<{ url: string; stop(): Promise<void> }> {
+  const url = inject('redisUrl');
+  return url ? { url, stop: async () => {} } : startRedis();
+}
+
+async function chooseLauncher(): Promise<StartRedis> {
+  if (!findProgram('redis') && inject('docker')) return startRedisContainer;
+  const program = await provide('redis');
+  return (args, folder) => startRedisProcess(program, args, folder);
+}
+
+async function waitUntilReady(run: RedisRun, logFile: string): Promise<void> {
+  for (;;) {
+    const log = existsSync(logFile) ? readFileSync(logFile, 'utf8') : '';
+    if (log.includes('Ready to accept connections')) return;
+    if (!(await run.isRunning())) throw new Error(`Redis does not start:\n${log}`);
+    await sleep(5);
+  }
+}

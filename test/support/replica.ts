@@ -1,0 +1,161 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import type { ServingRole } from '../../src/serve.ts';
+import { type Answer, checkAnswer, readAnswer } from './answers.ts';
+import { freezeFamily, noteProcess, thawFamily } from './processes.ts';
+import { runDir } from './run.ts';
+
+/** A line of a replica's log. */
+export interface LogLine {
+  level: number;
+  msg: string;
+  [fact: string]: unknown;
+}
+
+/** How a process ended: its exit code, or the signal that killed it. */
+export type ProcessEnd = number | NodeJS.Signals;
+
+/** One process of the service, as it is deployed. */
+export interface Replica extends AsyncDisposable {
+  /** `http://127.0.0.1:port` */
+  readonly origin: string;
+  readonly pid: number;
+  /** All that it has logged. */
+  readonly log: readonly LogLine[];
+  readonly ended: Promise<ProcessEnd>;
+  /** Sends a request; `path` is appended to `/api/v1`. The answer is checked against what all answers promise. */
+  post(path: string, body: unknown, token: string, options?: RequestInit): Promise<Answer>;
+  /** What `/readyz` answers. */
+  readiness(): Promise<Answer>;
+  /** Resolves with the first line of the log, past or to come, that has this message; rejects where it ends before. */
+  untilLogged(message: string): Promise<LogLine>;
+  signal(signal: NodeJS.Signals): void;
+  /** SIGTERM; how it ended. */
+  stop(): Promise<ProcessEnd>;
+  /** SIGKILL. */
+  kill(): Promise<void>;
+  freeze(): Promise<void>;
+  thaw(): void;
+}
+
+/** The environment of a replica; what is not named has its default, whatever this process's environment holds. */
+export type ReplicaEnv = Record<string, string | number>;
+
+/** What would make tests trip over limits that they are not about. */
+const TEST_ENV: ReplicaEnv = {
+  PORT: 0,
+  RATE_LIMIT_REQUESTS: 100_000,
+  OVERLOAD_EVENT_LOOP_MS: 0,
+  OVERLOAD_POOL_WAIT_MS: 0,
+};
+
+/** Starts `node src/main.ts <role>`; it serves when this resolves. Rejects with its errors where it does not. */
+export async function startReplica(role: ServingRole, env: ReplicaEnv): Promise<Replica> {
+  const child = spawnMain([role], { ...TEST_ENV, ...env });
+  noteProcess(runDir(), child.pid!);
+  const log = readLog(child);
+  const ended = once(child, 'exit').then(([code, signal]): ProcessEnd => code ?? signal);
+  const { origin } = await log.until('listening');
+  const kill = async () => {
+    child.kill('SIGKILL');
+    await ended;
+  };
+  return {
+    origin: String(origin),
+    pid: child.pid!,
+    log: log.lines,
+    ended,
+    post: (path, body, token, options) => post(String(origin), path, body, token, options),
+    readiness: async () => readAnswer(await fetch(`${origin}/readyz`)),
+    untilLogged: log.until,
+    signal: (signal) => void child.kill(signal),
+    stop: () => {
+      child.kill('SIGTERM');
+      return ended;
+    },
+    kill,
+    freeze: () => freezeFamily(child.pid!),
+    thaw: () => thawFamily(child.pid!),
+    [Symbol.asyncDispose]: kill,
+  };
+}
+
+/** Runs `node src/main.ts` with these arguments to its end; rejects with its errors where that is none with 0. */
+export async function runMain(args: readonly string[], env: ReplicaEnv): Promise<unknown> {
+  const child = spawnMain(args, env);
+  const [outcome, output, errors] = await Promise.all([
+    once(child, 'close'),
+    child.stdout!.setEncoding('utf8').toArray(),
+    child.stderr!.setEncoding('utf8').toArray(),
+  ]);
+  if (outcome[0] !== 0) throw new Error(`${args.join(' ')} ended with ${outcome[0]}: ${errors.join('')}`);
+  return JSON.parse(output.join(''));
+}
+
+function spawnMain(args: readonly string[], env: ReplicaEnv): ChildProcess {
+  const texts = Object.entries(env).map(([name, value]) => [name, String(value)]);
+  return spawn(process.execPath, ['src/main.ts', ...args], {
+    env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: `${runDir()}/compiled`, ...Object.fromEntries(texts) },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+}
+
+interface ReplicaLog {
+  lines: LogLine[];
+  until(message: string): Promise<LogLine>;
+}
+
+/** Follows a process's log; it is what `until` waits for. */
+function readLog(child: ChildProcess): ReplicaLog {
+  const lines: LogLine[] = [];
+  const errors: string[] = [];
+  const waits = new Set<{ message: string; found(line: LogLine): void; failed(error: Error): void }>();
+  createInterface({ input: child.stdout! }).on('line', (text) => {
+    const line: LogLine = JSON.parse(text);
+    lines.push(line);
+    for (const wait of waits) if (wait.message === line.msg) wait.found(line);
+  });
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => errors.push(text));
+  const describeEnd = () =>
+    new Error(`the replica ended:\n${errors.join('')}${JSON.stringify(lines.slice(-5))}`);
+  child.once('close', () => {
+    for (const wait of waits) wait.failed(describeEnd());
+  });
+  const until = (message: string) => {
+    const past = lines.find((line) => line.msg === message);
+    if (past) return Promise.resolve(past);
+    return new Promise<LogLine>((found, failed) => waits.add({ message, found, failed }));
+  };
+  return { lines, until };
+}
+
+/** Sends a request to a service; the answer is checked against what all answers promise. */
+export async function post(
+  origin: string,
+  path: string,
+  body: unknown,
+  token: string,
+  options: RequestInit = {},
+): Promise<Answer> {
+  const response = await fetch(`${origin}/api/v1${path}`, {
+    method: 'POST',
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+    ...options,
+    headers: {
+      'content-type': 'application/json',
+      authorization: `Bearer ${token}`,
+      ...(options.headers as Record<string, string>),
+    },
+  });
+  const answer = await readAnswer(response);
+  checkAnswer(path, answer);
+  return answer;
+}
+
+/** The samples of a replica's metrics by name and labels; `port` is its `METRICS_PORT`. */
+export async function scrape(port: number): Promise<Map<string, number>> {
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]));
+}

@@ -1,0 +1,34 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readProcessStart } from '../../src/embedded/process-identity.ts';
+import { makeFolder, removeFolder } from './folders.ts';
+import { killNotedProcesses } from './processes.ts';
+
+/** Makes a folder for all that this process and its test files start and write, and notes whose it is. */
+export function makeRunFolder(): string {
+  const folder = makeFolder('tests');
+  writeFileSync(join(folder, 'run'), `${process.pid} ${readProcessStart(process.pid)}`);
+  return folder;
+}
+
+/** Ends the processes that killed runs left behind, and removes their folders. Running ones are left alone. */
+export function sweepKilledRuns(): void {
+  for (const name of readdirSync(tmpdir()).filter((each) => each.startsWith('bookmark-tests-'))) {
+    const folder = join(tmpdir(), name);
+    try {
+      if (!isOver(folder)) continue;
+      killNotedProcesses(folder);
+      removeFolder(folder);
+    } catch {
+      // Another user's, or just being removed by its own run.
+    }
+  }
+}
+
+function isOver(folder: string): boolean {
+  const note = join(folder, 'run');
+  if (!existsSync(note)) return false;
+  const [pid, ...started] = readFileSync(note, 'utf8').split(' ');
+  return readProcessStart(Number(pid)) !== started.join(' ');
+}

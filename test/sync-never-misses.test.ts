@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { createDatabase, runOn, type TestDatabase } from './support/database.ts';
+import { findFaults } from './support/invariants.ts';
+import { type RedisServer, startRedis } from './support/redis.ts';
+import { startService, type TestService, type TestUser } from './support/service.ts';
+
+// Decision 15: a client that stores the returned cursor never misses a bookmark, however many writers and replicas.
+
+const WRITERS = 16;
+const USERS = 3;
+
+// Every reader ends by itself; how soon is a matter of how busy the cores are.
+vi.setConfig({ testTimeout: 90_000 });
+
+let redis: RedisServer;
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+
+/** Three replicas over one database, with users of it. */
+class Deployment implements AsyncDisposable {
+  readonly database: TestDatabase;
+  readonly replicas: TestService[];
+  readonly users: TestUser[] = [];
+
+  constructor(database: TestDatabase, replicas: TestService[]) {
+    this.database = database;
+    this.replicas = replicas;
+  }
+
+  static async open(): Promise<Deployment> {
+    const database = await createDatabase();
+    const config = { redisUrls: [redis.url], syncWaitSeconds: 0.5, freeBookmarkLimit: 1_000_000 };
+    const replicas = await Promise.all([1, 2, 3].map(() => startService(config, { database })));
+    const deployment = new Deployment(database, replicas);
+    for (let n = 0; n < USERS; n++) deployment.users.push(await replicas[0]!.user());
+    return deployment;
+  }
+
+  /** A replica, each as likely. */
+  post(user: TestUser, path: string, body: unknown) {
+    const replica = this.replicas[Math.floor(Math.random() * this.replicas.length)]!;
+    return replica.post(path, body, { token: user.token });
+  }
+
+  async [Symbol.asyncDispose]() {
+    for (const replica of this.replicas) await replica[Symbol.asyncDispose]();
+    await this.database.drop();
+  }
+}
+
+const url = (name: string) => `https://example.org/${name}`;
+
+/** One of many: adds, and every fourth time a small import, each to another user. */
+async function write(deployment: Deployment, writer: number, operations: number): Promise<void> {
+  for (let n = 0; n < operations; n++) {
+    const user = deployment.users[(writer + n) % USERS]!;
+    const name = `${writer}/${n}`;
+    const { status } =
+      n % 4 === 3
+        ? await deployment.post(user, '/import', {
+            bookmarks: [1, 2, 3].map((entry) => ({ url: url(`${name}/${entry}`), tags: [`tag ${entry}`] })),
+          })
+        : await deployment.post(user, '/bookmarks/add', { url: url(name) });
+    expect(status).toBe(200);
+  }
+}
+
+/** Follows the cursor until the writers have ended and nothing is new; the ids as they came. */
+async function follow(
+  deployment: Deployment,
+  user: TestUser,
+  wait: boolean,
+  writers: { ended: boolean },
+): Promise<number[]> {
+  const ids: number[] = [];
+  for (let cursor = 0; ; ) {
+    const { ended } = writers;
+    const { status, body } = await deployment.post(user, '/bookmarks/sync', { cursor, limit: 7, wait });
+    expect(status).toBe(200);
+    ids.push(...body.bookmarks.map(({ id }: { id: number }) => id));
+    expect(body.cursor).toBe(ids.at(-1) ?? 0);
+    cursor = body.cursor;
+    if (ended && body.bookmarks.length === 0) return ids;
+  }
+}
+
+interface Followed {
+  /** What the readers were given, one list a reader. */
+  given: number[][];
+  /** What the user has in the end. */
+  stored: number[];
+}
+
+async function race(deployment: Deployment, operations: number): Promise<Followed[]> {
+  const writers = { ended: false };
+  const readers = deployment.users.map((user) =>
+    Promise.all([follow(deployment, user, true, writers), follow(deployment, user, false, writers)]),
+  );
+  await Promise.all(Array.from({ length: WRITERS }, (_, writer) => write(deployment, writer, operations)));
+  writers.ended = true;
+  const given = await Promise.all(readers);
+  const rows = await runOn<{ user_id: string; ids: string[] }>(
+    deployment.database.url,
+    'select user_id, array_agg(id order by id) as ids from bookmarks group by user_id',
+  );
+  return deployment.users.map((user, index) => ({
+    given: given[index]!,
+    stored: rows.find(({ user_id }) => Number(user_id) === user.id)!.ids.map(Number),
+  }));
+}
+
+test('16 writers over three replicas: readers get every bookmark, once, in the order of ids', async () => {
+  await using deployment = await Deployment.open();
+  for (const { given, stored } of await race(deployment, 36)) {
+    expect(stored.length).toBe((WRITERS * 36 * 1.5) / USERS);
+    for (const ids of given) expect(ids).toEqual(stored);
+  }
+  expect(await findFaults(deployment.database.url)).toEqual([]);
+});
+
+const JITTER = 'perform pg_sleep(random() * 0.05);';
+
+/** The statement that locks the account's row and counts, in the function that writes bookmarks. */
+const COUNT_BY_FUNCTION = {
+  add_bookmark: /update accounts set bookmark_count = bookmark_count \+ 1[^;]*;/,
+  import_bookmarks: /update accounts\s+set bookmark_count = v_new [^;]*;/,
+};
+
+/** Has a function draw ids first and lock afterwards, so that those who draw at the same time commit in any order. */
+async function lockTooLate(databaseUrl: string, name: keyof typeof COUNT_BY_FUNCTION): Promise<void> {
+  const [{ definition }] = (await runOn<{ definition: string }>(
+    databaseUrl,
+    `select pg_get_functiondef('${name}'::regproc) as definition`,
+  )) as [{ definition: string }];
+  const [count] = COUNT_BY_FUNCTION[name].exec(definition) ?? [];
+  expect(count).toBeDefined();
+  const changed = definition
+    .replace(count!, () => 'perform 1;')
+    .replace(/for no key update;/, () => ';')
+    .replace(/\nend\s*\$function\$/, (end) => `\n${JITTER}\n${count}${end}`);
+  expect(changed).toContain(JITTER);
+  await runOn(databaseUrl, changed);
+}
+
+/** Whether some reader misses a bookmark: it may take more than one race. */
+async function missesSome(deployment: Deployment): Promise<boolean> {
+  for (let attempt = 0; attempt < 20; attempt++) {
+    const followed = await race(deployment, 8);
+    if (followed.some(({ given, stored }) => given.some((ids) => ids.length < stored.length))) return true;
+  }
+  return false;
+}
+
+test.for(['add_bookmark', 'import_bookmarks'] as const)(
+  'the test notices a writer without the lock: %s',
+  async (name) => {
+    await using deployment = await Deployment.open();
+    await lockTooLate(deployment.database.url, name);
+    expect(await missesSome(deployment)).toBe(true);
+  },
+);

@@ -1,0 +1,305 @@
+import { randomUUID } from 'node:crypto';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { openCoordination } from '../src/coordination/open.ts';
+import type { Coordination, Waiter } from '../src/coordination/port.ts';
+import { WaiterRegistry } from '../src/coordination/waiters.ts';
+import { ManualClock } from './support/manual-clock.ts';
+import { openRedis } from './support/redis.ts';
+import { silentLog } from './support/silent-log.ts';
+
+const WAIT_MS = 29_000;
+const NOTHING_LEFT = { topics: 0, holders: 0, deadlines: 0 };
+
+const openRegistry = (places = { maxHeld: 10_000, maxHeldPerHolder: 16 }) => {
+  const clock = new ManualClock();
+  return { clock, registry: new WaiterRegistry(clock, places), deadline: clock.now() + WAIT_MS };
+};
+
+describe('a waiter', () => {
+  test('is woken by its topic and by no other', async () => {
+    const { registry, deadline, clock } = openRegistry();
+    const waiter = registry.register('user:1', 'token');
+    const end = waiter.next(deadline);
+    registry.wake('user:2');
+    registry.wake('user:11');
+    clock.advance(WAIT_MS - 200);
+    registry.wake('user:1');
+    expect(await end).toBe('look');
+  });
+
+  test('does not lose a wake that comes while it looks', async () => {
+    const { registry, deadline } = openRegistry();
+    const waiter = registry.register('user:1', 'token');
+    registry.wake('user:1');
+    registry.wake('user:1');
+    expect(await waiter.next(deadline)).toBe('look');
+    const end = waiter.next(deadline);
+    registry.wake('user:1');
+    expect(await end).toBe('look');
+  });
+
+  test('ends with a timeout at its deadline, not before it and at most a step after it', async () => {
+    const { registry, clock, deadline } = openRegistry();
+    const waiter = registry.register('user:1', 'token');
+    let ended = false;
+    const end = waiter.next(deadline).finally(() => {
+      ended = true;
+    });
+    clock.advance(WAIT_MS - 1);
+    await Promise.resolve();
+    expect(ended).toBe(false);
+    clock.advance(101);
+    expect(await end).toBe('timeout');
+    expect(await waiter.next(deadline)).toBe('timeout');
+  });
+
+  test('whose client has gone ends at once and stays ended', async () => {
+    const { registry, deadline } = openRegistry();
+    const waiter = registry.register('user:1', 'token');
+    const end = waiter.next(deadline);
+    waiter.cancel();
+    expect(await end).toBe('gone');
+    registry.wake('user:1');
+    expect(await waiter.next(deadline)).toBe('gone');
+  });
+
+  test('that is released leaves no entry and no timer, however often it is released', async () => {
+    const { registry, clock, deadline } = openRegistry();
+    const waiter = registry.register('user:1', 'token');
+    expect(waiter.hold()).toBeUndefined();
+    const end = waiter.next(deadline);
+    waiter.release();
+    waiter.release();
+    expect(await end).toBe('gone');
+    expect(registry.held).toBe(0);
+    expect(registry.leftovers).toEqual(NOTHING_LEFT);
+    expect(clock.timers).toBe(0);
+  });
+
+  test('takes one place however often it asks to be held', () => {
+    const { registry } = openRegistry();
+    const waiter = registry.register('user:1', 'token');
+    waiter.hold();
+    waiter.hold();
+    expect(registry.held).toBe(1);
+  });
+});
+
+describe('places for held waits', () => {
+  test('one holder has 16, others are not touched by it', () => {
+    const { registry } = openRegistry();
+    const hold = (holder: string) => {
+      const waiter = registry.register('user:1', holder);
+      return { waiter, refusal: waiter.hold() };
+    };
+    const held = Array.from({ length: 16 }, () => hold('token'));
+    for (const { refusal } of held) expect(refusal).toBeUndefined();
+    expect(hold('token').refusal).toBe('holder-full');
+    expect(hold('another').refusal).toBeUndefined();
+    held[0]!.waiter.release();
+    expect(hold('token').refusal).toBeUndefined();
+  });
+
+  test('the replica has its own cap', () => {
+    const { registry } = openRegistry({ maxHeld: 3, maxHeldPerHolder: 2 });
+    const hold = (holder: string) => registry.register('user:1', holder).hold();
+    expect([hold('a'), hold('a'), hold('b')]).toEqual([undefined, undefined, undefined]);
+    expect(hold('b')).toBe('replica-full');
+    expect(hold('a')).toBe('holder-full');
+  });
+
+  test('only waits that are held count', () => {
+    const { registry } = openRegistry({ maxHeld: 1, maxHeldPerHolder: 1 });
+    for (let i = 0; i < 5; i += 1) registry.register('user:1', 'token');
+    expect(registry.held).toBe(0);
+    expect(registry.register('user:1', 'token').hold()).toBeUndefined();
+  });
+});
+
+describe('draining', () => {
+  test('ends all waits, spread over the time given', async () => {
+    const { registry, clock, deadline } = openRegistry();
+    const ends: number[] = [];
+    const waits = Array.from({ length: 200 }, async (_, i) => {
+      const end = await registry.register(`user:${i}`, 'token').next(deadline);
+      ends.push(clock.now());
+      return end;
+    });
+    registry.drain(3_000);
+    for (let i = 0; i < 32; i += 1) {
+      clock.advance(100);
+      await new Promise(setImmediate);
+    }
+    expect(new Set(await Promise.all(waits))).toEqual(new Set(['drain']));
+    expect(new Set(ends).size).toBeGreaterThan(20);
+    expect(clock.timers).toBe(0);
+  });
+
+  test('with no time to spread ends them at once, and so do later waits', async () => {
+    const { registry, deadline } = openRegistry();
+    const waiter = registry.register('user:1', 'token');
+    const end = waiter.next(deadline);
+    registry.drain(0);
+    expect(await end).toBe('drain');
+    expect(await registry.register('user:2', 'token').next(deadline)).toBe('drain');
+  });
+});
+
+describe('while wakes may get lost', () => {
+  test('waiters look by themselves every one to two seconds, not all at once', async () => {
+    const { registry, clock, deadline } = openRegistry();
+    const began = clock.now();
+    const looks: number[] = [];
+    const early = registry.register('user:0', 'token').next(deadline);
+    registry.setLive(false);
+    const waits = Array.from({ length: 100 }, async (_, i) => {
+      expect(await registry.register(`user:${i}`, 'token').next(deadline)).toBe('look');
+      looks.push(clock.now() - began);
+    });
+    for (let i = 0; i < 22; i += 1) {
+      clock.advance(100);
+      await new Promise(setImmediate);
+    }
+    await Promise.all(waits);
+    expect(await early).toBe('look');
+    expect(Math.min(...looks)).toBeGreaterThanOrEqual(1_000);
+    expect(Math.max(...looks)).toBeLessThanOrEqual(2_100);
+    expect(new Set(looks).size).toBeGreaterThan(5);
+  });
+
+  test('a deadline that comes first is a timeout', async () => {
+    const { registry, clock } = openRegistry();
+    registry.setLive(false);
+    const end = registry.register('user:1', 'token').next(clock.now() + 500);
+    clock.advance(700);
+    expect(await end).toBe('timeout');
+  });
+
+  test('all look once more when wakes arrive again, many of them spread over a second or so', async () => {
+    const { registry, clock, deadline } = openRegistry();
+    registry.setLive(false);
+    const idle = registry.register('user:idle', 'token');
+    let looked = 0;
+    const waits = Array.from({ length: 5_000 }, async (_, i) => {
+      expect(await registry.register(`user:${i}`, 'token').next(deadline)).toBe('look');
+      looked += 1;
+    });
+    registry.setLive(true);
+    await new Promise(setImmediate);
+    expect(looked).toBeLessThan(100);
+    clock.advance(600);
+    await Promise.all(waits);
+    expect(await idle.next(deadline)).toBe('look');
+  });
+});
+
+test('10,000 clients that go away leave no waiter, timer or entry behind', async () => {
+  const { registry, clock, deadline } = openRegistry();
+  const waiters: Waiter[] = [];
+  const ends: Promise<string>[] = [];
+  for (let i = 0; i < 10_000; i += 1) {
+    const waiter = registry.register(`user:${i % 3_000}`, `token:${i % 2_000}`);
+    expect(waiter.hold()).toBeUndefined();
+    ends.push(waiter.next(deadline));
+    waiters.push(waiter);
+  }
+  expect(registry.held).toBe(10_000);
+  expect(clock.timers).toBe(1);
+  for (const waiter of waiters) {
+    waiter.cancel();
+    waiter.release();
+  }
+  expect(new Set(await Promise.all(ends))).toEqual(new Set(['gone']));
+  expect(registry.held).toBe(0);
+  expect(registry.leftovers).toEqual(NOTHING_LEFT);
+  expect(clock.timers).toBe(0);
+});
+
+describe('wakes between replicas', () => {
+  let server: Awaited<ReturnType<typeof openRedis>>;
+  beforeAll(async () => {
+    server = await openRedis();
+  });
+  afterAll(() => server.stop());
+
+  const openReplicas = async (count: number) => {
+    const redisPrefix = `test-${randomUUID()}`;
+    const options = {
+      ...{ redisUrls: [server.url], redisPrefix, limit: 100, windowMs: 60_000 },
+      ...{ maxHeld: 100, maxHeldPerHolder: 16 },
+    };
+    const parts = { log: silentLog, runImport: async () => {} };
+    const replicas = await Promise.all(Array.from({ length: count }, () => openCoordination(options, parts)));
+    onTestFinished(async () => {
+      for (const replica of replicas) await replica.close();
+    });
+    return { replicas, channel: `${redisPrefix}:wakes` };
+  };
+  const wait = ({ wakes, clock }: Coordination, topic: string) =>
+    wakes.register(topic, 'token').next(clock.now() + WAIT_MS);
+
+  test('a wake reaches the waiters of every replica, and only those of its topic', async () => {
+    const { replicas } = await openReplicas(3);
+    const [one, two, three] = replicas as [Coordination, Coordination, Coordination];
+    const ends = replicas.map((replica) => wait(replica, 'user:1'));
+    const other = wait(three, 'user:2');
+    one.wakes.wake('user:1');
+    expect(await Promise.all(ends)).toEqual(['look', 'look', 'look']);
+    two.wakes.wake('user:2');
+    expect(await other).toBe('look');
+  });
+
+  test('local waiters are woken without the round trip, and not again by it', async () => {
+    const { replicas } = await openReplicas(2);
+    const [one, two] = replicas as [Coordination, Coordination];
+    const waiter = one.wakes.register('user:1', 'token');
+    let ended = false;
+    const end = waiter.next(one.clock.now() + WAIT_MS).finally(() => {
+      ended = true;
+    });
+    const remote = wait(two, 'user:1');
+    one.wakes.wake('user:1');
+    await Promise.resolve();
+    await Promise.resolve();
+    await Promise.resolve();
+    expect(ended).toBe(true);
+    expect(await end).toBe('look');
+    expect(await remote).toBe('look');
+    expect(one.counters.wakesReceived).toBe(0);
+  });
+
+  test('wakes of one tick share a message, and a topic is in it once', async () => {
+    const { replicas, channel } = await openReplicas(1);
+    const [one] = replicas as [Coordination];
+    const listener = new Redis(server.url);
+    onTestFinished(() => listener.disconnect());
+    await listener.subscribe(channel);
+    const messages: string[] = [];
+    const ended = new Promise<void>((resolve) => {
+      listener.on('message', (_channel, message: string) => {
+        messages.push(message);
+        if (message.includes('last')) resolve();
+      });
+    });
+    for (let i = 0; i < 50; i += 1) one.wakes.wake(`user:${i % 5}`);
+    await new Promise(setImmediate);
+    one.wakes.wake('last');
+    await ended;
+    const topics = messages.map((message) => message.split('\n').slice(1));
+    expect(topics).toEqual([['user:0', 'user:1', 'user:2', 'user:3', 'user:4'], ['last']]);
+  });
+
+  test('what replicas of another deployment say on the same Redis is not heard', async () => {
+    const { replicas: ours } = await openReplicas(1);
+    const { replicas: theirs } = await openReplicas(1);
+    const end = wait(ours[0]!, 'user:1');
+    theirs[0]!.wakes.wake('user:1');
+    const witness = new Redis(server.url);
+    onTestFinished(() => witness.disconnect());
+    while (theirs[0]!.counters.wakesPublished === 0) await witness.ping();
+    await witness.ping();
+    ours[0]!.wakes.drain(0);
+    expect(await end).toBe('drain');
+  });
+});
