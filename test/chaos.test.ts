@@ -1,0 +1,264 @@
+import { describe, expect, test } from 'vitest';
+import { checkAll } from './chaos/checks/check.ts';
+import { isSound, type Point } from './chaos/checks/findings.ts';
+import type { AddCall, DeleteCall, Evidence, ImportCall } from './chaos/journal.ts';
+import {
+  withDuplicatedJobs,
+  withoutUserLock,
+  withoutWakes,
+  withTruncatedExports,
+} from './chaos/mutations.ts';
+import { formatFindings, formatTable } from './chaos/report.ts';
+import { DEFAULTS, type Mutation, type RunOptions, runChaos } from './chaos/run.ts';
+import { sampleEvidence } from './chaos/sample-evidence.ts';
+
+// A short run of `npm run test:chaos`, and that its checks would notice: each mutation breaks a fleet of its own.
+
+const LIMIT_MS = 180_000;
+
+const SMALL: RunOptions = {
+  ...DEFAULTS,
+  seed: 1,
+  seconds: 6,
+  fleet: { apis: 2, workers: 1 },
+  users: 4,
+  writersPerUser: 4,
+  followersPerUser: 3,
+  pauseMs: 700,
+  syncWaitSeconds: 12,
+  log: () => {},
+};
+
+test(
+  'nothing is lost, doubled or missed while processes, connections, Postgres and Redis come and go',
+  async () => {
+    const options = { ...SMALL, seconds: 12, fleet: DEFAULTS.fleet, users: 10, pauseMs: 2_000 };
+    const { results, evidence } = await runChaos(options);
+    expect(formatFindings(results), formatTable(results)).toBe('');
+    expect(evidence.journal.faults.length).toBeGreaterThan(2);
+  },
+  LIMIT_MS,
+);
+
+/** The findings of one point, in a run of a broken fleet. */
+async function findIn(mutation: Mutation, point: Point, more: Partial<RunOptions> = {}): Promise<string[]> {
+  const { results } = await runChaos({ ...SMALL, withFaults: false, ...more, mutation });
+  return results.find((result) => result.point === point)!.findings;
+}
+
+// By itself, and once more if need be: on a machine that has far too much to do replicas find Redis away, and look into
+// the database instead of waiting for wakes.
+test('the checks find wakes off, by followers that were told late', {
+  timeout: LIMIT_MS,
+  retry: 2,
+}, async () => {
+  const quiet = { seconds: 4, users: 8, writersPerUser: 1, pauseMs: 2_000, syncWaitSeconds: 14 };
+  expect(await findIn(withoutWakes, 'woken', quiet)).toContainEqual(expect.stringContaining('late'));
+});
+
+describe.concurrent('the checks find', () => {
+  test(
+    'the user lock removed, by what followers never got',
+    async () => {
+      expect(await findIn(withoutUserLock, 'followed')).toContainEqual(expect.stringContaining('never got'));
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'a duplicated job, by bookmarks that came to be twice',
+    async () => {
+      const longer = { seconds: 9, users: 6 };
+      const findings = await findIn(withDuplicatedJobs, 'asked', longer);
+      expect(findings).toContainEqual(expect.stringMatching(/came to be \d+ times/));
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'a truncated export, by what it lacks',
+    async () => {
+      const fewer = { users: 3, seconds: 12 };
+      expect(await findIn(withTruncatedExports, 'looked', fewer)).toContainEqual(
+        expect.stringContaining('lacks'),
+      );
+    },
+    LIMIT_MS,
+  );
+});
+
+describe('of evidence made by hand', () => {
+  const first = ({ journal }: Evidence) => journal.calls[0] as AddCall;
+  const theImport = ({ journal }: Evidence) => journal.calls[2] as ImportCall;
+
+  test('what is sound is found sound', () => {
+    const results = checkAll(sampleEvidence());
+    expect(formatFindings(results)).toBe('');
+    expect(isSound(results)).toBe(true);
+  });
+
+  const SPOILT: [string, Point, RegExp, (evidence: Evidence) => void][] = [
+    ['a lost bookmark', 'added', /4 .* is lost/, ({ rest }) => rest.rows.pop()],
+    [
+      'other content',
+      'added',
+      /another title/,
+      ({ rest }) => Object.assign(rest.rows[0]!, { title: 'other' }),
+    ],
+    ['a lost tag', 'added', /another lasting tags/, ({ rest }) => Object.assign(rest.rows[0]!, { tags: [] })],
+    [
+      'what was replaced is still there',
+      'added',
+      /1 was replaced and is there/,
+      ({ rest }) => rest.rows.unshift({ ...rest.rows[0]!, id: 1, url: 'http://a/', title: 'title 1' }),
+    ],
+    [
+      'what was deleted is still there',
+      'added',
+      /4 was deleted and is there/,
+      ({ journal }) => {
+        const { user, outcome, code, attempts } = journal.calls[0]!;
+        const call: DeleteCall = {
+          kind: 'delete',
+          id: 4,
+          sentMs: 90,
+          endMs: 95,
+          user,
+          outcome,
+          code,
+          attempts,
+        };
+        journal.calls.push(call);
+      },
+    ],
+    [
+      'a missed bookmark',
+      'followed',
+      /never got 3/,
+      ({ journal }) => journal.followers[0]!.receipts.splice(2, 1),
+    ],
+    [
+      'a bookmark twice',
+      'followed',
+      /got 4 twice/,
+      ({ journal: { followers } }) => followers[0]!.receipts.push(followers[0]!.receipts[3]!),
+    ],
+    [
+      'another order',
+      'followed',
+      /got 1 after 2/,
+      ({ journal: { followers } }) =>
+        followers[0]!.receipts.splice(0, 2, ...followers[0]!.receipts.slice(0, 2).reverse()),
+    ],
+    [
+      'a late wake',
+      'woken',
+      /told of 1 8990 ms late/,
+      ({ journal }) => {
+        for (const receipt of journal.followers[0]!.receipts)
+          Object.assign(receipt, { atMs: 9_000, askedMs: -1 });
+      },
+    ],
+    ['what nobody asked for', 'asked', /nobody asked for 1/, ({ journal }) => journal.calls.shift()],
+    [
+      'what was refused',
+      'asked',
+      /add was refused: UNAVAILABLE/,
+      (evidence) => Object.assign(first(evidence), { outcome: 'refused', code: 'UNAVAILABLE' }),
+    ],
+    [
+      'an add that happened twice',
+      'asked',
+      /came to be 2 times: 1, 5/,
+      ({ journal: { followers } }) =>
+        followers[0]!.receipts.push({ id: 5, url: 'http://a/', atMs: 90, askedMs: 80 }),
+    ],
+    [
+      'half an import',
+      'imported',
+      /2 of 3 entries/,
+      (evidence) => theImport(evidence).entries.push({ url: 'http://e/', title: '', comment: '', tags: [] }),
+    ],
+    [
+      'an import that does not add up',
+      'imported',
+      /2 sent/,
+      (evidence) => Object.assign(theImport(evidence).result!, { imported: 1 }),
+    ],
+    [
+      'a mixture',
+      'looked',
+      /holds 2 from before a replace/,
+      ({ journal }) => {
+        Object.assign(journal.looks[1]!, { count: 3 });
+        journal.looks[1]!.ids.unshift(2);
+        journal.looks[1]!.urls.unshift('http://b/');
+      },
+    ],
+    [
+      'a short answer',
+      'looked',
+      /lacks 4/,
+      ({ journal: { looks } }) => Object.assign(looks[1]!, { ids: [3], count: 1 }),
+    ],
+    [
+      'a wrong count',
+      'looked',
+      /says 3 and holds 2/,
+      ({ journal }) => Object.assign(journal.looks[1]!, { count: 3 }),
+    ],
+    [
+      'more than the cap',
+      'capped',
+      /holds 2/,
+      (evidence) => Object.assign(evidence.limits, { bookmarks: 1 }),
+    ],
+    [
+      'more than the limit',
+      'limited',
+      /4 requests of one token/,
+      ({ journal: { attempts } }) => attempts.push({ ...attempts[2]!, sentMs: 990, endMs: 999 }),
+    ],
+    [
+      'more than the limit of one replica while Redis is away',
+      'limited',
+      /api-1 admitted 4 requests of one token in 1 lives/,
+      ({ journal: { attempts, lives } }) => {
+        attempts.push({ ...attempts[2]!, sentMs: 990, endMs: 999 });
+        lives[0]!.fallbacks.push({ startMs: 0, endMs: 1_000 });
+      },
+    ],
+    [
+      'a 500',
+      'answered',
+      /answered 500/,
+      ({ journal }) => Object.assign(journal.attempts[0]!, { status: 500 }),
+    ],
+    [
+      'what hangs',
+      'answered',
+      /hung/,
+      ({ journal }) => Object.assign(journal.attempts[0]!, { endMs: 60_000 }),
+    ],
+    [
+      'a process that ended by itself',
+      'lived',
+      /ended with 1 by itself/,
+      ({ journal }) => Object.assign(journal.lives[0]!, { endedBy: undefined, end: 1 }),
+    ],
+    [
+      'a process that did not end in order',
+      'lived',
+      /ended with SIGKILL after SIGTERM/,
+      ({ journal }) => Object.assign(journal.lives[0]!, { end: 'SIGKILL' }),
+    ],
+    ['what is left', 'rested', /a waiter/, ({ rest }) => rest.leftovers.push('a waiter')],
+  ];
+
+  test.each(SPOILT)('%s is found', (_name, point, text, spoil) => {
+    const evidence = sampleEvidence();
+    spoil(evidence);
+    const found = checkAll(evidence).find((result) => result.point === point)!.findings;
+    expect(found).toContainEqual(expect.stringMatching(text));
+  });
+});

@@ -1,0 +1,37 @@
+import { LASTING_TAGS, PASSING_PREFIX } from '../users.ts';
+import type { Story } from './births.ts';
+import type { Result } from './findings.ts';
+
+/**
+ * Nothing ever was shown, or is there, that its user did not ask for, or that was refused; and nothing came to be twice,
+ * however often it was sent.
+ */
+export function checkAsked(story: Story): Result {
+  const { journal, rest } = story.evidence;
+  const findings: string[] = [];
+  for (const { id, user, url, call } of story.births.values()) {
+    if (call === undefined || call.user !== user) findings.push(`nobody asked for ${id} (${url}) of ${user}`);
+    else if (call.outcome === 'refused' && !story.repeats.has(url))
+      findings.push(`${id} (${url}) is there, but its ${call.kind} was refused: ${call.code}`);
+  }
+  for (const [url, ids] of story.idsByUrl) {
+    const allowed = 1 + (story.repeats.get(url) ?? 0);
+    if (ids.size > allowed) findings.push(`${url} came to be ${ids.size} times: ${[...ids].join(', ')}`);
+  }
+  for (const { id, tags } of rest.rows) {
+    const strange = tags.filter((tag) => !LASTING_TAGS.includes(tag) && !tag.startsWith(PASSING_PREFIX));
+    if (strange.length > 0) findings.push(`bookmark ${id} carries ${strange.join(', ')}, which nobody named`);
+  }
+  const unknown = journal.calls.filter((call) => call.kind === 'add' && call.outcome === 'unknown');
+  const happened = unknown.filter((call) => call.kind === 'add' && story.idsByUrl.has(call.url));
+  return {
+    point: 'asked',
+    counts: {
+      shown: story.births.size,
+      'unknown adds': unknown.length,
+      'of them there': happened.length,
+      'sent again': journal.calls.filter(({ attempts }) => attempts > 1).length,
+    },
+    findings,
+  };
+}

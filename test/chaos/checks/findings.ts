@@ -1,0 +1,29 @@
+/** The points of the proof, in the order of the table. */
+export const POINTS = {
+  added: '1 acknowledged adds are there, with their content',
+  followed: '1 every follower got each bookmark once, in order',
+  woken: '1 a held poll sees a commit in time, while all is calm',
+  asked: '2 nothing is there that nobody asked for, nothing twice',
+  imported: '3 imports are whole or not at all, and add up',
+  looked: '3 no answer mixes before and after, or lacks what was there',
+  capped: '4 the cap is never exceeded',
+  limited: '4 the limiter is never exceeded',
+  answered: '5 no 500, nothing hangs beyond its deadline',
+  lived: '5 no process ends or complains by itself',
+  rested: '5 everything returns to its rest',
+} as const;
+
+export type Point = keyof typeof POINTS;
+
+/** What a check looked at, and what it found wrong. */
+export interface Result {
+  point: Point;
+  /** How many were checked, by what they are. */
+  counts: Record<string, number>;
+  /** A sentence a fault. */
+  findings: string[];
+}
+
+/** Whether all of it holds. */
+export const isSound = (results: readonly Result[]): boolean =>
+  results.every(({ findings }) => findings.length === 0);

@@ -1,0 +1,103 @@
+import type { Attempt, Fault, Journal } from '../journal.ts';
+import { append, type Story } from './births.ts';
+import type { Result } from './findings.ts';
+
+/** The cap, at every observed answer, and by recount at the end. */
+export function checkCapped({ evidence }: Story): Result {
+  const { journal, rest, limits } = evidence;
+  const findings = [...rest.recountFaults];
+  for (const { source, user, ids } of journal.looks) {
+    if (ids.length > limits.bookmarks) findings.push(`${source} of ${user} holds ${ids.length}`);
+  }
+  const held = new Map<number, number>();
+  for (const { user } of rest.rows) held.set(user, (held.get(user) ?? 0) + 1);
+  for (const [user, count] of held) if (count > limits.bookmarks) findings.push(`${user} has ${count}`);
+  const hits = journal.calls.filter(({ code }) => code === 'LIMIT_EXCEEDED').length;
+  return {
+    point: 'capped',
+    counts: { cap: limits.bookmarks, refused: hits, looks: journal.looks.length },
+    findings,
+  };
+}
+
+/** Around the times at which the limiter was by itself: logs come a little late. */
+const MARGIN_MS = 1_500;
+
+/**
+ * A request was admitted somewhere between its sending and the head of its answer; those that lie wholly within a window
+ * were admitted within it. In a window within one life of Redis, and without fallback, they are at most the limit; in any
+ * other at most the limit for each process that served.
+ */
+export function checkLimited({ evidence }: Story): Result {
+  const { journal, limits } = evidence;
+  const disturbed = listDisturbances(journal);
+  const findings: string[] = [];
+  const counts = { windows: 0, undisturbed: 0, admitted: 0, refused: 0 };
+  for (const attempts of countedByToken(journal).values()) {
+    for (const [n, first] of attempts.entries()) {
+      const endMs = first.sentMs + limits.windowMs;
+      const within = admittedWithin(attempts, n, endMs);
+      counts.windows += 1;
+      const isDisturbed = disturbed.some((each) => each.startMs < endMs && each.endMs > first.sentMs);
+      if (!isDisturbed) counts.undisturbed += 1;
+      if (!isDisturbed && within.length > limits.requests)
+        findings.push(
+          `${within.length} requests of one token were admitted from ${Math.round(first.sentMs)} on`,
+        );
+      findings.push(...findExcess(journal, within, first.sentMs, endMs, limits.requests));
+    }
+    counts.admitted += attempts.length;
+  }
+  counts.refused = journal.attempts.filter(({ status }) => status === 429).length;
+  return { point: 'limited', counts, findings };
+}
+
+function countedByToken({ attempts }: Journal): Map<string, Attempt[]> {
+  const counted = new Map<string, Attempt[]>();
+  for (const attempt of attempts) {
+    if (attempt.isCounted && attempt.status !== 429) append(counted, attempt.token, attempt);
+  }
+  return counted;
+}
+
+/** Attempts are in the order of their sending. */
+function admittedWithin(attempts: readonly Attempt[], from: number, endMs: number): Attempt[] {
+  const within: Attempt[] = [];
+  for (let n = from; n < attempts.length && attempts[n]!.sentMs < endMs; n += 1) {
+    if (attempts[n]!.endMs < endMs) within.push(attempts[n]!);
+  }
+  return within;
+}
+
+interface Span {
+  startMs: number;
+  endMs: number;
+}
+
+function listDisturbances({ faults, lives }: Journal): Span[] {
+  const ofRedis = faults.filter(({ target }: Fault) => target.includes('redis'));
+  const fallbacks = lives.flatMap((life) =>
+    life.fallbacks.map(({ startMs, endMs }) => ({ startMs, endMs: Math.min(endMs, life.endMs) })),
+  );
+  return [...ofRedis, ...fallbacks].map(({ startMs, endMs }) => ({
+    startMs: startMs - MARGIN_MS,
+    endMs: endMs + MARGIN_MS,
+  }));
+}
+
+function findExcess(
+  { lives }: Journal,
+  within: readonly Attempt[],
+  startMs: number,
+  endMs: number,
+  limit: number,
+): string[] {
+  if (within.length <= limit) return [];
+  const byReplica = Map.groupBy(within, ({ servedBy }) => servedBy);
+  return [...byReplica].flatMap(([name, served]) => {
+    const alive = lives.filter((life) => life.name === name && life.startMs < endMs && life.endMs > startMs);
+    return served.length <= limit * alive.length
+      ? []
+      : [`${name} admitted ${served.length} requests of one token in ${alive.length} lives`];
+  });
+}

@@ -1,0 +1,72 @@
+import type { Attempt, Journal, Life } from '../journal.ts';
+import type { Story } from './births.ts';
+import type { Result } from './findings.ts';
+
+/** Longest time to the head of an answer: what the service promises, and what the longest fault and a full machine add. */
+const DEADLINES_MS = { poll: 50_000, import: 170_000, other: 32_000 };
+
+/** No 500, and nothing that hung beyond its deadline; nor anything else that no client should meet. */
+export function checkAnswered({ evidence }: Story): Result {
+  const { attempts, surprises, calls } = evidence.journal;
+  const findings = [...surprises];
+  const byStatus: Record<string, number> = {};
+  for (const attempt of attempts) {
+    const { path, status } = attempt;
+    const name = status !== 0 ? String(status) : attempt.isAborted ? 'given up by the client' : 'lost';
+    byStatus[name] = (byStatus[name] ?? 0) + 1;
+    if (status === 500) findings.push(`${path} was answered 500 by ${attempt.servedBy}`);
+    const tookMs = attempt.endMs - attempt.sentMs;
+    if (tookMs > deadlineMs(attempt)) findings.push(`${path} hung for ${Math.round(tookMs)} ms`);
+  }
+  for (const { kind, code, sentMs } of calls) {
+    if (code === 'INVALID_TOKEN' || code === 'PERMISSION_DENIED' || code === 'TIMEOUT')
+      findings.push(`${kind} at ${Math.round(sentMs)} ended with ${code}`);
+  }
+  return { point: 'answered', counts: byStatus, findings };
+}
+
+function deadlineMs({ path }: Attempt): number {
+  if (path === '/bookmarks/sync') return DEADLINES_MS.poll;
+  return path === '/import' ? DEADLINES_MS.import : DEADLINES_MS.other;
+}
+
+/** An error in the log: faults of others are warnings. */
+const ERROR_LEVEL = 50;
+
+/** No process ended but by whoever ended it, with 0 where it was asked to; none logged an error that is its own. */
+export function checkLived({ evidence }: Story): Result {
+  const { lives, faults } = evidence.journal;
+  const findings = lives.flatMap((life) => [...findBadEnd(evidence.journal, life), ...findErrors(life)]);
+  const warnings = lives.reduce((sum, { complaints }) => sum + complaints.length, 0);
+  const counts = { processes: lives.length, faults: faults.length, warnings };
+  return { point: 'lived', counts, findings };
+}
+
+function findBadEnd({ faults }: Journal, life: Life): string[] {
+  const { name, end, endedBy, answeredMs, startMs, endMs } = life;
+  if (end === undefined) return [];
+  if (endedBy === 'SIGKILL' && end === 'SIGKILL') return [];
+  if (endedBy === 'SIGTERM' && end === 0) return [];
+  // Without a database a process says so and ends; whoever runs it starts it again.
+  const wasCut = faults.some(
+    (fault) => fault.target.includes('postgres') && fault.startMs < endMs && fault.endMs + 5_000 > startMs,
+  );
+  if (endedBy === undefined && answeredMs === undefined && end === 1 && wasCut) return [];
+  return [`${name} ended with ${end}${endedBy === undefined ? ' by itself' : ` after ${endedBy}`}`];
+}
+
+/** An import that found no database to ask breaks its connection and says so; one that a worker could not run is run again. */
+const EXPECTED = ['import left without an answer', 'import failed; it stays staged and is tried again'];
+
+function findErrors({ name, complaints, answeredMs }: Life): string[] {
+  return complaints
+    .filter(({ level, text }) => level >= ERROR_LEVEL && !EXPECTED.some((each) => text.includes(`"${each}"`)))
+    .filter(({ level }) => !(level === 60 && answeredMs === undefined))
+    .map(({ text }) => `${name}: ${text.slice(0, 600)}`);
+}
+
+/** What did not come to rest. */
+export function checkRested({ evidence }: Story): Result {
+  const { leftovers } = evidence.rest;
+  return { point: 'rested', counts: {}, findings: leftovers };
+}

@@ -1,0 +1,144 @@
+import postgres from 'postgres';
+import { createSecret, formatToken } from '../../src/auth.ts';
+import { createApiToken, createUser } from '../../src/store/admin.ts';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import { migrate } from '../../src/store/migrations.ts';
+import { makeFolder } from '../support/folders.ts';
+import { findFreePort } from '../support/ports.ts';
+import { type PostgresServer, startPostgres } from '../support/postgres.ts';
+import { type FaultyProxy, startProxy } from '../support/proxy.ts';
+import type { ReplicaEnv } from '../support/replica.ts';
+import { runDir } from '../support/run.ts';
+import { silentLog } from '../support/silent-log.ts';
+import { type Balancer, startBalancer } from './balancer.ts';
+import type { Journal, Limits } from './journal.ts';
+import { openCluster, openSingle, type RedisNodes } from './redis-nodes.ts';
+import { openProcess, type ServiceProcess } from './service-process.ts';
+
+/** The service as it is deployed: replicas behind a balancer, workers, Postgres, Redis, and proxies that can hurt. */
+export interface Fleet extends AsyncDisposable {
+  readonly postgres: PostgresServer;
+  readonly redis: RedisNodes;
+  readonly balancer: Balancer;
+  readonly processes: ServiceProcess[];
+  /** What stands between a process and what it speaks to, by name. */
+  readonly proxies: Map<string, FaultyProxy>;
+  /** Looks into the database from beside the service. */
+  readonly sql: postgres.Sql;
+  /** Makes a user with API tokens of scope write. */
+  user(tokens: number): Promise<{ id: number; tokens: string[] }>;
+}
+
+export interface FleetOptions {
+  redis: 'single' | 'cluster';
+  limits: Limits;
+  apis: number;
+  workers: number;
+  syncWaitSeconds: number;
+  /** Sees each piece that a process sends to Redis before Redis does. */
+  onRedisRequest?: ((piece: Buffer) => void) | undefined;
+}
+
+/**
+ * fsync is off: a killed Postgres has lost nothing that it wrote, for the system's cache stays; only a machine that
+ * loses its power would differ.
+ */
+const POSTGRES_SETTINGS = { max_connections: 200, shared_buffers: '128MB' };
+
+/** Starts all of it; every process answers when this resolves. */
+export async function openFleet(options: FleetOptions, journal: Journal): Promise<Fleet> {
+  await using opened = new AsyncDisposableStack();
+  const server = opened.use(await startPostgres(POSTGRES_SETTINGS));
+  await migrate({ url: server.url, log: silentLog });
+  const redis = opened.use(await (options.redis === 'cluster' ? openCluster() : openSingle()));
+  const proxies = new Map<string, FaultyProxy>();
+  opened.defer(async () => {
+    for (const proxy of proxies.values()) await proxy.close();
+  });
+  const processes = opened.use(new Processes());
+  const folder = makeFolder('fleet', runDir());
+  const starts = [];
+  for (const [n, role] of listRoles(options).entries()) {
+    const name = `${role}-${n + 1}`;
+    const env = await connectProcess(name, server, redis, proxies, options);
+    const [port, metricsPort] = [await findFreePort(), await findFreePort()];
+    starts.push(openProcess({ name, role, port, metricsPort, env, folder }, journal));
+  }
+  processes.all.push(...(await Promise.all(starts)));
+  const backends = [];
+  for (const { name, port, role } of processes.all) {
+    if (role === 'worker') continue;
+    const proxy = await startProxy(`http://127.0.0.1:${port}`);
+    proxies.set(`balancer to ${name}`, proxy);
+    backends.push({ name, port: proxy.port });
+  }
+  const balancer = opened.use(await startBalancer(backends));
+  const sql = postgres(server.url, { max: 3, onnotice: () => {}, backoff: () => 0.1 });
+  opened.defer(() => sql.end({ timeout: 0 }));
+  const database = await openDatabase({ url: server.url, max: 1, application: 'chaos' });
+  opened.defer(() => database.close(0));
+  const closing = opened.move();
+  return {
+    postgres: server,
+    redis,
+    balancer,
+    processes: processes.all,
+    proxies,
+    sql,
+    user: (tokens) => createCaller(database, tokens),
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
+
+const listRoles = ({ apis, workers }: FleetOptions): ('api' | 'worker')[] => [
+  ...new Array<'api'>(apis).fill('api'),
+  ...new Array<'worker'>(workers).fill('worker'),
+];
+
+class Processes implements AsyncDisposable {
+  readonly all: ServiceProcess[] = [];
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.all.filter(({ isUp }) => isUp).map((each) => each.end('SIGKILL')));
+  }
+}
+
+async function connectProcess(
+  name: string,
+  server: PostgresServer,
+  redis: RedisNodes,
+  proxies: Map<string, FaultyProxy>,
+  { limits, syncWaitSeconds, onRedisRequest }: FleetOptions,
+): Promise<ReplicaEnv> {
+  const toPostgres = await startProxy(server.url);
+  const toRedis = await redis.connect();
+  proxies.set(`${name} to postgres`, toPostgres);
+  if (toRedis.proxy !== undefined) {
+    toRedis.proxy.onRequest = onRedisRequest;
+    proxies.set(`${name} to redis`, toRedis.proxy);
+  }
+  return {
+    DATABASE_URL: Object.assign(new URL(server.url), { port: String(toPostgres.port) }).href,
+    REDIS_URL: toRedis.url,
+    RATE_LIMIT_REQUESTS: limits.requests,
+    RATE_LIMIT_WINDOW_SECONDS: limits.windowMs / 1_000,
+    FREE_BOOKMARK_LIMIT: limits.bookmarks,
+    SYNC_WAIT_SECONDS: syncWaitSeconds,
+    IMPORT_INLINE_BYTES: 2_000,
+    DRAIN_SECONDS: 1,
+  };
+}
+
+let users = 0;
+
+async function createCaller(database: Database, count: number): Promise<{ id: number; tokens: string[] }> {
+  const email = `chaos-${++users}@example.org`;
+  const { id } = (await createUser(database, email, email, false))!;
+  const tokens = [];
+  for (let n = 0; n < count; n += 1) {
+    const { secret, hash } = createSecret();
+    await createApiToken(database, id, hash, { scope: 'write', name: '', days: null });
+    tokens.push(formatToken('api', id, secret));
+  }
+  return { id, tokens };
+}

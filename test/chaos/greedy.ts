@@ -1,0 +1,35 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Journal } from './journal.ts';
+import type { Random } from './random.ts';
+import { recordFetch } from './recorded-fetch.ts';
+
+export interface GreedyParts {
+  origin: string;
+  token: string;
+  journal: Journal;
+  draw: Random;
+  /** Requests at once: more than the limit. */
+  burst: number;
+}
+
+/** A script that heeds no limit: bursts beyond its quota, whatever it is answered. */
+export async function beGreedy(
+  { origin, token, journal, draw, burst }: GreedyParts,
+  signal: AbortSignal,
+): Promise<void> {
+  const recorded = recordFetch(journal, token);
+  const send = async () => {
+    const response = await recorded.fetch(`${origin}/api/v1/user/profile`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+      body: '{}',
+      signal: AbortSignal.timeout(30_000),
+    });
+    await response.arrayBuffer();
+  };
+  while (!signal.aborted) {
+    await sleep(draw.integer(2_000, 6_000), undefined, { signal }).catch(() => {});
+    if (signal.aborted) return;
+    await Promise.allSettled(Array.from({ length: burst }, send));
+  }
+}

@@ -1,0 +1,96 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Fleet } from './fleet.ts';
+import type { Mutation } from './run.ts';
+
+/** Defects made on purpose, each in a fleet of its own: the checks must find them. */
+
+/** Replaces parts of a SQL function; throws where one is not there, for then it would mutate nothing. */
+async function rewrite({ sql }: Fleet, name: string, parts: readonly [string, string][]): Promise<void> {
+  const [row] = await sql<{ text: string }[]>`select pg_get_functiondef(${name}::regproc) as text`;
+  let text = row!.text;
+  for (const [from, to] of parts) {
+    if (!text.includes(from)) throw new Error(`${name} holds no ${from}`);
+    text = text.replace(from, () => to);
+  }
+  await sql.unsafe(text);
+}
+
+const COUNT = 'update accounts set bookmark_count = bookmark_count + 1';
+
+/** Ids are drawn without the user's lock, so that they become visible in any order. */
+export const withoutUserLock: Mutation = {
+  name: 'the user lock removed',
+  async apply(fleet) {
+    await rewrite(fleet, 'find_answer', [['for no key update', '']]);
+    await rewrite(fleet, 'add_bookmark', [
+      ['for no key update', ''],
+      [COUNT, 'perform from accounts'],
+      // Tags in common are locks as well.
+      ['cardinality(p_tag_keys) > 0 then', 'false then'],
+      // What a transaction does between its id and its commit takes as long, now and then.
+      [
+        'end\n$function$',
+        `perform pg_sleep(random() / 4);
+        ${COUNT} where user_id = p_user_id;
+        end $function$`,
+      ],
+    ]);
+  },
+};
+
+const CHANNEL = 'bookmarks:wakes';
+
+/** Wakes go to a channel that nobody listens to. */
+export const withoutWakes: Mutation = {
+  name: 'wakes off',
+  onRedisRequest(piece) {
+    for (let at = piece.indexOf('publish'); at >= 0; at = piece.indexOf('publish', at + 1)) {
+      const channel = piece.indexOf(CHANNEL, at);
+      if (channel >= 0) piece.write('x', channel);
+    }
+  },
+};
+
+/** Staged imports run a second time once they are done, and nothing in the database stops them. */
+export const withDuplicatedJobs: Mutation = {
+  name: 'a duplicated job',
+  async apply(fleet) {
+    await rewrite(fleet, 'import_bookmarks', [
+      ["and state = 'queued'", ''],
+      ['if result is not null then', 'if false then'],
+      ['p_replace or not exists (', 'true or not exists ('],
+    ]);
+    await rewrite(fleet, 'keep_import', [
+      ['delete from import_chunks where user_id = p_user_id and import_id = p_import_id;', ''],
+    ]);
+  },
+  during: repeatJobs,
+};
+
+async function repeatJobs({ sql }: Fleet, signal: AbortSignal): Promise<void> {
+  const repeated = new Set<string>();
+  while (!signal.aborted) {
+    const done = await sql<{ id: string }[]>`
+      select id from imports where state = 'done' and id in (select import_id from import_chunks)`;
+    for (const { id } of done.filter((each) => !repeated.has(each.id))) {
+      repeated.add(id);
+      // As old as one whose job was lost: the sweep hands it to a worker again.
+      await sql`
+        update imports set state = 'queued', result = null, touched_at = now() - interval '10 seconds'
+        where id = ${id}`;
+    }
+    await sleep(200, undefined, { signal }).catch(() => {});
+  }
+}
+
+/** A proxy that ends exports early, as valid HTTP and valid JSON that counts what it holds. */
+export const withTruncatedExports: Mutation = {
+  name: 'a truncated export',
+  async readerFetch(input, init) {
+    const response = await fetch(input, init);
+    if (!String(input).endsWith('/export') || !response.ok) return response;
+    const whole = (await response.json()) as { bookmarks: unknown[]; exported_at: string };
+    const bookmarks = whole.bookmarks.slice(0, Math.ceil(whole.bookmarks.length / 2));
+    return Response.json({ ...whole, bookmarks, count: bookmarks.length }, { headers: response.headers });
+  },
+};

@@ -1,0 +1,39 @@
+import { readFileSync } from 'node:fs';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+/**
+ * Loaded into each process of the service before its own code: SIGUSR2 makes it read the file that `CHAOS_COMMANDS`
+ * names, step its wall clock by `stepMs`, collect its garbage and log what it then holds. The monotonic clock stays, as
+ * it does where an operator sets a machine's clock.
+ */
+
+const RealDate = Date;
+let offsetMs = 0;
+
+class SteppedDate extends RealDate {
+  constructor(...args: unknown[]) {
+    if (args.length === 0) super(RealDate.now() + offsetMs);
+    else super(...(args as [number]));
+  }
+
+  static override now(): number {
+    return RealDate.now() + offsetMs;
+  }
+}
+
+setFlagsFromString('--expose-gc');
+const collect: () => void = runInNewContext('gc');
+
+process.on('SIGUSR2', () => {
+  const { stepMs } = JSON.parse(readFileSync(process.env.CHAOS_COMMANDS!, 'utf8'));
+  if (stepMs !== offsetMs) {
+    offsetMs = stepMs;
+    globalThis.Date = SteppedDate as DateConstructor;
+  }
+  collect();
+  const resources: Record<string, number> = {};
+  for (const name of process.getActiveResourcesInfo()) resources[name] = (resources[name] ?? 0) + 1;
+  const heapBytes = process.memoryUsage().heapUsed;
+  console.log(JSON.stringify({ level: 30, msg: 'chaos report', heapBytes, resources }));
+});

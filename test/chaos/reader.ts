@@ -1,0 +1,58 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Bookmark, BookmarkClient } from '../../src/client/index.ts';
+import { type Journal, type Look, nowMs } from './journal.ts';
+import type { Random } from './random.ts';
+import { recordFetch } from './recorded-fetch.ts';
+
+export interface ReaderParts {
+  user: number;
+  origin: string;
+  token: string;
+  journal: Journal;
+  draw: Random;
+  pauseMs: number;
+  /** Sends its requests; a test's may spoil the answers. */
+  fetch?: typeof fetch | undefined;
+}
+
+/** Reads all of a user's bookmarks in one answer, now by export, now by the list, and journals what it saw. */
+export async function readAgainAndAgain(parts: ReaderParts, signal: AbortSignal): Promise<void> {
+  const { origin, token, journal, draw, pauseMs } = parts;
+  const recorded = recordFetch(journal, token, parts.fetch);
+  const client = new BookmarkClient({ baseUrl: `${origin}/api/v1`, token, fetch: recorded.fetch });
+  while (!signal.aborted) {
+    await sleep(draw.integer(pauseMs / 2, pauseMs * 1.5), undefined, { signal }).catch(() => {});
+    if (signal.aborted) return;
+    const source = draw.pick(['export', 'list'] as const);
+    // No retries: the answer is to be of the one request that was sent.
+    const sentMs = nowMs();
+    const look = await readOnce(client, source).catch(() => undefined);
+    if (look !== undefined) journal.looks.push(describe(parts.user, source, sentMs, look));
+  }
+}
+
+interface Answer {
+  bookmarks: Bookmark[];
+  count: number;
+}
+
+async function readOnce(client: BookmarkClient, source: Look['source']): Promise<Answer | undefined> {
+  if (source === 'export') return client.exportBookmarks({ retryForMs: 0 });
+  const { bookmarks, has_more: hasMore } = await client.listBookmarks({ limit: 500 }, { retryForMs: 0 });
+  return hasMore ? undefined : { bookmarks, count: bookmarks.length };
+}
+
+const describe = (
+  user: number,
+  source: Look['source'],
+  sentMs: number,
+  { bookmarks, count }: Answer,
+): Look => ({
+  source,
+  user,
+  sentMs,
+  endMs: nowMs(),
+  count,
+  ids: bookmarks.map(({ id }) => id),
+  urls: bookmarks.map(({ url }) => url),
+});

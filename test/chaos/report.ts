@@ -1,0 +1,56 @@
+import { POINTS, type Result } from './checks/findings.ts';
+import type { Fault, Life } from './journal.ts';
+
+/** Findings of one point that are printed; the rest is counted. */
+const SHOWN = 12;
+
+/** The proof as a Markdown table: what was checked, how many, how many faults. */
+export function formatTable(results: readonly Result[]): string {
+  const lines = results.map(({ point, counts, findings }) => {
+    const numbers = Object.entries(counts).map(([name, count]) => `${count.toLocaleString('en')} ${name}`);
+    const verdict = findings.length === 0 ? 'holds' : `**${findings.length} violations**`;
+    return `| ${POINTS[point]} | ${numbers.join(', ')} | ${verdict} |`;
+  });
+  return ['| what must hold | checked | result |', '|---|---|---|', ...lines].join('\n');
+}
+
+/** What was done to the service, by kind. */
+export function formatFaults(faults: readonly Fault[]): string {
+  const counts = new Map<string, number>();
+  for (const { kind, target } of faults) {
+    const name = `${kind} (${target.replace(/-\d/g, '')})`;
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return [...counts]
+    .sort()
+    .map(([name, count]) => `${name}: ${count}`)
+    .join(' · ');
+}
+
+/** Each point's first findings, a line each. */
+export function formatFindings(results: readonly Result[]): string {
+  return results
+    .filter(({ findings }) => findings.length > 0)
+    .map(({ point, findings }) => {
+      const more = findings.length > SHOWN ? [`  … ${findings.length - SHOWN} more`] : [];
+      return [`${POINTS[point]}:`, ...findings.slice(0, SHOWN).map((each) => `  ${each}`), ...more].join(
+        '\n',
+      );
+    })
+    .join('\n');
+}
+
+/** What processes warned of, by message, the most frequent first. */
+export function formatWarnings(lives: readonly Life[]): string {
+  const counts = new Map<string, number>();
+  for (const { text, level } of lives.flatMap(({ complaints }) => complaints)) {
+    const { msg, err } = level === 60 && !text.startsWith('{') ? { msg: text, err: {} } : JSON.parse(text);
+    const name = [msg, err?.message, err?.cause?.code].filter(Boolean).join(': ');
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return [...counts]
+    .sort(([, a], [, b]) => b - a)
+    .slice(0, 20)
+    .map(([name, count]) => `  ${count} ${name}`)
+    .join('\n');
+}

@@ -1,0 +1,121 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { findFaults } from '../support/invariants.ts';
+import { scrape } from '../support/replica.ts';
+import type { Fleet } from './fleet.ts';
+import { type Journal, nowMs, type Rest, type Row } from './journal.ts';
+import type { ProcessReport, ServiceProcess } from './service-process.ts';
+
+/** How long followers may take to be told of everything, and processes to let go of everything. */
+const CATCH_UP_MS = 60_000;
+const SETTLE_MS = 30_000;
+
+/** What a process may hold more than at its start: pools fill, code is compiled, caches warm. */
+const HEAP_GROWTH_BYTES = 40 * 1_048_576;
+/** Each connection of the pools has one. */
+const TIMER_GROWTH = 24;
+const SOCKET_GROWTH = 60;
+
+/** What each process held before the run. */
+export type Reports = Map<string, ProcessReport>;
+
+export async function reportAll({ processes }: Fleet): Promise<Reports> {
+  return new Map(await Promise.all(processes.map(async (each) => [each.name, await each.report()] as const)));
+}
+
+/** Waits until every follower was told of the last bookmark of its user; names those that were not in time. */
+export async function awaitFollowers({ sql }: Fleet, { followers }: Journal): Promise<string[]> {
+  const last = await sql<{ user: number; id: number }[]>`
+    select user_id::integer as user, max(id)::integer as id from bookmarks group by user_id`;
+  const lastId = new Map(last.map(({ user, id }) => [user, id]));
+  const giveUpAt = nowMs() + CATCH_UP_MS;
+  for (;;) {
+    const behind = followers.filter(
+      ({ user, receipts }) => (receipts.at(-1)?.id ?? 0) < (lastId.get(user) ?? 0),
+    );
+    if (behind.length === 0) return [];
+    if (nowMs() > giveUpAt)
+      return behind.map(({ name }) => `${name} was not told of everything within ${CATCH_UP_MS} ms`);
+    await sleep(100);
+  }
+}
+
+/** Looks at what is left once nobody asks for anything any more. */
+export async function comeToRest(
+  fleet: Fleet,
+  before: Reports,
+  behind: string[],
+  log: (line: string) => void,
+): Promise<Rest> {
+  const leftovers = await awaitLetGo(fleet);
+  log('held polls, pools and queues are empty');
+  // It keeps connections to the replicas for later.
+  await fleet.balancer[Symbol.asyncDispose]();
+  leftovers.push(...(await findGrowth(fleet, before)));
+  await Promise.all(fleet.processes.map((each) => each.end('SIGTERM')));
+  log('all processes have ended');
+  leftovers.push(...(await findConnections(fleet)));
+  const recountFaults = await findFaults(fleet.postgres.url);
+  return { rows: await readRows(fleet), recountFaults, leftovers, behind };
+}
+
+/** Gauges that stand at nothing when nobody asks for anything. */
+const GAUGES = [
+  'bookmarks_waiters',
+  'bookmarks_coordination_degraded',
+  'bookmarks_database_pool_in_use{pool="api"}',
+  'bookmarks_database_pool_in_use{pool="import"}',
+  'bookmarks_database_pool_waiting{pool="api"}',
+  'bookmarks_database_pool_waiting{pool="import"}',
+  'bookmarks_imports_staged{state="queued"}',
+];
+
+async function awaitLetGo({ processes }: Fleet): Promise<string[]> {
+  const giveUpAt = nowMs() + SETTLE_MS;
+  for (;;) {
+    const held = (await Promise.all(processes.map(findHeld))).flat();
+    if (held.length === 0 || nowMs() > giveUpAt) return held;
+    await sleep(200);
+  }
+}
+
+async function findHeld({ name, metricsPort }: ServiceProcess): Promise<string[]> {
+  const samples = await scrape(metricsPort);
+  return GAUGES.filter((gauge) => (samples.get(gauge) ?? 0) !== 0).map(
+    (gauge) => `${name}: ${gauge} is ${samples.get(gauge)}`,
+  );
+}
+
+async function findGrowth(fleet: Fleet, before: Reports): Promise<string[]> {
+  return [...(await reportAll(fleet))].flatMap(([name, { heapBytes, resources }]) => {
+    const base = before.get(name)!;
+    const more = (resource: string) => (resources[resource] ?? 0) - (base.resources[resource] ?? 0);
+    const grown = heapBytes - base.heapBytes;
+    return [
+      ...(grown > HEAP_GROWTH_BYTES ? [`${name} holds ${Math.round(grown / 1_048_576)} MiB more`] : []),
+      ...(more('Timeout') > TIMER_GROWTH ? [`${name} holds ${more('Timeout')} timers more`] : []),
+      ...(more('TCPSocketWrap') > SOCKET_GROWTH
+        ? [`${name} holds ${more('TCPSocketWrap')} sockets more`]
+        : []),
+    ];
+  });
+}
+
+/** Once the processes have ended none of their connections may be left. */
+async function findConnections({ sql }: Fleet): Promise<string[]> {
+  for (const giveUpAt = nowMs() + SETTLE_MS; ; ) {
+    const left = await sql<{ application_name: string; state: string }[]>`
+      select application_name, state from pg_stat_activity
+      where application_name like 'bookmark-service%' and datname = current_database()`;
+    if (left.length === 0) return [];
+    if (nowMs() > giveUpAt) return left.map((each) => `a connection is left: ${JSON.stringify(each)}`);
+    await sleep(100);
+  }
+}
+
+const readRows = async ({ sql }: Fleet): Promise<Row[]> => [
+  ...(await sql<Row[]>`
+    select id::integer, user_id::integer as user, url, title, comment,
+      array(select tag ->> 'name' from jsonb_array_elements(tags::jsonb) as tag) as tags
+    from bookmarks
+    order by user_id, id`),
+];

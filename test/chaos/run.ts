@@ -1,0 +1,156 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { checkAll } from './checks/check.ts';
+import type { Result } from './checks/findings.ts';
+import { type Fleet, openFleet } from './fleet.ts';
+import { follow } from './follow.ts';
+import { beGreedy } from './greedy.ts';
+import { type Evidence, type Journal, type Limits, openJournal } from './journal.ts';
+import { deriveSeed, seedRandom } from './random.ts';
+import { readAgainAndAgain } from './reader.ts';
+import { awaitFollowers, comeToRest, reportAll } from './rest.ts';
+import { runFaults } from './schedule.ts';
+import type { SharedUser } from './users.ts';
+import { Writer } from './writer.ts';
+
+/** How a run is made. */
+export interface RunOptions {
+  seed: number;
+  seconds: number;
+  redis: 'single' | 'cluster';
+  /** How many processes serve, and how many run imports. */
+  fleet: { apis: number; workers: number };
+  users: number;
+  writersPerUser: number;
+  followersPerUser: number;
+  /** Mean pause between two calls of a writer. */
+  pauseMs: number;
+  limits: Limits;
+  /** How long a poll is held. */
+  syncWaitSeconds: number;
+  /** Without, the service is only used, not hurt. */
+  withFaults: boolean;
+  /** What a test breaks, to see the checks find it. */
+  mutation?: Mutation | undefined;
+  log: (line: string) => void;
+}
+
+/** Something broken on purpose; absent parts are as they are. */
+export interface Mutation {
+  name: string;
+  /** Changes the database before the actors begin. */
+  apply?: (fleet: Fleet) => Promise<void>;
+  /** Goes on beside the actors until the signal. */
+  during?: (fleet: Fleet, signal: AbortSignal) => Promise<void>;
+  /** Changes what processes send to Redis, in place. */
+  onRedisRequest?: (piece: Buffer) => void;
+  /** Stands between readers and the service. */
+  readerFetch?: typeof fetch;
+}
+
+export const DEFAULTS: Omit<RunOptions, 'seed' | 'log'> = {
+  seconds: 60,
+  redis: 'single',
+  fleet: { apis: 3, workers: 2 },
+  users: 40,
+  writersPerUser: 5,
+  followersPerUser: 5,
+  pauseMs: 3_000,
+  limits: { bookmarks: 120, requests: 40, windowMs: 10_000 },
+  syncWaitSeconds: 29,
+  withFaults: true,
+};
+
+const GREEDY = 4;
+
+/** How long calls that are under way at the end may take. */
+const LAST_CALLS_MS = 200_000;
+
+/** Starts the fleet, lets the actors work while faults happen, waits for rest, and checks. */
+export async function runChaos(options: RunOptions): Promise<{ results: Result[]; evidence: Evidence }> {
+  const { limits, redis, syncWaitSeconds, mutation, seconds, log } = options;
+  const journal = openJournal();
+  await using fleet = await openFleet(
+    { limits, redis, syncWaitSeconds, ...options.fleet, onRedisRequest: mutation?.onRedisRequest },
+    journal,
+  );
+  const before = await reportAll(fleet);
+  const writing = new AbortController();
+  const reading = new AbortController();
+  await mutation?.apply?.(fleet);
+  const mutated = mutation?.during?.(fleet, reading.signal);
+  const actors = await startActors(fleet, journal, options, writing.signal, reading.signal);
+  const draw = seedRandom(deriveSeed(options.seed, 0));
+  const faults = options.withFaults ? runFaults(fleet, journal, draw, writing.signal) : undefined;
+  log(`${seconds} s of work begin`);
+  const progress = setInterval(() => log(describeProgress(journal)), 15_000);
+  await sleep(seconds * 1_000);
+  writing.abort();
+  await faults;
+  log(`all faults are healed: ${describeProgress(journal)}`);
+  await within(actors.writers, LAST_CALLS_MS, journal, 'a call was still under way long after the end');
+  log('all calls have ended');
+  const behind = await awaitFollowers(fleet, journal);
+  clearInterval(progress);
+  log('all followers were told of everything');
+  reading.abort();
+  await Promise.all([actors.readers, mutated]);
+  const rest = await comeToRest(fleet, before, behind, log);
+  log('all is at rest');
+  const evidence = { journal, rest, limits };
+  return { results: checkAll(evidence), evidence };
+}
+
+async function within(
+  work: Promise<unknown>,
+  limitMs: number,
+  journal: Journal,
+  otherwise: string,
+): Promise<void> {
+  const timer = new AbortController();
+  const late = sleep(limitMs, otherwise, { signal: timer.signal });
+  const message = await Promise.race([work.then(() => undefined), late]);
+  timer.abort();
+  await late.catch(() => {});
+  if (message !== undefined) journal.surprises.push(message);
+}
+
+async function startActors(
+  fleet: Fleet,
+  journal: Journal,
+  options: RunOptions,
+  writing: AbortSignal,
+  reading: AbortSignal,
+): Promise<{ writers: Promise<unknown>; readers: Promise<unknown> }> {
+  const { origin } = fleet.balancer;
+  const { seed, pauseMs, writersPerUser, followersPerUser, limits } = options;
+  const writers: Promise<void>[] = [];
+  const readers: Promise<void>[] = [];
+  let parts = 0;
+  const own = () => seedRandom(deriveSeed(seed, ++parts));
+  for (let n = 0; n < options.users; n += 1) {
+    const { id, tokens } = await fleet.user(writersPerUser + followersPerUser + 2);
+    const take = () => tokens.pop()!;
+    const user: SharedUser = { id, known: [], passing: [] };
+    for (let w = 1; w <= followersPerUser; w += 1) {
+      const name = `follower ${id}-${w}`;
+      readers.push(follow({ name, user: id, origin, token: take(), journal, draw: own() }, reading));
+    }
+    for (let w = 1; w <= writersPerUser; w += 1) {
+      const parts = { name: `${id}-${w}`, origin, token: take(), user, journal, draw: own(), pauseMs };
+      writers.push(new Writer(parts).run(writing));
+    }
+    const fetch = options.mutation?.readerFetch;
+    const reader = { user: id, origin, token: take(), journal, draw: own(), pauseMs: 8_000, fetch };
+    readers.push(readAgainAndAgain(reader, reading));
+    if (n < GREEDY) {
+      const greedy = { origin, token: take(), journal, draw: own(), burst: limits.requests * 2 };
+      writers.push(beGreedy(greedy, writing));
+    }
+  }
+  return { writers: Promise.all(writers), readers: Promise.all(readers) };
+}
+
+const describeProgress = ({ calls, followers, attempts, faults }: Journal): string => {
+  const receipts = followers.reduce((sum, each) => sum + each.receipts.length, 0);
+  return `${faults.length} faults, ${calls.length} calls, ${attempts.length} requests, ${receipts} bookmarks received`;
+};

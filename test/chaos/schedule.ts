@@ -1,0 +1,67 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { FAULT_KINDS, type FaultKind } from './faults.ts';
+import type { Fleet } from './fleet.ts';
+import { type Fault, type Journal, nowMs } from './journal.ts';
+import { type Random, seedRandom } from './random.ts';
+
+/** A fault every second to three, overlapping where one lasts; then a calm, in which promises of time can be held. */
+const PAUSE_MS = { min: 1_000, max: 3_000 };
+const STORM_MS = 24_000;
+const CALM_MS = 16_000;
+
+/** Hurts the fleet until the signal; resolves once everything is healed. What it draws depends on the seed alone. */
+export async function runFaults(
+  fleet: Fleet,
+  journal: Journal,
+  draw: Random,
+  signal: AbortSignal,
+): Promise<void> {
+  const busy = new Map<string, Promise<void>>();
+  for (let stormMs = 0; !signal.aborted; ) {
+    const pauseMs = draw.integer(PAUSE_MS.min, PAUSE_MS.max);
+    stormMs += pauseMs;
+    await sleep(pauseMs, undefined, { signal }).catch(() => {});
+    if (signal.aborted) break;
+    if (stormMs > STORM_MS) {
+      stormMs = 0;
+      await sleep(CALM_MS, undefined, { signal }).catch(() => {});
+      continue;
+    }
+    const kind = drawKind(draw);
+    const target = draw.pick(kind.targets(fleet));
+    const own = seedRandom(draw.integer(0, 2 ** 31));
+    // One thing suffers one fault at a time: a frozen process cannot be told to end, nor a killed one be frozen.
+    if (busy.has(target)) continue;
+    busy.set(
+      target,
+      runFault(fleet, journal, kind, target, own).finally(() => busy.delete(target)),
+    );
+  }
+  await Promise.all(busy.values());
+}
+
+function drawKind(draw: Random): FaultKind {
+  let left = draw.next() * FAULT_KINDS.reduce((sum, { weight }) => sum + weight, 0);
+  return FAULT_KINDS.find(({ weight }) => {
+    left -= weight;
+    return left < 0;
+  })!;
+}
+
+async function runFault(
+  fleet: Fleet,
+  journal: Journal,
+  { kind, run }: FaultKind,
+  target: string,
+  draw: Random,
+): Promise<void> {
+  const fault: Fault = { kind, target, startMs: nowMs(), endMs: Number.POSITIVE_INFINITY };
+  journal.faults.push(fault);
+  try {
+    await run(fleet, target, draw);
+  } catch (error) {
+    // A backend cannot be ended through a server that is just being restarted.
+    if (target !== 'postgres') journal.surprises.push(`fault ${kind} of ${target}: ${String(error)}`);
+  }
+  fault.endMs = nowMs();
+}

@@ -1,0 +1,171 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { freezeFamily, noteProcess, thawFamily } from '../support/processes.ts';
+import type { ReplicaEnv } from '../support/replica.ts';
+import { runDir } from '../support/run.ts';
+import { type Journal, type Life, nowMs } from './journal.ts';
+
+/** What a process holds once its garbage is collected. */
+export interface ProcessReport {
+  heapBytes: number;
+  /** Active timers, sockets and the like by name. */
+  resources: Record<string, number>;
+}
+
+/** A place in the fleet: one process at a time, on ports that stay. */
+export interface ServiceProcess {
+  readonly name: string;
+  readonly role: 'api' | 'worker';
+  readonly port: number;
+  readonly metricsPort: number;
+  /** False from its end until `start`. */
+  readonly isUp: boolean;
+  /** Starts it anew; resolves when it answers, whatever it answers. */
+  start(): Promise<void>;
+  /** SIGKILL or SIGTERM; resolves when it has ended. */
+  end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
+  freeze(): Promise<void>;
+  thaw(): void;
+  /** Sets how far its wall clock is off. */
+  stepClock(stepMs: number): void;
+  report(): Promise<ProcessReport>;
+}
+
+export interface Place {
+  name: string;
+  role: 'api' | 'worker';
+  port: number;
+  metricsPort: number;
+  env: ReplicaEnv;
+  /** For what it is told by files. */
+  folder: string;
+}
+
+/** Longest start, under load. */
+const START_LIMIT_MS = 120_000;
+
+/** A log line that says when Redis went, and that it is back. */
+const AWAY = 'Redis is away: this replica limits by itself, waits look into the database';
+const SERVES = 'Redis serves: limits, wakes and imports are shared';
+
+/** Opens a place; its first process runs when this resolves. */
+export async function openProcess(place: Place, journal: Journal): Promise<ServiceProcess> {
+  const commands = join(place.folder, `${place.name}.json`);
+  writeFileSync(commands, '{"stepMs":0}');
+  let run: Run | undefined;
+  const current = () => run ?? fail(`${place.name} does not run`);
+  const process: ServiceProcess = {
+    ...place,
+    get isUp() {
+      return run !== undefined && run.life.end === undefined;
+    },
+    async start() {
+      writeFileSync(commands, '{"stepMs":0}');
+      // Whoever runs processes starts one again that could not: the database may just be away.
+      for (let isAnswering = false; !isAnswering; ) {
+        run = launch(place, commands, journal);
+        isAnswering = await untilAnswering(place.port, run.life);
+      }
+    },
+    async end(signal) {
+      const { child, life, ended } = current();
+      life.endedBy ??= signal;
+      child.kill(signal);
+      await ended;
+    },
+    freeze: () => freezeFamily(current().child.pid!),
+    thaw: () => thawFamily(current().child.pid!),
+    stepClock(stepMs) {
+      writeFileSync(commands, JSON.stringify({ stepMs }));
+      current().child.kill('SIGUSR2');
+    },
+    report() {
+      const reported = Promise.withResolvers<ProcessReport>();
+      current().onReport = reported.resolve;
+      current().child.kill('SIGUSR2');
+      return reported.promise;
+    },
+  };
+  await process.start();
+  return process;
+}
+
+interface Run {
+  child: ChildProcess;
+  life: Life;
+  ended: Promise<void>;
+  onReport: ((report: ProcessReport) => void) | undefined;
+}
+
+function launch(place: Place, commands: string, journal: Journal): Run {
+  const { name, role, port, metricsPort, env } = place;
+  const all: ReplicaEnv = {
+    ...env,
+    PORT: port,
+    METRICS_PORT: metricsPort,
+    CHAOS_COMMANDS: commands,
+    NODE_COMPILE_CACHE: `${runDir()}/compiled`,
+    NODE_OPTIONS: '--import ./test/chaos/preload.ts',
+  };
+  const texts = Object.entries(all).map(([key, value]) => [key, String(value)]);
+  const child = spawn(process.execPath, ['src/main.ts', role], {
+    env: { PATH: process.env.PATH, ...Object.fromEntries(texts) },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  noteProcess(runDir(), child.pid!);
+  const life: Life = {
+    name,
+    startMs: nowMs(),
+    answeredMs: undefined,
+    endMs: Number.POSITIVE_INFINITY,
+    endedBy: undefined,
+    end: undefined,
+    complaints: [],
+    fallbacks: [],
+  };
+  journal.lives.push(life);
+  const ended = once(child, 'exit').then(([code, signal]) => {
+    life.end = code ?? signal;
+    life.endMs = nowMs();
+  });
+  const run: Run = { child, life, ended, onReport: undefined };
+  createInterface({ input: child.stdout! }).on('line', (text) => readLine(run, text));
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => life.complaints.push({ level: 60, text }));
+  return run;
+}
+
+function readLine(run: Run, text: string): void {
+  // Most lines are of requests, which the clients journal as well.
+  if (text.includes('"msg":"request"')) return;
+  const { life } = run;
+  const { level, msg, ...facts } = JSON.parse(text);
+  if (msg === 'chaos report') run.onReport?.(facts);
+  if (msg === AWAY) life.fallbacks.push({ startMs: nowMs(), endMs: Number.POSITIVE_INFINITY });
+  const last = life.fallbacks.at(-1);
+  if (msg === SERVES && last !== undefined) last.endMs = nowMs();
+  if (level >= 40) life.complaints.push({ level, text });
+}
+
+/** False where it ended instead. */
+async function untilAnswering(port: number, life: Life): Promise<boolean> {
+  const answers = () =>
+    fetch(`http://127.0.0.1:${port}/livez`).then(
+      (response) => response.ok,
+      () => false,
+    );
+  while (!(await answers())) {
+    if (life.end !== undefined) return false;
+    if (nowMs() > life.startMs + START_LIMIT_MS) fail(`${life.name} does not answer`);
+    await sleep(50);
+  }
+  life.answeredMs = nowMs();
+  return true;
+}
+
+function fail(message: string): never {
+  throw new Error(message);
+}

@@ -1,0 +1,211 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ApiError, BookmarkClient } from '../../src/client/index.ts';
+import { type AnyCall, type Asked, type Journal, nowMs, type Outcome } from './journal.ts';
+import type { Random } from './random.ts';
+import { type RecordedFetch, recordFetch } from './recorded-fetch.ts';
+import { drawKnown, drawTags, PASSING_PREFIX, type SharedUser } from './users.ts';
+
+export interface WriterParts {
+  name: string;
+  origin: string;
+  token: string;
+  user: SharedUser;
+  journal: Journal;
+  draw: Random;
+  /** Mean pause between two calls. */
+  pauseMs: number;
+}
+
+/** Longest that a call is retried. */
+const RETRY_MS = 30_000;
+
+/** Answers that say that nothing happened; after an earlier attempt whose answer was lost they say nothing. */
+const REFUSALS = new Set([
+  'VALIDATION_ERROR',
+  'NOT_FOUND',
+  'LIMIT_EXCEEDED',
+  'PERMISSION_DENIED',
+  'RATE_LIMITED',
+]);
+
+/** A client that adds, edits, deletes, imports and works on tags, and journals what became of each call. */
+export class Writer {
+  readonly #parts: WriterParts;
+  readonly #recorded: RecordedFetch;
+  readonly #client: BookmarkClient;
+  #made = 0;
+
+  constructor(parts: WriterParts) {
+    this.#parts = parts;
+    this.#recorded = recordFetch(parts.journal, parts.token);
+    this.#client = new BookmarkClient({
+      baseUrl: `${parts.origin}/api/v1`,
+      token: parts.token,
+      fetch: this.#recorded.fetch,
+      retryForMs: RETRY_MS,
+    });
+  }
+
+  /** Works until the signal; the call that is under way then is still awaited. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { draw, pauseMs } = this.#parts;
+    while (!signal.aborted) {
+      await sleep(draw.integer(pauseMs / 2, pauseMs * 1.5), undefined, { signal }).catch(() => {});
+      if (!signal.aborted) await this.#act();
+    }
+  }
+
+  #act(): Promise<void> {
+    const drawn = this.#parts.draw.next();
+    if (drawn < 0.42) return this.#add();
+    if (drawn < 0.54) return this.#addRaw();
+    if (drawn < 0.68) return this.#edit();
+    if (drawn < 0.8) return this.#delete();
+    if (drawn < 0.85) return this.#import('merge');
+    if (drawn < 0.865) return this.#import('replace');
+    return this.#workOnTags();
+  }
+
+  /** A bookmark that nobody else asks for. */
+  #make(): Asked {
+    const { name, user, draw } = this.#parts;
+    this.#made += 1;
+    const url = `https://chaos.example/${name}/${this.#made}`;
+    return { url, title: `title ${name} ${this.#made}`, comment: '', tags: drawTags(user, draw) };
+  }
+
+  async #add(): Promise<void> {
+    const asked = this.#make();
+    const call = this.#begin({ kind: 'add', ...asked, isKeyed: true, id: none });
+    await this.#settle(call, async () => {
+      const { id } = await this.#client.addBookmark(asked);
+      call.id = id;
+      this.#parts.user.known.push({ id, url: asked.url });
+    });
+  }
+
+  /** As a simple script does it: without a key, and never again. */
+  async #addRaw(): Promise<void> {
+    const { origin, token, user } = this.#parts;
+    const asked = this.#make();
+    const call = this.#begin({ kind: 'add', ...asked, isKeyed: false, id: none });
+    await this.#settle(call, async () => {
+      const response = await this.#recorded.fetch(`${origin}/api/v1/bookmarks/add`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+        body: JSON.stringify(asked),
+        signal: AbortSignal.timeout(30_000),
+      });
+      const body = await response.json();
+      if (response.ok) {
+        call.id = body.id;
+        user.known.push({ id: body.id, url: asked.url });
+      } else throw new ApiError('refused', { code: body.code, status: response.status, requestId: '' });
+    });
+  }
+
+  async #edit(): Promise<void> {
+    const { user, draw, name } = this.#parts;
+    const known = drawKnown(user, draw, false);
+    if (known === undefined) return;
+    this.#made += 1;
+    const change = {
+      title: draw.chance(0.7) ? `edited ${name} ${this.#made}` : undefined,
+      comment: draw.chance(0.5) ? `comment ${name} ${this.#made}` : undefined,
+      tags: draw.chance(0.4) ? drawTags(user, draw) : undefined,
+    };
+    const call = this.#begin({ kind: 'edit', id: known.id, ...change });
+    await this.#settle(call, () => this.#client.editBookmark({ id: known.id, ...change }));
+  }
+
+  async #delete(): Promise<void> {
+    const { user, draw } = this.#parts;
+    const known = drawKnown(user, draw, draw.chance(0.9));
+    if (known === undefined) return;
+    const call = this.#begin({ kind: 'delete', id: known.id });
+    await this.#settle(call, () => this.#client.deleteBookmark(known.id));
+  }
+
+  async #import(mode: 'merge' | 'replace'): Promise<void> {
+    const { user, draw } = this.#parts;
+    const entries = Array.from({ length: draw.integer(2, 30) }, () => this.#make());
+    const repeated: string[] = [];
+    const invalid = mode === 'merge' && draw.chance(0.2) ? 1 : 0;
+    if (mode === 'merge' && draw.chance(0.5)) {
+      const known = drawKnown(user, draw, false);
+      if (known !== undefined) repeated.push(known.url);
+    }
+    const sent = [
+      ...entries,
+      ...repeated.map((url) => ({ url })),
+      ...(invalid > 0 ? [{ url: 'javascript:void(0)' }] : []),
+    ];
+    const call = this.#begin({ kind: 'import', mode, entries, invalid, repeated, result: noResult });
+    // Half of them are not retried, to meet the first answer as it is.
+    const options = draw.chance(0.5) ? { retryForMs: 0 } : {};
+    await this.#settle(call, async () => {
+      const { imported, skipped, errors } = await this.#client.importBookmarks(
+        { bookmarks: sent, mode },
+        options,
+      );
+      call.result = { imported, skipped, errors: errors.length };
+    });
+  }
+
+  async #workOnTags(): Promise<void> {
+    const { user, draw, name } = this.#parts;
+    this.#made += 1;
+    const fresh = `${PASSING_PREFIX}${name}-${this.#made}`;
+    const operation = user.passing.length < 3 ? 'create' : draw.pick(['create', 'rename', 'delete'] as const);
+    if (operation === 'create') {
+      const call = this.#begin({ kind: 'tag', operation, name: fresh });
+      return this.#settle(call, async () => {
+        const { id } = await this.#client.createTag({ name: fresh });
+        user.passing.push({ id, name: fresh });
+      });
+    }
+    const [tag] = user.passing.splice(draw.integer(0, user.passing.length - 1), 1);
+    const call = this.#begin({ kind: 'tag', operation, name: operation === 'rename' ? fresh : tag!.name });
+    if (operation === 'delete') return this.#settle(call, () => this.#client.deleteTag(tag!.id));
+    return this.#settle(call, async () => {
+      await this.#client.renameTag({ id: tag!.id, name: fresh });
+      user.passing.push({ id: tag!.id, name: fresh });
+    });
+  }
+
+  #begin<C extends Pending>(asked: C): C & AnyCall {
+    const call = Object.assign(asked, {
+      user: this.#parts.user.id,
+      sentMs: nowMs(),
+      endMs: Number.POSITIVE_INFINITY,
+      outcome: 'unknown' as Outcome,
+      code: '',
+      attempts: 0,
+    });
+    this.#parts.journal.calls.push(call as unknown as AnyCall);
+    return call as unknown as C & AnyCall;
+  }
+
+  async #settle(call: AnyCall, send: () => Promise<unknown>): Promise<void> {
+    const before = this.#recorded.count;
+    try {
+      await send();
+      call.outcome = 'done';
+    } catch (error) {
+      call.code = error instanceof ApiError ? error.code : 'CONNECTION_LOST';
+      const wasSentOnce = this.#recorded.count - before === 1;
+      if (REFUSALS.has(call.code) && wasSentOnce) call.outcome = 'refused';
+      // Promised for imports only: what is answered so has not happened and never will.
+      if (call.kind === 'import' && call.code === 'UNAVAILABLE' && wasSentOnce) call.outcome = 'refused';
+    }
+    call.attempts = this.#recorded.count - before;
+    call.endMs = nowMs();
+  }
+}
+
+const none = undefined as number | undefined;
+const noResult = undefined as { imported: number; skipped: number; errors: number } | undefined;
+
+/** What a call is begun with. */
+type Pending = AnyCall extends infer C ? (C extends AnyCall ? Omit<C, CallFields> : never) : never;
+type CallFields = 'user' | 'sentMs' | 'endMs' | 'outcome' | 'code' | 'attempts';
