@@ -1,0 +1,105 @@
+import type { Bench, Plan } from '../harness/bench.ts';
+import { PGBENCH_TOKEN_HASH } from '../harness/collections.ts';
+import { sampleLoad } from '../harness/load.ts';
+import { pgbenchSide } from '../harness/programs.ts';
+import { type Replica, startReference, startReplica } from '../harness/replica.ts';
+import { type Line, lineOf } from '../harness/report.ts';
+import { compareSides, ratioOf, type Side } from '../harness/rounds.ts';
+import { ADDING, openCollection, tokensOf, usersFrom } from './collection.ts';
+
+/** Adding bookmarks with two tags, by 64 users. */
+
+const CLIENTS = 32;
+const USERS = usersFrom(ADDING.first, ADDING.count);
+
+const bodyOf = (n: number) => ({
+  url: `https://bench.example/added/${n}`,
+  title: `A page that somebody wants to read, number ${n}`,
+  comment: 'Something was said about it, and this is where it was said at some length.',
+});
+
+/** The statement that the service sends, with what it would send. */
+const ADD_SCRIPT = `
+\\set user random(${ADDING.first}, ${ADDING.first + ADDING.count - 1})
+\\set n random(1, 1000000000)
+\\set tag random(1, 49)
+select outcome, bookmark from add_bookmark(
+  :user, ${PGBENCH_TOKEN_HASH},
+  'https://bench.example/added/' || :n, md5(:n::text)::uuid,
+  'A page that somebody wants to read, number ' || :n,
+  'Something was said about it, and this is where it was said at some length.',
+  'https://bench.example/added/' || :n || e'\\na page that somebody wants to read, number ' || :n
+    || e'\\nsomething was said about it, and this is where it was said at some length.',
+  array['Tag ' || :tag, 'Tag ' || (:tag::integer + 1)], array['tag ' || :tag, 'tag ' || (:tag::integer + 1)],
+  1000000000, 10000, null, null
+);`;
+
+function serviceSide(plan: Plan, replica: Replica, connections: number): Side {
+  const { postgresPid, redis } = plan.environment;
+  return {
+    name: 'add',
+    processes: { api: [replica.pid], postgres: [postgresPid], redis: [redis.pid] },
+    run: (seconds) =>
+      sampleLoad({
+        port: replica.port,
+        path: '/api/v1/bookmarks/add',
+        bodies: Array.from({ length: 997 }, (_, n) =>
+          JSON.stringify({ ...bodyOf(n), tags: [`Tag ${1 + (n % 49)}`, `Tag ${2 + (n % 49)}`] }),
+        ),
+        tokens: USERS.flatMap(tokensOf),
+        connections,
+        seconds,
+        expectStatus: 200,
+      }),
+  };
+}
+
+function naiveSide(plan: Plan, reference: Replica, connections: number): Side {
+  return {
+    name: 'bare Fastify, one insert without tags',
+    processes: { api: [reference.pid], postgres: [plan.environment.postgresPid] },
+    run: (seconds) =>
+      sampleLoad({
+        port: reference.port,
+        path: '/add',
+        bodies: Array.from({ length: 997 }, (_, n) =>
+          JSON.stringify({ ...bodyOf(n), user: USERS[n % USERS.length] }),
+        ),
+        tokens: [],
+        connections,
+        seconds,
+        expectStatus: 200,
+      }),
+  };
+}
+
+export const add: Bench = {
+  name: 'add',
+  async run(plan): Promise<Line[]> {
+    const { environment, effort } = plan;
+    const original = await openCollection(plan);
+    const url = await environment.copy(original, 'adding');
+    await using replica = await startReplica(environment, url);
+    await using reference = await startReference(url);
+    const pgbench = pgbenchSide(
+      'pgbench, the same statement',
+      { url, folder: environment.folder, name: 'add', text: ADD_SCRIPT, clients: 10 },
+      { postgres: [environment.postgresPid] },
+    );
+    const [ours, theirs] = await compareSides([serviceSide(plan, replica, CLIENTS), pgbench], effort);
+    const [few, naive] = await compareSides(
+      [serviceSide(plan, replica, 8), naiveSide(plan, reference, 8)],
+      effort,
+    );
+    return [
+      lineOf({ bench: 'add', what: '2 tags, 64 users' }, ours!, theirs!, ratioOf(ours!, theirs!), 0.6),
+      lineOf(
+        { bench: 'add', what: 'beside a bare insert, 8 clients' },
+        few!,
+        naive!,
+        ratioOf(few!, naive!),
+        1.01,
+      ),
+    ];
+  },
+};

@@ -1,0 +1,38 @@
+import type { Plan } from '../harness/bench.ts';
+import { copyToNaive, issueTokens, loadSamples, populate, settle, tokenOf } from '../harness/collections.ts';
+
+/** The collection that most benches look into, made once a run; `naive` holds the same bookmarks. */
+
+export const TEN_THOUSAND = 1;
+export const HUNDRED_THOUSAND = 2;
+export const ADDING = { first: 101, count: 64 };
+
+/** So many that no token passes its limit of 100,000 a minute. */
+const TOKENS_PER_USER = 20;
+
+/** The sizes of the two large users' collections. */
+export const sizesOf = ({ quick }: Plan) =>
+  quick ? { ten: 1_000, hundred: 5_000 } : { ten: 10_000, hundred: 100_000 };
+
+/** The url of the database. */
+export function openCollection(plan: Plan): Promise<string> {
+  const { ten, hundred } = sizesOf(plan);
+  return plan.environment.database('collection', async (url) => {
+    await loadSamples(url);
+    await populate(url, { firstUser: TEN_THOUSAND, users: 1, bookmarks: ten, tags: 300 });
+    await populate(url, { firstUser: HUNDRED_THOUSAND, users: 1, bookmarks: hundred, tags: 1_000 });
+    await populate(url, { firstUser: ADDING.first, users: ADDING.count, bookmarks: 100, tags: 50 });
+    await issueTokens(url, TEN_THOUSAND, 2, TOKENS_PER_USER);
+    await issueTokens(url, ADDING.first, ADDING.count, TOKENS_PER_USER);
+    await copyToNaive(url, TEN_THOUSAND, ADDING.first + ADDING.count);
+    await settle(url);
+  });
+}
+
+/** All tokens of a user. */
+export const tokensOf = (user: number): string[] =>
+  Array.from({ length: TOKENS_PER_USER }, (_, number) => tokenOf(user, number));
+
+/** Consecutive ids from the first one. */
+export const usersFrom = (first: number, count: number): number[] =>
+  Array.from({ length: count }, (_, n) => first + n);

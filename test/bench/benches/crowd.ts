@@ -1,0 +1,42 @@
+import type { Plan } from '../harness/bench.ts';
+import { issueTokens, loadSamples, populate, settle } from '../harness/collections.ts';
+import { runPsql } from '../harness/programs.ts';
+
+/** Many users with few bookmarks each, as sync clients are. */
+
+export const crowdOf = ({ quick }: Plan) => (quick ? 500 : 10_000);
+
+/** Waits that one token may hold. */
+const WAITS_PER_TOKEN = 16;
+
+/** Users after the crowd who have a token for every 16 of it. */
+export const GREGARIOUS = 3;
+
+export const tokensForAll = (plan: Plan): number => Math.ceil(crowdOf(plan) / WAITS_PER_TOKEN);
+
+/** Users from 1 on, each with one token, then the gregarious ones; `naive` holds users alone. */
+export function openCrowd(plan: Plan, bookmarksOfEach: number): Promise<string> {
+  const users = crowdOf(plan);
+  return plan.environment.database(`crowd_${bookmarksOfEach}`, async (url) => {
+    await loadSamples(url);
+    await populate(url, { firstUser: 1, users, bookmarks: bookmarksOfEach, tags: 10 });
+    await populate(url, { firstUser: users + 1, users: GREGARIOUS, bookmarks: 2, tags: 10 });
+    await issueTokens(url, 1, users);
+    await issueTokens(url, users + 1, GREGARIOUS, tokensForAll(plan));
+    await runPsql(
+      url,
+      `create schema naive;
+      create table naive.bookmarks (
+        id bigserial primary key, user_id bigint not null references users, url text not null, title text not null,
+        comment text not null, created_at timestamptz not null default now(), updated_at timestamptz not null default now()
+      );
+      create index on naive.bookmarks (user_id, id)`,
+    );
+    await settle(url);
+  });
+}
+
+/** The last bookmark's id: a cursor that nobody has anything beyond. */
+export async function readLastId(url: string): Promise<number> {
+  return Number(await runPsql(url, 'select max(id) from bookmarks'));
+}

@@ -1,0 +1,78 @@
+import type { Bench, Plan } from '../harness/bench.ts';
+import { tokenOf } from '../harness/collections.ts';
+import { postTimed } from '../harness/http-exchange.ts';
+import { type LoadReport, runLoad } from '../harness/load.ts';
+import { startReplica } from '../harness/replica.ts';
+import type { Line } from '../harness/report.ts';
+import { spreadOf } from '../harness/stats.ts';
+import { ADDING, openCollection, tokensOf, usersFrom } from './collection.ts';
+import { makeImport, makeImporters } from './import.ts';
+
+/** What others feel while ten users import 50,000 bookmarks each, by the setting that bounds it. */
+
+const FIRST_USER = 3_001;
+const IMPORTS = 10;
+
+/** Adds and reads of many users, eight at a time. */
+function mixOf(port: number, seconds: number) {
+  const requests = usersFrom(ADDING.first, ADDING.count).flatMap((user, n) => [
+    { path: '/api/v1/bookmarks/sync', body: '{"cursor":9007199254740991}', token: tokensOf(user)[n % 20]! },
+    { path: '/api/v1/bookmarks/list', body: '{"limit":50}', token: tokensOf(user)[n % 20]! },
+    {
+      path: '/api/v1/bookmarks/add',
+      body: `{"url":"https://bench.example/${n}"}`,
+      token: tokensOf(user)[n % 20]!,
+    },
+  ]);
+  return { port, path: '', bodies: [], tokens: [], requests, connections: 8, seconds, expectStatus: 200 };
+}
+
+async function runConcurrency(plan: Plan, concurrency: number): Promise<Line> {
+  const { environment, effort, quick } = plan;
+  const url = await environment.copy(await openCollection(plan), 'beside');
+  await makeImporters(url, FIRST_USER, IMPORTS * effort.rounds);
+  await using api = await startReplica(environment, url);
+  await using _worker = await startReplica(
+    environment,
+    url,
+    { IMPORT_CONCURRENCY: String(concurrency) },
+    'worker',
+  );
+  const body = makeImport(quick ? 5_000 : 50_000, 'merge');
+  await runLoad(mixOf(api.port, effort.warmUpSeconds));
+  const alone: LoadReport[] = [];
+  const beside: LoadReport[] = [];
+  const took: number[] = [];
+  for (let round = 0; round < Math.min(3, effort.rounds); round += 1) {
+    alone.push(await runLoad(mixOf(api.port, effort.seconds)));
+    const users = usersFrom(FIRST_USER + round * IMPORTS, IMPORTS);
+    const startedAt = performance.now();
+    const imports = Promise.all(
+      users.map((user) => postTimed(api.port, '/api/v1/import', tokenOf(user), body)),
+    );
+    beside.push(await runLoad(mixOf(api.port, effort.seconds)));
+    for (const answer of await imports) if (answer.status !== 200) throw new Error(answer.text);
+    took.push((performance.now() - startedAt) / 1_000);
+  }
+  const p99 = (reports: LoadReport[]) => spreadOf(reports.map(({ latency }) => latency.p99));
+  return {
+    bench: 'imports-beside',
+    what: `IMPORT_CONCURRENCY=${concurrency}: p99 of others beside ten imports`,
+    unit: 'ms',
+    service: p99(beside),
+    reference: p99(alone),
+    referenceName: 'the same without imports',
+    ratio: spreadOf(beside.map(({ latency }, round) => latency.p99 / alone[round]!.latency.p99)),
+    note: `the ten took ${spreadOf(took).median.toFixed(1)} s`,
+  };
+}
+
+export const importsBeside: Bench = {
+  name: 'imports-beside',
+  async run(plan) {
+    const lines: Line[] = [];
+    for (const concurrency of plan.quick ? [2] : [1, 2, 4])
+      lines.push(await runConcurrency(plan, concurrency));
+    return lines;
+  },
+};

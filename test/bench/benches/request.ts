@@ -1,0 +1,122 @@
+import type { Bench, Plan } from '../harness/bench.ts';
+import { type LoadJob, runLoad, sampleLoad } from '../harness/load.ts';
+import { runPsql } from '../harness/programs.ts';
+import { readScriptCalls } from '../harness/redis-calls.ts';
+import { startReference, startReplica } from '../harness/replica.ts';
+import { lineOf } from '../harness/report.ts';
+import { compareSides, ratioOf, type Side } from '../harness/rounds.ts';
+import { ADDING, openCollection, TEN_THOUSAND, tokensOf, usersFrom } from './collection.ts';
+
+/** What every request pays: token, limit, headers; and what a refused one pays. */
+
+const CONNECTIONS = 32;
+
+export const request: Bench = {
+  name: 'request',
+  async run(plan) {
+    const url = await openCollection(plan);
+    await using replica = await startReplica(plan.environment, url);
+    await using reference = await startReference(url);
+    const users = usersFrom(ADDING.first, ADDING.count);
+    const processes = {
+      postgres: [plan.environment.postgresPid],
+      redis: [plan.environment.redis.pid],
+    };
+    const service: Side = {
+      name: 'profile',
+      processes: { api: [replica.pid], ...processes },
+      run: (seconds) =>
+        sampleLoad({
+          port: replica.port,
+          path: '/api/v1/user/profile',
+          bodies: ['{}'],
+          tokens: users.flatMap(tokensOf),
+          connections: CONNECTIONS,
+          seconds,
+          expectStatus: 200,
+        }),
+    };
+    const bare: Side = {
+      name: 'bare Fastify, one row',
+      processes: { api: [reference.pid], ...processes },
+      run: (seconds) =>
+        sampleLoad({
+          port: reference.port,
+          path: '/row',
+          bodies: users.map((user) => JSON.stringify({ user })),
+          tokens: [],
+          connections: CONNECTIONS,
+          seconds,
+          expectStatus: 200,
+        }),
+    };
+    const [ours, theirs] = await compareSides([service, bare], plan.effort);
+    return [lineOf({ bench: 'request', what: 'profile' }, ours!, theirs!, ratioOf(ours!, theirs!), 0.65)];
+  },
+};
+
+export const refused: Bench = {
+  name: 'refused',
+  async run(plan) {
+    const url = await openCollection(plan);
+    await using replica = await startReplica(plan.environment, url, {
+      RATE_LIMIT_REQUESTS: '100',
+      RATE_LIMIT_WINDOW_SECONDS: '3600',
+    });
+    await using reference = await startReference(url);
+    const load = {
+      port: replica.port,
+      path: '/api/v1/user/profile',
+      bodies: ['{}'],
+      tokens: tokensOf(TEN_THOUSAND).slice(0, 1),
+      connections: CONNECTIONS,
+    };
+    await exhaust(load);
+
+    const calls = { redis: 0, postgres: 0, answers: 0 };
+    const service: Side = {
+      name: '429',
+      processes: { api: [replica.pid] },
+      run: async (seconds) => {
+        const before = await countCalls(plan, url);
+        const sample = await sampleLoad({ ...load, seconds, expectStatus: 429 });
+        const after = await countCalls(plan, url);
+        calls.redis += after.redis - before.redis;
+        calls.postgres += after.postgres - before.postgres;
+        calls.answers += sample.operations;
+        return sample;
+      },
+    };
+    const bare: Side = {
+      name: 'bare Fastify, JSON echo',
+      processes: { api: [reference.pid] },
+      run: (seconds) =>
+        sampleLoad({ ...load, port: reference.port, path: '/echo', tokens: [], seconds, expectStatus: 200 }),
+    };
+    const [ours, theirs] = await compareSides([service, bare], plan.effort);
+    const note = `${calls.answers} refusals: ${calls.redis} Redis calls, ${calls.postgres} transactions`;
+    const line = lineOf(
+      { bench: 'refused', what: '429', note },
+      ours!,
+      theirs!,
+      ratioOf(ours!, theirs!),
+      0.5,
+    );
+    const isQuiet = calls.redis + calls.postgres < calls.answers / 1_000;
+    return [{ ...line, mark: { text: '≥ 0.5, no calls', reached: line.mark!.reached && isQuiet } }];
+  },
+};
+
+/** Uses the limit up. */
+async function exhaust(job: Omit<LoadJob, 'seconds' | 'expectStatus'>): Promise<void> {
+  await runLoad({ ...job, seconds: 1, expectStatus: 200 });
+}
+
+/** Calls of the limiter's script, and transactions of the database; a few of them are those of this look. */
+async function countCalls({ environment }: Plan, url: string) {
+  const transactions = await runPsql(
+    url,
+    'select xact_commit + xact_rollback from pg_stat_database where datname = current_database()',
+  );
+  return { redis: await readScriptCalls(environment.redis.url), postgres: Number(transactions) };
+}

@@ -1,0 +1,125 @@
+import type { Bench, Plan } from '../harness/bench.ts';
+import { COMMON_WORD, RARE_WORD, SECOND_WORD } from '../harness/collections.ts';
+import { sampleLoad } from '../harness/load.ts';
+import { pgbenchSide } from '../harness/programs.ts';
+import { type Replica, startReplica } from '../harness/replica.ts';
+import { type Line, lineOf } from '../harness/report.ts';
+import { compareSides, ratioOf, type Side } from '../harness/rounds.ts';
+import { HUNDRED_THOUSAND, openCollection, TEN_THOUSAND, tokensOf } from './collection.ts';
+
+/** Searching in large collections, and counting tags. */
+
+interface Search {
+  what: string;
+  body: { query?: string; tag?: string };
+}
+
+const SEARCHES: readonly Search[] = [
+  { what: 'common word', body: { query: COMMON_WORD } },
+  { what: 'rare word', body: { query: RARE_WORD } },
+  { what: 'no match', body: { query: 'zzyzx' } },
+  { what: 'tag', body: { tag: 'tag 7' } },
+  { what: 'two words', body: { query: `${COMMON_WORD} ${SECOND_WORD}` } },
+];
+
+const SIZES = [
+  { user: TEN_THOUSAND, what: '10,000', clients: 4 },
+  { user: HUNDRED_THOUSAND, what: '100,000', clients: 2 },
+];
+
+/** A page of 50 and the total, as one would first write it. */
+function scriptOf(user: number, { query, tag }: Search['body']): string {
+  const words = (query ?? '').split(' ').filter(Boolean);
+  const conditions = words.map(
+    (word) => `and (url ilike '%${word}%' or title ilike '%${word}%' or comment ilike '%${word}%')`,
+  );
+  const tagged = `and exists (
+    select from naive.bookmark_tags bt join naive.tags t on t.id = bt.tag_id
+    where bt.bookmark_id = b.id and t.name ilike '${tag}'
+  )`;
+  return `select id, url, title, comment, created_at, updated_at, count(*) over () as total
+    from naive.bookmarks b where user_id = ${user} ${conditions.join(' ')} ${tag === undefined ? '' : tagged}
+    order by id desc limit 50;`;
+}
+
+async function runSearch(
+  plan: Plan,
+  url: string,
+  replica: Replica,
+  { user, what, clients }: (typeof SIZES)[number],
+  search: Search,
+): Promise<Line> {
+  const { folder, postgresPid } = plan.environment;
+  const service: Side = {
+    name: 'search',
+    processes: { api: [replica.pid], postgres: [postgresPid] },
+    run: (seconds) =>
+      sampleLoad({
+        port: replica.port,
+        path: '/api/v1/bookmarks/search',
+        bodies: [JSON.stringify(search.body)],
+        tokens: tokensOf(user),
+        connections: clients,
+        seconds,
+        expectStatus: 200,
+      }),
+  };
+  const script = { url, folder, name: 'search', text: scriptOf(user, search.body), clients };
+  const ilike = pgbenchSide('pgbench, ilike on three columns', script, { postgres: [postgresPid] });
+  const effort = {
+    ...plan.effort,
+    seconds: plan.effort.seconds / 2,
+    warmUpSeconds: plan.effort.warmUpSeconds / 4,
+  };
+  const [ours, theirs] = await compareSides([service, ilike], effort);
+  const ratio = ratioOf(ours!, theirs!);
+  const line = lineOf({ bench: 'search', what: `${search.what}, ${what}` }, ours!, theirs!, ratio, 5);
+  if (user === TEN_THOUSAND) return line;
+  return { ...line, mark: { text: 'p99 ≤ 100 ms', reached: ours!.latency!.p99.median <= 100 } };
+}
+
+export const search: Bench = {
+  name: 'search',
+  async run(plan) {
+    const url = await openCollection(plan);
+    await using replica = await startReplica(plan.environment, url);
+    const lines: Line[] = [];
+    for (const size of SIZES) {
+      for (const each of SEARCHES) lines.push(await runSearch(plan, url, replica, size, each));
+    }
+    return lines;
+  },
+};
+
+/** All tags with their counts, by joining. */
+const COUNT_SCRIPT = `select t.id, t.name, count(bt.bookmark_id)
+  from naive.tags t left join naive.bookmark_tags bt on bt.tag_id = t.id
+  where t.user_id = ${HUNDRED_THOUSAND} group by t.id order by t.name;`;
+
+export const tags: Bench = {
+  name: 'tags',
+  async run(plan) {
+    const url = await openCollection(plan);
+    const { folder, postgresPid, redis } = plan.environment;
+    await using replica = await startReplica(plan.environment, url);
+    const service: Side = {
+      name: 'tags',
+      processes: { api: [replica.pid], postgres: [postgresPid], redis: [redis.pid] },
+      run: (seconds) =>
+        sampleLoad({
+          port: replica.port,
+          path: '/api/v1/tags/list',
+          bodies: ['{}'],
+          tokens: tokensOf(HUNDRED_THOUSAND),
+          connections: 8,
+          seconds,
+          expectStatus: 200,
+        }),
+    };
+    const script = { url, folder, name: 'tags', text: COUNT_SCRIPT, clients: 8 };
+    const join = pgbenchSide('pgbench, counting by join', script, { postgres: [postgresPid] });
+    const [ours, theirs] = await compareSides([service, join], plan.effort);
+    const what = '1,000 tags over 100,000';
+    return [lineOf({ bench: 'tags', what }, ours!, theirs!, ratioOf(ours!, theirs!), 10)];
+  },
+};

@@ -1,0 +1,177 @@
+import { readFileSync } from 'node:fs';
+import type { Bench, Plan } from '../harness/bench.ts';
+import { tokenOf } from '../harness/collections.ts';
+import { holdPolls, type Poller, type WakeReport } from '../harness/polls.ts';
+import { readResidentBytes } from '../harness/process-time.ts';
+import { type Replica, startReference, startReplica } from '../harness/replica.ts';
+import type { Line } from '../harness/report.ts';
+import { spreadOf } from '../harness/stats.ts';
+import { crowdOf, openCrowd, readLastId, tokensForAll } from './crowd.ts';
+
+/** Held polls: what they take, and how soon they are woken. */
+
+const WAKES_PER_SECOND = 200;
+const NEW_URL = 'https://bench.example/new';
+
+/** Half of the files that this process may open, at most: a client's end and a server's are two processes. */
+export function countWaiters(plan: Plan): number {
+  const limit = Number(
+    /Max open files\s+(\d+)/.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? 1_024,
+  );
+  return Math.min(crowdOf(plan), limit - 500);
+}
+
+export const range = (from: number, count: number): number[] =>
+  Array.from({ length: count }, (_, n) => from + n);
+
+/** A client that polls at one replica and is woken by an add at another, or the same. */
+export function pollerOf(at: Replica, adds: Replica, user: number, cursor: number, tokenNumber = 0): Poller {
+  const token = tokenOf(user, tokenNumber);
+  return {
+    port: at.port,
+    path: '/api/v1/bookmarks/sync',
+    body: { cursor, limit: 50, wait: true },
+    token,
+    wake: { port: adds.port, path: '/api/v1/bookmarks/add', body: { url: NEW_URL }, token },
+  };
+}
+
+const barePollerOf = (bare: Replica, user: number): Poller => ({
+  port: bare.port,
+  path: '/hold',
+  body: { cursor: 0, limit: 50, user },
+  wake: { port: bare.port, path: '/wake', body: { user, url: NEW_URL } },
+});
+
+interface Held {
+  kilobytes: number;
+  wakes: WakeReport;
+}
+
+/** Holds the polls and says what each took; then wakes some, one by one. */
+async function runHeld(server: Replica, pollers: Poller[], wakes: number): Promise<Held> {
+  const before = readResidentBytes(server.pid);
+  await using clients = await holdPolls(pollers);
+  const kilobytes = (readResidentBytes(server.pid) - before) / 1_024 / pollers.length;
+  return { kilobytes, wakes: await clients.wake(wakes, WAKES_PER_SECOND) };
+}
+
+/** Polls of one account, all woken by one add: wakes per second. */
+async function runBurst(pollers: Poller[]): Promise<number> {
+  await using clients = await holdPolls(pollers);
+  const { wakes, seconds } = await clients.wake(pollers.length, 0);
+  return wakes / seconds;
+}
+
+interface Round {
+  ours: Held;
+  theirs: Held;
+  ourBurst: number;
+  theirBurst: number;
+}
+
+/** In fresh processes, since memory once taken is not given back. */
+async function runRound(plan: Plan, url: string, round: number): Promise<Round> {
+  const count = countWaiters(plan);
+  const wakes = plan.quick ? 100 : 2_000;
+  const users = range(1, count);
+  await using replica = await startReplica(plan.environment, url);
+  await using bare = await startReference(url);
+  const cursor = await readLastId(url);
+  const ours = await runHeld(
+    replica,
+    users.map((user) => pollerOf(replica, replica, user, cursor)),
+    wakes,
+  );
+  const theirs = await runHeld(
+    bare,
+    users.map((user) => barePollerOf(bare, user)),
+    wakes,
+  );
+  const together = crowdOf(plan) + 1 + round;
+  const last = await readLastId(url);
+  const numbers = range(0, count).map((n) => n % tokensForAll(plan));
+  const ourBurst = await runBurst(
+    numbers.map((number) => pollerOf(replica, replica, together, last, number)),
+  );
+  const theirBurst = await runBurst(numbers.map(() => barePollerOf(bare, together)));
+  return { ours, theirs, ourBurst, theirBurst };
+}
+
+/** Two replicas with waiters on each, woken by adds at the other one. */
+async function runAcross(plan: Plan, url: string): Promise<WakeReport> {
+  const each = plan.quick ? 200 : 2_000;
+  await using left = await startReplica(plan.environment, url);
+  await using right = await startReplica(plan.environment, url);
+  const cursor = await readLastId(url);
+  const pollers = [
+    ...range(1, each).map((user) => pollerOf(left, right, user, cursor)),
+    ...range(1 + each, each).map((user) => pollerOf(right, left, user, cursor)),
+  ];
+  await using clients = await holdPolls(pollers);
+  return await clients.wake(plan.quick ? 100 : 2_000, WAKES_PER_SECOND);
+}
+
+function linesOf(count: number, rounds: readonly Round[]): Line[] {
+  const spread = (pick: (round: Round) => number) => spreadOf(rounds.map(pick));
+  const held = count.toLocaleString('en');
+  const memory = spread(({ ours, theirs }) => ours.kilobytes / theirs.kilobytes);
+  const wake = spread(({ ours, theirs }) => ours.wakes.latency.p99 / theirs.wakes.latency.p99);
+  const burst = spread(({ ourBurst, theirBurst }) => ourBurst / theirBurst);
+  const names = { bench: 'waiters', referenceName: 'bare Fastify holding the same polls' };
+  const p50 = spread(({ ours }) => ours.wakes.latency.p50);
+  return [
+    {
+      ...names,
+      what: `memory of ${held} held polls`,
+      unit: 'KB each',
+      service: spread(({ ours }) => ours.kilobytes),
+      reference: spread(({ theirs }) => theirs.kilobytes),
+      ratio: memory,
+      mark: { text: '≤ 1.25', reached: memory.median <= 1.25 },
+    },
+    {
+      ...names,
+      what: `${WAKES_PER_SECOND} wakes a second among ${held}, from the add to the answer, p99`,
+      unit: 'ms',
+      service: spread(({ ours }) => ours.wakes.latency.p99),
+      reference: spread(({ theirs }) => theirs.wakes.latency.p99),
+      ratio: wake,
+      mark: { text: '≤ 2', reached: wake.median <= 2 },
+      note: `p50 ${p50.median.toFixed(1)} ms; the bare server’s ${spread(({ theirs }) => theirs.wakes.latency.p50).median.toFixed(1)} ms`,
+    },
+    {
+      ...names,
+      what: `${held} polls of one account woken by one add`,
+      unit: 'wakes/s',
+      service: spread(({ ourBurst }) => ourBurst),
+      reference: spread(({ theirBurst }) => theirBurst),
+      ratio: burst,
+      mark: { text: '≥ 0.6', reached: burst.median >= 0.6 },
+    },
+  ];
+}
+
+export const waiters: Bench = {
+  name: 'waiters',
+  async run(plan) {
+    const url = await plan.environment.copy(await openCrowd(plan, 2), 'waiting');
+    const rounds: Round[] = [];
+    for (let n = 0; n < Math.min(3, plan.effort.rounds); n += 1) rounds.push(await runRound(plan, url, n));
+    const across: WakeReport[] = [];
+    for (let n = 0; n < Math.min(3, plan.effort.rounds); n += 1) across.push(await runAcross(plan, url));
+    const p99 = spreadOf(across.map(({ latency }) => latency.p99));
+    const p50 = spreadOf(across.map(({ latency }) => latency.p50));
+    return [
+      ...linesOf(countWaiters(plan), rounds),
+      {
+        bench: 'waiters',
+        what: 'woken by an add at the other of two replicas, 2,000 waiters each, p99',
+        unit: 'ms',
+        service: p99,
+        mark: { text: '< 50 ms', reached: p99.median < 50 },
+        note: `p50 ${p50.median.toFixed(1)} ms`,
+      },
+    ];
+  },
+};

@@ -1,0 +1,189 @@
+import { createHash } from 'node:crypto';
+import { formatToken } from '../../../src/auth.ts';
+import { runPsql } from './programs.ts';
+
+/** Users with bookmarks, as Postgres makes them from a few thousand sample texts: the same in every run. */
+
+/** Consecutive users who have equally much. */
+export interface Population {
+  firstUser: number;
+  users: number;
+  /** Of each user. */
+  bookmarks: number;
+  /** Tags of each user; a bookmark carries three. */
+  tags: number;
+}
+
+/** In about an eighth of the texts. */
+export const COMMON_WORD = 'server';
+/** In about a fifth, whether or not the other is there. */
+export const SECOND_WORD = 'reading';
+/** In one text of a thousand. */
+export const RARE_WORD = 'quixotic';
+
+const SAMPLES = 4_000;
+
+function makeRandom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+/** A bookmark as people keep them. */
+export interface SampleText {
+  url: string;
+  title: string;
+  comment: string;
+}
+
+/** The sample texts, the same in every run. */
+export function makeSamples(): SampleText[] {
+  const random = makeRandom(4);
+  const syllables = [
+    'ka',
+    'lo',
+    'mi',
+    'ne',
+    'ru',
+    'sta',
+    'ver',
+    'pon',
+    'ti',
+    'gra',
+    'sel',
+    'do',
+    'fen',
+    'qua',
+  ];
+  const pick = <T>(from: readonly T[]) => from[Math.floor(random() ** 2 * from.length)]!;
+  const words = Array.from({ length: 3_000 }, (_, n) =>
+    Array.from({ length: 1 + (n % 4) }, () => syllables[Math.floor(random() * syllables.length)]).join(''),
+  );
+  const text = (from: number, to: number) =>
+    Array.from({ length: from + Math.floor(random() * (to - from)) }, () => pick(words)).join(' ');
+  return Array.from({ length: SAMPLES }, (_, n) => {
+    const title = text(3, 9);
+    const marked = [
+      random() < 0.125 ? ` ${COMMON_WORD}` : '',
+      random() < 0.2 ? ` ${SECOND_WORD}` : '',
+      n % 1_000 === 7 ? ` ${RARE_WORD}` : '',
+    ].join('');
+    return {
+      url: `https://${pick(words)}${pick(words)}.example/${pick(words)}/${pick(words)}-${pick(words)}`,
+      title: title[0]!.toUpperCase() + title.slice(1),
+      comment: `${text(8, 24)}${marked}.`,
+    };
+  });
+}
+
+/** Loads the sample texts that `populate` draws from. */
+export async function loadSamples(url: string): Promise<void> {
+  await runPsql(
+    url,
+    'create schema bench; create table bench.samples (n integer primary key, url text, title text, comment text)',
+  );
+  const rows = makeSamples().map(({ url, title, comment }, n) => `${n}\t${url}\t${title}\t${comment}\n`);
+  await runPsql(url, 'copy bench.samples from stdin', rows);
+}
+
+/** Makes users with bookmarks, laid down as if all of them had added in turn. They are premium. */
+export async function populate(url: string, population: Population): Promise<void> {
+  const { firstUser, users, bookmarks, tags } = population;
+  const last = firstUser + users - 1;
+  await runPsql(
+    url,
+    `begin;
+    insert into users (id, email, email_key)
+    select u, 'user' || u || '@bench.example', 'user' || u || '@bench.example' from generate_series(${firstUser}, ${last}) u;
+    insert into accounts (user_id, is_premium, bookmark_count, tag_count)
+    select u, true, ${bookmarks}, ${tags} from generate_series(${firstUser}, ${last}) u;
+    insert into tags (user_id, name, name_key)
+    select u, 'Tag ' || t, 'tag ' || t from generate_series(${firstUser}, ${last}) u, generate_series(1, ${tags}) t;
+    create temporary table sets on commit drop as
+    select u, s, array_agg(t.id order by t.name_key) as ids,
+      '[' || string_agg('{"id":' || t.id || ',"name":"' || t.name || '"}', ',' order by t.name_key) || ']' as tags
+    from generate_series(${firstUser}, ${last}) u, generate_series(0, ${tags - 1}) s,
+      lateral (select distinct 'tag ' || 1 + n % ${tags} as key from unnest(array[s, s * 7 + 1, s * 11 + 2]) n) wanted
+    join tags t on t.name_key = wanted.key
+    where t.user_id = u
+    group by u, s;
+    create index on sets (u, s);
+    insert into bookmarks (user_id, url_key, created_at, updated_at, search_text, tag_ids, url, title, comment, tags)
+    select u, md5(b.url || '?' || g)::uuid, at, at,
+      lower(b.url || '?' || g || e'\\n' || b.title || e'\\n' || b.comment),
+      sets.ids, b.url || '?' || g, b.title, b.comment, sets.tags
+    from generate_series(0, ${bookmarks - 1}) g
+    cross join generate_series(${firstUser}, ${last}) u
+    join bench.samples b on b.n = (g::bigint * 7919 + u) % ${SAMPLES}
+    join sets using (u)
+    cross join lateral (select timestamptz '2024-01-01Z' + g * interval '61.234 s' as at) times
+    where sets.s = g % ${tags}
+    order by g, u;
+    update tags t set bookmark_count = c.n
+    from (
+      select user_id, unnest(tag_ids) as id, count(*) as n from bookmarks
+      where user_id between ${firstUser} and ${last} group by 1, 2
+    ) c
+    where t.user_id = c.user_id and t.id = c.id;
+    select setval('users_id_seq', greatest(${last}, (select last_value from users_id_seq)));
+    commit`,
+  );
+}
+
+/** Copies users' bookmarks into tables as one would first think of them: tags joined, one key a table. */
+export async function copyToNaive(url: string, firstUser: number, lastUser: number): Promise<void> {
+  const theirs = `where user_id between ${firstUser} and ${lastUser}`;
+  await runPsql(
+    url,
+    `create schema naive;
+    create table naive.tags (id bigserial primary key, user_id bigint not null references users, name text not null, unique (user_id, name));
+    create table naive.bookmarks (
+      id bigserial primary key, user_id bigint not null references users, url text not null, title text not null,
+      comment text not null, created_at timestamptz not null default now(), updated_at timestamptz not null default now()
+    );
+    insert into naive.tags select id, user_id, name from tags ${theirs};
+    insert into naive.bookmarks select id, user_id, url, title, comment, created_at, updated_at from bookmarks ${theirs} order by id;
+    create index on naive.bookmarks (user_id, id);
+    create table naive.bookmark_tags (
+      bookmark_id bigint references naive.bookmarks on delete cascade,
+      tag_id bigint references naive.tags on delete cascade
+    );
+    insert into naive.bookmark_tags select id, unnest(tag_ids) from bookmarks ${theirs} order by id;
+    alter table naive.bookmark_tags add primary key (bookmark_id, tag_id);
+    create index on naive.bookmark_tags (tag_id);
+    select setval('naive.bookmarks_id_seq', (select max(id) from naive.bookmarks));`,
+  );
+}
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest();
+
+/** API tokens that `issueTokens` made: any of them can be told from its user and number. */
+export function tokenOf(user: number, number = 0): string {
+  return formatToken('api', user, secretOf(user, number));
+}
+
+const secretOf = (user: number, number: number) => sha256(`bench ${user} ${number}`).toString('base64url');
+
+/** SQL for the hash of one more token of each user, which pgbench can tell from the user's id. */
+export const PGBENCH_TOKEN_HASH = "decode(lpad(to_hex(:user::bigint), 64, '0'), 'hex')";
+
+/** Issues tokens with scope write to consecutive users. */
+export async function issueTokens(url: string, firstUser: number, users: number, perUser = 1): Promise<void> {
+  function* rows() {
+    for (let user = firstUser; user < firstUser + users; user += 1) {
+      yield `${user}\t\\\\x${user.toString(16).padStart(64, '0')}\tapi\twrite\n`;
+      for (let n = 0; n < perUser; n += 1) {
+        yield `${user}\t\\\\x${sha256(secretOf(user, n)).toString('hex')}\tapi\twrite\n`;
+      }
+    }
+  }
+  await runPsql(url, 'copy tokens (user_id, token_hash, kind, scope) from stdin', rows());
+}
+
+/** What autovacuum would do in time: statistics, visibility, the pending list of the tags' index. */
+export async function settle(url: string): Promise<void> {
+  await runPsql(url, 'vacuum analyze');
+  await runPsql(url, 'checkpoint');
+}

@@ -1,0 +1,104 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { openEmbeddedPostgres } from '../../../src/embedded/postgres.ts';
+import { migrate } from '../../../src/store/migrations.ts';
+import { makeFolder, removeFolder } from '../../support/folders.ts';
+import { findFreePort, waitUntilListening } from '../../support/ports.ts';
+import { provide } from '../../support/programs.ts';
+import { silentLog } from '../../support/silent-log.ts';
+import { runPsql } from './programs.ts';
+
+/** The servers that all benches share: one Postgres, one Redis, a folder; gone when disposed. */
+export interface Environment extends AsyncDisposable {
+  folder: string;
+  postgresPid: number;
+  redis: { url: string; pid: number };
+  /** The url of a database by name, made by `make` at the first call: others are copied from it. */
+  database(name: string, make: (url: string) => Promise<void>): Promise<string>;
+  /** A copy of a database, under another name; nobody may be connected to the original. */
+  copy(url: string, name: string): Promise<string>;
+  drop(url: string): Promise<void>;
+}
+
+/**
+ * Durable, as a service is run; memory as a small server of its own would have it. Checkpoints stay out of the rounds
+ * as far as they can.
+ */
+const POSTGRES_SETTINGS = {
+  shared_buffers: '2GB',
+  work_mem: '16MB',
+  maintenance_work_mem: '512MB',
+  max_connections: 400,
+  max_wal_size: '16GB',
+  checkpoint_timeout: '30min',
+  file_copy_method: 'copy',
+};
+
+/** Starts the servers. */
+export async function openEnvironment(): Promise<Environment> {
+  const stack = new AsyncDisposableStack();
+  try {
+    const folder = makeFolder('bench');
+    stack.defer(() => removeFolder(folder));
+    const postgres = await openEmbeddedPostgres({
+      dataDir: join(folder, 'postgres'),
+      log: silentLog,
+      settings: POSTGRES_SETTINGS,
+    });
+    stack.defer(() => postgres.stop());
+    const redis = await startRedis(folder, stack);
+    const made = new Map<string, Promise<string>>();
+    const databases = openDatabases(postgres.url);
+    return {
+      folder,
+      postgresPid: postgres.pid!,
+      redis,
+      database: (name, make) => {
+        const url = made.get(name) ?? databases.create(name).then((url) => make(url).then(() => url));
+        made.set(name, url);
+        return url;
+      },
+      copy: databases.copy,
+      drop: databases.drop,
+      [Symbol.asyncDispose]: () => stack.disposeAsync(),
+    };
+  } catch (error) {
+    await stack.disposeAsync();
+    throw error;
+  }
+}
+
+async function startRedis(folder: string, stack: AsyncDisposableStack) {
+  const port = await findFreePort();
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
+  const child = spawn(await provide('redis'), args, { stdio: 'ignore', cwd: folder });
+  const ended = once(child, 'exit');
+  stack.defer(async () => {
+    child.kill('SIGKILL');
+    await ended;
+  });
+  await waitUntilListening(port);
+  return { url: `redis://127.0.0.1:${port}`, pid: child.pid! };
+}
+
+function openDatabases(serverUrl: string) {
+  const urlOf = (name: string) => Object.assign(new URL(serverUrl), { pathname: `/${name}` }).href;
+  const nameOf = (url: string) => new URL(url).pathname.slice(1);
+  const drop = async (url: string) => {
+    await runPsql(serverUrl, `drop database if exists ${nameOf(url)} with (force)`);
+  };
+  return {
+    create: async (name: string) => {
+      await runPsql(serverUrl, `create database ${name}`);
+      await migrate({ url: urlOf(name), log: silentLog });
+      return urlOf(name);
+    },
+    copy: async (url: string, name: string) => {
+      await drop(urlOf(name));
+      await runPsql(serverUrl, `create database ${name} template ${nameOf(url)} strategy file_copy`);
+      return urlOf(name);
+    },
+    drop,
+  };
+}

@@ -1,0 +1,74 @@
+import { connect, type Socket } from 'node:net';
+
+/** What came back for one request. */
+export interface HttpAnswer {
+  status: number;
+  /** Head and body on the wire. */
+  bytes: number;
+  body: Buffer;
+}
+
+type Receive = (answer: HttpAnswer) => void;
+
+const HEAD_END = Buffer.from('\r\n\r\n');
+
+/**
+ * One HTTP/1.1 keep-alive connection, one request at a time: as little as a client can do, so that the server's work
+ * is what is measured. Understands answers with a content length only.
+ */
+export class HttpConnection {
+  readonly #socket: Socket;
+  #pending: Buffer | undefined;
+  #receive: Receive | undefined;
+  #fail: (error: Error) => void;
+
+  constructor(port: number, onError: (error: Error) => void) {
+    this.#fail = onError;
+    this.#socket = connect({ port, host: '127.0.0.1', noDelay: true });
+    this.#socket.on('data', (chunk: Buffer) => this.#take(chunk));
+    this.#socket.on('error', (error) => this.#fail(error));
+    this.#socket.on('close', () => this.#fail(new Error('the server closed the connection')));
+  }
+
+  /** Sends a whole request; `receive` is called with its answer. */
+  send(request: Buffer, receive: Receive): void {
+    this.#receive = receive;
+    this.#socket.write(request);
+  }
+
+  close(): void {
+    this.#fail = () => {};
+    this.#socket.destroy();
+  }
+
+  #take(chunk: Buffer): void {
+    const seen = this.#pending === undefined ? chunk : Buffer.concat([this.#pending, chunk]);
+    const answer = parseAnswer(seen);
+    this.#pending = answer === undefined ? seen : undefined;
+    if (answer === undefined) return;
+    const receive = this.#receive!;
+    this.#receive = undefined;
+    receive(answer);
+  }
+}
+
+function parseAnswer(seen: Buffer): HttpAnswer | undefined {
+  const headEnd = seen.indexOf(HEAD_END);
+  if (headEnd < 0) return undefined;
+  const head = seen.toString('latin1', 0, headEnd);
+  const at = head.indexOf('ontent-'); // Content-Length, or content-length
+  const length = /content-length: (\d+)/i.exec(at < 0 ? '' : head);
+  if (length === null) throw new Error(`an answer without a content length:\n${head}`);
+  const bytes = headEnd + 4 + Number(length[1]);
+  if (seen.length < bytes) return undefined;
+  return { status: Number(head.slice(9, 12)), bytes, body: seen.subarray(headEnd + 4, bytes) };
+}
+
+/** A POST request as it travels. */
+export function formatRequest(path: string, body: string, token?: string): Buffer {
+  const authorization = token === undefined ? '' : `Authorization: Bearer ${token}\r\n`;
+  return Buffer.from(
+    `POST ${path} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n${authorization}` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+}

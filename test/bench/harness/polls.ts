@@ -1,0 +1,67 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { Latency } from './stats.ts';
+
+/** Clients that wait: each holds one poll, and polls again when it was answered. */
+
+/** One client: how it polls, and how somebody wakes it. */
+export interface Poller {
+  port: number;
+  path: string;
+  /** The body, but for its cursor. */
+  body: { cursor: number; [field: string]: unknown };
+  token?: string;
+  wake: { port: number; path: string; body: object; token?: string };
+}
+
+/** What the clients saw while they were woken. */
+export interface WakeReport {
+  wakes: number;
+  latency: Latency;
+  /** From the first trigger to the last answer. */
+  seconds: number;
+}
+
+type Order = { kind: 'hold'; pollers: Poller[] } | { kind: 'wake'; count: number; perSecond: number };
+
+const PROGRAM = fileURLToPath(new URL('../poll-process.ts', import.meta.url));
+
+/** A process of waiting clients; disposing closes their connections. */
+export interface PollProcess extends AsyncDisposable {
+  /**
+   * Wakes `count` clients one after the other, `perSecond` of them, each by a request for it alone; with 0, one
+   * trigger of the first client's, and all are awaited.
+   */
+  wake(count: number, perSecond: number): Promise<WakeReport>;
+}
+
+/** Starts clients; resolves when all their polls were sent and the server has had a moment to take them. */
+export async function holdPolls(pollers: Poller[]): Promise<PollProcess> {
+  const child = fork(PROGRAM, { serialization: 'advanced' });
+  await order(child, { kind: 'hold', pollers });
+  return {
+    wake: (count, perSecond) => order(child, { kind: 'wake', count, perSecond }) as Promise<WakeReport>,
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode !== null) return;
+      const ended = once(child, 'exit');
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
+}
+
+async function order(child: ChildProcess, what: Order): Promise<unknown> {
+  const ended = new AbortController();
+  const exit = once(child, 'exit', { signal: ended.signal }).then(
+    ([code]) => Promise.reject(new Error(`the polling process ended with ${code}`)),
+    () => new Promise<never>(() => {}),
+  );
+  child.send(what);
+  try {
+    const [answer] = await Promise.race([once(child, 'message'), exit]);
+    return answer;
+  } finally {
+    ended.abort();
+  }
+}

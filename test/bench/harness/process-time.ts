@@ -1,0 +1,62 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { listFamily } from '../../support/processes.ts';
+
+/** CPU time and memory of processes, as Linux accounts for them. */
+
+/** Named groups of processes, each by the id of its parent, whose descendants count too. */
+export type ProcessGroups = Record<string, number[]>;
+
+/** CPU milliseconds by group. */
+export type ProcessTimes = Record<string, number>;
+
+/** Ticks of /proc/<pid>/stat are hundredths of a second on every Linux that Node runs on. */
+const TICK_MS = 10;
+
+/** The CPU time that each group has used so far. Children that ended count through the parent that collected them. */
+export function readProcessTimes(groups: ProcessGroups): ProcessTimes {
+  return Object.fromEntries(
+    Object.entries(groups).map(([name, pids]) => [
+      name,
+      pids.flatMap(listFamily).reduce((sum, pid) => sum + runTimeMs(pid), 0),
+    ]),
+  );
+}
+
+/** What each group used between two readings. */
+export function timesBetween(before: ProcessTimes, after: ProcessTimes): ProcessTimes {
+  return Object.fromEntries(Object.entries(after).map(([name, ms]) => [name, ms - (before[name] ?? 0)]));
+}
+
+function runTimeMs(pid: number): number {
+  try {
+    return threadsMs(pid) + collectedChildrenMs(pid);
+  } catch {
+    return 0;
+  }
+}
+
+function threadsMs(pid: number): number {
+  let ns = 0;
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    ns += Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ', 1)[0]);
+  }
+  return ns / 1e6;
+}
+
+function collectedChildrenMs(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[13]) + Number(fields[14])) * TICK_MS;
+}
+
+/** Resident memory of a process in bytes. */
+export function readResidentBytes(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1_024;
+}
+
+/** The most that it was since `5` was written to its `clear_refs`, in bytes. */
+export function readPeakBytes(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1_024;
+}

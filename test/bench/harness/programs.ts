@@ -1,0 +1,90 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { listFamily } from '../../support/processes.ts';
+import type { ProcessGroups } from './process-time.ts';
+import type { Side } from './rounds.ts';
+
+/** PostgreSQL's own programs, as found on the PATH: what a client in C makes of the same database. */
+
+/** Rejects with what to install where a program is missing. */
+export async function requirePrograms(): Promise<void> {
+  for (const program of ['pgbench', 'psql']) {
+    await promisify(execFile)(program, ['--version']).catch(() => {
+      throw new Error(`the benchmarks need ${program} on the PATH (Debian: apt-get install postgresql)`);
+    });
+  }
+}
+
+/** How pgbench runs a script: `:name` stands for what its `\set` lines drew. */
+export interface PgbenchScript {
+  url: string;
+  folder: string;
+  name: string;
+  text: string;
+  clients: number;
+}
+
+/** A side that runs one script by pgbench, prepared, as fast as its clients can. */
+export function pgbenchSide(name: string, script: PgbenchScript, processes: ProcessGroups): Side {
+  const file = join(script.folder, `${script.name}.pgbench`);
+  writeFileSync(file, script.text);
+  const postmasters = Object.values(processes).flat();
+  return {
+    name,
+    processes,
+    async run(seconds) {
+      const before = postmasters.flatMap(listFamily).length;
+      const sample = await runPgbench(script, file, seconds);
+      // The CPU time of a backend is read from its parent once it has been collected.
+      for (let tries = 0; tries < 100 && postmasters.flatMap(listFamily).length > before; tries += 1)
+        await sleep(20);
+      return sample;
+    },
+  };
+}
+
+async function runPgbench({ url, clients }: PgbenchScript, file: string, seconds: number) {
+  const time = ['-T', String(Math.max(1, Math.round(seconds)))];
+  const args = ['-n', '-M', 'prepared', '-c', String(clients), '-j', '1', ...time, '-f', file, url];
+  const { stdout, stderr } = await promisify(execFile)('pgbench', args).catch((error) => {
+    throw new Error(`pgbench failed: ${String(error.stderr).slice(0, 1_000)}`);
+  });
+  const rate = Number(/tps = ([\d.]+)/.exec(stdout)?.[1]);
+  const operations = Number(/actually processed: (\d+)/.exec(stdout)?.[1]);
+  if (!(rate > 0)) throw new Error(`pgbench said: ${stdout}${stderr}`);
+  return { rate, operations };
+}
+
+/** Runs SQL through psql and gives what it printed; input goes to `copy … from stdin`. */
+export function runPsql(url: string, sql: string, input?: Iterable<string | Buffer>): Promise<string> {
+  return runProgram('psql', ['-XqAt', '-v', 'ON_ERROR_STOP=1', '-c', sql, url], input);
+}
+
+async function runProgram(
+  program: string,
+  args: string[],
+  input: Iterable<string | Buffer> = [],
+): Promise<string> {
+  const child = spawn(program, args, { stdio: 'pipe' });
+  const output = Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+  child.stdin.on('error', () => {});
+  for (const chunk of input) if (!child.stdin.write(chunk)) await once(child.stdin, 'drain');
+  child.stdin.end();
+  const [printed, complaint, [code]] = await output;
+  if (code !== 0) throw new Error(`${program} failed: ${complaint.trim().slice(0, 1_000)}`);
+  return printed;
+}
+
+/** Runs one statement through psql and gives the milliseconds that psql measured; input as with `runPsql`. */
+export async function timePsql(url: string, sql: string, input?: Iterable<string | Buffer>): Promise<number> {
+  const flags = ['-XqAt', '-v', 'ON_ERROR_STOP=1', '-c', '\\o /dev/null', '-c', '\\timing on', '-c', sql];
+  const printed = await runProgram('psql', [...flags, url], input);
+  const ms = Number(/Time: ([\d.]+) ms/.exec(printed)?.[1]);
+  if (!(ms > 0)) throw new Error(`psql said: ${printed}`);
+  return ms;
+}

@@ -1,0 +1,83 @@
+import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { findFreePort, waitUntilListening } from '../../support/ports.ts';
+import type { Environment } from './environment.ts';
+
+/** A server in a process of its own; disposing ends it. */
+export interface Replica extends AsyncDisposable {
+  port: number;
+  pid: number;
+}
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+const REFERENCE = fileURLToPath(new URL('../reference/server.ts', import.meta.url));
+
+/** What differs from a deployment: the limit is so high that load passes it; each request is counted all the same. */
+const SETTINGS = {
+  NODE_ENV: 'production',
+  RATE_LIMIT_REQUESTS: '100000',
+  FREE_BOOKMARK_LIMIT: '1000000000',
+};
+
+/** Starts the service in a role, with its log in a file; more variables of the environment over our own. */
+export async function startReplica(
+  environment: Environment,
+  databaseUrl: string,
+  settings: Record<string, string> = {},
+  role: 'api' | 'worker' = 'api',
+): Promise<Replica> {
+  const port = await findFreePort();
+  const logFile = join(environment.folder, `${role}-${port}.log`);
+  const log = openSync(logFile, 'w');
+  const { execArgv, ...variables } = splitArguments(settings);
+  const child = spawn(process.execPath, [...execArgv, 'src/main.ts', role], {
+    cwd: ROOT,
+    stdio: ['ignore', log, log],
+    env: {
+      PATH: process.env.PATH,
+      ...SETTINGS,
+      DATABASE_URL: databaseUrl,
+      REDIS_URL: environment.redis.url,
+      PORT: String(port),
+      ...variables,
+    },
+  });
+  closeSync(log);
+  const replica = replicaOf(child, port, 'SIGTERM');
+  const end = once(child, 'exit').then(() => {
+    throw new Error(`the service does not start: ${readFileSync(logFile, 'utf8')}`);
+  });
+  await Promise.race([waitUntilListening(port), end]);
+  end.catch(() => {});
+  return replica;
+}
+
+/** `NODE_ARGS` of a bench's own run, e.g. `--cpu-prof`, reach the service alone. */
+function splitArguments(settings: Record<string, string>) {
+  const given = process.env.BENCH_NODE_ARGS?.split(' ').filter(Boolean) ?? [];
+  return { execArgv: given, ...settings };
+}
+
+/** Starts the bench's own bare server over a database. */
+export async function startReference(databaseUrl: string): Promise<Replica> {
+  const child = fork(REFERENCE, {
+    env: { PATH: process.env.PATH, DATABASE_URL: databaseUrl, NODE_ENV: 'production' },
+  });
+  const [port] = (await once(child, 'message')) as [number];
+  return replicaOf(child, port, 'SIGKILL');
+}
+
+function replicaOf(child: ChildProcess, port: number, signal: NodeJS.Signals): Replica {
+  const ended = once(child, 'exit');
+  return {
+    port,
+    pid: child.pid!,
+    async [Symbol.asyncDispose]() {
+      child.kill(signal);
+      await ended;
+    },
+  };
+}

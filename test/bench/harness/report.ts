@@ -1,0 +1,108 @@
+import type { SideResult } from './rounds.ts';
+import type { Spread } from './stats.ts';
+
+/** One line of the table. */
+export interface Line {
+  bench: string;
+  what: string;
+  /** What is counted: `/s`, `ms`, `MB/s` … */
+  unit: string;
+  service: Spread;
+  reference?: Spread;
+  referenceName?: string;
+  /** Of the two, round by round; more is better. */
+  ratio?: Spread;
+  mark?: { text: string; reached: boolean };
+  /** CPU microseconds per operation by process, of either side. */
+  cpu?: Record<string, Spread>;
+  referenceCpu?: Record<string, Spread>;
+  latency?: { p50: Spread; p99: Spread; p999: Spread; max: Spread };
+  note?: string;
+}
+
+/** Significant digits, not decimals: rates and milliseconds stand in one table. */
+export function formatNumber(value: number): string {
+  if (!Number.isFinite(value)) return String(value);
+  if (Math.abs(value) >= 1_000) return Math.round(value).toLocaleString('en');
+  return Math.abs(value) >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3)));
+}
+
+const formatSpread = ({ median, min, max }: Spread): string =>
+  min === max ? formatNumber(median) : `${formatNumber(median)} (${formatNumber(min)}–${formatNumber(max)})`;
+
+const formatCpu = (cpu: Record<string, Spread> | undefined): string =>
+  Object.entries(cpu ?? {})
+    .map(([name, micros]) => `${name} ${formatNumber(micros.median)}`)
+    .join(', ');
+
+/** CPU time that the reference takes for what takes the service one: says the same on a machine that others use. */
+function formatCpuRatio({ cpu, referenceCpu }: Line): string {
+  if (cpu === undefined || referenceCpu === undefined) return '';
+  const total = (times: Record<string, Spread>) =>
+    Object.values(times).reduce((sum, { median }) => sum + median, 0);
+  return formatNumber(total(referenceCpu) / total(cpu));
+}
+
+const COLUMNS = [
+  'bench',
+  'case',
+  'service',
+  'reference',
+  'ratio',
+  'mark',
+  '',
+  'CPU ratio',
+  'CPU µs',
+  'reference’s',
+  'p50 / p99 ms',
+  'note',
+];
+
+function cells(line: Line, withMarks: boolean): string[] {
+  const { latency, mark } = line;
+  return [
+    line.bench,
+    line.what,
+    `${formatSpread(line.service)} ${line.unit}`,
+    line.reference === undefined ? '' : `${formatSpread(line.reference)} ${line.unit}`,
+    line.ratio === undefined ? '' : formatSpread(line.ratio),
+    mark?.text ?? '',
+    mark === undefined || !withMarks ? '' : mark.reached ? 'reached' : 'NOT reached',
+    formatCpuRatio(line),
+    formatCpu(line.cpu),
+    formatCpu(line.referenceCpu),
+    latency === undefined ? '' : `${formatNumber(latency.p50.median)} / ${formatSpread(latency.p99)}`,
+    line.note ?? '',
+  ];
+}
+
+/** The table as Markdown; without marks where too little was run to judge. */
+export function formatTable(lines: readonly Line[], withMarks: boolean): string {
+  const rows = lines.map((line) => cells(line, withMarks));
+  const header = [COLUMNS, COLUMNS.map(() => '---')];
+  return [...header, ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
+}
+
+/** The usual line: the service's rate beside the reference's, with a mark for the ratio. */
+export function lineOf(
+  names: { bench: string; what: string; unit?: string; note?: string },
+  service: SideResult,
+  reference: SideResult,
+  ratio: Spread,
+  atLeast?: number,
+): Line {
+  return {
+    bench: names.bench,
+    what: names.what,
+    unit: names.unit ?? '/s',
+    service: service.rate,
+    reference: reference.rate,
+    referenceName: reference.name,
+    ratio,
+    ...(atLeast !== undefined && { mark: { text: `≥ ${atLeast}`, reached: ratio.median >= atLeast } }),
+    cpu: service.cpuMicros,
+    referenceCpu: reference.cpuMicros,
+    ...(service.latency && { latency: service.latency }),
+    ...(names.note !== undefined && { note: names.note }),
+  };
+}

@@ -1,0 +1,86 @@
+import { type ProcessGroups, type ProcessTimes, readProcessTimes, timesBetween } from './process-time.ts';
+import { type Latency, type Spread, spreadOf } from './stats.ts';
+
+/** What one run of one side yielded. */
+export interface Sample {
+  /** Operations per second, or megabytes, as the bench says. */
+  rate: number;
+  operations: number;
+  latency?: Latency;
+  /** Answers that were none that the bench expects. */
+  failures?: number;
+}
+
+/** One of the things that are compared. */
+export interface Side {
+  name: string;
+  run(seconds: number): Promise<Sample>;
+  /** Whose CPU time is counted. */
+  processes: ProcessGroups;
+}
+
+/** A side over all rounds. */
+export interface SideResult {
+  name: string;
+  rate: Spread;
+  /** CPU microseconds per operation by group of processes. */
+  cpuMicros: Record<string, Spread>;
+  latency?: { p50: Spread; p99: Spread; p999: Spread; max: Spread };
+  samples: Sample[];
+}
+
+/** How long and how often. */
+export interface Effort {
+  rounds: number;
+  seconds: number;
+  warmUpSeconds: number;
+}
+
+/**
+ * Runs the sides in turn, round by round, each round in the other order than the one before, so that what else the
+ * machine does falls on all alike. Rejects where a side failed to answer as it should.
+ */
+export async function compareSides(sides: readonly Side[], effort: Effort): Promise<SideResult[]> {
+  for (const side of sides) await runSide(side, effort.warmUpSeconds);
+  const samples = new Map<Side, Sample[]>(sides.map((side) => [side, []]));
+  const times = new Map<Side, ProcessTimes[]>(sides.map((side) => [side, []]));
+  for (let round = 0; round < effort.rounds; round += 1) {
+    for (const side of round % 2 === 0 ? sides : sides.toReversed()) {
+      const before = readProcessTimes(side.processes);
+      const sample = await runSide(side, effort.seconds);
+      samples.get(side)!.push(sample);
+      times.get(side)!.push(perOperation(timesBetween(before, readProcessTimes(side.processes)), sample));
+    }
+  }
+  return sides.map((side) => summarise(side, samples.get(side)!, times.get(side)!));
+}
+
+async function runSide(side: Side, seconds: number): Promise<Sample> {
+  const sample = await side.run(seconds);
+  if (sample.failures) throw new Error(`${side.name}: ${sample.failures} answers were not as expected`);
+  return sample;
+}
+
+function perOperation(times: ProcessTimes, { operations }: Sample): ProcessTimes {
+  return Object.fromEntries(Object.entries(times).map(([name, ms]) => [name, (ms * 1_000) / operations]));
+}
+
+function summarise(side: Side, samples: Sample[], times: ProcessTimes[]): SideResult {
+  const latencies = samples.flatMap(({ latency }) => latency ?? []);
+  const spread = (name: keyof Latency) => spreadOf(latencies.map((latency) => latency[name]));
+  const timeOf = (name: string) => spreadOf(times.map((time) => time[name]!));
+  return {
+    name: side.name,
+    rate: spreadOf(samples.map(({ rate }) => rate)),
+    cpuMicros: Object.fromEntries(Object.keys(side.processes).map((name) => [name, timeOf(name)])),
+    ...(latencies.length > 0 && {
+      latency: { p50: spread('p50'), p99: spread('p99'), p999: spread('p999'), max: spread('max') },
+    }),
+    samples,
+  };
+}
+
+/** How many times the second side's rate the first one has, round by round. */
+export function ratioOf(first: SideResult, second: SideResult): Spread {
+  return spreadOf(first.samples.map(({ rate }, round) => rate / second.samples[round]!.rate));
+}

@@ -1,0 +1,83 @@
+import { Command } from 'commander';
+import { add } from './benches/add.ts';
+import { exportAll } from './benches/export.ts';
+import { growth } from './benches/growth.ts';
+import { idle } from './benches/idle.ts';
+import { importAll } from './benches/import.ts';
+import { importsBeside } from './benches/imports-beside.ts';
+import { mixed } from './benches/mixed.ts';
+import { list, list500, sync100 } from './benches/pages.ts';
+import { refused, request } from './benches/request.ts';
+import { search, tags } from './benches/search.ts';
+import { waiters } from './benches/waiters.ts';
+import type { Bench, Plan } from './harness/bench.ts';
+import { openEnvironment } from './harness/environment.ts';
+import { requirePrograms } from './harness/programs.ts';
+import { formatTable, type Line } from './harness/report.ts';
+
+/** `npm run bench -- [NAME…]`: the service beside the bare parts it is made of, in one run on the same rows. */
+
+const BENCHES: readonly Bench[] = [
+  request,
+  refused,
+  add,
+  list,
+  list500,
+  sync100,
+  search,
+  tags,
+  importAll,
+  exportAll,
+  importsBeside,
+  waiters,
+  idle,
+  mixed,
+  growth,
+];
+
+interface Options {
+  json?: boolean;
+  quick?: boolean;
+  large?: boolean;
+  rounds: string;
+  seconds: string;
+}
+
+function choose(names: readonly string[]): readonly Bench[] {
+  const unknown = names.filter((name) => !BENCHES.some((bench) => bench.name === name));
+  if (unknown.length === 0)
+    return names.length === 0 ? BENCHES : BENCHES.filter(({ name }) => names.includes(name));
+  const known = BENCHES.map(({ name }) => name).join(', ');
+  throw new Error(`no bench named ${unknown.join(', ')}; there are: ${known}`);
+}
+
+async function runAll(benches: readonly Bench[], options: Options): Promise<Line[]> {
+  const quick = options.quick === true;
+  await using environment = await openEnvironment();
+  const effort = quick
+    ? { rounds: 1, seconds: 1, warmUpSeconds: 0.3 }
+    : { rounds: Number(options.rounds), seconds: Number(options.seconds), warmUpSeconds: 2 };
+  const plan: Plan = { environment, effort, quick, large: options.large === true };
+  const lines: Line[] = [];
+  for (const bench of benches) {
+    const startedAt = performance.now();
+    lines.push(...(await bench.run(plan)));
+    const seconds = ((performance.now() - startedAt) / 1_000).toFixed(0);
+    console.error(`${bench.name}: ${seconds} s`);
+  }
+  return lines;
+}
+
+await new Command('bench')
+  .argument('[NAME...]', `some of: ${BENCHES.map(({ name }) => name).join(', ')}`)
+  .option('--json', 'print all figures as JSON')
+  .option('--quick', 'a smoke run: everything small and once; no marks')
+  .option('--large', 'growth up to ten million bookmarks: takes ten gigabytes and half an hour')
+  .option('--rounds <n>', 'how often each side runs, in turn', '5')
+  .option('--seconds <n>', 'how long each run is', '4')
+  .action(async (names: string[], options: Options) => {
+    await requirePrograms();
+    const lines = await runAll(choose(names), options);
+    console.log(options.json ? JSON.stringify(lines, undefined, 2) : formatTable(lines, !options.quick));
+  })
+  .parseAsync();

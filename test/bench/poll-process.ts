@@ -1,0 +1,137 @@
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { formatRequest, HttpConnection } from './harness/http-connection.ts';
+import type { Poller, WakeReport } from './harness/polls.ts';
+import { latencyOf, Samples } from './harness/stats.ts';
+
+/** Waiting clients in a process of their own: takes orders from its parent, answers each. */
+
+const fail = (error: Error) => {
+  console.error(error);
+  process.exit(1);
+};
+
+class Client {
+  readonly poller: Poller;
+  /** Called when a poll brought something new. */
+  onNews = () => {};
+  readonly #connection: HttpConnection;
+  #cursor: number;
+
+  constructor(poller: Poller) {
+    this.poller = poller;
+    this.#cursor = poller.body.cursor;
+    this.#connection = new HttpConnection(poller.port, fail);
+  }
+
+  poll(): void {
+    const { path, body, token } = this.poller;
+    const request = formatRequest(path, JSON.stringify({ ...body, cursor: this.#cursor }), token);
+    this.#connection.send(request, (answer) => {
+      if (answer.status !== 200) fail(new Error(`a poll was answered ${answer.status}: ${answer.body}`));
+      const text = answer.body.toString();
+      const cursor = Number(/"cursor":(\d+)/.exec(text)?.[1]);
+      const isNews = cursor > this.#cursor;
+      this.#cursor = cursor;
+      if (isNews) this.onNews();
+      this.poll();
+    });
+  }
+}
+
+const clients: Client[] = [];
+
+/** Connections for triggers, each with the end of what it has to do. */
+const triggers = new Map<
+  number,
+  { lanes: { connection: HttpConnection; free: Promise<void> }[]; next: number }
+>();
+
+async function hold(pollers: readonly Poller[]): Promise<void> {
+  for (const [index, poller] of pollers.entries()) {
+    const client = new Client(poller);
+    clients.push(client);
+    client.poll();
+    if (index % 100 === 99) await sleep(20);
+  }
+  await sleep(2_000);
+}
+
+/** Sends a trigger on one of a few connections, which sends one request at a time. */
+function trigger({ wake }: Poller): Promise<void> {
+  const lanes = triggers.get(wake.port) ?? {
+    lanes: Array.from({ length: 32 }, () => ({
+      connection: new HttpConnection(wake.port, fail),
+      free: Promise.resolve(),
+    })),
+    next: 0,
+  };
+  triggers.set(wake.port, lanes);
+  const lane = lanes.lanes[lanes.next++ % lanes.lanes.length]!;
+  lane.free = lane.free.then(() => sendTrigger(lane.connection, wake));
+  return lane.free;
+}
+
+const sendTrigger = (connection: HttpConnection, { path, body, token }: Poller['wake']) =>
+  new Promise<void>((resolve) => {
+    connection.send(formatRequest(path, JSON.stringify(body), token), (answer) => {
+      if (answer.status !== 200) fail(new Error(`a trigger was answered ${answer.status}: ${answer.body}`));
+      resolve();
+    });
+  });
+
+async function wake(count: number, perSecond: number): Promise<WakeReport> {
+  const latencies = new Samples();
+  const startedAt = performance.now();
+  const woken = perSecond === 0 ? wakeTogether(latencies) : wakeInTurn(latencies, count, perSecond);
+  await woken;
+  return {
+    wakes: latencies.length,
+    latency: latencyOf(latencies.take()),
+    seconds: (performance.now() - startedAt) / 1_000,
+  };
+}
+
+async function wakeInTurn(latencies: Samples, count: number, perSecond: number): Promise<void> {
+  const startedAt = performance.now();
+  const pending: Promise<void>[] = [];
+  for (let n = 0; n < count; n += 1) {
+    const dueAt = startedAt + (n * 1_000) / perSecond;
+    if (dueAt > performance.now()) await sleep(dueAt - performance.now());
+    // Clients far from each other, so that no two triggers are for one of them at once.
+    const client = clients[(n * 7_919) % clients.length]!;
+    const sentAt = performance.now();
+    const news = new Promise<void>((resolve) => {
+      client.onNews = () => {
+        latencies.push(performance.now() - sentAt);
+        client.onNews = () => {};
+        resolve();
+      };
+    });
+    pending.push(news, trigger(client.poller));
+  }
+  await Promise.all(pending);
+}
+
+async function wakeTogether(latencies: Samples): Promise<void> {
+  const sentAt = performance.now();
+  const news = clients.map(
+    (client) =>
+      new Promise<void>((resolve) => {
+        client.onNews = () => {
+          latencies.push(performance.now() - sentAt);
+          client.onNews = () => {};
+          resolve();
+        };
+      }),
+  );
+  await trigger(clients[0]!.poller);
+  await Promise.all(news);
+}
+
+for (;;) {
+  const [order] = await once(process, 'message');
+  process.send!(
+    order.kind === 'hold' ? ((await hold(order.pollers)) ?? null) : await wake(order.count, order.perSecond),
+  );
+}

@@ -1,0 +1,87 @@
+import { fastify } from 'fastify';
+import postgres from 'postgres';
+
+/**
+ * What the service is measured against: bare Fastify and one plain statement a request, over tables as one would first
+ * think of them (schema `naive`). No tokens, no limits, no checks, no log.
+ */
+
+const sql = postgres(process.env.DATABASE_URL!, {
+  max: 10,
+  types: { int8: { to: 20, from: [20], serialize: String, parse: Number } },
+});
+const app = fastify();
+
+interface Position {
+  user: number;
+  cursor: number;
+  limit: number;
+}
+
+app.post('/echo', async (request) => request.body);
+
+app.post<{ Body: { user: number } }>('/row', async ({ body }) => {
+  const [row] = await sql`select email, created_at from users where id = ${body.user}`;
+  return row;
+});
+
+app.post<{ Body: { user: number; url: string; title: string; comment: string } }>(
+  '/add',
+  async ({ body }) => {
+    const [row] = await sql`
+    insert into naive.bookmarks (user_id, url, title, comment)
+    values (${body.user}, ${body.url}, ${body.title}, ${body.comment})
+    returning id, url, title, comment, created_at, updated_at`;
+    return row;
+  },
+);
+
+app.post<{ Body: Position }>('/list', async ({ body }) => {
+  const bookmarks = await sql`
+    select b.id, b.url, b.title, b.comment, b.created_at, b.updated_at, (
+      select coalesce(json_agg(json_build_object('id', t.id, 'name', t.name) order by t.name), '[]')
+      from naive.bookmark_tags bt
+      join naive.tags t on t.id = bt.tag_id
+      where bt.bookmark_id = b.id
+    ) as tags
+    from naive.bookmarks b
+    where b.user_id = ${body.user} and b.id > ${body.cursor}
+    order by b.id
+    limit ${body.limit}`;
+  return { bookmarks, has_more: bookmarks.length === body.limit };
+});
+
+/** Held polls by user. */
+const held = new Map<number, Set<() => void>>();
+
+app.post<{ Body: Position }>('/hold', async ({ body }, reply) => {
+  const waiting = held.get(body.user) ?? new Set();
+  held.set(body.user, waiting);
+  let end = () => {};
+  const woken = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  waiting.add(end);
+  const timer = setTimeout(end, 29_000);
+  reply.raw.once('close', end);
+  await woken;
+  reply.raw.off('close', end);
+  clearTimeout(timer);
+  waiting.delete(end);
+  const bookmarks = await sql`
+    select id, url, title, comment, created_at, updated_at
+    from naive.bookmarks
+    where user_id = ${body.user} and id > ${body.cursor}
+    order by id
+    limit ${body.limit}`;
+  return { bookmarks, cursor: bookmarks.at(-1)?.id ?? body.cursor };
+});
+
+app.post<{ Body: { user: number; url: string } }>('/wake', async ({ body }) => {
+  await sql`insert into naive.bookmarks (user_id, url, title, comment) values (${body.user}, ${body.url}, '', '')`;
+  for (const end of held.get(body.user) ?? []) end();
+  return {};
+});
+
+await app.listen({ host: '127.0.0.1', port: 0 });
+process.send!(Number(new URL(app.listeningOrigin).port));
