@@ -1,0 +1,25 @@
+/** An object of Kubernetes as YAML gives it. */
+export interface KubernetesObject {
+  apiVersion: string;
+  kind: string;
+  metadata: Metadata;
+  // biome-ignore lint/suspicious/noExplicitAny: each kind has fields of its own; its schema checks them
+  [field: string]: any;
+}
+
+export interface Metadata {
+  name: string;
+  namespace?: string;
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+}
+
+/** `Deployment/api` */
+export const nameOf = ({ kind, metadata }: KubernetesObject): string => `${kind}/${metadata.name}`;
+
+/** Every object and array within a value, itself included. */
+export function* walk(value: unknown): Generator<Record<string, unknown>> {
+  if (value === null || typeof value !== 'object') return;
+  yield value as Record<string, unknown>;
+  for (const part of Object.values(value)) yield* walk(part);
+}

@@ -1,0 +1,43 @@
+import type { KubernetesObject } from './objects.ts';
+import { nameOf } from './objects.ts';
+import { environmentRules } from './rules/environment.ts';
+import { monitoringRules } from './rules/monitoring.ts';
+import { podRules } from './rules/pods.ts';
+import { referenceRules } from './rules/references.ts';
+import { rollOutRules } from './rules/roll-out.ts';
+import type { Rule } from './rules/rule.ts';
+import { storeRules } from './rules/stores.ts';
+import { trafficRules } from './rules/traffic.ts';
+import { validateObject } from './schemas.ts';
+
+/** All that must hold of an overlay. */
+export const RULES: readonly Rule[] = [
+  ...environmentRules,
+  ...podRules,
+  ...rollOutRules,
+  ...referenceRules,
+  ...trafficRules,
+  ...storeRules,
+  ...monitoringRules,
+];
+
+/** What is wrong with an overlay's objects: against their schemas first, and where they fit those, against the rules. */
+export async function findFaults(objects: readonly KubernetesObject[]): Promise<string[]> {
+  const checked = await Promise.all(
+    objects.map(async (object) =>
+      (await validateObject(object)).map((fault) => `${nameOf(object)}: ${fault}`),
+    ),
+  );
+  const faults = checked.flat();
+  if (faults.length > 0) return faults;
+  return RULES.flatMap((rule) => applyRule(rule, objects).map((fault) => `${rule.name}: ${fault}`));
+}
+
+/** What breaks one rule may leave another without what it looks at. */
+function applyRule(rule: Rule, objects: readonly KubernetesObject[]): string[] {
+  try {
+    return rule.check(objects);
+  } catch (error) {
+    return [`cannot be checked: ${(error as Error).message}`];
+  }
+}
