@@ -1,0 +1,45 @@
+// Asks the package registry for known vulnerabilities of the production dependencies. Fails for high and critical ones;
+// where the registry cannot be reached or has no advisories, says so and passes: a change is not at fault for the
+// network. Runs on the machine's own Node, as everything here.
+import { spawnSync } from 'node:child_process';
+
+const GRAVE = ['high', 'critical'];
+
+/** What npm printed, or nothing where it failed in a way that has no answer. */
+function readReport(output) {
+  try {
+    return JSON.parse(output);
+  } catch {
+    return undefined;
+  }
+}
+
+function describe({ name, severity, range, via }) {
+  const titles = via.map((cause) =>
+    typeof cause === 'string' ? `by ${cause}` : `${cause.title} (${cause.url})`,
+  );
+  return `${severity}: ${name} ${range}: ${titles.join('; ')}`;
+}
+
+function judge(report, errors) {
+  if (report?.metadata?.vulnerabilities) {
+    const grave = Object.values(report.vulnerabilities).filter(({ severity }) => GRAVE.includes(severity));
+    for (const vulnerability of grave) console.log(describe(vulnerability));
+    const { total } = report.metadata.vulnerabilities;
+    console.log(
+      `audit: ${total} known vulnerabilities in production dependencies, ${grave.length} high or critical`,
+    );
+    return grave.length === 0;
+  }
+  // So npm describes a registry that does not answer, or not as asked; a fault of this project it describes otherwise.
+  if (typeof report?.message === 'string') {
+    console.log(`audit: NOT DONE, advisories could not be had: ${report.message}`);
+    return true;
+  }
+  console.log(`audit: npm audit failed\n${errors}`);
+  return false;
+}
+
+const patience = ['--fetch-retries=1', '--fetch-retry-mintimeout=1000', '--fetch-timeout=20000'];
+const npm = spawnSync('npm', ['audit', '--omit=dev', '--json', ...patience], { encoding: 'utf8' });
+process.exitCode = judge(readReport(npm.stdout), npm.error?.message ?? npm.stderr) ? 0 : 1;
