@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
@@ -88,6 +89,11 @@ class SlowRequest {
     await once(this.socket, 'close');
     return this.#received;
   }
+
+  /** A service closes only when its answers have ended: a test that fails must not leave one to wait for. */
+  [Symbol.dispose](): void {
+    this.socket.destroy();
+  }
 }
 
 describe('an import of 100,000 entries', { timeout: 120_000 }, () => {
@@ -157,14 +163,18 @@ describe('an export', { timeout: 120_000 }, () => {
     return { bytes, end };
   }
 
-  /** An export whose client has stopped reading, in a service of one connection. */
+  /** An export whose client has stopped reading, and whose service can write no more of it. */
   async function stall(service: TestService, user: TestUser) {
+    const arrived = once(service.app.server, 'request');
     const request = new SlowRequest(service.origin, '/export', user, 2);
     await request.send('{}');
+    const [, response] = (await arrived) as [IncomingMessage, ServerResponse];
     await once(request.socket, 'data');
     request.socket.pause();
-    // The service goes on until the system takes no more.
-    for (let last = -1; last !== request.socket.bytesRead; await sleep(200)) last = request.socket.bytesRead;
+    const { socket } = response;
+    // The system takes some more, piece by piece, until its buffers are full.
+    for (let last = -1; last !== socket!.bytesWritten || !response.writableNeedDrain; await sleep(300))
+      last = socket!.bytesWritten;
     return request;
   }
 
@@ -172,7 +182,7 @@ describe('an export', { timeout: 120_000 }, () => {
     await using service = await startService({ databasePoolSize: 1 });
     const user = await service.user({ premium: true });
     await fill(service.database.url, user, 100_000);
-    const request = await stall(service, user);
+    using request = await stall(service, user);
     expect(service.context.database.gauges).toMatchObject({ size: 1, inUse: 0, waiting: 0 });
     expect((await user.post('/user/profile')).status).toBe(200);
     request.socket.resume();
@@ -183,7 +193,7 @@ describe('an export', { timeout: 120_000 }, () => {
     await using service = await startService();
     const user = await service.user({ premium: true });
     await fill(service.database.url, user, 100_000);
-    const request = await stall(service, user);
+    using request = await stall(service, user);
     expect((await user.post('/import', { mode: 'replace', bookmarks: [] })).status).toBe(200);
     request.socket.resume();
     const answer = await request.answer();
