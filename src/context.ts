@@ -4,6 +4,7 @@ import { openCoordination } from './coordination/open.ts';
 import type { Coordination } from './coordination/port.ts';
 import { runImport } from './import/run.ts';
 import type { Logger } from './log.ts';
+import { Looks } from './looks.ts';
 import { type Metrics, noMetrics, PrometheusMetrics, serveMetrics } from './metrics.ts';
 import { Overload } from './overload.ts';
 import { type Database, type DatabaseOptions, openDatabase } from './store/database.ts';
@@ -19,6 +20,7 @@ export interface Context {
   readonly importDatabase: Database;
   readonly coordination: Coordination;
   readonly callers: KnownCallers;
+  readonly looks: Looks;
   readonly metrics: Metrics;
   readonly tracing: Tracing;
   readonly overload: Overload;
@@ -74,6 +76,7 @@ export async function openContext(config: Config, log: Logger, databaseUrl: stri
   const context: Context = {
     ...parts,
     callers: new KnownCallers(),
+    looks: new Looks(database),
     turns: new Turns(halfOf(config.databasePoolSize), TURN_WAIT_MS),
     importTurns: new Turns(halfOf(config.databaseImportPoolSize), config.importWaitSeconds * 1_000),
     lifecycle: { draining: false },

@@ -8,6 +8,9 @@ const LOOK_SPREAD_MS = 1_000;
 /** When all look at once, for instance after a lost connection, the database gets at most this many looks per ms. */
 const LOOKS_PER_MS = 10;
 
+/** Of many waiters of one topic so many are woken at a time: the requests of others are served in between. */
+const WOKEN_TOGETHER = 250;
+
 /** Places for held waits. */
 export interface Places {
   maxHeld: number;
@@ -56,7 +59,8 @@ export class WaiterRegistry implements WakeBus {
 
   /** Wakes the topic's waiters. */
   wake(topic: string): void {
-    for (const waiter of this.#topics.get(topic) ?? []) waiter.wake();
+    const waiters = this.#topics.get(topic);
+    if (waiters !== undefined) wakeInParts([...waiters]);
   }
 
   /** Wakes every waiter, for what happened meanwhile is not known: a few at once, many spread over a second or so. */
@@ -136,6 +140,12 @@ export class WaiterRegistry implements WakeBus {
       for (const waiter of waiters) if (waiter.pending) visit(waiter);
     }
   }
+}
+
+function wakeInParts(waiters: readonly LocalWaiter[], from = 0): void {
+  const end = from + WOKEN_TOGETHER;
+  for (const waiter of waiters.slice(from, end)) waiter.wake();
+  if (end < waiters.length) setImmediate(wakeInParts, waiters, end);
 }
 
 class LocalWaiter implements Waiter {

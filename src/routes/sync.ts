@@ -4,7 +4,7 @@ import type { Context } from '../context.ts';
 import type { Waiter } from '../coordination/port.ts';
 import { unavailable } from '../errors.ts';
 import { integer } from '../fields.ts';
-import { type Page, readPage } from '../store/bookmarks.ts';
+import type { Page } from '../store/bookmarks.ts';
 import { userTopic } from '../topics.ts';
 import * as answers from './answers.ts';
 import { callerRoute } from './route.ts';
@@ -37,7 +37,7 @@ async function waitForPage(
     const end = await waiter.next(deadline);
     if (end === 'gone') return undefined;
     const wokenAt = clock.now();
-    const page = await readPage(context.database, caller, position.cursor, position.limit);
+    const page = await context.looks.look(caller, position.cursor, position.limit);
     if (end === 'look' && page.count > 0) context.metrics.woken((clock.now() - wokenAt) / 1_000);
     if (page.count > 0 || end !== 'look') return page;
   }
@@ -74,7 +74,7 @@ const sync = callerRoute({
     waited: z.boolean(),
   }),
   async handle({ context, caller, body, request, reply }) {
-    const look = () => readPage(context.database, caller, body.cursor, body.limit);
+    const look = () => context.looks.look(caller, body.cursor, body.limit);
     if (!body.wait) return formatAnswer(await look(), body, false);
 
     const waiter = context.coordination.wakes.register(userTopic(caller.userId), caller.key);

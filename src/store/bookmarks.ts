@@ -99,21 +99,51 @@ export const renderedBookmark = (sql: Sql) =>
 export async function readPage(db: Database, owner: Owner, afterId: number, limit: number): Promise<Page> {
   const rows = await db.read(
     (sql) => sql<({ live: boolean } & Page)[]>`
-      with page as materialized (
-        select id, url, title, comment, tags, created_at, updated_at
-        from bookmarks
-        where user_id = ${owner.userId} and id > ${afterId}
-        order by id
-        limit ${limit}
-      )
-      select ${tokenIsLive(sql, owner)} as live,
-        '[' || coalesce(string_agg(${renderedBookmark(sql)}, ','), '') || ']' as bookmarks,
-        count(*)::integer as count,
-        max(id) as "lastId",
-        count(*) = ${limit} and exists (
-          select from bookmarks where user_id = ${owner.userId} and id > (select max(id) from page)
-        ) as "hasMore"
+      ${pageAfter(sql, owner, afterId, limit)}
+      select ${tokenIsLive(sql, owner)} as live, ${pageColumns(sql, owner, limit)}
       from page`,
   );
   return requireLive(rows);
 }
+
+/** The same for several tokens of one user, and which of them were live: their hashes in hex. */
+export async function readPageForAll(
+  db: Database,
+  owners: readonly Owner[],
+  afterId: number,
+  limit: number,
+): Promise<Page & { live: string[] }> {
+  const { userId } = owners[0]!;
+  const hashes = owners.map(({ hash }) => hash.toString('hex'));
+  const rows = await db.read(
+    (sql) => sql<(Page & { live: string[] })[]>`
+      ${pageAfter(sql, { userId }, afterId, limit)}
+      select
+        array(
+          select encode(token_hash, 'hex')
+          from tokens
+          where user_id = ${userId} and expires_at > now()
+            and token_hash = any (array(select decode(given, 'hex') from unnest(${hashes}::text[]) given))
+        ) as live,
+        ${pageColumns(sql, { userId }, limit)}
+      from page`,
+  );
+  return rows[0]!;
+}
+
+const pageAfter = (sql: Sql, { userId }: Pick<Owner, 'userId'>, afterId: number, limit: number) => sql`
+  with page as materialized (
+    select id, url, title, comment, tags, created_at, updated_at
+    from bookmarks
+    where user_id = ${userId} and id > ${afterId}
+    order by id
+    limit ${limit}
+  )`;
+
+const pageColumns = (sql: Sql, { userId }: Pick<Owner, 'userId'>, limit: number) => sql`
+  '[' || coalesce(string_agg(${renderedBookmark(sql)}, ','), '') || ']' as bookmarks,
+  count(*)::integer as count,
+  max(id) as "lastId",
+  count(*) = ${limit} and exists (
+    select from bookmarks where user_id = ${userId} and id > (select max(id) from page)
+  ) as "hasMore"`;

@@ -1,0 +1,72 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Caller } from './auth.ts';
+import { invalidToken } from './errors.ts';
+import { type Page, readPage, readPageForAll } from './store/bookmarks.ts';
+import type { Database } from './store/database.ts';
+
+/** A look waits for one before it at most so long, so that both end within a request's 10 s. */
+const BEHIND_MS = 500;
+
+interface Answer {
+  page: Page;
+  /** Hashes of live tokens, in hex. */
+  live: ReadonlySet<string>;
+}
+
+/** Those who are answered by one statement. */
+interface Batch {
+  callers: Map<string, Caller>;
+  isSent: boolean;
+  answer: Promise<Answer>;
+}
+
+/**
+ * Looks for what is new, one statement for all who ask for the same page at the same moment: the devices of one account
+ * are woken together, and then poll again together. Whoever asks while that page is being read is answered by the next
+ * statement, so an answer never is older than its question.
+ */
+export class Looks {
+  readonly #database: Database;
+  readonly #last = new Map<string, Batch>();
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** The caller's bookmarks after an id, rising (spec 4.2); throws `INVALID_TOKEN` where the token is no longer live. */
+  async look(caller: Caller, afterId: number, limit: number): Promise<Page> {
+    const name = `${caller.userId} ${afterId} ${limit}`;
+    const last = this.#last.get(name);
+    const batch = last === undefined || last.isSent ? this.#open(name, last, afterId, limit) : last;
+    batch.callers.set(caller.key, caller);
+    const { page, live } = await batch.answer;
+    if (!live.has(caller.hash.toString('hex'))) throw invalidToken();
+    return page;
+  }
+
+  #open(name: string, before: Batch | undefined, afterId: number, limit: number): Batch {
+    const batch: Batch = { callers: new Map(), isSent: false, answer: undefined! };
+    this.#last.set(name, batch);
+    batch.answer = this.#run(batch, before, afterId, limit).finally(() => {
+      if (this.#last.get(name) === batch) this.#last.delete(name);
+    });
+    return batch;
+  }
+
+  async #run(batch: Batch, before: Batch | undefined, afterId: number, limit: number): Promise<Answer> {
+    // Even with none before it, those who were woken in the same moment join first.
+    await (before && endOf(before));
+    batch.isSent = true;
+    const callers = [...batch.callers.values()];
+    const [caller] = callers;
+    if (callers.length > 1) {
+      const { live, ...page } = await readPageForAll(this.#database, callers, afterId, limit);
+      return { page, live: new Set(live) };
+    }
+    const page = await readPage(this.#database, caller!, afterId, limit);
+    return { page, live: new Set([caller!.hash.toString('hex')]) };
+  }
+}
+
+const endOf = ({ answer }: Batch): Promise<unknown> =>
+  Promise.race([answer.catch(() => {}), sleep(BEHIND_MS, undefined, { ref: false })]);

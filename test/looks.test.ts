@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { parseAuthorization } from '../src/auth.ts';
+import { Looks } from '../src/looks.ts';
+import { findCaller } from '../src/store/tokens.ts';
+import { runOn } from './support/database.ts';
+import { startService, type TestService, type TestUser } from './support/service.ts';
+
+// Polls of one account share their looks: one statement for many, and each answer is as if it had looked by itself.
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+async function callerOf(token: string) {
+  return (await findCaller(service.context.database, parseAuthorization(`Bearer ${token}`)!))!;
+}
+
+/** Holds polls of a user, so many by each token; resolves when all are held. */
+async function holdPolls(user: TestUser, tokens: readonly string[], ofEach: number) {
+  const polls = tokens.flatMap((token) =>
+    Array.from({ length: ofEach }, () => service.post('/bookmarks/sync', { wait: true }, { token })),
+  );
+  const { wakes } = service.context.coordination;
+  await expect.poll(() => wakes.held, { interval: 10, timeout: 20_000 }).toBe(polls.length);
+  return { polls, wake: () => user.post('/bookmarks/add', { url: 'https://example.org/' }) };
+}
+
+describe('polls of one account that are woken together', () => {
+  test('are answered by one statement, each whole', async () => {
+    const user = await service.user();
+    const { polls, wake } = await holdPolls(user, [user.token, await service.token(user.id, 'read')], 10);
+    const read = vi.spyOn(service.context.database, 'read');
+    onTestFinished(() => read.mockRestore());
+    const { body: added } = await wake();
+    for (const { status, body } of await Promise.all(polls)) {
+      expect(status).toBe(200);
+      expect(body).toEqual({ bookmarks: [added], cursor: added.id, has_more: false, waited: true });
+    }
+    expect(read).toHaveBeenCalledOnce();
+  });
+
+  test('end with 401 for those alone whose token is revoked', async () => {
+    const user = await service.user();
+    const revoked = await service.token(user.id, 'read');
+    const { polls, wake } = await holdPolls(user, [user.token, revoked], 3);
+    // Behind the service's back, so that only the look itself can find it out.
+    const hash = (await callerOf(revoked)).hash.toString('hex');
+    await runOn(service.database.url, `delete from tokens where token_hash = decode('${hash}', 'hex')`);
+    await wake();
+    const statuses = (await Promise.all(polls)).map(({ status }) => status);
+    expect(statuses).toEqual([200, 200, 200, 401, 401, 401]);
+  });
+
+  test('are woken all, however many there are', async () => {
+    const user = await service.user();
+    const tokens = await Promise.all(Array.from({ length: 40 }, () => service.token(user.id, 'read')));
+    const { polls, wake } = await holdPolls(user, tokens, 16);
+    await wake();
+    for (const { body } of await Promise.all(polls)) expect(body.bookmarks).toHaveLength(1);
+    await expect.poll(() => service.context.coordination.wakes.held, { timeout: 20_000 }).toBe(0);
+  });
+});
+
+describe('a look', () => {
+  /** Looks whose first answer is kept back until told. */
+  async function openSlowLooks() {
+    const user = await service.user();
+    const caller = await callerOf(user.token);
+    const { database } = service.context;
+    const answer = Promise.withResolvers<void>();
+    const read = Promise.withResolvers<void>();
+    let reads = 0;
+    const slow = Object.create(database, {
+      read: {
+        value: async (run: Parameters<typeof database.read>[0]) => {
+          const rows = await database.read(run);
+          reads += 1;
+          if (reads > 1) return rows;
+          read.resolve();
+          await answer.promise;
+          return rows;
+        },
+      },
+    });
+    const looks = new Looks(slow);
+    const look = () => looks.look(caller, 0, 50);
+    return { user, look, firstWasRead: read.promise, answerFirst: answer.resolve };
+  }
+
+  test('never is answered by what was read before it was asked for', async () => {
+    const { user, look, firstWasRead, answerFirst } = await openSlowLooks();
+    const first = look();
+    await firstWasRead;
+    await user.post('/bookmarks/add', { url: 'https://example.org/' });
+    const second = look();
+    answerFirst();
+    expect((await first).count).toBe(0);
+    expect((await second).count).toBe(1);
+  });
+
+  test('does not wait for one that does not end', async () => {
+    const { look, firstWasRead, answerFirst } = await openSlowLooks();
+    const first = look();
+    await firstWasRead;
+    expect((await look()).count).toBe(0);
+    answerFirst();
+    await first;
+  });
+});
