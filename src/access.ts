@@ -11,10 +11,10 @@ import { findCaller } from './store/tokens.ts';
 
 /**
  * Finds the caller and counts the request; throws `INVALID_TOKEN`, `RATE_LIMITED` or `PERMISSION_DENIED`. A token that
- * the limiter refused lately is refused from memory. A token seen lately is not looked up: the operation's own
+ * the limiter refused lately is refused from memory, at once: a throw, not a rejection. A token seen lately is not looked up: the operation's own
  * statement checks it.
  */
-export async function authenticate(
+export function authenticate(
   context: Context,
   scope: Scope,
   request: FastifyRequest,
@@ -22,15 +22,23 @@ export async function authenticate(
 ): Promise<void> {
   const token = parseAuthorization(request.headers.authorization);
   if (token === undefined) throw invalidToken();
-  const { tokens } = context.coordination;
-  const standing = tokens.refusal(token.key);
+  const standing = context.coordination.tokens.refusal(token.key);
   if (standing !== undefined) requireQuota(reply, standing);
+  return admitToken(context, scope, token, request, reply);
+}
 
+async function admitToken(
+  context: Context,
+  scope: Scope,
+  token: PresentedToken,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
   const remembered = context.callers.find(token);
   const caller = remembered ?? (await lookUp(context, token));
   request.caller = caller;
   request.callerIsFresh = remembered === undefined;
-  requireQuota(reply, await tokens.consume(token.key));
+  requireQuota(reply, await context.coordination.tokens.consume(token.key));
   if (scope === 'write' && caller.scope !== 'write')
     throw permissionDenied('the token has scope read, not write');
 }

@@ -152,34 +152,38 @@ function corsOptions(origins: readonly string[]) {
 
 /** What comes before CORS: headers of its answers too, and OPTIONS that is no preflight, which is another method. */
 function addFirstHook(app: FastifyInstance): void {
-  app.addHook('onRequest', async ({ id, method, headers }, reply) => {
+  app.addHook('onRequest', ({ id, method, headers }, reply, done) => {
     reply.header('x-request-id', id);
     reply.header('cache-control', 'no-store');
     reply.header('x-content-type-options', 'nosniff');
     const isPreflight =
       headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
     if (method === 'OPTIONS' && !isPreflight) throw notFound('the path');
+    done();
   });
 }
 
 function addHooks(app: FastifyInstance, { config, lifecycle, metrics }: Context): void {
   if (config.otlpEndpoint) traceRequests(app);
-  app.addHook('onRequest', async (request) => {
+  app.addHook('onRequest', (request, _reply, done) => {
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
       throw invalid('Host: is required');
     // Before the body is read: an unknown path is a 404 whatever comes with it (decision 1).
     if (request.is404) throw notFound('the path');
+    done();
   });
-  app.addHook('onSend', async (_request, reply) => {
+  app.addHook('onSend', (_request, reply, payload, done) => {
     if (lifecycle.draining) reply.header('connection', 'close');
+    done(null, payload);
   });
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onResponse', (request, reply, done) => {
     const { url } = request.routeOptions;
     const facts = { route: url, status: reply.statusCode, user: request.caller?.userId };
     // Probes come every few seconds, from every pod.
     const level = url === '/livez' || url === '/readyz' ? 'debug' : 'info';
     request.log[level]({ ...facts, ms: Math.round(reply.elapsedTime * 10) / 10 }, 'request');
     metrics.answered(url ?? 'unknown', reply.statusCode, reply.elapsedTime / 1_000, request.wasHeld);
+    done();
   });
 }
 
@@ -195,7 +199,7 @@ function addRoute(app: FastifyInstance, context: Context, route: Route): void {
   app.route({
     method: 'POST',
     url: BASE_PATH + route.path,
-    onRequest: async (request, reply) => admit(request, reply),
+    onRequest: admit,
     ...(route.bodyLimit !== undefined && { bodyLimit: route.bodyLimit }),
     handler: async (request, reply) => {
       const body = route.checksOwnBody ? undefined : parseBody(route.body, request.body);
@@ -221,13 +225,16 @@ function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
  * one is answered 401, as the order of checks demands (decision 1).
  */
 function answerRouteError(context: Context) {
-  return async (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+  const confirm = async (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     try {
-      if (request.caller !== undefined && !request.callerIsFresh)
-        await confirmCaller(context, request, reply, error);
+      await confirmCaller(context, request, reply, error);
       return answerError(error, request, reply);
     } catch (later) {
       return answerError(later, request, reply);
     }
+  };
+  return (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    const isRemembered = request.caller !== undefined && !request.callerIsFresh;
+    return isRemembered ? confirm(error, request, reply) : answerError(error, request, reply);
   };
 }

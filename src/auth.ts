@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 
 /** Tokens of spec 2.4 and 5, and who presents them. */
 
@@ -29,7 +29,7 @@ export interface NewSecret {
   hash: Buffer;
 }
 
-const hashSecret = (secret: string): Buffer => createHash('sha256').update(secret).digest();
+const hashSecret = (secret: string): Buffer => hash('sha256', secret, 'buffer');
 
 /** Draws a new token's secret. */
 export function createSecret(): NewSecret {
@@ -50,8 +50,8 @@ export function parseAuthorization(header: string | undefined): PresentedToken |
   const kind = KIND_BY_PREFIX[match[1]!];
   const userId = Number(match[2]);
   if (kind === undefined || !Number.isSafeInteger(userId)) return undefined;
-  const hash = hashSecret(match[3]!);
-  return { kind, userId, hash, key: hash.toString('base64url') };
+  const tokenHash = hashSecret(match[3]!);
+  return { kind, userId, hash: tokenHash, key: tokenHash.toString('base64url') };
 }
 
 /**

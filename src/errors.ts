@@ -28,7 +28,11 @@ export class ApiError extends Error {
   readonly retryAfterSeconds: number | undefined;
 
   constructor(code: ErrorCode, message: string, retryAfterSeconds?: number) {
+    // Most are answers to a client, and to trace the stack would be the dearest part of refusing one.
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(message);
+    Error.stackTraceLimit = stackTraceLimit;
     this.code = code;
     this.retryAfterSeconds = retryAfterSeconds;
   }

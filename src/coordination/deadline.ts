@@ -7,7 +7,15 @@ export function withDeadline<T>(work: Promise<T>, waitMs: number): Promise<T> {
     const expire = () => reject(new Error(`no answer in ${waitMs} ms`));
     const timer = setTimeout(() => setImmediate(expire), waitMs);
     timer.unref();
-    const settle = () => clearTimeout(timer);
-    work.then(resolve, reject).finally(settle);
+    work.then(
+      (value) => {
+        clearTimeout(timer);
+        resolve(value);
+      },
+      (error: unknown) => {
+        clearTimeout(timer);
+        reject(error);
+      },
+    );
   });
 }

@@ -5,7 +5,7 @@ import { withDeadline } from './deadline.ts';
 import { tagSlot } from './keys.ts';
 import type { Counters, Quota, RateLimiter } from './port.ts';
 import type { ProcessRateLimiter } from './process-limiter.ts';
-import { type RedisClient, watchClient } from './redis-clients.ts';
+import { type RedisClient, watchClient, writeTogether } from './redis-clients.ts';
 import { describeRedisError } from './redis-errors.ts';
 
 const SLIDING_WINDOW = readFileSync(new URL('./sliding-window.lua', import.meta.url), 'utf8');
@@ -57,6 +57,7 @@ export class RedisRateLimiter implements RateLimiter {
     if (refused) return refused;
     if (!this.#circuit.closed) return this.#fallBack(key);
     const askedAt = memory.now();
+    writeTogether(this.#parts.client);
     try {
       return this.#remember(key, askedAt, await withDeadline(ask(this.#window, key), ANSWER_WAIT_MS));
     } catch (error) {
