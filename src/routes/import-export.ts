@@ -26,7 +26,6 @@ const exportAll = callerRoute({
     exported_at: answers.timestampText,
     count: answers.count,
   }),
-  // As text: pages that were copied into buffers first would take 20 to 30 MiB more, waiting to be collected.
   handle: async ({ context, caller }) =>
     Readable.from(await exportBookmarks(context, caller), { objectMode: true, highWaterMark: 1 }),
 });

@@ -1,5 +1,5 @@
 import { renderedBookmark } from './bookmarks.ts';
-import type { Database } from './database.ts';
+import type { Database, Statement } from './database.ts';
 import { requireLive } from './outcomes.ts';
 import { type Owner, tokenIsLive } from './tokens.ts';
 
@@ -10,9 +10,9 @@ export interface ExportBounds {
   exportedAt: string;
 }
 
-/** Some bookmarks of an export, rising by id: JSON text without brackets. */
+/** Some bookmarks of an export, rising by id: JSON text without brackets, as bytes: from socket to socket they are never text. */
 export interface ExportPage {
-  bookmarks: string;
+  bookmarks: Buffer;
   count: number;
   lastId: number | null;
   /** As of the same snapshot. */
@@ -40,22 +40,28 @@ export async function readExportPage(
   limit: number,
 ): Promise<ExportPage> {
   const rows = await db.read(
-    (sql) => sql<({ live: boolean } & ExportPage)[]>`
-      with page as materialized (
-        select id, url, title, comment, tags, created_at, updated_at
-        from bookmarks
-        where user_id = ${owner.userId} and id > ${afterId} and id <= ${lastId}
-        order by id
-        limit ${limit}
-      )
-      select ${tokenIsLive(sql, owner)} as live,
-        (select generation from accounts where user_id = ${owner.userId}) as generation,
-        coalesce(string_agg(
-          ${renderedBookmark(sql)}, ','
-        ), '') as bookmarks,
-        count(*)::integer as count,
-        max(id) as "lastId"
-      from page`,
+    (sql) =>
+      sql`
+        with page as materialized (
+          select id, url, title, comment, tags, created_at, updated_at
+          from bookmarks
+          where user_id = ${owner.userId} and id > ${afterId} and id <= ${lastId}
+          order by id
+          limit ${limit}
+        )
+        select ${tokenIsLive(sql, owner)} as live,
+          (select generation from accounts where user_id = ${owner.userId}) as generation,
+          count(*)::integer as count,
+          max(id) as "lastId",
+          coalesce(string_agg(${renderedBookmark(sql)}, ','), '') as bookmarks
+        from page`.raw() as unknown as Statement<(Buffer | null)[][]>,
   );
-  return requireLive(rows);
+  const [live, generation, count, last, bookmarks] = rows[0]!;
+  requireLive([{ live: live!.toString('latin1') === 't' }]);
+  return {
+    bookmarks: bookmarks!,
+    count: Number(count),
+    lastId: last ? Number(last) : null,
+    generation: Number(generation),
+  };
 }
