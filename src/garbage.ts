@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm';
  * stream of them says so here, and the process stays as small as what it holds. Collecting the young takes about a
  * millisecond.
  */
-const BYTES_BETWEEN = 4 * 1_048_576;
+const BYTES_BETWEEN = 2 * 1_048_576;
 
 type CollectGarbage = (options: { type: 'minor' }) => void;
 
