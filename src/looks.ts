@@ -4,8 +4,12 @@ import { invalidToken } from './errors.ts';
 import { type Page, readPage, readPageForAll } from './store/bookmarks.ts';
 import type { Database } from './store/database.ts';
 
-/** A look waits for one before it at most so long, so that both end within a request's 10 s. */
+/** A look waits for one before it at most so long, and then has so much less time than another (7 s). */
 const BEHIND_MS = 500;
+const DEADLINE_BEHIND_MS = 6_500;
+
+/** Answers are written in one go, while nobody else is served: those of many polls go in parts. */
+const TOGETHER = 250;
 
 interface Answer {
   page: Page;
@@ -16,6 +20,7 @@ interface Answer {
 /** Those who are answered by one statement. */
 interface Batch {
   callers: Map<string, Caller>;
+  size: number;
   isSent: boolean;
   answer: Promise<Answer>;
 }
@@ -37,15 +42,17 @@ export class Looks {
   async look(caller: Caller, afterId: number, limit: number): Promise<Page> {
     const name = `${caller.userId} ${afterId} ${limit}`;
     const last = this.#last.get(name);
-    const batch = last === undefined || last.isSent ? this.#open(name, last, afterId, limit) : last;
+    const isOpen = last !== undefined && !last.isSent && last.size < TOGETHER;
+    const batch = isOpen ? last : this.#open(name, last, afterId, limit);
     batch.callers.set(caller.key, caller);
+    batch.size += 1;
     const { page, live } = await batch.answer;
     if (!live.has(caller.hash.toString('hex'))) throw invalidToken();
     return page;
   }
 
   #open(name: string, before: Batch | undefined, afterId: number, limit: number): Batch {
-    const batch: Batch = { callers: new Map(), isSent: false, answer: undefined! };
+    const batch: Batch = { callers: new Map(), size: 0, isSent: false, answer: undefined! };
     this.#last.set(name, batch);
     batch.answer = this.#run(batch, before, afterId, limit).finally(() => {
       if (this.#last.get(name) === batch) this.#last.delete(name);
@@ -59,11 +66,12 @@ export class Looks {
     batch.isSent = true;
     const callers = [...batch.callers.values()];
     const [caller] = callers;
+    const deadlineMs = before && DEADLINE_BEHIND_MS;
     if (callers.length > 1) {
-      const { live, ...page } = await readPageForAll(this.#database, callers, afterId, limit);
+      const { live, ...page } = await readPageForAll(this.#database, callers, afterId, limit, deadlineMs);
       return { page, live: new Set(live) };
     }
-    const page = await readPage(this.#database, caller!, afterId, limit);
+    const page = await readPage(this.#database, caller!, afterId, limit, deadlineMs);
     return { page, live: new Set([caller!.hash.toString('hex')]) };
   }
 }

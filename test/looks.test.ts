@@ -86,7 +86,7 @@ describe('a look', () => {
     });
     const looks = new Looks(slow);
     const look = () => looks.look(caller, 0, 50);
-    return { user, look, firstWasRead: read.promise, answerFirst: answer.resolve };
+    return { user, look, firstWasRead: read.promise, answerFirst: answer.resolve, reads: () => reads };
   }
 
   test('never is answered by what was read before it was asked for', async () => {
@@ -98,6 +98,15 @@ describe('a look', () => {
     answerFirst();
     expect((await first).count).toBe(0);
     expect((await second).count).toBe(1);
+  });
+
+  test('is one of 250 that are answered together, at most', async () => {
+    const { user, look, answerFirst, reads } = await openSlowLooks();
+    await user.post('/bookmarks/add', { url: 'https://example.org/' });
+    answerFirst();
+    const pages = await Promise.all(Array.from({ length: 1_001 }, look));
+    expect(pages.every(({ count }) => count === 1)).toBe(true);
+    expect(reads()).toBe(5);
   });
 
   test('does not wait for one that does not end', async () => {

@@ -277,6 +277,18 @@ describe('Redis loses things', () => {
     await two.untilSays(SHARED);
   });
 
+  test('this process busy for longer than an answer may take: Redis is not blamed', async () => {
+    const server = await start();
+    const [one] = await openPair(server.url);
+    for (let n = 0; n < LIMIT; n += 1) {
+      const answer = one.tokens.consume('key');
+      for (const until = performance.now() + 250; performance.now() < until; );
+      expect(await answer).toMatchObject({ admitted: true, remaining: LIMIT - 1 - n });
+    }
+    expect(one.counters.fallback).toBe(0);
+    expect(one.state).toBe('shared');
+  });
+
   test('its scripts flushed: nobody notices', async () => {
     const server = await start();
     const [one, two] = await openPair(server.url);

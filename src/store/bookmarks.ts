@@ -96,12 +96,19 @@ export const renderedBookmark = (sql: Sql) =>
   sql`render_bookmark(id, url, title, comment, tags, created_at, updated_at)`;
 
 /** The bookmarks after an id, rising: keyset pagination, exact under concurrent writers. */
-export async function readPage(db: Database, owner: Owner, afterId: number, limit: number): Promise<Page> {
+export async function readPage(
+  db: Database,
+  owner: Owner,
+  afterId: number,
+  limit: number,
+  deadlineMs?: number,
+): Promise<Page> {
   const rows = await db.read(
     (sql) => sql<({ live: boolean } & Page)[]>`
       ${pageAfter(sql, owner, afterId, limit)}
       select ${tokenIsLive(sql, owner)} as live, ${pageColumns(sql, owner, limit)}
       from page`,
+    deadlineMs,
   );
   return requireLive(rows);
 }
@@ -112,6 +119,7 @@ export async function readPageForAll(
   owners: readonly Owner[],
   afterId: number,
   limit: number,
+  deadlineMs?: number,
 ): Promise<Page & { live: string[] }> {
   const { userId } = owners[0]!;
   const hashes = owners.map(({ hash }) => hash.toString('hex'));
@@ -127,6 +135,7 @@ export async function readPageForAll(
         ) as live,
         ${pageColumns(sql, { userId }, limit)}
       from page`,
+    deadlineMs,
   );
   return rows[0]!;
 }

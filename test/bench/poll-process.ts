@@ -28,6 +28,8 @@ class Client {
     const { path, body, token } = this.poller;
     const request = formatRequest(path, JSON.stringify({ ...body, cursor: this.#cursor }), token);
     this.#connection.send(request, (answer) => {
+      // Told to come back: as any client would.
+      if (answer.status === 503) return void setTimeout(() => this.poll(), 1_000);
       if (answer.status !== 200) fail(new Error(`a poll was answered ${answer.status}: ${answer.body}`));
       const text = answer.body.toString();
       const cursor = Number(/"cursor":(\d+)/.exec(text)?.[1]);

@@ -43,7 +43,7 @@ async function runConcurrency(plan: Plan, concurrency: number): Promise<Line> {
   const alone: LoadReport[] = [];
   const beside: LoadReport[] = [];
   const took: number[] = [];
-  for (let round = 0; round < Math.min(3, effort.rounds); round += 1) {
+  for (let round = 0; round < Math.min(2, effort.rounds); round += 1) {
     alone.push(await runLoad(mixOf(api.port, effort.seconds)));
     const users = usersFrom(FIRST_USER + round * IMPORTS, IMPORTS);
     const startedAt = performance.now();

@@ -6,16 +6,21 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { listFamily } from '../../support/processes.ts';
+import { provide } from '../../support/programs.ts';
 import type { ProcessGroups } from './process-time.ts';
 import type { Side } from './rounds.ts';
 
 /** PostgreSQL's own programs, as found on the PATH: what a client in C makes of the same database. */
 
-/** Rejects with what to install where a program is missing. */
+/** Installs them where this is Debian and we are root; rejects with what to install where one is missing still. */
 export async function requirePrograms(): Promise<void> {
   for (const program of ['pgbench', 'psql']) {
-    await promisify(execFile)(program, ['--version']).catch(() => {
-      throw new Error(`the benchmarks need ${program} on the PATH (Debian: apt-get install postgresql)`);
+    const runs = () => promisify(execFile)(program, ['--version']);
+    await runs().catch(async () => {
+      await provide('postgresql');
+      await runs().catch(() => {
+        throw new Error(`the benchmarks need ${program} on the PATH (Debian: apt-get install postgresql)`);
+      });
     });
   }
 }
