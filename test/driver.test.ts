@@ -6,7 +6,7 @@ import { type FaultyProxy, startProxy } from './support/proxy.ts';
 
 /**
  * Faults of the driver that would hit a service which sends one statement per operation: each was seen in postgres
- * 3.4.9 as published, and is mended by the patch in src/store/patches.
+ * 3.4.9 as published, and is mended by the patch in src/store/patches. The patch also has bytes travel as bytes, not as hex.
  */
 
 let database: TestDatabase;
@@ -25,6 +25,7 @@ interface Options {
   lifetimeSeconds?: number;
   connectSeconds?: number;
   backoffSeconds?: number;
+  prepare?: boolean;
 }
 
 function openDriver(options: Options = {}) {
@@ -33,6 +34,7 @@ function openDriver(options: Options = {}) {
   const sql = postgres(database.url.replace(url.host, hosts), {
     max: options.max ?? 1,
     max_pipeline: 0,
+    prepare: options.prepare ?? true,
     connect_timeout: options.connectSeconds ?? 5,
     max_lifetime: options.lifetimeSeconds ?? null,
     answer_timeout: options.answerSeconds ?? null,
@@ -168,6 +170,17 @@ test('a statement sent anew after its plan changed carries the same values', asy
   await runOn(database.url, 'alter table facts add column more integer');
   const [row] = await insert();
   expect(row).toEqual({ flag: true, document: { a: 1 }, words: ['x', 'y"'], more: null });
+});
+
+test.for([true, false])('bytes travel as they are, among other values, prepared: %s', async (prepare) => {
+  const sql = openDriver({ prepare });
+  const every = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
+  for (const bytes of [every, every, Buffer.alloc(0), Buffer.alloc(100_000, 0x5c)]) {
+    const [row] = await sql`
+      select ${'a text'}::text as text, ${bytes}::bytea as bytes, ${null}::bytea as nothing,
+        octet_length(${bytes}::bytea) as length, ${7}::integer as number`;
+    expect(row).toEqual({ text: 'a text', bytes, nothing: null, length: bytes.length, number: 7 });
+  }
 });
 
 test('a statement taken back while its connection is being made never runs, and the connection serves the next', async () => {

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import type { Caller } from '../auth.ts';
 import type { Context } from '../context.ts';
 import { invalid, unavailable } from '../errors.ts';
+import { notePassed } from '../garbage.ts';
 import { DatabaseUnavailable } from '../store/errors.ts';
 import { beginImport, cancelImport, type StagedImport, stageChunk } from '../store/imports.ts';
 import { newImport } from './job.ts';
@@ -118,12 +119,14 @@ async function readUpTo(parts: AsyncIterator<Buffer>, limit: number): Promise<He
   let length = 0;
   for (;;) {
     const { value, done } = await parts.next();
-    if (done) return { bytes: Buffer.concat(read), ended: true };
+    if (done) return { bytes: join(read), ended: true };
     read.push(value);
     length += value.length;
-    if (length > limit) return { bytes: Buffer.concat(read), ended: false };
+    if (length > limit) return { bytes: join(read), ended: false };
   }
 }
+
+const join = (parts: readonly Buffer[]): Buffer => (parts.length === 1 ? parts[0]! : Buffer.concat(parts));
 
 /** Stages the head and all that follows. */
 async function stageRest(
@@ -144,6 +147,8 @@ async function stageRest(
     if (total > IMPORT_BODY_BYTES) throw tooLarge();
     if (chunk.length === 0) break;
     if (!(await stageChunk(database, staged, position, chunk))) throw unavailable('the import was cancelled');
+    // The driver copies it once more.
+    notePassed(2 * chunk.length);
     position += 1;
   }
 }

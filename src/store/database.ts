@@ -131,7 +131,7 @@ function timeouts(settings: Settings): Record<string, number> {
 const reliedOn = { default_transaction_isolation: 'read committed', bytea_output: 'hex', array_nulls: 'on' };
 
 /** The number in `patches/`: raised with each change of the patch. */
-const patchNeeded = 1;
+const patchNeeded = 2;
 
 function connect(settings: Settings, withTimeouts: boolean): Sql {
   if ((postgres as { patched?: number }).patched !== patchNeeded) {

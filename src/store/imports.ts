@@ -179,7 +179,7 @@ export async function beginImport(
   requireSuccess(rows);
 }
 
-/** Stages the next bytes; false where the import was cancelled meanwhile. As base64 they travel in two thirds of hex. */
+/** Stages the next bytes; false where the import was cancelled meanwhile. */
 export async function stageChunk(
   db: Database,
   { userId, id }: StagedImport,
@@ -194,7 +194,7 @@ export async function stageChunk(
         returning user_id, id
       )
       insert into import_chunks (user_id, import_id, position, bytes)
-      select user_id, id, ${position}, decode(${bytes.toString('base64')}, 'base64') from receiving
+      select user_id, id, ${position}, ${bytes}::bytea from receiving
       returning position`,
   );
   return rows.length > 0;
