@@ -3,10 +3,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../src/store/database.ts';
+import { DatabaseUnavailable } from '../src/store/errors.ts';
 import { checkSchema, migrate, readMigrations, SchemaMismatch } from '../src/store/migrations.ts';
 import { createDatabase, runOn, withDatabase } from './support/database.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { startPgBouncer } from './support/pgbouncer.ts';
+import { startProxy } from './support/proxy.ts';
 import { silentLog } from './support/silent-log.ts';
 
 const first = 'create table firsts (n integer);\ncreate index firsts_n on firsts (n); -- no line ends here';
@@ -142,4 +144,17 @@ test('a migration that is missing or misnamed is refused before anything runs', 
   const folder = writeMigrations(first);
   writeFileSync(join(folder, '0003-late.sql'), second);
   expect(() => readMigrations(folder)).toThrow('0003-late.sql: expected number 2 as NNNN-name.sql');
+});
+
+test('a database that is lost while its schema is read is unavailable, which is told in one line', async () => {
+  const { url, drop } = await createDatabase();
+  onTestFinished(drop);
+  const proxy = await startProxy(url);
+  const database = await openDatabase({
+    url: url.replace(new URL(url).host, `127.0.0.1:${proxy.port}`),
+    max: 1,
+  });
+  onTestFinished(() => database.close());
+  await proxy.close();
+  await expect(checkSchema(database.sql)).rejects.toThrow(DatabaseUnavailable);
 });

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type DatabaseLog, openDatabase, type Sql } from './database.ts';
-import { sqlStateOf } from './errors.ts';
+import { sqlStateOf, translateError } from './errors.ts';
 
 const sqlFolder = fileURLToPath(new URL('../../sql/', import.meta.url));
 
@@ -112,14 +112,18 @@ ${text}
 insert into schema_migrations (version, name) values (${version}, '${name}');`;
 }
 
-/** The version of the database's schema; 0 where nothing was ever applied. */
+/** The version of the database's schema; 0 where nothing was ever applied. Rejects with `DatabaseUnavailable` where it is. */
 async function readVersion(sql: Sql): Promise<number> {
-  const [table] = await sql<{ exists: boolean }[]>`
-    select to_regclass('schema_migrations') is not null as exists`;
-  if (!table?.exists) return 0;
-  const [row] = await sql<{ version: number }[]>`
-    select coalesce(max(version), 0)::integer as version from schema_migrations`;
-  return row?.version ?? 0;
+  try {
+    const [table] = await sql<{ exists: boolean }[]>`
+      select to_regclass('schema_migrations') is not null as exists`;
+    if (!table?.exists) return 0;
+    const [row] = await sql<{ version: number }[]>`
+      select coalesce(max(version), 0)::integer as version from schema_migrations`;
+    return row?.version ?? 0;
+  } catch (error) {
+    throw translateError(error, false);
+  }
 }
 
 /** Rejects with `SchemaMismatch` unless the database's schema is exactly the one of this code. */
