@@ -106,7 +106,7 @@ create table idempotency_keys (
 create index idempotency_keys_created_at on idempotency_keys (created_at);
 
 -- The answer that a key has had, or the outcome `key_reused` for another request; both null for a key that is new.
--- Locks the account first: a repeat that runs at the same time waits, and then finds the answer.
+-- Its callers hold the account's lock: a repeat that runs at the same time waits for it, and then finds the answer.
 create function find_answer(
   p_user_id bigint, p_key text, p_request_hash bytea, out outcome text, out answer text
 )
@@ -115,7 +115,6 @@ begin
   if p_key is null then
     return;
   end if;
-  perform from accounts where user_id = p_user_id for no key update;
   select
     case when k.request_hash <> p_request_hash then 'key_reused' end,
     case when k.request_hash = p_request_hash then k.answer end

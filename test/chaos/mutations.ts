@@ -21,7 +21,6 @@ const COUNT = 'update accounts set bookmark_count = bookmark_count + 1';
 export const withoutUserLock: Mutation = {
   name: 'the user lock removed',
   async apply(fleet) {
-    await rewrite(fleet, 'find_answer', [['for no key update', '']]);
     await rewrite(fleet, 'add_bookmark', [
       ['for no key update', ''],
       [COUNT, 'perform from accounts'],
