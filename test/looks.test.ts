@@ -84,7 +84,7 @@ describe('a look', () => {
         },
       },
     });
-    const looks = new Looks(slow);
+    const looks = new Looks(slow, 7_000);
     const look = () => looks.look(caller, 0, 50);
     return { user, look, firstWasRead: read.promise, answerFirst: answer.resolve, reads: () => reads };
   }

@@ -1,19 +1,10 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { makeFolder, removeFolder } from '../support/folders.ts';
-import { findFreePort, waitUntilListening } from '../support/ports.ts';
-import { noteProcess } from '../support/processes.ts';
-import { provide } from '../support/programs.ts';
-import { runDir } from '../support/run.ts';
+import { type Balancer, runHaproxy } from '../support/haproxy.ts';
 
 /** A balancer that knows pods by being told of them, as a cluster's does, and never by asking them. */
-export interface EndpointBalancer extends AsyncDisposable {
-  /** `http://127.0.0.1:port` */
-  readonly origin: string;
+export interface EndpointBalancer extends Balancer {
   /** Sends requests to an address from now on. */
   add(origin: string): Promise<void>;
   /** Sends it none any more; those in flight go on. */
@@ -22,21 +13,16 @@ export interface EndpointBalancer extends AsyncDisposable {
 
 /** Starts HAProxy without pods, with room for `size`. It tries nothing twice: every fault of a pod is the client's. */
 export async function startEndpointBalancer(size: number): Promise<EndpointBalancer> {
-  const program = await provide('haproxy');
-  const folder = makeFolder('balancer');
-  const port = await findFreePort();
-  const socket = join(folder, 'admin.sock');
-  const file = join(folder, 'haproxy.cfg');
-  writeFileSync(file, describeBalancer(port, socket, size));
-  const child = spawn(program, ['-db', '-q', '-f', file], { stdio: 'ignore' });
-  noteProcess(runDir(), child.pid!);
-  const ended = once(child, 'exit');
-  await waitUntilListening(port);
+  let socket = '';
+  const balancer = await runHaproxy((port, folder) => {
+    socket = join(folder, 'admin.sock');
+    return describeBalancer(port, socket, size);
+  });
   const slots = new Map<string, number>();
   const findSlot = () =>
     Array.from({ length: size }, (_, n) => n).find((n) => ![...slots.values()].includes(n));
   return {
-    origin: `http://127.0.0.1:${port}`,
+    ...balancer,
     async add(origin) {
       const slot = findSlot();
       if (slot === undefined) throw new Error('the balancer has no room for another pod');
@@ -48,11 +34,6 @@ export async function startEndpointBalancer(size: number): Promise<EndpointBalan
     async remove(origin) {
       await command(socket, `set server pods/s${slots.get(origin)} state drain`);
       slots.delete(origin);
-    },
-    async [Symbol.asyncDispose]() {
-      child.kill('SIGKILL');
-      await ended;
-      removeFolder(folder);
     },
   };
 }

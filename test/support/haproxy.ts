@@ -14,16 +14,13 @@ export interface Balancer extends AsyncDisposable {
   readonly origin: string;
 }
 
-/** How often it asks `/readyz`; a replica's `DRAIN_SECONDS` must be longer. */
-export const HEALTH_CHECK_MS = 200;
-
-/** Starts HAProxy in front of these ports of this machine. It tries again elsewhere what found no connection. */
-export async function startHaproxy(ports: readonly number[]): Promise<Balancer> {
+/** Starts HAProxy with what `describe` makes of a free port and a folder of its own; it takes connections when this resolves. */
+export async function runHaproxy(describe: (port: number, folder: string) => string): Promise<Balancer> {
   const program = await provide('haproxy');
-  const folder = makeFolder('haproxy');
+  const folder = makeFolder('haproxy', runDir());
   const port = await findFreePort();
   const file = join(folder, 'haproxy.cfg');
-  writeFileSync(file, describeBalancer(port, ports));
+  writeFileSync(file, describe(port, folder));
   const child = spawn(program, ['-db', '-q', '-f', file], { stdio: 'ignore' });
   noteProcess(runDir(), child.pid!);
   const ended = once(child, 'exit');
@@ -37,6 +34,13 @@ export async function startHaproxy(ports: readonly number[]): Promise<Balancer> 
     },
   };
 }
+
+/** How often it asks `/readyz`; a replica's `DRAIN_SECONDS` must be longer. */
+export const HEALTH_CHECK_MS = 200;
+
+/** Starts HAProxy in front of these ports of this machine. It tries again elsewhere what found no connection. */
+export const startHaproxy = (ports: readonly number[]): Promise<Balancer> =>
+  runHaproxy((port) => describeBalancer(port, ports));
 
 const describeBalancer = (port: number, ports: readonly number[]): string => `
 defaults
