@@ -11,8 +11,8 @@ import { findCaller } from './store/tokens.ts';
 
 /**
  * Finds the caller and counts the request; throws `INVALID_TOKEN`, `RATE_LIMITED` or `PERMISSION_DENIED`. A token that
- * the limiter refused lately is refused from memory, at once: a throw, not a rejection. A token seen lately is not looked up: the operation's own
- * statement checks it.
+ * the limiter refused lately is refused from memory, at once: a throw, not a rejection. A token seen lately is not
+ * looked up: the operation's own statement checks it.
  */
 export function authenticate(
   context: Context,

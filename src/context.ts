@@ -76,7 +76,7 @@ export async function openContext(config: Config, log: Logger, databaseUrl: stri
   const context: Context = {
     ...parts,
     callers: new KnownCallers(),
-    looks: new Looks(database),
+    looks: new Looks(database, OPERATION_DEADLINE_MS),
     turns: new Turns(halfOf(config.databasePoolSize), TURN_WAIT_MS),
     importTurns: new Turns(halfOf(config.databaseImportPoolSize), config.importWaitSeconds * 1_000),
     lifecycle: { draining: false },

@@ -4,9 +4,8 @@ import { invalidToken } from './errors.ts';
 import { type Page, readPage, readPageForAll } from './store/bookmarks.ts';
 import type { Database } from './store/database.ts';
 
-/** A look waits for one before it at most so long, and then has so much less time than another (7 s). */
+/** A look waits for one before it at most so long, and then has so much less time than another. */
 const BEHIND_MS = 500;
-const DEADLINE_BEHIND_MS = 6_500;
 
 /** Answers are written in one go, while nobody else is served: those of many polls go in parts. */
 const TOGETHER = 250;
@@ -32,10 +31,13 @@ interface Batch {
  */
 export class Looks {
   readonly #database: Database;
+  readonly #deadlineMs: number;
   readonly #last = new Map<string, Batch>();
 
-  constructor(database: Database) {
+  /** `deadlineMs` is what the database gives a statement, from its call to its answer. */
+  constructor(database: Database, deadlineMs: number) {
     this.#database = database;
+    this.#deadlineMs = deadlineMs;
   }
 
   /** The caller's bookmarks after an id, rising (spec 4.2); throws `INVALID_TOKEN` where the token is no longer live. */
@@ -66,7 +68,7 @@ export class Looks {
     batch.isSent = true;
     const callers = [...batch.callers.values()];
     const [caller] = callers;
-    const deadlineMs = before && DEADLINE_BEHIND_MS;
+    const deadlineMs = before ? this.#deadlineMs - BEHIND_MS : this.#deadlineMs;
     if (callers.length > 1) {
       const { live, ...page } = await readPageForAll(this.#database, callers, afterId, limit, deadlineMs);
       return { page, live: new Set(live) };

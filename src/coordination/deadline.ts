@@ -1,7 +1,7 @@
 /**
- * The promise's outcome, or a rejection after `waitMs`. A busy event loop is not a slow server: the time runs from the end of
- * this turn, when what was asked is written, and an answer that lies in the socket already still counts, so the verdict
- * waits until what has arrived was read.
+ * The promise's outcome, or a rejection after `waitMs`. A busy event loop is not a slow server: the time runs from the
+ * end of this turn, when what was asked is written, and an answer that lies in the socket already still counts, so the
+ * verdict waits until what has arrived was read.
  */
 export function withDeadline<T>(work: Promise<T>, waitMs: number): Promise<T> {
   return new Promise<T>((resolve, reject) => {
@@ -15,15 +15,6 @@ export function withDeadline<T>(work: Promise<T>, waitMs: number): Promise<T> {
       clearImmediate(turn);
       clearTimeout(timer);
     };
-    work.then(
-      (value) => {
-        stop();
-        resolve(value);
-      },
-      (error: unknown) => {
-        stop();
-        reject(error);
-      },
-    );
+    work.finally(stop).then(resolve, reject);
   });
 }

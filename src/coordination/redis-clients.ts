@@ -117,8 +117,8 @@ function guardAsking(node: Redis): void {
 }
 
 /**
- * Has the commands that are given in this turn of the event loop written together: to write is what a command costs most,
- * here and in Redis. A cluster's client writes each by itself.
+ * Has the commands that are given in this turn of the event loop written together: to write is what a command costs
+ * most, here and in Redis. A cluster's client writes each by itself.
  */
 export function writeTogether(client: RedisClient): void {
   if (!(client instanceof Redis)) return;
