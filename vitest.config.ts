@@ -2,6 +2,9 @@ import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { NotRunReporter } from './test/support/not-run-reporter.ts';
 
+// Every worker loads the service anew: the next one finds it stripped and compiled.
+process.env.NODE_COMPILE_CACHE ??= 'node_modules/.cache/tests';
+
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],

@@ -177,7 +177,7 @@ async function measureHeap(replica: Replica): Promise<number> {
 test('three replicas behind a balancer are restarted in turn under load, and no request fails', {
   timeout: 90_000,
 }, async () => {
-  await using fleet = await openFleet({ env: { DRAIN_SECONDS: 2, SYNC_WAIT_SECONDS: 2 } });
+  await using fleet = await openFleet({ env: { DRAIN_SECONDS: 1, SYNC_WAIT_SECONDS: 1 } });
   const ports = [await findFreePort(), await findFreePort(), await findFreePort()];
   const startAt = (port: number) => fleet.start('all', { PORT: port });
   const replicas = await Promise.all(ports.map(startAt));

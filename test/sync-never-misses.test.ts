@@ -99,9 +99,11 @@ async function race(deployment: Deployment, operations: number): Promise<Followe
   const readers = deployment.users.map((user) =>
     Promise.all([follow(deployment, user, true, writers), follow(deployment, user, false, writers)]),
   );
-  await Promise.all(Array.from({ length: WRITERS }, (_, writer) => write(deployment, writer, operations)));
-  writers.ended = true;
-  const given = await Promise.all(readers);
+  const writing = Array.from({ length: WRITERS }, (_, writer) => write(deployment, writer, operations));
+  const written = Promise.all(writing).finally(() => {
+    writers.ended = true;
+  });
+  const [given] = await Promise.all([Promise.all(readers), written]);
   const rows = await runOn<{ user_id: string; ids: string[] }>(
     deployment.database.url,
     'select user_id, array_agg(id order by id) as ids from bookmarks group by user_id',

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Caller } from '../support/fleet.ts';
 import { post } from '../support/replica.ts';
 
@@ -23,11 +24,14 @@ export interface Clients {
 /** The last url that every writer adds, so that its follower knows that nothing more comes. */
 export const LAST_URL = 'https://last.example/';
 
+/** Between two requests of a writer or a searcher: requests are under way at every moment, and the machine has room. */
+const PAUSE_MS = 50;
+
 /** Polls of an idle user: below the 16 that a token may hold. */
 const IDLE_POLLS = 12;
 
 /**
- * For each user a writer, a searcher and a follower that long-polls, each sending its next request when the last was
+ * For each user a writer, a searcher and a follower that long-polls, each sending its next request after the last was
  * answered; and for each idle user polls that nothing wakes but the end of their replica.
  */
 export function startClients(
@@ -56,11 +60,17 @@ export function startClients(
     const add = async (url: string) => {
       if (await ask(user, '/bookmarks/add', { url })) added.push(url);
     };
-    for (let n = 0; isWriting; n += 1) await add(`https://example.org/${n}`);
+    for (let n = 0; isWriting; n += 1) {
+      await add(`https://example.org/${n}`);
+      await sleep(PAUSE_MS);
+    }
     await add(LAST_URL);
   };
   const search = async (user: Caller) => {
-    while (isWriting) await ask(user, '/bookmarks/search', { query: 'example' });
+    while (isWriting) {
+      await ask(user, '/bookmarks/search', { query: 'example' });
+      await sleep(PAUSE_MS);
+    }
   };
   const follow = async (user: Caller) => {
     const followed: string[] = [];
