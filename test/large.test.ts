@@ -6,6 +6,7 @@ import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { deleteOldImports } from '../src/store/sweep.ts';
 import { runOn } from './support/database.ts';
+import { fill } from './support/fill.ts';
 import { measureGrowth } from './support/memory.ts';
 import { type RedisServer, startRedis } from './support/redis.ts';
 import { type Replica, startReplica } from './support/replica.ts';
@@ -41,20 +42,6 @@ const bodyOf = (count: number, commentLength = 0, mode = 'merge'): string =>
       tags: [`tag ${n % 100}`, `tag ${n % 7}`],
     })),
   });
-
-/** Fills an account in the database, faster than any client could. */
-async function fill(databaseUrl: string, { id }: TestUser, count: number): Promise<void> {
-  await runOn(
-    databaseUrl,
-    `insert into bookmarks (
-      user_id, created_at, updated_at, url_key, url, title, comment, tag_ids, tags, search_text
-    )
-    select ${id}, date_trunc('second', now()), date_trunc('second', now()), gen_random_uuid(),
-      'https://example.org/' || n, 'Bookmark ' || n, 'a comment of some length, as people write them', '{}', '[]', ''
-    from generate_series(1, ${count}) n;
-    update accounts set bookmark_count = ${count} where user_id = ${id}`,
-  );
-}
 
 const requestOptions = ({ token }: TestUser) => ({
   method: 'POST',

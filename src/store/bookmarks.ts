@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { BOUNDS, type TagNames } from '../fields.ts';
+import { BOUNDS, MAX_ID, type TagNames } from '../fields.ts';
 import type { Idempotency } from '../idempotency.ts';
 import { searchText, searchTextLine } from '../text.ts';
 import type { Database, Sql } from './database.ts';
@@ -91,10 +91,6 @@ export async function deleteBookmark(db: Database, owner: Owner, id: number): Pr
   requireSuccess(rows);
 }
 
-/** The page's bookmark as JSON text. */
-export const renderedBookmark = (sql: Sql) =>
-  sql`render_bookmark(id, url, title, comment, tags, created_at, updated_at)`;
-
 /** The bookmarks after an id, rising: keyset pagination, exact under concurrent writers. */
 export async function readPage(
   db: Database,
@@ -105,9 +101,8 @@ export async function readPage(
 ): Promise<Page> {
   const rows = await db.read(
     (sql) => sql<({ live: boolean } & Page)[]>`
-      ${pageAfter(sql, owner, afterId, limit)}
       select ${tokenIsLive(sql, owner)} as live, ${pageColumns(sql, owner, limit)}
-      from page`,
+      from ${pageAfter(sql, owner, afterId, limit)}`,
     deadlineMs,
   );
   return requireLive(rows);
@@ -125,7 +120,6 @@ export async function readPageForAll(
   const hashes = owners.map(({ hash }) => hash.toString('hex'));
   const rows = await db.read(
     (sql) => sql<(Page & { live: string[] })[]>`
-      ${pageAfter(sql, { userId }, afterId, limit)}
       select
         array(
           select encode(token_hash, 'hex')
@@ -134,25 +128,19 @@ export async function readPageForAll(
             and token_hash = any (array(select decode(given, 'hex') from unnest(${hashes}::text[]) given))
         ) as live,
         ${pageColumns(sql, { userId }, limit)}
-      from page`,
+      from ${pageAfter(sql, { userId }, afterId, limit)}`,
     deadlineMs,
   );
   return rows[0]!;
 }
 
-const pageAfter = (sql: Sql, { userId }: Pick<Owner, 'userId'>, afterId: number, limit: number) => sql`
-  with page as materialized (
-    select id, url, title, comment, tags, created_at, updated_at
-    from bookmarks
-    where user_id = ${userId} and id > ${afterId}
-    order by id
-    limit ${limit}
-  )`;
+const pageAfter = (sql: Sql, { userId }: Pick<Owner, 'userId'>, afterId: number, limit: number) =>
+  sql`read_page(${userId}, ${afterId}, ${MAX_ID}, ${limit}) page`;
 
 const pageColumns = (sql: Sql, { userId }: Pick<Owner, 'userId'>, limit: number) => sql`
-  '[' || coalesce(string_agg(${renderedBookmark(sql)}, ','), '') || ']' as bookmarks,
-  count(*)::integer as count,
-  max(id) as "lastId",
-  count(*) = ${limit} and exists (
-    select from bookmarks where user_id = ${userId} and id > (select max(id) from page)
+  '[' || page.bookmarks || ']' as bookmarks,
+  page.count,
+  page.last_id as "lastId",
+  page.count = ${limit} and exists (
+    select from bookmarks where user_id = ${userId} and id > page.last_id
   ) as "hasMore"`;

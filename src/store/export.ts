@@ -1,4 +1,3 @@
-import { renderedBookmark } from './bookmarks.ts';
 import type { Database, Statement } from './database.ts';
 import { requireLive } from './outcomes.ts';
 import { type Owner, tokenIsLive } from './tokens.ts';
@@ -42,19 +41,12 @@ export async function readExportPage(
   const rows = await db.read(
     (sql) =>
       sql`
-        with page as materialized (
-          select id, url, title, comment, tags, created_at, updated_at
-          from bookmarks
-          where user_id = ${owner.userId} and id > ${afterId} and id <= ${lastId}
-          order by id
-          limit ${limit}
-        )
         select ${tokenIsLive(sql, owner)} as live,
           (select generation from accounts where user_id = ${owner.userId}) as generation,
-          count(*)::integer as count,
-          max(id) as "lastId",
-          coalesce(string_agg(${renderedBookmark(sql)}, ','), '') as bookmarks
-        from page`.raw() as unknown as Statement<(Buffer | null)[][]>,
+          count, last_id, bookmarks
+        from read_page(${owner.userId}, ${afterId}, ${lastId}, ${limit})`.raw() as unknown as Statement<
+        (Buffer | null)[][]
+      >,
   );
   const [live, generation, count, last, bookmarks] = rows[0]!;
   requireLive([{ live: live!.toString('latin1') === 't' }]);

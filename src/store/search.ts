@@ -1,4 +1,3 @@
-import { renderedBookmark } from './bookmarks.ts';
 import type { Database, Sql } from './database.ts';
 import { requireLive } from './outcomes.ts';
 import { type Owner, tokenIsLive } from './tokens.ts';
@@ -52,14 +51,7 @@ type FoundRow = { live: boolean } & SearchPage;
 const readNewest = (sql: Sql, owner: Owner, page: number, perPage: number) => sql<FoundRow[]>`
   select ${tokenIsLive(sql, owner)} as live,
     (select bookmark_count from accounts where user_id = ${owner.userId}) as total,
-    '[' || coalesce(string_agg(${renderedBookmark(sql)}, ','), '') || ']' as bookmarks
-  from (
-    select id, url, title, comment, tags, created_at, updated_at
-    from bookmarks
-    where user_id = ${owner.userId}
-    order by id desc
-    limit ${perPage} offset (${page}::bigint - 1) * ${perPage}
-  ) page`;
+    '[' || read_newest(${owner.userId}, (${page}::bigint - 1) * ${perPage}, ${perPage}) || ']' as bookmarks`;
 
 const findMatching = (sql: Sql, owner: Owner, { terms, tagKey, page, perPage }: SearchFor) => sql<FoundRow[]>`
   with matching as materialized (
@@ -73,7 +65,9 @@ const findMatching = (sql: Sql, owner: Owner, { terms, tagKey, page, perPage }: 
   )
   select ${tokenIsLive(sql, owner)} as live,
     (select cardinality(ids) from matching) as total,
-    '[' || coalesce(string_agg(${renderedBookmark(sql)}, ','), '') || ']' as bookmarks
+    '[' || coalesce(
+      string_agg(render_bookmark(id, url, title, comment, tags, created_at, updated_at), ','), ''
+    ) || ']' as bookmarks
   from (
     select id, url, title, comment, tags, created_at, updated_at
     from bookmarks
