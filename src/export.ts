@@ -1,7 +1,7 @@
 import type { Caller } from './auth.ts';
 import type { Context } from './context.ts';
 import { notePassed } from './garbage.ts';
-import { beginExport, type ExportBounds, readExportPage } from './store/export.ts';
+import { beginExport, type ExportBounds, type ExportPage, readExportPage } from './store/export.ts';
 
 /** Export as a stream (decision 17). */
 
@@ -13,7 +13,7 @@ export class ExportBroken extends Error {
 }
 
 /**
- * Begins an export; throws before the first byte where it cannot. The stream then holds one page at a time, and no
+ * Begins an export; throws before the first byte where it cannot. The stream then holds two pages at a time, and no
  * connection while a slow client reads; it throws, and so breaks off, where a `replace` came or the token was revoked.
  */
 export async function exportBookmarks(
@@ -30,18 +30,39 @@ async function* writeExport(
   bounds: ExportBounds,
 ): AsyncGenerator<string | Buffer> {
   let count = 0;
-  let afterId = 0;
   yield '{"bookmarks":[';
-  while (afterId < bounds.lastId) {
-    const page = await readExportPage(context.database, caller, afterId, bounds, PAGE_SIZE);
-    if (page.generation !== bounds.generation)
-      throw new ExportBroken('the bookmarks were replaced meanwhile');
-    if (page.lastId === null) break;
+  for await (const page of oneAhead(readPages(context, caller, bounds))) {
     if (count > 0) yield ',';
     yield page.bookmarks;
     notePassed(page.bookmarks.length);
     count += page.count;
-    afterId = page.lastId;
   }
   yield `],"exported_at":"${bounds.exportedAt}","count":${count}}`;
+}
+
+async function* readPages(
+  { database }: Context,
+  caller: Caller,
+  bounds: ExportBounds,
+): AsyncGenerator<ExportPage, undefined> {
+  for (let afterId = 0; afterId < bounds.lastId; ) {
+    const page = await readExportPage(database, caller, afterId, bounds, PAGE_SIZE);
+    if (page.generation !== bounds.generation)
+      throw new ExportBroken('the bookmarks were replaced meanwhile');
+    if (page.lastId === null) return;
+    yield page;
+    afterId = page.lastId;
+  }
+}
+
+/** The same items, each asked for while the one before it is in use. */
+async function* oneAhead<Item>(items: AsyncGenerator<Item, undefined>): AsyncGenerator<Item, undefined> {
+  for (let next = items.next(); ; ) {
+    const { value, done } = await next;
+    if (done) return;
+    next = items.next();
+    // Who breaks off here never learns how it went.
+    next.catch(() => {});
+    yield value;
+  }
 }
