@@ -4,7 +4,7 @@ import { parseJson } from '../json.ts';
 import {
   finishImport,
   type ImportWork,
-  readChunk,
+  readChunks,
   readImport,
   refuseImport,
   type StagedImport,
@@ -64,8 +64,8 @@ async function writeAnswer(context: Context, staged: StagedImport): Promise<bool
 async function readBody({ importDatabase }: Context, staged: StagedImport): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for (;;) {
-    const chunk = await readChunk(importDatabase, staged, chunks.length);
-    if (chunk === undefined) return Buffer.concat(chunks);
-    chunks.push(chunk);
+    const more = await readChunks(importDatabase, staged, chunks.length);
+    if (more.length === 0) return Buffer.concat(chunks);
+    chunks.push(...more);
   }
 }

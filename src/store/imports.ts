@@ -244,17 +244,24 @@ export async function readImport(
   return row;
 }
 
-/** The staged bytes from a position on, one chunk; undefined past the last. */
-export async function readChunk(
+/** Chunks that are read together: what a statement costs by itself is a third of what one of them does. */
+const CHUNKS_TOGETHER = 16;
+
+/** The staged chunks from a position on, some of them; none past the last. */
+export async function readChunks(
   db: Database,
   { userId, id }: StagedImport,
   position: number,
-): Promise<Buffer | undefined> {
-  const [row] = await db.read(
+): Promise<Buffer[]> {
+  const rows = await db.read(
     (sql) => sql<{ bytes: Buffer }[]>`
-      select bytes from import_chunks where user_id = ${userId} and import_id = ${id} and position = ${position}`,
+      select bytes
+      from import_chunks
+      where user_id = ${userId} and import_id = ${id}
+        and position >= ${position} and position < ${position + CHUNKS_TOGETHER}
+      order by position`,
   );
-  return row?.bytes;
+  return rows.map(({ bytes }) => bytes);
 }
 
 /**
