@@ -92,7 +92,8 @@ describe('an import of 100,000 entries', { timeout: 120_000 }, () => {
       isDone = true;
     });
     const totals = new Set<number>();
-    while (!isDone) totals.add((await user.post('/bookmarks/search', { per_page: 1 })).body.total);
+    for (; !isDone; await sleep(10))
+      totals.add((await user.post('/bookmarks/search', { per_page: 1 })).body.total);
     const { body } = await importing;
     expect(body).toEqual({ imported: 100_000, skipped: 0, errors: [] });
     expect([...totals].filter((total) => total !== 0 && total !== 100_000)).toEqual([]);

@@ -17,6 +17,9 @@ const SCALE = Number(process.env.TEST_ROLLOUT_SCALE ?? 0.1);
 
 const REPLICAS = 3;
 
+/** Between two requests of a client: many are under way at every moment, and other tests have room. */
+const PAUSE_MS = SCALE < 1 ? 50 : 0;
+
 /** How long a cluster takes at most to tell its balancers of a pod that comes or goes: what preStop is there for. */
 const shareOfPreStop = 0.75;
 
@@ -33,7 +36,7 @@ test('a roll-out by the manifests: every pod is replaced under load, and no requ
   const pods = await Promise.all(Array.from({ length: REPLICAS }, () => startPod(fleet, life)));
   for (const { origin } of pods) await balancer.add(origin);
   const [users, idle] = await Promise.all([makeUsers(fleet), makeUsers(fleet)]);
-  const clients = startClients(balancer.origin, users, idle);
+  const clients = startClients(balancer.origin, users, idle, PAUSE_MS);
 
   const ends: PodEnd[] = [];
   for (const pod of pods) {

@@ -24,20 +24,18 @@ export interface Clients {
 /** The last url that every writer adds, so that its follower knows that nothing more comes. */
 export const LAST_URL = 'https://last.example/';
 
-/** Between two requests of a writer or a searcher: requests are under way at every moment, and the machine has room. */
-const PAUSE_MS = 50;
-
 /** Polls of an idle user: below the 16 that a token may hold. */
 const IDLE_POLLS = 12;
 
 /**
- * For each user a writer, a searcher and a follower that long-polls, each sending its next request after the last was
- * answered; and for each idle user polls that nothing wakes but the end of their replica.
+ * For each user a writer, a searcher and a follower that long-polls, each sending its next request `pauseMs` after the last
+ * was answered; and for each idle user polls that nothing wakes but the end of their replica.
  */
 export function startClients(
   origin: string,
   users: readonly Caller[],
   idleUsers: readonly Caller[],
+  pauseMs: number,
 ): Clients {
   const seen: Seen = { answered: new Map(), failures: [], added: new Map(), followed: new Map() };
   const end = new AbortController();
@@ -62,14 +60,14 @@ export function startClients(
     };
     for (let n = 0; isWriting; n += 1) {
       await add(`https://example.org/${n}`);
-      await sleep(PAUSE_MS);
+      await sleep(pauseMs);
     }
     await add(LAST_URL);
   };
   const search = async (user: Caller) => {
     while (isWriting) {
       await ask(user, '/bookmarks/search', { query: 'example' });
-      await sleep(PAUSE_MS);
+      await sleep(pauseMs);
     }
   };
   const follow = async (user: Caller) => {

@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { openEmbeddedPostgres } from '../../src/embedded/postgres.ts';
 import { migrate } from '../../src/store/migrations.ts';
 import { dropDatabasesOf, runOn, withDatabase } from './database.ts';
 import { removeFolder } from './folders.ts';
-import { FAST_SETTINGS } from './postgres.ts';
-import { killNotedProcesses, noteProcess } from './processes.ts';
+import { makePostgresTemplate, startPostgres } from './postgres.ts';
+import { killNotedProcesses } from './processes.ts';
 import { findProgram, provide } from './programs.ts';
 import { hasContainerEngine } from './redis-container.ts';
+import { useRunDir } from './run.ts';
 import { silentLog } from './silent-log.ts';
 import { makeRunFolder, sweepKilledRuns } from './sweep.ts';
 
@@ -73,10 +72,9 @@ async function provideDatabase(
 async function openPostgres(runDir: string): Promise<{ url: string; stop(): Promise<void> }> {
   const url = process.env.TEST_DATABASE_URL;
   if (url) return { url, stop: async () => {} };
-  const dataDir = join(runDir, 'data');
-  const server = await openEmbeddedPostgres({ dataDir, log: silentLog, settings: FAST_SETTINGS });
-  noteProcess(runDir, server.pid!);
-  return server;
+  useRunDir(runDir);
+  await makePostgresTemplate();
+  return startPostgres();
 }
 
 async function createTemplate(serverUrl: string, name: string): Promise<void> {

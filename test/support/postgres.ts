@@ -1,3 +1,6 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { openEmbeddedPostgres } from '../../src/embedded/postgres.ts';
 import type { ServerSettings } from '../../src/embedded/server.ts';
 import { makeFolder, removeFolder } from './folders.ts';
@@ -12,6 +15,27 @@ export const FAST_SETTINGS: ServerSettings = {
   max_connections: 300,
   autovacuum_naptime: '10s',
 };
+
+const templateDir = (): string => join(runDir(), 'postgres-template');
+
+/** Makes what the first start of every server of the run would make: half of what such a start takes. */
+export async function makePostgresTemplate(): Promise<void> {
+  const server = await openEmbeddedPostgres({
+    dataDir: templateDir(),
+    log: silentLog,
+    settings: FAST_SETTINGS,
+  });
+  await server.stop();
+}
+
+/** A folder for a server's data, filled from the template if the run has one. */
+function makeDataDir(): string {
+  const dataDir = makeFolder('postgres', runDir());
+  if (!existsSync(templateDir())) return dataDir;
+  const { status, stderr } = spawnSync('cp', ['-a', `${templateDir()}/.`, dataDir]);
+  if (status !== 0) throw new Error(`the data of a Postgres cannot be copied: ${stderr}`);
+  return dataDir;
+}
 
 /** A Postgres of the test's own, to be hurt. Its url stays the same over restarts. */
 export interface PostgresServer extends AsyncDisposable {
@@ -35,7 +59,7 @@ export interface PostgresServer extends AsyncDisposable {
 
 /** Starts a private Postgres 18 on a free port, with settings of the test's over fast ones. */
 export async function startPostgres(settings: ServerSettings = {}): Promise<PostgresServer> {
-  const dataDir = makeFolder('postgres', runDir());
+  const dataDir = makeDataDir();
   const open = async (port?: number) => {
     const server = await openEmbeddedPostgres({
       dataDir,
