@@ -72,7 +72,7 @@ await new Command('bench')
   .argument('[NAME...]', `some of: ${BENCHES.map(({ name }) => name).join(', ')}`)
   .option('--json', 'print all figures as JSON')
   .option('--quick', 'a smoke run: everything small and once; no marks')
-  .option('--large', 'growth up to ten million bookmarks: takes ten gigabytes and half an hour')
+  .option('--large', 'growth up to ten million bookmarks: takes 24 GB and a quarter of an hour')
   .option('--rounds <n>', 'how often each side runs, in turn', '5')
   .option('--seconds <n>', 'how long each run is', '4')
   .action(async (names: string[], options: Options) => {
