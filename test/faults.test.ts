@@ -455,7 +455,7 @@ describe.concurrent('statements that Postgres does not answer in time, or at all
     await api.post('/bookmarks/add', { url: 'http://a/' }, user.token);
     await using table = await fleet.hold('lock table bookmarks in access exclusive mode');
     const read = api.post('/bookmarks/search', {}, user.token);
-    const reading = await fleet.untilBlocked('from bookmarks');
+    const reading = await fleet.untilBlocked('read_newest');
     const write = api.post('/bookmarks/add', { url: 'http://b/' }, user.token);
     const writing = await fleet.untilBlocked('add_bookmark');
     await fleet.sql`select pg_terminate_backend(pid) from unnest(${[reading, writing]}::int[]) pid`;

@@ -339,7 +339,7 @@ describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => 
     await until(async () => (await fleet.imports(user))[0] === 'queued');
     const chunks = await fleet.hold('lock table import_chunks in access exclusive mode');
     const doomed = await fleet.start('worker');
-    await fleet.untilBlocked('select bytes from import_chunks');
+    await fleet.untilBlocked('from import_chunks');
     await Promise.all([doomed.kill(), fleet.start('worker')]);
     await chunks.release();
     await expectWhole(fleet, user, await answer);
