@@ -1,9 +1,10 @@
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { NotRunReporter } from './test/support/not-run-reporter.ts';
 
 // Every worker loads the service anew: the next one finds it stripped and compiled.
-process.env.NODE_COMPILE_CACHE ??= 'node_modules/.cache/tests';
+process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/tests');
 
 export default defineConfig({
   test: {

@@ -19,11 +19,17 @@ export interface SearchPage {
 
 const likePattern = (term: string): string => `%${term.replace(/[\\%_]/g, '\\$&')}%`;
 
-/** The longest term is the likeliest to rule a row out, and `strpos` the fastest to tell; the others follow as a list. */
+/** Terms that are looked for one by one; each number of them is a shape of the statement. */
+const TERMS_ALONE = 3;
+
+/** The longest term is the likeliest to rule a row out, and `strpos` the fastest to tell; beyond a few they come as a list. */
 function hasTerms(sql: Sql, terms: readonly string[]) {
-  const [longest, ...others] = terms.toSorted((a, b) => b.length - a.length);
-  if (longest === undefined) return sql``;
-  return sql`and strpos(search_text, ${longest}) > 0 and search_text like all (${others.map(likePattern)})`;
+  const sorted = terms.toSorted((a, b) => b.length - a.length);
+  const others = sorted.slice(TERMS_ALONE).map(likePattern);
+  return [
+    ...sorted.slice(0, TERMS_ALONE).map((term) => sql`and strpos(search_text, ${term}) > 0`),
+    others.length > 0 ? sql`and search_text like all (${others})` : sql``,
+  ];
 }
 
 function hasTag(sql: Sql, { userId }: Owner, tagKey: string | undefined) {
