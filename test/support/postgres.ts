@@ -18,7 +18,7 @@ export const FAST_SETTINGS: ServerSettings = {
 
 const templateDir = (): string => join(runDir(), 'postgres-template');
 
-/** Makes what the first start of every server of the run would make: half of what such a start takes. */
+/** Makes what the first start of every server of the run would make: two thirds of what such a start takes. */
 export async function makePostgresTemplate(): Promise<void> {
   const server = await openEmbeddedPostgres({
     dataDir: templateDir(),
