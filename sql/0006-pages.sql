@@ -16,7 +16,7 @@ begin
   into bookmarks, count, last_id
   from (
     select id, url, title, comment, tags, created_at, updated_at
-    from bookmarks b
+    from bookmarks
     where user_id = p_user_id and id > p_after and id <= p_last
     order by id
     limit p_limit

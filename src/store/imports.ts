@@ -244,7 +244,7 @@ export async function readImport(
   return row;
 }
 
-/** Chunks that are read together: what a statement costs by itself is a third of what one of them does. */
+/** Chunks that are read together: one by one they take twice as long. */
 const CHUNKS_TOGETHER = 16;
 
 /** The staged chunks from a position on, some of them; none past the last. */
