@@ -13,7 +13,7 @@ export const IMPORT_BODY_BYTES = 67_108_864;
 
 /**
  * A chunk is staged once it is longer. Parts arrive 64 KiB long, and so each goes on as it came: garbage that short is
- * collected soon, where chunks of 1 MiB left a replica up to 65 MiB larger than before, these leave it 9.
+ * collected soon, where chunks of 1 MiB left a replica up to 65 MiB larger than before, these leave it 14.
  */
 const CHUNK_BYTES = 32_768;
 
