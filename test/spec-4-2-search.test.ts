@@ -130,12 +130,15 @@ describe('what matches', () => {
     '$1',
     '{x}',
     '^',
-  ])('%s is made of ordinary characters', async (query) => {
-    await add(`before${query}after`);
-    await add('before after 100 aXb C: a x');
-    const found = await search({ query });
-    expect(titles(found)).toEqual([`before${query}after`]);
-    expect(found.total).toBe(1);
+  ])('%s is made of ordinary characters, alone and as the last of many terms', async (query) => {
+    const many = 'first1 second third3';
+    await add(`${many} before${query}after`);
+    await add(`${many} before after 100 aXb C: a x`);
+    for (const asked of [query, `${many} ${query}`]) {
+      const found = await search({ query: asked });
+      expect(titles(found)).toEqual([`${many} before${query}after`]);
+      expect(found.total).toBe(1);
+    }
   });
 
   test.each([[{}], [{ query: '' }], [{ query: ' \t\n\u3000' }]])(

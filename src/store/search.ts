@@ -22,7 +22,10 @@ const likePattern = (term: string): string => `%${term.replace(/[\\%_]/g, '\\$&'
 /** Terms that are looked for one by one; each number of them is a shape of the statement. */
 const TERMS_ALONE = 3;
 
-/** The longest term is the likeliest to rule a row out, and `strpos` the fastest to tell; beyond a few they come as a list. */
+/**
+ * The longest term is the likeliest to rule a row out, and `strpos` the fastest to tell; beyond a few they come as a
+ * list.
+ */
 function hasTerms(sql: Sql, terms: readonly string[]) {
   const sorted = terms.toSorted((a, b) => b.length - a.length);
   const others = sorted.slice(TERMS_ALONE).map(likePattern);

@@ -14,7 +14,10 @@ export interface Balancer extends AsyncDisposable {
   readonly origin: string;
 }
 
-/** Starts HAProxy with what `describe` makes of a free port and a folder of its own; it takes connections when this resolves. */
+/**
+ * Starts HAProxy with what `describe` makes of a free port and a folder of its own; it takes connections when this
+ * resolves.
+ */
 export async function runHaproxy(describe: (port: number, folder: string) => string): Promise<Balancer> {
   const program = await provide('haproxy');
   const folder = makeFolder('haproxy', runDir());
