@@ -1,15 +1,15 @@
-import { KnownCallers } from './auth.ts';
 import type { Config } from './config.ts';
 import { openCoordination } from './coordination/open.ts';
 import type { Coordination } from './coordination/port.ts';
-import { runImport } from './import/run.ts';
-import type { Logger } from './log.ts';
-import { Looks } from './looks.ts';
-import { type Metrics, noMetrics, PrometheusMetrics, serveMetrics } from './metrics.ts';
-import { Overload } from './overload.ts';
+import { runImport } from './domain/import/run.ts';
+import { Looks } from './domain/page-reads.ts';
+import { KnownCallers } from './domain/tokens.ts';
+import type { Logger } from './process/log.ts';
+import { type Metrics, noMetrics, PrometheusMetrics, serveMetrics } from './process/metrics.ts';
+import { Overload } from './process/overload.ts';
+import { noTracing, openTracing, type Tracing, traceCoordination, traceDatabase } from './process/tracing.ts';
+import { Turns } from './process/turns.ts';
 import { type Database, type DatabaseOptions, openDatabase } from './store/database.ts';
-import { noTracing, openTracing, type Tracing, traceCoordination, traceDatabase } from './tracing.ts';
-import { Turns } from './turns.ts';
 
 /** What every route, job and command is given: opened once, closed in reverse order. */
 export interface Context {

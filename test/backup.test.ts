@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
-import type { Bookmark } from '../src/resources.ts';
+import type { Bookmark } from '../src/domain/resources.ts';
 import { migrate } from '../src/store/migrations.ts';
 import { runOn } from './support/database.ts';
 import { type Caller, type Fleet, openFleet, until } from './support/fleet.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { z } from 'zod';
-import { ROUTES } from '../src/app.ts';
+import { ROUTES } from '../src/http/app.ts';
 import { startService, type TestService, type TestUser } from './support/service.ts';
 
 // Every field of every route: what it takes at its bounds, and how it refuses whatever else comes.

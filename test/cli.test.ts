@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { readBookmarkFile } from '../src/cli/formats/read-file.ts';
 import { formatNetscape, NETSCAPE_END, NETSCAPE_HEAD } from '../src/cli/formats/write-netscape.ts';
-import type { Bookmark } from '../src/resources.ts';
+import type { Bookmark } from '../src/domain/resources.ts';
 import { type CliOptions, runCommand } from './support/cli.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { startService, type TestService, type TestUser } from './support/service.ts';

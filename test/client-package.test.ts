@@ -20,7 +20,7 @@ const SOURCES = [
   'src/packing',
   'src/client',
   'src/cli',
-  'src/resources.ts',
+  'src/domain/resources.ts',
 ];
 const PACKAGES = ['commander', 'csv-parse', 'htmlparser2', '@types/node', 'undici-types'];
 

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ROUTES } from '../src/app.ts';
 import { ApiError, type Bookmark, BookmarkClient, TooManyGone } from '../src/client/index.ts';
-import { STATUS_BY_CODE } from '../src/errors.ts';
-import type { Endpoints, ErrorCode } from '../src/resources.ts';
+import { STATUS_BY_CODE } from '../src/domain/errors.ts';
+import type { Endpoints, ErrorCode } from '../src/domain/resources.ts';
+import { ROUTES } from '../src/http/app.ts';
 import { createDatabase } from './support/database.ts';
 import { startService, type TestService } from './support/service.ts';
 

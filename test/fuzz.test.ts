@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { BASE_PATH, ROUTES } from '../src/app.ts';
-import { STATUS_BY_CODE } from '../src/errors.ts';
+import { STATUS_BY_CODE } from '../src/domain/errors.ts';
+import { BASE_PATH, ROUTES } from '../src/http/app.ts';
 import { findFaults } from './support/invariants.ts';
 import { startService, type TestService, type TestUser } from './support/service.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { parseAuthorization } from '../src/auth.ts';
-import { Looks } from '../src/looks.ts';
+import { Looks } from '../src/domain/page-reads.ts';
+import { parseAuthorization } from '../src/domain/tokens.ts';
 import { findCaller } from '../src/store/tokens.ts';
 import { runOn } from './support/database.ts';
 import { startService, type TestService, type TestUser } from './support/service.ts';

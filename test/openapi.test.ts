@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { BASE_PATH, ROUTES } from '../src/app.ts';
-import { type ErrorCode, STATUS_BY_CODE } from '../src/errors.ts';
+import { type ErrorCode, STATUS_BY_CODE } from '../src/domain/errors.ts';
+import { BASE_PATH, ROUTES } from '../src/http/app.ts';
 import { startService, type TestService } from './support/service.ts';
 
 // The OpenAPI 3.1 document at /openapi.json and the reference at /docs.

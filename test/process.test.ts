@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { ServingRole } from '../src/serve.ts';
+import type { ServingRole } from '../src/process/serve.ts';
 import { runCommand } from './support/command.ts';
 import { createDatabase, runOn, type TestDatabase } from './support/database.ts';
 import { type Replica, startReplica } from './support/replica.ts';

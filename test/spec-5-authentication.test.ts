@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { ROUTES } from '../src/app.ts';
+import { ROUTES } from '../src/http/app.ts';
 import { startService, type TestService, type TestUser } from './support/service.ts';
 
 // Spec 5, decisions 23 and 24: who may do what, and until when.

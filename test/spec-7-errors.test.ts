@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { STATUS_BY_CODE } from '../src/errors.ts';
-import { describeError } from '../src/log.ts';
+import { STATUS_BY_CODE } from '../src/domain/errors.ts';
+import { describeError } from '../src/process/log.ts';
 import { runOn } from './support/database.ts';
 import { startProxy } from './support/proxy.ts';
 import { startService, type TestService, type TestUser } from './support/service.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { deleteLeftovers } from '../src/sweeper.ts';
+import { deleteLeftovers } from '../src/process/sweeper.ts';
 import { runOn } from './support/database.ts';
 import { startService, type TestService } from './support/service.ts';
 

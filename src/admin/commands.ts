@@ -1,6 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
-import { createSecret, formatToken, type Scope } from '../auth.ts';
+import { userTopic } from '../coordination/topics.ts';
+import { foldText, isStorable } from '../domain/text.ts';
+import { createSecret, formatToken, type Scope } from '../domain/tokens.ts';
 import {
   createApiToken,
   createUser,
@@ -10,8 +12,6 @@ import {
   revokeTokenById,
   setPremium,
 } from '../store/admin.ts';
-import { foldText, isStorable } from '../text.ts';
-import { userTopic } from '../topics.ts';
 import { issueInvite } from './invites.ts';
 import { type AdminContext, CommandError, runCommand } from './run.ts';
 

@@ -2,7 +2,7 @@ import { type Config, readConfig } from '../config.ts';
 import { redisTarget } from '../context.ts';
 import { openCoordination } from '../coordination/open.ts';
 import { attachEmbeddedPostgres } from '../embedded/postgres.ts';
-import { openLog } from '../log.ts';
+import { openLog } from '../process/log.ts';
 import { type Database, openDatabase } from '../store/database.ts';
 import { checkSchema, migrate } from '../store/migrations.ts';
 

@@ -1,4 +1,4 @@
-import type { Bookmark } from '../resources.ts';
+import type { Bookmark } from '../domain/resources.ts';
 import { toLine } from './display-text.ts';
 import type { Table } from './table.ts';
 

@@ -21,7 +21,7 @@ import type {
   SyncPosition,
   TagList,
   TagRename,
-} from '../resources.ts';
+} from '../domain/resources.ts';
 import { streamExport } from './export-stream.ts';
 import { type FollowOptions, followBookmarks, type SyncBatch } from './follow.ts';
 import { type LocalBookmark, type ReconcileOptions, type Reconciliation, reconcile } from './reconcile.ts';

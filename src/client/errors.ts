@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../resources.ts';
+import type { ErrorCode } from '../domain/resources.ts';
 
 /**
  * The codes of spec 7, and three of the client's own: `CONNECTION_LOST` (no answer, or half of one), `TIMEOUT` (none in

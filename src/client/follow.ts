@@ -1,4 +1,4 @@
-import type { Bookmark } from '../resources.ts';
+import type { Bookmark } from '../domain/resources.ts';
 import type { Requester } from './requester.ts';
 import { type Clock, sleep } from './timing.ts';
 

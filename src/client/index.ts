@@ -1,6 +1,6 @@
 /** `bookmark-service/client`: the client of the Bookmark Service, for Node and browsers. */
 
-export type * from '../resources.ts';
+export type * from '../domain/resources.ts';
 export { BookmarkClient, type ClientOptions } from './client.ts';
 export { ApiError, type ApiErrorDetails, type ClientErrorCode } from './errors.ts';
 export type { FollowOptions, SyncBatch } from './follow.ts';

@@ -1,4 +1,4 @@
-import type { Bookmark } from '../resources.ts';
+import type { Bookmark } from '../domain/resources.ts';
 import type { RequestOptions } from './requester.ts';
 
 /** A bookmark as it is held locally: its id, and whichever fields are to be compared. */

@@ -1,4 +1,4 @@
-import type { Endpoints } from '../resources.ts';
+import type { Endpoints } from '../domain/resources.ts';
 import type { ApiError } from './errors.ts';
 import { Quota } from './quota.ts';
 import { randomId } from './random-id.ts';

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../resources.ts';
+import type { ErrorCode } from '../domain/resources.ts';
 import { type Deadline, startDeadline } from './deadline.ts';
 import { ApiError } from './errors.ts';
 import type { Clock } from './timing.ts';

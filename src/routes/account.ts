@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { createSecret, formatToken } from '../auth.ts';
-import { permissionDenied } from '../errors.ts';
-import { id } from '../fields.ts';
+import { userTopic } from '../coordination/topics.ts';
+import { permissionDenied } from '../domain/errors.ts';
+import { id } from '../domain/fields.ts';
+import { createSecret, formatToken } from '../domain/tokens.ts';
+import { callerRoute, publicRoute } from '../http/route.ts';
 import { revokeToken } from '../store/tokens.ts';
 import { exchangeInvite, readProfile } from '../store/users.ts';
-import { userTopic } from '../topics.ts';
 import { timestampText } from './answers.ts';
-import { callerRoute, publicRoute } from './route.ts';
 
 /** Account and session: spec 4.1. */
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { id } from '../fields.ts';
+import { id } from '../domain/fields.ts';
 
 /** Schemas of what is answered, for the reference; the answers themselves are built by Postgres. */
 

@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { comment, id, integer, searchQuery, tagName, tagNames, title, url } from '../fields.ts';
+import { userTopic } from '../coordination/topics.ts';
+import { comment, id, integer, searchQuery, tagName, tagNames, title, url } from '../domain/fields.ts';
+import { foldText, searchTerms } from '../domain/text.ts';
+import { callerRoute } from '../http/route.ts';
 import { addBookmark, deleteBookmark, editBookmark, readPage } from '../store/bookmarks.ts';
 import { searchBookmarks } from '../store/search.ts';
-import { foldText, searchTerms } from '../text.ts';
-import { userTopic } from '../topics.ts';
 import * as answers from './answers.ts';
 import { formatCursor, parseCursor } from './cursor.ts';
-import { callerRoute } from './route.ts';
 
 /** Bookmarks: spec 4.2, but for sync. */
 

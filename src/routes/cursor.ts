@@ -1,4 +1,4 @@
-import { invalid } from '../errors.ts';
+import { invalid } from '../domain/errors.ts';
 
 /** The cursor of `/bookmarks/list` (decision 14): opaque to clients, versioned, naming its user. */
 

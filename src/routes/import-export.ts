@@ -2,14 +2,14 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Context } from '../context.ts';
-import { invalid } from '../errors.ts';
-import { exportBookmarks } from '../export.ts';
-import { hashKeyedRequest } from '../idempotency.ts';
-import { importInline, importStaged, Undecided } from '../import/answer.ts';
-import { importBody } from '../import/entries.ts';
-import { IMPORT_BODY_BYTES, type ReceivedImport, receiveImport } from '../import/receive.ts';
+import { invalid } from '../domain/errors.ts';
+import { exportBookmarks } from '../domain/export.ts';
+import { importInline, importStaged, Undecided } from '../domain/import/answer.ts';
+import { importBody } from '../domain/import/entries.ts';
+import { IMPORT_BODY_BYTES, type ReceivedImport, receiveImport } from '../domain/import/receive.ts';
+import { hashKeyedRequest } from '../http/idempotency.ts';
+import { callerRoute } from '../http/route.ts';
 import * as answers from './answers.ts';
-import { callerRoute } from './route.ts';
 
 /** Import and export: spec 4.4. */
 

@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import type { Caller } from '../auth.ts';
 import type { Context } from '../context.ts';
 import type { Waiter } from '../coordination/port.ts';
-import { unavailable } from '../errors.ts';
-import { integer } from '../fields.ts';
+import { userTopic } from '../coordination/topics.ts';
+import { unavailable } from '../domain/errors.ts';
+import { integer } from '../domain/fields.ts';
+import type { Caller } from '../domain/tokens.ts';
+import { callerRoute } from '../http/route.ts';
 import type { Page } from '../store/bookmarks.ts';
-import { userTopic } from '../topics.ts';
 import * as answers from './answers.ts';
-import { callerRoute } from './route.ts';
 
 /** Incremental sync with long polling: spec 4.2, decisions 15 and 16. */
 

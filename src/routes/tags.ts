@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { id, tagName } from '../fields.ts';
+import { id, tagName } from '../domain/fields.ts';
+import { foldText } from '../domain/text.ts';
+import { callerRoute } from '../http/route.ts';
 import { createTag, deleteTag, listTags, renameTag } from '../store/tags.ts';
-import { foldText } from '../text.ts';
 import * as answers from './answers.ts';
-import { callerRoute } from './route.ts';
 
 /** Tags: spec 4.3. */
 

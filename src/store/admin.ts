@@ -1,4 +1,4 @@
-import type { Scope, TokenKind } from '../auth.ts';
+import type { Scope, TokenKind } from '../domain/tokens.ts';
 import type { Database } from './database.ts';
 
 /** What the operator's commands read and write. These look users up by e-mail address: the directory. */

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-import { BOUNDS, MAX_ID, type TagNames } from '../fields.ts';
-import type { Idempotency } from '../idempotency.ts';
-import { searchText, searchTextLine } from '../text.ts';
+import { BOUNDS, MAX_ID, type TagNames } from '../domain/fields.ts';
+import { searchText, searchTextLine } from '../domain/text.ts';
+import type { Idempotency } from '../http/idempotency.ts';
 import type { Database, Sql } from './database.ts';
 import { type Outcome, requireLive, requireSuccess } from './outcomes.ts';
 import { type Owner, tokenIsLive } from './tokens.ts';

@@ -6,7 +6,7 @@ import {
   notFound,
   rateLimited,
   unavailable,
-} from '../errors.ts';
+} from '../domain/errors.ts';
 
 /** What the functions in `sql/` may answer instead of a success. */
 export type Outcome =

@@ -1,5 +1,5 @@
-import { BOUNDS, type TagName } from '../fields.ts';
-import type { Idempotency } from '../idempotency.ts';
+import { BOUNDS, type TagName } from '../domain/fields.ts';
+import type { Idempotency } from '../http/idempotency.ts';
 import type { Database } from './database.ts';
 import { type Outcome, requireLive, requireSuccess } from './outcomes.ts';
 import { type Owner, tokenIsLive } from './tokens.ts';

@@ -1,4 +1,4 @@
-import type { Caller, PresentedToken, Scope } from '../auth.ts';
+import type { Caller, PresentedToken, Scope } from '../domain/tokens.ts';
 import type { Database, Sql } from './database.ts';
 import { requireLive } from './outcomes.ts';
 

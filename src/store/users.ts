@@ -1,4 +1,4 @@
-import type { Profile } from '../resources.ts';
+import type { Profile } from '../domain/resources.ts';
 import type { Database } from './database.ts';
 import { type Outcome, requireLive, requireSuccess } from './outcomes.ts';
 import { type Owner, tokenIsLive } from './tokens.ts';

@@ -1,5 +1,5 @@
 import postgres from 'postgres';
-import { createSecret, formatToken } from '../../src/auth.ts';
+import { createSecret, formatToken } from '../../src/domain/tokens.ts';
 import { createApiToken, createUser } from '../../src/store/admin.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { migrate } from '../../src/store/migrations.ts';

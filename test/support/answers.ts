@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
-import { BASE_PATH, ROUTES } from '../../src/app.ts';
-import { type ErrorCode, STATUS_BY_CODE } from '../../src/errors.ts';
+import { type ErrorCode, STATUS_BY_CODE } from '../../src/domain/errors.ts';
+import { BASE_PATH, ROUTES } from '../../src/http/app.ts';
 
 /** An answer of the service. */
 export interface Answer {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import postgres from 'postgres';
-import { createSecret, formatToken, type Scope } from '../../src/auth.ts';
-import type { ServingRole } from '../../src/serve.ts';
+import { createSecret, formatToken, type Scope } from '../../src/domain/tokens.ts';
+import type { ServingRole } from '../../src/process/serve.ts';
 import { createApiToken, createUser } from '../../src/store/admin.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { createDatabase } from './database.ts';

@@ -1,6 +1,6 @@
 import postgres from 'postgres';
+import { searchText } from '../../src/domain/text.ts';
 import { urlKey } from '../../src/store/bookmarks.ts';
-import { searchText } from '../../src/text.ts';
 
 /** What must hold in a database whenever no statement is under way, whoever wrote to it and however often it was hurt. */
 

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import type { ServingRole } from '../../src/serve.ts';
+import type { ServingRole } from '../../src/process/serve.ts';
 import { type Answer, checkAnswer, readAnswer } from './answers.ts';
 import { freezeFamily, noteProcess, thawFamily } from './processes.ts';
 import { runDir } from './run.ts';

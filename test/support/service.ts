@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 import { issueInvite } from '../../src/admin/invites.ts';
-import { buildApp } from '../../src/app.ts';
-import { createSecret, formatToken, type Scope } from '../../src/auth.ts';
 import type { Config } from '../../src/config.ts';
 import { type Context, openContext } from '../../src/context.ts';
-import type { Logger } from '../../src/log.ts';
+import { foldText } from '../../src/domain/text.ts';
+import { createSecret, formatToken, type Scope } from '../../src/domain/tokens.ts';
+import { buildApp } from '../../src/http/app.ts';
+import type { Logger } from '../../src/process/log.ts';
 import { createApiToken, createUser } from '../../src/store/admin.ts';
-import { foldText } from '../../src/text.ts';
 import { type Answer, checkAnswer, readAnswer } from './answers.ts';
 import { createDatabase, type TestDatabase } from './database.ts';
 import { silentLog } from './silent-log.ts';

@@ -1,4 +1,4 @@
-import { CLOSE_LIMIT_MS } from '../../../src/serve.ts';
+import { CLOSE_LIMIT_MS } from '../../../src/process/serve.ts';
 import { type KubernetesObject, nameOf } from '../objects.ts';
 import { readQuantity } from '../quantity.ts';
 import { readWorkloadConfig } from './environment.ts';

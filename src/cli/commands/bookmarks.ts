@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Bookmark } from '../../resources.ts';
+import type { Bookmark } from '../../domain/resources.ts';
 import { gatherIds, integerFrom, tagsOption } from '../arguments.ts';
 import { bookmarkTable } from '../bookmark-table.ts';
 import { toLine } from '../display-text.ts';

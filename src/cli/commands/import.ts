@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import type { BookmarkClient } from '../../client/index.ts';
-import type { ImportEntry, ImportResult } from '../../resources.ts';
+import type { ImportEntry, ImportResult } from '../../domain/resources.ts';
 import { tagsOption } from '../arguments.ts';
 import { askLine } from '../ask.ts';
 import { toLine } from '../display-text.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { BookmarkClient } from '../../client/index.ts';
-import type { Tag } from '../../resources.ts';
+import type { Tag } from '../../domain/resources.ts';
 import { toLine } from '../display-text.ts';
 import { CliError } from '../faults.ts';
 import type { Run } from '../program.ts';

@@ -1,4 +1,4 @@
-import type { ImportEntry } from '../../resources.ts';
+import type { ImportEntry } from '../../domain/resources.ts';
 
 /** What a file of bookmarks was found to be. */
 export type Format = 'bookmark-service' | 'netscape' | 'pinboard' | 'raindrop' | 'linkding' | 'csv';

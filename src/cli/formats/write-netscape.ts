@@ -1,4 +1,4 @@
-import type { Bookmark } from '../../resources.ts';
+import type { Bookmark } from '../../domain/resources.ts';
 
 /** The bookmark file that browsers and other services import; tags as Pinboard and linkding write them. */
 

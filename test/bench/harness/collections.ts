@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { formatToken } from '../../../src/auth.ts';
+import { formatToken } from '../../../src/domain/tokens.ts';
 import { runPsql } from './programs.ts';
 
 /** Users with bookmarks, as Postgres makes them from a few thousand sample texts: the same in every run. */

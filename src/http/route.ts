@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import type { Caller, Scope } from '../auth.ts';
 import type { Context } from '../context.ts';
-import type { ErrorCode } from '../errors.ts';
-import type { Idempotency } from '../idempotency.ts';
-import type { Endpoints } from '../resources.ts';
+import type { ErrorCode } from '../domain/errors.ts';
+import type { Endpoints } from '../domain/resources.ts';
+import type { Caller, Scope } from '../domain/tokens.ts';
+import type { Idempotency } from './idempotency.ts';
 
 /** One request of a route, its token, limits, scope and body already checked. */
 export interface Exchange<Body> {

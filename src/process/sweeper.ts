@@ -1,6 +1,6 @@
-import type { Context } from './context.ts';
-import { jobIdOf } from './import/job.ts';
-import { deleteExpired, deleteOldImports, findQueuedImports } from './store/sweep.ts';
+import type { Context } from '../context.ts';
+import { jobIdOf } from '../domain/import/job.ts';
+import { deleteExpired, deleteOldImports, findQueuedImports } from '../store/sweep.ts';
 
 /** Keeps the database clean, and lost jobs running. Every replica sweeps; what one has done the others do not find. */
 

@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Caller } from '../auth.ts';
-import type { Context } from '../context.ts';
-import { ApiError, type ErrorBody, unavailable } from '../errors.ts';
-import type { Idempotency } from '../idempotency.ts';
-import { parseJson } from '../json.ts';
-import { DatabaseUnavailable } from '../store/errors.ts';
+import type { Context } from '../../context.ts';
+import { importTopic, userTopic } from '../../coordination/topics.ts';
+import type { Idempotency } from '../../http/idempotency.ts';
+import { DatabaseUnavailable } from '../../store/errors.ts';
 import {
   cancelImport,
   type ImportState,
@@ -12,8 +10,10 @@ import {
   queueImport,
   readImport,
   type StagedImport,
-} from '../store/imports.ts';
-import { importTopic, userTopic } from '../topics.ts';
+} from '../../store/imports.ts';
+import { ApiError, type ErrorBody, unavailable } from '../errors.ts';
+import { parseJson } from '../json.ts';
+import type { Caller } from '../tokens.ts';
 import { prepareImport } from './entries.ts';
 import { jobIdOf, newImport } from './job.ts';
 import { workOf } from './run.ts';

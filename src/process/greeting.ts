@@ -1,5 +1,5 @@
-import { issueInvite } from './admin/invites.ts';
-import type { Context } from './context.ts';
+import { issueInvite } from '../admin/invites.ts';
+import type { Context } from '../context.ts';
 
 const EMAIL = 'you@localhost';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { type ApiError, invalid, notFound } from './errors.ts';
+import { type ApiError, invalid, notFound } from '../domain/errors.ts';
 
 /** What Node's server would answer, or leave unanswered, by itself: in the one shape of an error (decision 2). */
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { FastifyInstance } from 'fastify';
-import { describeApi } from '../openapi.ts';
+import { describeApi } from './openapi.ts';
 import type { Route } from './route.ts';
 
 /** The reference of the API: `/openapi.json`, and `/docs` to browse it. */

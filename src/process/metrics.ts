@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { Context } from './context.ts';
-import { countStagedImports } from './store/sweep.ts';
+import type { Context } from '../context.ts';
+import { countStagedImports } from '../store/sweep.ts';
 import { VERSION } from './version.ts';
 
 /** What the service tells Prometheus. No label grows with users. */

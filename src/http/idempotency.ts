@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
-import { invalid } from './errors.ts';
+import { invalid } from '../domain/errors.ts';
 
 /**
  * The `Idempotency-Key` header, optional on add, import and tags/create: an addition to the specification in the spirit

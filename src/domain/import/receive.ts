@@ -1,11 +1,11 @@
 import type { Hash } from 'node:crypto';
 import type { Readable } from 'node:stream';
-import type { Caller } from '../auth.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../../context.ts';
+import { notePassed } from '../../process/garbage.ts';
+import { DatabaseUnavailable } from '../../store/errors.ts';
+import { beginImport, cancelImport, type StagedImport, stageChunk } from '../../store/imports.ts';
 import { invalid, unavailable } from '../errors.ts';
-import { notePassed } from '../garbage.ts';
-import { DatabaseUnavailable } from '../store/errors.ts';
-import { beginImport, cancelImport, type StagedImport, stageChunk } from '../store/imports.ts';
+import type { Caller } from '../tokens.ts';
 import { newImport } from './job.ts';
 
 /** The largest body of an import (decision 2). */

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type FastifyInstance, fastify } from 'fastify';
-import { buildApp } from './app.ts';
-import { type Config, ConfigError, readConfig } from './config.ts';
-import { type Context, openContext } from './context.ts';
-import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded/postgres.ts';
+import { type Config, ConfigError, readConfig } from '../config.ts';
+import { type Context, openContext } from '../context.ts';
+import { type EmbeddedPostgres, openEmbeddedPostgres } from '../embedded/postgres.ts';
+import { buildApp } from '../http/app.ts';
+import { healthRoutes } from '../http/health.ts';
+import { checkSchema, migrate } from '../store/migrations.ts';
 import { greet } from './greeting.ts';
 import { type Logger, openLog } from './log.ts';
-import { healthRoutes } from './routes/health.ts';
-import { checkSchema, migrate } from './store/migrations.ts';
 import { startSweeper } from './sweeper.ts';
 
 /** The life of a serving process: open, listen, wait for a signal, drain, close in reverse order. */

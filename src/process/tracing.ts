@@ -8,8 +8,8 @@ import {
   trace,
 } from '@opentelemetry/api';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Coordination, RateLimiter } from './coordination/port.ts';
-import type { Database } from './store/database.ts';
+import type { Coordination, RateLimiter } from '../coordination/port.ts';
+import type { Database } from '../store/database.ts';
 import { VERSION } from './version.ts';
 
 /** Traces by OpenTelemetry: request, SQL, Redis, job; across the queue. Nothing of it is loaded where it is not set. */

@@ -1,4 +1,4 @@
-import { unavailable } from './errors.ts';
+import { unavailable } from '../domain/errors.ts';
 
 /** So many operations of one user at a time: the others of a user who sends many, or slow ones, wait for their turn. */
 

@@ -1,11 +1,11 @@
 import { isIP } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { toApiError } from './answer-errors.ts';
-import { type Caller, type PresentedToken, parseAuthorization, type Scope } from './auth.ts';
-import type { Context } from './context.ts';
-import { invalidToken, permissionDenied } from './errors.ts';
-import { addressKey, removeQuotaHeaders, requireQuota } from './limits.ts';
-import { findCaller } from './store/tokens.ts';
+import type { Context } from '../context.ts';
+import { invalidToken, permissionDenied } from '../domain/errors.ts';
+import { type Caller, type PresentedToken, parseAuthorization, type Scope } from '../domain/tokens.ts';
+import { findCaller } from '../store/tokens.ts';
+import { toApiError } from './error-responses.ts';
+import { addressKey, removeQuotaHeaders, requireQuota } from './quota-headers.ts';
 
 /** Who may come in: token, rate limit, scope, in this order (decision 1), before a byte of the body is read. */
 

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { ApiError, type ErrorBody, invalid, rateLimited, unavailable } from './errors.ts';
-import { DatabaseUnavailable } from './store/errors.ts';
+import { ApiError, type ErrorBody, invalid, rateLimited, unavailable } from '../domain/errors.ts';
+import { DatabaseUnavailable } from '../store/errors.ts';
 
 /** Turns whatever was thrown into the one shape of an error answer (spec 7, decisions 2 and 3). */
 

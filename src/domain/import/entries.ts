@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
+import { hrefKey } from '../../store/bookmarks.ts';
+import type { ImportColumns } from '../../store/imports.ts';
 import { invalid } from '../errors.ts';
 import { BOUNDS, comment, tagName, tagNamesBy, title, url } from '../fields.ts';
 import type { ImportError } from '../resources.ts';
-import { hrefKey } from '../store/bookmarks.ts';
-import type { ImportColumns } from '../store/imports.ts';
 import { searchText } from '../text.ts';
 import { describeIssue, formatIssue, parseBody } from '../validation.ts';
 import { PlainEntries, type PlainEntry } from './plain-entry.ts';

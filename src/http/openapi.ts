@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { ErrorCode } from './errors.ts';
-import { STATUS_BY_CODE } from './errors.ts';
+import type { ErrorCode } from '../domain/errors.ts';
+import { STATUS_BY_CODE } from '../domain/errors.ts';
 import { exampleOf } from './openapi-examples.ts';
-import type { Route } from './routes/route.ts';
+import type { Route } from './route.ts';
 
 /** The OpenAPI 3.1 document, made of the routes and the very schemas that check requests. */
 

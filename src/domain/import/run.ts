@@ -1,6 +1,5 @@
-import type { Context } from '../context.ts';
-import { ApiError } from '../errors.ts';
-import { parseJson } from '../json.ts';
+import type { Context } from '../../context.ts';
+import { importTopic, userTopic } from '../../coordination/topics.ts';
 import {
   finishImport,
   type ImportWork,
@@ -8,8 +7,9 @@ import {
   readImport,
   refuseImport,
   type StagedImport,
-} from '../store/imports.ts';
-import { importTopic, userTopic } from '../topics.ts';
+} from '../../store/imports.ts';
+import { ApiError } from '../errors.ts';
+import { parseJson } from '../json.ts';
 import { type PreparedImport, prepareImport } from './entries.ts';
 import { parseJobId } from './job.ts';
 

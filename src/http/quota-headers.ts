@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 import type { FastifyReply } from 'fastify';
-import type { Quota } from './coordination/port.ts';
-import { rateLimited } from './errors.ts';
+import type { Quota } from '../coordination/port.ts';
+import { rateLimited } from '../domain/errors.ts';
 
 /** Sets the three rate-limit headers (spec 8, decision 26). `nowMs` is the epoch. */
 export function setQuotaHeaders(reply: FastifyReply, quota: Quota, nowMs = Date.now()): void {

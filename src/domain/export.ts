@@ -1,7 +1,7 @@
-import type { Caller } from './auth.ts';
-import type { Context } from './context.ts';
-import { notePassed } from './garbage.ts';
-import { beginExport, type ExportBounds, type ExportPage, readExportPage } from './store/export.ts';
+import type { Context } from '../context.ts';
+import { notePassed } from '../process/garbage.ts';
+import { beginExport, type ExportBounds, type ExportPage, readExportPage } from '../store/export.ts';
+import type { Caller } from './tokens.ts';
 
 /** Export as a stream (decision 17). */
 

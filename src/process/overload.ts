@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { unavailable } from './errors.ts';
+import { unavailable } from '../domain/errors.ts';
+import type { Database } from '../store/database.ts';
 import type { Metrics } from './metrics.ts';
-import type { Database } from './store/database.ts';
 
 /** Refuses early what would be answered late: a replica with too much to do says so at once. */
 

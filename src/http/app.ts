@@ -8,25 +8,25 @@ import {
   fastify,
   LogController,
 } from 'fastify';
+import type { Config } from '../config.ts';
+import type { Context } from '../context.ts';
+import { invalid, notFound } from '../domain/errors.ts';
+import { parseJson } from '../domain/json.ts';
+import type { Caller } from '../domain/tokens.ts';
+import { parseBody } from '../domain/validation.ts';
+import { traceRequests } from '../process/tracing.ts';
+import { accountRoutes } from '../routes/account.ts';
+import { bookmarkRoutes } from '../routes/bookmarks.ts';
+import { addImportParser, exportRoutes, importRoutes } from '../routes/import-export.ts';
+import { syncRoutes } from '../routes/sync.ts';
+import { tagRoutes } from '../routes/tags.ts';
 import { authenticate, confirmCaller, limitAddress } from './access.ts';
-import { answerError } from './answer-errors.ts';
-import type { Caller } from './auth.ts';
-import type { Config } from './config.ts';
-import type { Context } from './context.ts';
-import { invalid, notFound } from './errors.ts';
-import { answerMalformedHttp, answerOddRequests } from './http-faults.ts';
+import { answerError } from './error-responses.ts';
+import { healthRoutes } from './health.ts';
 import { hashKeyedRequest, readIdempotency } from './idempotency.ts';
-import { parseJson } from './json.ts';
-import { accountRoutes } from './routes/account.ts';
-import { bookmarkRoutes } from './routes/bookmarks.ts';
-import { healthRoutes } from './routes/health.ts';
-import { addImportParser, exportRoutes, importRoutes } from './routes/import-export.ts';
-import { referenceRoutes } from './routes/reference.ts';
-import type { Answer, CallerRoute, Route } from './routes/route.ts';
-import { syncRoutes } from './routes/sync.ts';
-import { tagRoutes } from './routes/tags.ts';
-import { traceRequests } from './tracing.ts';
-import { parseBody } from './validation.ts';
+import { answerMalformedHttp, answerOddRequests } from './malformed-requests.ts';
+import { referenceRoutes } from './reference.ts';
+import type { Answer, CallerRoute, Route } from './route.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
