@@ -1,11 +1,11 @@
 -- The operations that write bookmarks and tags: one call, one transaction, one round trip each.
 --
--- Every function first locks the user's `accounts` row, then checks that the caller's token is live, still after the
+-- Every function first locks the user's `accounts` row, then checks that the caller's token is valid, still after the
 -- wait for the lock, and only then reads what it decides on: each statement of a function sees what committed before
 -- that statement began, so also all that the writer before it did under the lock. An id is drawn under the lock, hence
 -- one user's ids become visible in their order. What the client has to be told comes back as `outcome`; null is success.
 
-create function token_is_live(p_user_id bigint, p_token_hash bytea) returns boolean
+create function token_is_valid(p_user_id bigint, p_token_hash bytea) returns boolean
 language sql stable as $$
   select exists (
     select from tokens where user_id = p_user_id and token_hash = p_token_hash and expires_at > now()
@@ -153,7 +153,7 @@ declare
 begin
   if p_idempotency_key is not null then
     perform from accounts where user_id = p_user_id for no key update;
-    if not token_is_live(p_user_id, p_token_hash) then
+    if not token_is_valid(p_user_id, p_token_hash) then
       outcome := 'token';
       return;
     end if;
@@ -168,7 +168,7 @@ begin
     select from tokens where user_id = p_user_id and token_hash = p_token_hash and expires_at > now()
   );
   if not found then
-    outcome := case when token_is_live(p_user_id, p_token_hash) then 'bookmark_limit' else 'token' end;
+    outcome := case when token_is_valid(p_user_id, p_token_hash) then 'bookmark_limit' else 'token' end;
     return;
   end if;
 
@@ -243,7 +243,7 @@ begin
   if p_tag_keys is not null then
     perform from accounts where user_id = p_user_id for no key update;
   end if;
-  if not token_is_live(p_user_id, p_token_hash) then
+  if not token_is_valid(p_user_id, p_token_hash) then
     outcome := 'token';
     return;
   end if;
@@ -300,7 +300,7 @@ declare
   v_tag_ids bigint[];
 begin
   perform from accounts where user_id = p_user_id for no key update;
-  if not token_is_live(p_user_id, p_token_hash) then
+  if not token_is_valid(p_user_id, p_token_hash) then
     outcome := 'token';
     return;
   end if;
@@ -322,7 +322,7 @@ create function create_tag(
 language plpgsql as $$
 begin
   perform from accounts where user_id = p_user_id for no key update;
-  if not token_is_live(p_user_id, p_token_hash) then
+  if not token_is_valid(p_user_id, p_token_hash) then
     outcome := 'token';
     return;
   end if;
@@ -353,7 +353,7 @@ create function rename_tag(
 language plpgsql as $$
 begin
   perform from accounts where user_id = p_user_id for no key update;
-  if not token_is_live(p_user_id, p_token_hash) then
+  if not token_is_valid(p_user_id, p_token_hash) then
     outcome := 'token';
     return;
   end if;
@@ -375,7 +375,7 @@ create function delete_tag(p_user_id bigint, p_token_hash bytea, p_id bigint, ou
 language plpgsql as $$
 begin
   perform from accounts where user_id = p_user_id for no key update;
-  if not token_is_live(p_user_id, p_token_hash) then
+  if not token_is_valid(p_user_id, p_token_hash) then
     outcome := 'token';
     return;
   end if;

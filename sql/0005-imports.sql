@@ -93,7 +93,7 @@ begin
   end if;
 
   select * into v_account from accounts where user_id = p_user_id for no key update;
-  if not found or p_token_hash is not null and not token_is_live(p_user_id, p_token_hash) then
+  if not found or p_token_hash is not null and not token_is_valid(p_user_id, p_token_hash) then
     outcome := 'token';
     return;
   end if;
@@ -211,7 +211,7 @@ create function begin_import(
 )
 language plpgsql as $$
 begin
-  if not token_is_live(p_user_id, p_token_hash) then
+  if not token_is_valid(p_user_id, p_token_hash) then
     outcome := 'token';
     return;
   end if;

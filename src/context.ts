@@ -2,7 +2,7 @@ import type { Config } from './config.ts';
 import { openCoordination } from './coordination/open.ts';
 import type { Coordination } from './coordination/port.ts';
 import { runImport } from './domain/import/run.ts';
-import { Looks } from './domain/page-reads.ts';
+import { PageReader } from './domain/page-reads.ts';
 import { KnownCallers } from './domain/tokens.ts';
 import type { Logger } from './process/log.ts';
 import { type Metrics, noMetrics, PrometheusMetrics, serveMetrics } from './process/metrics.ts';
@@ -20,7 +20,7 @@ export interface Context {
   readonly importDatabase: Database;
   readonly coordination: Coordination;
   readonly callers: KnownCallers;
-  readonly looks: Looks;
+  readonly pageReader: PageReader;
   readonly metrics: Metrics;
   readonly tracing: Tracing;
   readonly overload: Overload;
@@ -76,7 +76,7 @@ export async function openContext(config: Config, log: Logger, databaseUrl: stri
   const context: Context = {
     ...parts,
     callers: new KnownCallers(),
-    looks: new Looks(database, OPERATION_DEADLINE_MS),
+    pageReader: new PageReader(database, OPERATION_DEADLINE_MS),
     turns: new Turns(halfOf(config.databasePoolSize), TURN_WAIT_MS),
     importTurns: new Turns(halfOf(config.databaseImportPoolSize), config.importWaitSeconds * 1_000),
     lifecycle: { draining: false },

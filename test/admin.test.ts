@@ -139,7 +139,7 @@ describe.concurrent('token', () => {
     expect(allowed.status).toBe(200);
   });
 
-  test('list prints the live tokens without their secrets; revoke ends one', async () => {
+  test('list prints the valid tokens without their secrets; revoke ends one', async () => {
     const session = await service.session();
     const made = await answerOf(`token create --email ${session.email} --scope write`);
     const { tokens, ...rest } = await answerOf(`token list --email ${session.email.toUpperCase()}`);
@@ -160,7 +160,7 @@ describe.concurrent('token', () => {
     expect(await answerOf(`token revoke --id ${made.id}`)).toEqual({ revoked: true });
     expect((await profile(made.token)).body.code).toBe('INVALID_TOKEN');
     expect((await profile(session.token)).status).toBe(200);
-    expectRefusal(await run(`token revoke --id ${made.id}`), /no live token has this id/);
+    expectRefusal(await run(`token revoke --id ${made.id}`), /no valid token has this id/);
     expect((await answerOf(`token list --email ${session.email}`)).tokens).toHaveLength(1);
   });
 
@@ -173,7 +173,7 @@ describe.concurrent('token', () => {
   });
 
   test.each(['1', '0-0'])('revoke refuses the id %j', async (id) => {
-    expectRefusal(await run(`token revoke --id ${id}`), /no live token has this id/);
+    expectRefusal(await run(`token revoke --id ${id}`), /no valid token has this id/);
   });
 
   test('revoke ends held polls with 401 at once, through Redis', async ({ onTestFinished }) => {

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { prepareImport } from '../src/domain/import/entries.ts';
 import { parseJson } from '../src/domain/json.ts';
 import { foldText } from '../src/domain/text.ts';
-import { connectTo, sendRaw } from './support/answers.ts';
 import { createDatabase, runOn } from './support/database.ts';
+import { connectTo, sendRaw } from './support/responses.ts';
 import { startService, type TestService, type TestUser } from './support/service.ts';
 
 // What a hostile client may try: it harms nobody but itself.

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { migrate } from '../src/store/migrations.ts';
-import type { Answer } from './support/answers.ts';
 import { createDatabase, runOn } from './support/database.ts';
 import { type Caller, type Fleet, openFleet, until } from './support/fleet.ts';
 import { findFaults } from './support/invariants.ts';
@@ -12,6 +11,7 @@ import { findFreePort } from './support/ports.ts';
 import { type PostgresServer, startPostgres } from './support/postgres.ts';
 import { startProxy } from './support/proxy.ts';
 import { type Replica, scrape } from './support/replica.ts';
+import type { ApiResponse } from './support/responses.ts';
 import { silentLog } from './support/silent-log.ts';
 
 // Redis and Postgres away, slow or restarted under a running service of real processes (decisions 3, 19 and 27).
@@ -20,7 +20,7 @@ import { silentLog } from './support/silent-log.ts';
 const HANG_MS = 15_000;
 
 /** The answer, or a failure where there is none in time. */
-async function soon(answer: Promise<Answer>): Promise<Answer> {
+async function soon(answer: Promise<ApiResponse>): Promise<ApiResponse> {
   const hung = AbortSignal.timeout(HANG_MS);
   return Promise.race([
     answer,
@@ -30,7 +30,7 @@ async function soon(answer: Promise<Answer>): Promise<Answer> {
   ]);
 }
 
-const expectUnavailable = ({ status, headers, body }: Answer) => {
+const expectUnavailable = ({ status, headers, body }: ApiResponse) => {
   expect([status, body.code]).toEqual([503, 'UNAVAILABLE']);
   expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
 };
@@ -176,7 +176,7 @@ function startLoad(
   const imports: Load['imports'] = [];
   const statuses = new Map<number, number>();
   let isDone = false;
-  const repeat = async (step: (n: number) => Promise<Answer>) => {
+  const repeat = async (step: (n: number) => Promise<ApiResponse>) => {
     for (let n = 0; !isDone; n += 1) {
       const answer = await soon(step(n));
       statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);

@@ -108,7 +108,7 @@ const expectShared = async (one: Replica, two: Replica) => {
   expect(await two.addresses.consume(key)).toMatchObject({ admitted: true, remaining: LIMIT - 2 });
   const end = wait(two, key);
   one.wakes.wake(key);
-  expect(await end).toBe('look');
+  expect(await end).toBe('woken');
 };
 
 /** Decision 27: each replica limits by itself, exactly, and nobody waits for Redis. */
@@ -228,8 +228,8 @@ describe('Redis is frozen', () => {
     const end = wait(two, 'user:1');
     await server.freeze();
     await within(2_000, two.untilSays(DEGRADED));
-    expect(two.wakes.live).toBe(false);
-    expect(await within(2_500, end)).toBe('look');
+    expect(two.wakes.connected).toBe(false);
+    expect(await within(2_500, end)).toBe('woken');
     await server.thaw();
     await within(MAX_RETURN_MS, two.untilSays(SHARED));
     await one.untilSays(SHARED);
@@ -256,7 +256,7 @@ describe('Redis loses things', () => {
       const end = wait(two, 'user:1');
       await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
       await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-      expect(await end).toBe('look');
+      expect(await end).toBe('woken');
       await within(MAX_RETURN_MS, Promise.all([one.untilSays(DEGRADED), two.untilSays(DEGRADED)]));
       await within(MAX_RETURN_MS, Promise.all([one.untilSays(SHARED), two.untilSays(SHARED)]));
       await expectShared(one, two);
@@ -273,7 +273,7 @@ describe('Redis loses things', () => {
     await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
     await two.untilSays(DEGRADED);
     one.wakes.wake('user:1');
-    expect(await within(MAX_RETURN_MS, waiter.next(two.clock.now() + WAIT_MS))).toBe('look');
+    expect(await within(MAX_RETURN_MS, waiter.next(two.clock.now() + WAIT_MS))).toBe('woken');
     await two.untilSays(SHARED);
   });
 

@@ -2,22 +2,23 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Answer } from './support/answers.ts';
 import { type Caller, type Fleet, openFleet, until } from './support/fleet.ts';
 import { startHaproxy } from './support/haproxy.ts';
 import { findFaults } from './support/invariants.ts';
 import { findFreePort } from './support/ports.ts';
 import { post, type Replica, runMain, scrape } from './support/replica.ts';
+import type { ApiResponse } from './support/responses.ts';
 
 // Many replicas, one service: real processes over one Postgres and one Redis, and what happens when they come and go.
 
 /** Settles with the answer, and with nothing where the connection broke off instead. */
-const orBroken = (answer: Promise<Answer>): Promise<Answer | undefined> => answer.catch(() => undefined);
+const orBroken = (answer: Promise<ApiResponse>): Promise<ApiResponse | undefined> =>
+  answer.catch(() => undefined);
 
 const entries = (count: number, name = 'entry') =>
   Array.from({ length: count }, (_, n) => ({ url: `http://${name}/${n}`, tags: ['a', `tag-${n % 3}`] }));
 
-const quotaOf = ({ headers }: Answer) =>
+const quotaOf = ({ headers }: ApiResponse) =>
   ['limit', 'remaining', 'reset'].map((name) => Number(headers.get(`x-ratelimit-${name}`) ?? Number.NaN));
 
 describe('three replicas', () => {
@@ -86,7 +87,7 @@ describe('three replicas', () => {
     }
   });
 
-  const expectEndedBy = async (polls: Promise<Answer>[], revoke: () => Promise<unknown>) => {
+  const expectEndedBy = async (polls: Promise<ApiResponse>[], revoke: () => Promise<unknown>) => {
     const ends = polls.map(async (poll) => ({ answer: await poll, at: performance.now() }));
     await revoke();
     const revokedAt = performance.now();
@@ -189,7 +190,7 @@ test('three replicas behind a balancer are restarted in turn under load, and no 
   const failures: string[] = [];
   let isDone = false;
   const added = new Map(users.map((user) => [user, [] as string[]]));
-  const repeat = async (step: (n: number) => Promise<Answer>) => {
+  const repeat = async (step: (n: number) => Promise<ApiResponse>) => {
     for (let n = 0; !isDone; n += 1) {
       await step(n).then(
         ({ status, text }) => status === 200 || failures.push(`${status} ${text}`),
@@ -319,7 +320,7 @@ describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => 
   const body = { bookmarks: [...entries(50), { url: 'http://entry/0' }, { url: 'nonsense' }] };
   const counts = { imported: 50, skipped: 1 };
 
-  const expectWhole = async (fleet: Fleet, user: Caller, answer: Answer) => {
+  const expectWhole = async (fleet: Fleet, user: Caller, answer: ApiResponse) => {
     expect(answer.status).toBe(200);
     expect(answer.body).toMatchObject({ ...counts, errors: [{ index: 51, url: 'nonsense' }] });
     expect(await fleet.urls(user)).toEqual(entries(50).map(({ url }) => url));
@@ -446,7 +447,7 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
     expect(await fleet.urls(user)).toEqual([kept]);
     expect(await findFaults(fleet.databaseUrl)).toEqual([]);
   };
-  const expectUnavailable = ({ status, headers, body }: Answer) => {
+  const expectUnavailable = ({ status, headers, body }: ApiResponse) => {
     expect([status, body.code]).toEqual([503, 'UNAVAILABLE']);
     expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
   };

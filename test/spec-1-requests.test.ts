@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { checkAnswer, connectTo, sendRaw } from './support/answers.ts';
+import { checkResponse, connectTo, sendRaw } from './support/responses.ts';
 import { startService, type TestService, type TestUser } from './support/service.ts';
 
 // Spec 1 "Request format", decisions 1 to 5: what is checked, in which order, and how a fault is worded.
@@ -171,7 +171,7 @@ describe('the body (spec 1, decision 2)', () => {
   test('a body without a content type is a VALIDATION_ERROR', async () => {
     const head = headOf(PROFILE, 'Content-Length: 2').replace(/Content-Type.*\r\n/, '');
     const answer = await sendRaw(service.origin, `${head}{}`);
-    checkAnswer(PROFILE, answer);
+    checkResponse(PROFILE, answer);
     expect(answer.body.error).toMatch(/^Content-Type: /);
   });
 
@@ -179,7 +179,7 @@ describe('the body (spec 1, decision 2)', () => {
     for (const path of paths) {
       for (const head of [headOf(path), headOf(path).replace(/Content-Type.*\r\n/, '')]) {
         const answer = await sendRaw(service.origin, head);
-        checkAnswer(path, answer);
+        checkResponse(path, answer);
         expect(answer.body).toEqual({ code: 'VALIDATION_ERROR', error: 'body: is required' });
       }
     }
@@ -240,7 +240,7 @@ describe('the body (spec 1, decision 2)', () => {
       const head = headOf(path, `Content-Length: ${body.length}`).replace(user.token, token);
       await connection.write(head + body).catch(() => {});
       const [answer] = await connection.answers();
-      checkAnswer(path, answer!);
+      checkResponse(path, answer!);
       expect(answer!.status).toBe(path === ADD ? 400 : 403);
     }
   });
@@ -321,7 +321,7 @@ describe('what is no request of the API (decision 2)', () => {
         service.origin,
         `${method} /api/v1${PROFILE} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`,
       );
-      checkAnswer(PROFILE, answer);
+      checkResponse(PROFILE, answer);
       expect(answer.status).toBe(404);
     }
   });
@@ -342,7 +342,7 @@ describe('what is no request of the API (decision 2)', () => {
     '/../v2/bookmarks/add',
   ])('the path %j is NOT_FOUND', async (path) => {
     const answer = await sendRaw(service.origin, wholeRequest(path, '{"url":"https://example.org/"}'));
-    checkAnswer(path, answer);
+    checkResponse(path, answer);
     expect(answer.status).toBe(404);
   });
 
@@ -356,7 +356,7 @@ describe('what is no request of the API (decision 2)', () => {
 
   test('a query string does not matter', async () => {
     const answer = await sendRaw(service.origin, wholeRequest(`${PROFILE}?a=%zz`, '{}'));
-    checkAnswer(PROFILE, answer);
+    checkResponse(PROFILE, answer);
     expect(answer.status).toBe(200);
   });
 
@@ -387,7 +387,7 @@ describe('what is no request of the API (decision 2)', () => {
     ['a chunk without a length', 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n'],
   ])('%s has the one error shape and a request id', async (_, bytes) => {
     const answer = await sendRaw(service.origin, bytes);
-    checkAnswer('', answer);
+    checkResponse('', answer);
     expect(answer.body.code).toMatch(/^(VALIDATION_ERROR|NOT_FOUND)$/);
   });
 
@@ -405,7 +405,7 @@ describe('what is no request of the API (decision 2)', () => {
     const closed = closing.app.close();
     await connection.write(text.slice(40));
     const [answer] = await connection.answers();
-    checkAnswer(PROFILE, answer!);
+    checkResponse(PROFILE, answer!);
     expect(answer).toMatchObject({ status: 200, body: { email: late.email } });
     await closed;
   });

@@ -1,7 +1,7 @@
 import postgres from 'postgres';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Config } from '../src/config.ts';
-import type { Answer } from './support/answers.ts';
+import type { ApiResponse } from './support/responses.ts';
 import { startService, type TestService, type TestUser } from './support/service.ts';
 
 // Spec 4.2: /bookmarks/sync; decisions 15 and 16.
@@ -23,7 +23,7 @@ const sync = (body: object = {}, owner = user, options: RequestInit = {}) =>
   owner.post('/bookmarks/sync', body, options);
 const add = async (owner = user): Promise<number> =>
   (await owner.post('/bookmarks/add', { url: URL })).body.id;
-const idsOf = ({ body }: Answer): number[] => body.bookmarks.map(({ id }: { id: number }) => id);
+const idsOf = ({ body }: ApiResponse): number[] => body.bookmarks.map(({ id }: { id: number }) => id);
 
 const startOwn = async (config: Partial<Config>) => {
   const own = await startService(config);
@@ -40,7 +40,7 @@ async function startWait(
   owner = user,
   body: object = {},
   of = service,
-): Promise<{ answer: Promise<Answer> }> {
+): Promise<{ answer: Promise<ApiResponse> }> {
   const held = of.context.coordination.wakes.held;
   const answer = sync({ wait: true, ...body }, owner);
   await untilHeld(held + 1, of);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Config } from '../src/config.ts';
-import { connectTo } from './support/answers.ts';
 import { runOn } from './support/database.ts';
+import { connectTo } from './support/responses.ts';
 import { startService, type TestService, type TestUser } from './support/service.ts';
 
 // Spec 4.4, decisions 17 to 21: import, small and staged, and export.

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Config } from '../src/config.ts';
-import type { Answer } from './support/answers.ts';
+import type { ApiResponse } from './support/responses.ts';
 import { startService, type TestService } from './support/service.ts';
 
 // Spec 8, decisions 25 and 26: the rate limit, its headers, and who is counted.
@@ -14,13 +14,13 @@ const startOwn = async (config: Partial<Config>): Promise<TestService> => {
   return own;
 };
 
-const limitsOf = ({ headers }: Answer) => ({
+const limitsOf = ({ headers }: ApiResponse) => ({
   limit: headers.get('x-ratelimit-limit'),
   remaining: headers.get('x-ratelimit-remaining'),
 });
 
 /** The headers agree with each other and with the clock: Reset rounded up, Retry-After only on 429 and for the same moment. */
-function checkReset({ status, headers }: Answer, windowSeconds: number): void {
+function checkReset({ status, headers }: ApiResponse, windowSeconds: number): void {
   const now = Date.now() / 1_000;
   const reset = Number(headers.get('x-ratelimit-reset'));
   expect(Number.isInteger(reset)).toBe(true);

@@ -25,7 +25,7 @@ describe('a waiter', () => {
     registry.wake('user:11');
     clock.advance(WAIT_MS - 200);
     registry.wake('user:1');
-    expect(await end).toBe('look');
+    expect(await end).toBe('woken');
   });
 
   test('does not lose a wake that comes while it looks', async () => {
@@ -33,10 +33,10 @@ describe('a waiter', () => {
     const waiter = registry.register('user:1', 'token');
     registry.wake('user:1');
     registry.wake('user:1');
-    expect(await waiter.next(deadline)).toBe('look');
+    expect(await waiter.next(deadline)).toBe('woken');
     const end = waiter.next(deadline);
     registry.wake('user:1');
-    expect(await end).toBe('look');
+    expect(await end).toBe('woken');
   });
 
   test('ends with a timeout at its deadline, not before it and at most a step after it', async () => {
@@ -152,9 +152,9 @@ describe('while wakes may get lost', () => {
     const began = clock.now();
     const looks: number[] = [];
     const early = registry.register('user:0', 'token').next(deadline);
-    registry.setLive(false);
+    registry.setConnected(false);
     const waits = Array.from({ length: 100 }, async (_, i) => {
-      expect(await registry.register(`user:${i}`, 'token').next(deadline)).toBe('look');
+      expect(await registry.register(`user:${i}`, 'token').next(deadline)).toBe('woken');
       looks.push(clock.now() - began);
     });
     for (let i = 0; i < 22; i += 1) {
@@ -162,7 +162,7 @@ describe('while wakes may get lost', () => {
       await new Promise(setImmediate);
     }
     await Promise.all(waits);
-    expect(await early).toBe('look');
+    expect(await early).toBe('woken');
     expect(Math.min(...looks)).toBeGreaterThanOrEqual(1_000);
     expect(Math.max(...looks)).toBeLessThanOrEqual(2_100);
     expect(new Set(looks).size).toBeGreaterThan(5);
@@ -170,7 +170,7 @@ describe('while wakes may get lost', () => {
 
   test('a deadline that comes first is a timeout', async () => {
     const { registry, clock } = openRegistry();
-    registry.setLive(false);
+    registry.setConnected(false);
     const end = registry.register('user:1', 'token').next(clock.now() + 500);
     clock.advance(700);
     expect(await end).toBe('timeout');
@@ -178,19 +178,19 @@ describe('while wakes may get lost', () => {
 
   test('all look once more when wakes arrive again, many of them spread over a second or so', async () => {
     const { registry, clock, deadline } = openRegistry();
-    registry.setLive(false);
+    registry.setConnected(false);
     const idle = registry.register('user:idle', 'token');
     let looked = 0;
     const waits = Array.from({ length: 5_000 }, async (_, i) => {
-      expect(await registry.register(`user:${i}`, 'token').next(deadline)).toBe('look');
+      expect(await registry.register(`user:${i}`, 'token').next(deadline)).toBe('woken');
       looked += 1;
     });
-    registry.setLive(true);
+    registry.setConnected(true);
     await new Promise(setImmediate);
     expect(looked).toBeLessThan(100);
     clock.advance(600);
     await Promise.all(waits);
-    expect(await idle.next(deadline)).toBe('look');
+    expect(await idle.next(deadline)).toBe('woken');
   });
 });
 
@@ -245,9 +245,9 @@ describe('wakes between replicas', () => {
     const ends = replicas.map((replica) => wait(replica, 'user:1'));
     const other = wait(three, 'user:2');
     one.wakes.wake('user:1');
-    expect(await Promise.all(ends)).toEqual(['look', 'look', 'look']);
+    expect(await Promise.all(ends)).toEqual(['woken', 'woken', 'woken']);
     two.wakes.wake('user:2');
-    expect(await other).toBe('look');
+    expect(await other).toBe('woken');
   });
 
   test('local waiters are woken without the round trip, and not again by it', async () => {
@@ -264,8 +264,8 @@ describe('wakes between replicas', () => {
     await Promise.resolve();
     await Promise.resolve();
     expect(ended).toBe(true);
-    expect(await end).toBe('look');
-    expect(await remote).toBe('look');
+    expect(await end).toBe('woken');
+    expect(await remote).toBe('woken');
     expect(one.counters.wakesReceived).toBe(0);
   });
 

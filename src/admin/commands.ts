@@ -120,7 +120,7 @@ function addTokenCommands(token: Command): void {
     );
   token
     .command('list')
-    .description("list a user's live tokens")
+    .description("list a user's valid tokens")
     .addOption(email())
     .action((options) =>
       runCommand(async (context) => ({
@@ -136,7 +136,7 @@ function addTokenCommands(token: Command): void {
         const [, userId, tokenId] = /^(\d{1,15})-(\d{1,15})$/.exec(options.id) ?? [];
         const isRevoked =
           userId !== undefined && (await revokeTokenById(database, Number(userId), Number(tokenId)));
-        if (!isRevoked) throw new CommandError('no live token has this id');
+        if (!isRevoked) throw new CommandError('no valid token has this id');
         wake(userTopic(Number(userId)));
         return { revoked: true };
       }),

@@ -94,7 +94,7 @@ function openLimiter(
 
 function openWakes({ options, target, clock, counters }: SharedParts, keys: RedisKeys, state: LinkState) {
   const waiters = new WaiterRegistry(clock, options);
-  waiters.setLive(false);
+  waiters.setConnected(false);
   const publisher = openFastClient(target);
   const bus = new RedisWakeBus({ publisher, channel: keys.wakes, waiters, counters });
   watchClient(publisher, {
@@ -108,9 +108,9 @@ function openWakes({ options, target, clock, counters }: SharedParts, keys: Redi
     open: (attempt) => openSubscriber(target, attempt),
     channel: keys.wakes,
     onMessage: (message) => bus.receive(message),
-    onLive: (live, reason) => {
-      state.set('wakes in', live, reason);
-      waiters.setLive(live);
+    onConnected: (connected, reason) => {
+      state.set('wakes in', connected, reason);
+      waiters.setConnected(connected);
     },
   });
   const close = async () => {

@@ -30,7 +30,7 @@ export interface RateLimiter {
 }
 
 /** Why a waiter stopped waiting: look again, the time is up, the replica drains, or the client has gone. */
-export type WaitEnd = 'look' | 'timeout' | 'drain' | 'gone';
+export type WaitEnd = 'woken' | 'timeout' | 'drain' | 'gone';
 
 /** Why a wait is not held: too many of this holder's (decision 16), or the replica holds all that it can. */
 export type HoldRefusal = 'holder-full' | 'replica-full';
@@ -50,7 +50,7 @@ export interface Waiter {
 /** Wakes waiters on every replica. Delivery is at most once; a waiter is woken to look, never told what it will see. */
 export interface WakeBus {
   /** False while wakes of other replicas may get lost; waiters then look every second or two by themselves. */
-  readonly live: boolean;
+  readonly connected: boolean;
   /** Held waits on this replica. */
   readonly held: number;
   /** Registers interest in a topic (a short string without line breaks, like `user:42`) before the first look. `holder` is who the places are counted for. */

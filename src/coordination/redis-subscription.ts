@@ -15,11 +15,11 @@ export interface SubscriptionParts {
   channel: string;
   onMessage: (message: string) => void;
   /** Tells that messages arrive from now on, or may be lost from now on. */
-  onLive: (live: boolean, reason: string) => void;
+  onConnected: (connected: boolean, reason: string) => void;
 }
 
 /**
- * A subscription that says when it can be relied on: live only after Redis has acknowledged it, and no longer when
+ * A subscription that says when it can be relied on: connected only after Redis has acknowledged it, and no longer when
  * the connection ends or does not answer. The client's own resubscribing tells neither.
  */
 export class RedisSubscription {
@@ -27,7 +27,7 @@ export class RedisSubscription {
   #redis: Redis | undefined;
   #attempt = 0;
   #failures = 0;
-  #live = false;
+  #connected = false;
   #ended = false;
   #reason = 'connection lost';
   #heartbeat: NodeJS.Timeout | undefined;
@@ -68,12 +68,12 @@ export class RedisSubscription {
     this.#failures = 0;
     this.#heartbeat = setInterval(() => redis.ping().catch(() => {}), HEARTBEAT_MS);
     this.#heartbeat.unref();
-    this.#setLive(true);
+    this.#setConnected(true);
   }
 
   #reconnect(): void {
     clearInterval(this.#heartbeat);
-    this.#setLive(false);
+    this.#setConnected(false);
     if (this.#ended) return;
     const pauseMs =
       Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, MAX_PAUSE_MS) * (0.75 + Math.random() / 2);
@@ -81,10 +81,10 @@ export class RedisSubscription {
     this.#pause.unref();
   }
 
-  #setLive(live: boolean): void {
-    if (this.#live === live) return;
-    this.#live = live;
-    this.#parts.onLive(live, this.#reason);
+  #setConnected(connected: boolean): void {
+    if (this.#connected === connected) return;
+    this.#connected = connected;
+    this.#parts.onConnected(connected, this.#reason);
     this.#reason = 'connection lost';
   }
 }

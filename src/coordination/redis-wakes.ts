@@ -35,8 +35,8 @@ export class RedisWakeBus implements WakeBus {
     this.#parts = parts;
   }
 
-  get live(): boolean {
-    return this.#parts.waiters.live;
+  get connected(): boolean {
+    return this.#parts.waiters.connected;
   }
 
   get held(): number {

@@ -28,7 +28,7 @@ export class WaiterRegistry implements WakeBus {
   readonly #heldByHolder = new Map<string, number>();
   readonly #deadlines: Deadlines<LocalWaiter>;
   #held = 0;
-  #live = true;
+  #connected = true;
   #draining = false;
 
   constructor(clock: Clock, places: Places) {
@@ -41,8 +41,8 @@ export class WaiterRegistry implements WakeBus {
     return this.#held;
   }
 
-  get live(): boolean {
-    return this.#live;
+  get connected(): boolean {
+    return this.#connected;
   }
 
   get draining(): boolean {
@@ -76,11 +76,11 @@ export class WaiterRegistry implements WakeBus {
     }
   }
 
-  /** Says whether wakes of other replicas arrive. On becoming live all waiters look once more. */
-  setLive(live: boolean): void {
-    if (this.#live === live) return;
-    this.#live = live;
-    if (live) this.wakeAll();
+  /** Says whether wakes of other replicas arrive. On becoming connected all waiters look once more. */
+  setConnected(connected: boolean): void {
+    if (this.#connected === connected) return;
+    this.#connected = connected;
+    if (connected) this.wakeAll();
     else this.#eachPending((waiter) => this.schedule(waiter, waiter.deadline));
   }
 
@@ -110,10 +110,10 @@ export class WaiterRegistry implements WakeBus {
     this.#held -= 1;
   }
 
-  /** Sets when a pending wait ends by itself: at its deadline, or before it to look while the bus is not live. */
+  /** Sets when a pending wait ends by itself: at its deadline, or before it to look while the bus is not connected. */
   schedule(waiter: LocalWaiter, deadline: number): void {
     const lookAt = this.#clock.now() + LOOK_MIN_MS + Math.random() * LOOK_SPREAD_MS;
-    this.#deadlines.set(waiter, this.#live ? deadline : Math.min(deadline, lookAt));
+    this.#deadlines.set(waiter, this.#connected ? deadline : Math.min(deadline, lookAt));
   }
 
   unschedule(waiter: LocalWaiter): void {
@@ -180,7 +180,7 @@ class LocalWaiter implements Waiter {
     if (this.#registry.draining) return 'drain';
     if (this.#woken) {
       this.#woken = false;
-      return 'look';
+      return 'woken';
     }
     if (deadline <= this.#registry.now()) return 'timeout';
     this.deadline = deadline;
@@ -192,13 +192,13 @@ class LocalWaiter implements Waiter {
 
   wake(): void {
     if (this.#end === undefined) this.#woken = true;
-    else this.#finish('look');
+    else this.#finish('woken');
   }
 
   /** The scheduled moment has come. */
   expire(): void {
     if (this.#registry.draining) this.#finish('drain');
-    else this.#finish(this.deadline <= this.#registry.now() ? 'timeout' : 'look');
+    else this.#finish(this.deadline <= this.#registry.now() ? 'timeout' : 'woken');
   }
 
   cancel(): void {

@@ -10,10 +10,10 @@ const BEHIND_MS = 500;
 /** Answers are written in one go, while nobody else is served: those of many polls go in parts. */
 const TOGETHER = 250;
 
-interface Answer {
+interface BatchResult {
   page: Page;
-  /** Hashes of live tokens, in hex. */
-  live: ReadonlySet<string>;
+  /** Hashes of valid tokens, in hex. */
+  valid: ReadonlySet<string>;
 }
 
 /** Those who are answered by one statement. */
@@ -21,15 +21,15 @@ interface Batch {
   callers: Map<string, Caller>;
   size: number;
   isSent: boolean;
-  answer: Promise<Answer>;
+  answer: Promise<BatchResult>;
 }
 
 /**
- * Looks for what is new, one statement for all who ask for the same page at the same moment: the devices of one account
+ * PageReader for what is new, one statement for all who ask for the same page at the same moment: the devices of one account
  * are woken together, and then poll again together. Whoever asks while that page is being read is answered by the next
  * statement, so an answer never is older than its question.
  */
-export class Looks {
+export class PageReader {
   readonly #database: Database;
   readonly #deadlineMs: number;
   readonly #last = new Map<string, Batch>();
@@ -40,16 +40,16 @@ export class Looks {
     this.#deadlineMs = deadlineMs;
   }
 
-  /** The caller's bookmarks after an id, rising (spec 4.2); throws `INVALID_TOKEN` where the token is no longer live. */
-  async look(caller: Caller, afterId: number, limit: number): Promise<Page> {
+  /** The caller's bookmarks after an id, rising (spec 4.2); throws `INVALID_TOKEN` where the token is no longer valid. */
+  async read(caller: Caller, afterId: number, limit: number): Promise<Page> {
     const name = `${caller.userId} ${afterId} ${limit}`;
     const last = this.#last.get(name);
     const isOpen = last !== undefined && !last.isSent && last.size < TOGETHER;
     const batch = isOpen ? last : this.#open(name, last, afterId, limit);
     batch.callers.set(caller.key, caller);
     batch.size += 1;
-    const { page, live } = await batch.answer;
-    if (!live.has(caller.hash.toString('hex'))) throw invalidToken();
+    const { page, valid } = await batch.answer;
+    if (!valid.has(caller.hash.toString('hex'))) throw invalidToken();
     return page;
   }
 
@@ -62,7 +62,7 @@ export class Looks {
     return batch;
   }
 
-  async #run(batch: Batch, before: Batch | undefined, afterId: number, limit: number): Promise<Answer> {
+  async #run(batch: Batch, before: Batch | undefined, afterId: number, limit: number): Promise<BatchResult> {
     // Even with none before it, those who were woken in the same moment join first.
     await (before && endOf(before));
     batch.isSent = true;
@@ -70,11 +70,11 @@ export class Looks {
     const [caller] = callers;
     const deadlineMs = before ? this.#deadlineMs - BEHIND_MS : this.#deadlineMs;
     if (callers.length > 1) {
-      const { live, ...page } = await readPageForAll(this.#database, callers, afterId, limit, deadlineMs);
-      return { page, live: new Set(live) };
+      const { valid, ...page } = await readPageForAll(this.#database, callers, afterId, limit, deadlineMs);
+      return { page, valid: new Set(valid) };
     }
     const page = await readPage(this.#database, caller!, afterId, limit, deadlineMs);
-    return { page, live: new Set([caller!.hash.toString('hex')]) };
+    return { page, valid: new Set([caller!.hash.toString('hex')]) };
   }
 }
 

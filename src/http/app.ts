@@ -21,12 +21,12 @@ import { addImportParser, exportRoutes, importRoutes } from '../routes/import-ex
 import { syncRoutes } from '../routes/sync.ts';
 import { tagRoutes } from '../routes/tags.ts';
 import { authenticate, confirmCaller, limitAddress } from './access.ts';
-import { answerError } from './error-responses.ts';
+import { sendError } from './error-responses.ts';
 import { healthRoutes } from './health.ts';
 import { hashKeyedRequest, readIdempotency } from './idempotency.ts';
-import { answerMalformedHttp, answerOddRequests } from './malformed-requests.ts';
+import { respondToMalformedHttp, respondToOddRequests } from './malformed-requests.ts';
 import { referenceRoutes } from './reference.ts';
-import type { Answer, CallerRoute, Route } from './route.ts';
+import type { CallerRoute, ResponseBody, Route } from './route.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -93,15 +93,15 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
       const given = request.headers['x-request-id'];
       return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
     },
-    frameworkErrors: answerError,
-    clientErrorHandler: answerMalformedHttp,
+    frameworkErrors: sendError,
+    clientErrorHandler: respondToMalformedHttp,
   });
-  answerOddRequests(app.server);
+  respondToOddRequests(app.server);
   app.decorateRequest('caller', undefined);
   app.decorateRequest('callerIsFresh', false);
   app.decorateRequest('requestHash', undefined);
   app.decorateRequest('wasHeld', false);
-  app.setErrorHandler(answerRouteError(context));
+  app.setErrorHandler(handleRouteError(context));
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
     'application/json',
@@ -207,7 +207,7 @@ function addRoute(app: FastifyInstance, context: Context, route: Route): void {
       const exchange = { context, body, request, reply, idempotency };
       const handle = async () => route.handle({ ...exchange, caller: request.caller! });
       const takesTurn = request.caller !== undefined && !route.isHeld;
-      return sendAnswer(
+      return sendResponse(
         reply,
         await (takesTurn ? context.turns.run(request.caller!.userId, handle) : handle()),
       );
@@ -215,7 +215,7 @@ function addRoute(app: FastifyInstance, context: Context, route: Route): void {
   });
 }
 
-function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
+function sendResponse(reply: FastifyReply, answer: ResponseBody): FastifyReply {
   reply.header('content-type', 'application/json; charset=utf-8');
   return reply.send(typeof answer === 'string' || 'pipe' in answer ? answer : JSON.stringify(answer));
 }
@@ -224,17 +224,17 @@ function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
  * Before a caller who was only remembered is told of a missing scope or a bad field, the token is looked up: a revoked
  * one is answered 401, as the order of checks demands (decision 1).
  */
-function answerRouteError(context: Context) {
+function handleRouteError(context: Context) {
   const confirm = async (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     try {
       await confirmCaller(context, request, reply, error);
-      return answerError(error, request, reply);
+      return sendError(error, request, reply);
     } catch (later) {
-      return answerError(later, request, reply);
+      return sendError(later, request, reply);
     }
   };
   return (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const isRemembered = request.caller !== undefined && !request.callerIsFresh;
-    return isRemembered ? confirm(error, request, reply) : answerError(error, request, reply);
+    return isRemembered ? confirm(error, request, reply) : sendError(error, request, reply);
   };
 }

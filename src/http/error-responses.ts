@@ -52,7 +52,7 @@ const wasLeft = (error: unknown, reply: FastifyReply): boolean =>
   reply.raw.destroyed && (error as FrameworkError).code === 'ERR_STREAM_PREMATURE_CLOSE';
 
 /** Answers a request with an error and logs what was the service's fault. */
-export function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const known = toApiError(error);
   if (wasLeft(error, reply)) request.log.info('the client has gone');
   else if (known === undefined) request.log.error({ err: error }, 'request failed');

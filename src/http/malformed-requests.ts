@@ -9,7 +9,7 @@ import { type ApiError, invalid, notFound } from '../domain/errors.ts';
 const LINGER_MS = 2_000;
 
 /** Answers on a bare connection, which ends then. */
-function answerSocket(socket: Socket, error: ApiError): void {
+function respondOnSocket(socket: Socket, error: ApiError): void {
   const text = JSON.stringify(error.body);
   // Node takes its listener away with the parser, and a reset that nobody hears of would end the process.
   socket.on('error', () => socket.destroy());
@@ -23,9 +23,9 @@ function answerSocket(socket: Socket, error: ApiError): void {
 }
 
 /** Answers what is no HTTP, or too much of it, before there is a request to speak of. */
-export function answerMalformedHttp(error: Error & { code?: string }, socket: Socket): void {
+export function respondToMalformedHttp(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-  answerSocket(socket, invalid(wordFault(error.code)));
+  respondOnSocket(socket, invalid(wordFault(error.code)));
 }
 
 function wordFault(code: string | undefined): string {
@@ -34,8 +34,8 @@ function wordFault(code: string | undefined): string {
 }
 
 /** Answers CONNECT, on which Node would end the connection, and `Expect`, to which it would answer an empty 417. */
-export function answerOddRequests(server: Server): void {
-  server.on('connect', (_request, socket) => answerSocket(socket as Socket, notFound('the path')));
+export function respondToOddRequests(server: Server): void {
+  server.on('connect', (_request, socket) => respondOnSocket(socket as Socket, notFound('the path')));
   // RFC 9110 10.1.1 leaves the server free to ignore an expectation that it does not know.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
 }

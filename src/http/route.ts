@@ -7,7 +7,7 @@ import type { Caller, Scope } from '../domain/tokens.ts';
 import type { Idempotency } from './idempotency.ts';
 
 /** One request of a route, its token, limits, scope and body already checked. */
-export interface Exchange<Body> {
+export interface RouteRequest<Body> {
   context: Context;
   body: Body;
   request: FastifyRequest;
@@ -36,20 +36,20 @@ interface Described {
 }
 
 /** JSON text is sent as it stands; an object is serialised. */
-export type Answer = string | object;
+export type ResponseBody = string | object;
 
 /** An endpoint for callers with a token of the scope. */
 export interface CallerRoute<Body extends z.ZodType = z.ZodType> extends Described {
   scope: Scope;
   body: Body;
-  handle(exchange: Exchange<z.output<Body>> & { caller: Caller }): Promise<Answer>;
+  handle(request: RouteRequest<z.output<Body>> & { caller: Caller }): Promise<ResponseBody>;
 }
 
 /** An endpoint that needs no token, limited by client address. */
 export interface PublicRoute<Body extends z.ZodType = z.ZodType> extends Described {
   scope: 'public';
   body: Body;
-  handle(exchange: Exchange<z.output<Body>>): Promise<Answer>;
+  handle(request: RouteRequest<z.output<Body>>): Promise<ResponseBody>;
 }
 
 export type Route = CallerRoute | PublicRoute;
@@ -62,7 +62,7 @@ type Fields<T> = T extends readonly (infer Entry)[]
     : never;
 
 /** The schema where its type is the declared one; else what no schema is, so that the route does not compile. */
-type Held<Schema, Type, Declared> = [Type, Declared, Fields<Type>, Fields<Declared>] extends [
+type Matching<Schema, Type, Declared> = [Type, Declared, Fields<Type>, Fields<Declared>] extends [
   Declared,
   Type,
   Fields<Declared>,
@@ -74,8 +74,8 @@ type Held<Schema, Type, Declared> = [Type, Declared, Fields<Type>, Fields<Declar
 /** Holds a route's schemas to the plain types that clients are given. */
 interface AsDeclared<Path extends keyof Endpoints, Body extends z.ZodType, Response extends z.ZodType> {
   path: Path;
-  body: Held<Body, z.input<Body>, Endpoints[Path]['request']>;
-  response: Held<Response, z.output<Response>, Endpoints[Path]['response']>;
+  body: Matching<Body, z.input<Body>, Endpoints[Path]['request']>;
+  response: Matching<Response, z.output<Response>, Endpoints[Path]['response']>;
 }
 
 /** Ties a route's handler to the output of its own body schema, and its schemas to `resources.ts`. */

@@ -6,7 +6,7 @@ import { createSecret, formatToken } from '../domain/tokens.ts';
 import { callerRoute, publicRoute } from '../http/route.ts';
 import { revokeToken } from '../store/tokens.ts';
 import { exchangeInvite, readProfile } from '../store/users.ts';
-import { timestampText } from './answers.ts';
+import { timestampText } from './response-schemas.ts';
 
 /** Account and session: spec 4.1. */
 
@@ -22,7 +22,7 @@ const token = z.string().meta({ examples: ['bks_42_BcGzEJAmGwg4vGYdvNIrhWPgAPiYz
 const exchange = publicRoute({
   path: '/auth/invite',
   scope: 'public',
-  summary: 'Exchange an invite code for a session token',
+  summary: 'RouteRequest an invite code for a session token',
   description: 'An invite works once. The token is shown once; its scope is write.',
   body: z.object({ code }),
   response: z.object({ token, user: z.object({ id, email }) }),

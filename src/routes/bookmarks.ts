@@ -5,8 +5,8 @@ import { foldText, searchTerms } from '../domain/text.ts';
 import { callerRoute } from '../http/route.ts';
 import { addBookmark, deleteBookmark, editBookmark, readPage } from '../store/bookmarks.ts';
 import { searchBookmarks } from '../store/search.ts';
-import * as answers from './answers.ts';
 import { formatCursor, parseCursor } from './cursor.ts';
+import * as schemas from './response-schemas.ts';
 
 /** Bookmarks: spec 4.2, but for sync. */
 
@@ -21,7 +21,7 @@ const add = callerRoute({
     comment: comment.default(''),
     tags: tagNames.default({ names: [], keys: [] }),
   }),
-  response: answers.bookmark,
+  response: schemas.bookmark,
   errors: ['LIMIT_EXCEEDED'],
   isIdempotent: true,
   async handle({ context, caller, body, idempotency }) {
@@ -39,7 +39,7 @@ const edit = callerRoute({
   description:
     'Only the fields given are changed; a list of tags replaces the tags. With only an id nothing changes.',
   body: z.object({ id, title: title.optional(), comment: comment.optional(), tags: tagNames.optional() }),
-  response: answers.bookmark.omit({ created_at: true }),
+  response: schemas.bookmark.omit({ created_at: true }),
   errors: ['NOT_FOUND', 'LIMIT_EXCEEDED'],
   handle: ({ context, caller, body }) => editBookmark(context.database, caller, body.id, body),
 });
@@ -50,7 +50,7 @@ const remove = callerRoute({
   summary: 'Delete a bookmark for good',
   description: 'Its tags stay.',
   body: z.object({ id }),
-  response: answers.deleted,
+  response: schemas.deleted,
   errors: ['NOT_FOUND'],
   async handle({ context, caller, body }) {
     await deleteBookmark(context.database, caller, body.id);
@@ -72,8 +72,8 @@ const search = callerRoute({
     per_page: integer(1, 100, 50),
   }),
   response: z.object({
-    bookmarks: z.array(answers.bookmark),
-    total: answers.count,
+    bookmarks: z.array(schemas.bookmark),
+    total: schemas.count,
     page: z.int().min(1),
     per_page: z
       .int()
@@ -105,7 +105,7 @@ const list = callerRoute({
     limit: integer(1, 500, 100),
   }),
   response: z.object({
-    bookmarks: z.array(answers.bookmark),
+    bookmarks: z.array(schemas.bookmark),
     has_more: z.boolean().meta({ examples: [true] }),
     next_cursor: z
       .string()

@@ -9,7 +9,7 @@ import { importBody } from '../domain/import/entries.ts';
 import { IMPORT_BODY_BYTES, type ReceivedImport, receiveImport } from '../domain/import/receive.ts';
 import { hashKeyedRequest } from '../http/idempotency.ts';
 import { callerRoute } from '../http/route.ts';
-import * as answers from './answers.ts';
+import * as schemas from './response-schemas.ts';
 
 /** Import and export: spec 4.4. */
 
@@ -22,9 +22,9 @@ const exportAll = callerRoute({
     'answer breaks off: it never ends as shorter, valid JSON.',
   body: z.object({}),
   response: z.object({
-    bookmarks: z.array(answers.bookmark),
-    exported_at: answers.timestampText,
-    count: answers.count,
+    bookmarks: z.array(schemas.bookmark),
+    exported_at: schemas.timestampText,
+    count: schemas.count,
   }),
   handle: async ({ context, caller }) =>
     Readable.from(await exportBookmarks(context, caller), { objectMode: true, highWaterMark: 1 }),
@@ -43,11 +43,11 @@ const importAll = callerRoute({
   isIdempotent: true,
   bodyLimit: IMPORT_BODY_BYTES,
   response: z.object({
-    imported: answers.count,
-    skipped: answers.count,
+    imported: schemas.count,
+    skipped: schemas.count,
     errors: z.array(
       z.object({
-        index: answers.count,
+        index: schemas.count,
         url: z
           .string()
           .nullable()

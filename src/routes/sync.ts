@@ -7,7 +7,7 @@ import { integer } from '../domain/fields.ts';
 import type { Caller } from '../domain/tokens.ts';
 import { callerRoute } from '../http/route.ts';
 import type { Page } from '../store/bookmarks.ts';
-import * as answers from './answers.ts';
+import * as schemas from './response-schemas.ts';
 
 /** Incremental sync with long polling: spec 4.2, decisions 15 and 16. */
 
@@ -37,9 +37,9 @@ async function waitForPage(
     const end = await waiter.next(deadline);
     if (end === 'gone') return undefined;
     const wokenAt = clock.now();
-    const page = await context.looks.look(caller, position.cursor, position.limit);
-    if (end === 'look' && page.count > 0) context.metrics.woken((clock.now() - wokenAt) / 1_000);
-    if (page.count > 0 || end !== 'look') return page;
+    const page = await context.pageReader.read(caller, position.cursor, position.limit);
+    if (end === 'woken' && page.count > 0) context.metrics.woken((clock.now() - wokenAt) / 1_000);
+    if (page.count > 0 || end !== 'woken') return page;
   }
 }
 
@@ -68,13 +68,13 @@ const sync = callerRoute({
       .meta({ examples: [true] }),
   }),
   response: z.object({
-    bookmarks: z.array(answers.bookmark),
-    cursor: answers.count.meta({ examples: [42] }),
+    bookmarks: z.array(schemas.bookmark),
+    cursor: schemas.count.meta({ examples: [42] }),
     has_more: z.boolean(),
     waited: z.boolean(),
   }),
   async handle({ context, caller, body, request, reply }) {
-    const look = () => context.looks.look(caller, body.cursor, body.limit);
+    const look = () => context.pageReader.read(caller, body.cursor, body.limit);
     if (!body.wait) return formatAnswer(await look(), body, false);
 
     const waiter = context.coordination.wakes.register(userTopic(caller.userId), caller.key);

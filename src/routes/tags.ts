@@ -3,7 +3,7 @@ import { id, tagName } from '../domain/fields.ts';
 import { foldText } from '../domain/text.ts';
 import { callerRoute } from '../http/route.ts';
 import { createTag, deleteTag, listTags, renameTag } from '../store/tags.ts';
-import * as answers from './answers.ts';
+import * as schemas from './response-schemas.ts';
 
 /** Tags: spec 4.3. */
 
@@ -17,7 +17,7 @@ const list = callerRoute({
     'In the order of their names, whatever their case, each with the number of bookmarks that carry it.',
   body: z.object({}),
   response: z.object({
-    tags: z.array(z.object({ id, name: answers.tagName, bookmark_count: answers.count })),
+    tags: z.array(z.object({ id, name: schemas.tagName, bookmark_count: schemas.count })),
   }),
   handle: async ({ context, caller }) => `{"tags":${await listTags(context.database, caller)}}`,
 });
@@ -28,7 +28,7 @@ const create = callerRoute({
   summary: 'Create a tag',
   description: 'Names are unique whatever their case; a taken one is a VALIDATION_ERROR.',
   body: z.object({ name: tagName }),
-  response: z.object({ id, name: answers.tagName, created_at: answers.timestampText }),
+  response: z.object({ id, name: schemas.tagName, created_at: schemas.timestampText }),
   errors: ['LIMIT_EXCEEDED'],
   isIdempotent: true,
   handle: ({ context, caller, body, idempotency }) =>
@@ -41,7 +41,7 @@ const update = callerRoute({
   summary: 'Rename a tag',
   description: 'On all bookmarks that carry it. Onto the name of another tag it is a VALIDATION_ERROR.',
   body: z.object({ id, name: tagName }),
-  response: answers.bookmarkTag,
+  response: schemas.bookmarkTag,
   errors: ['NOT_FOUND'],
   async handle({ context, caller, body }) {
     await renameTag(context.database, caller, body.id, named(body.name));
@@ -55,7 +55,7 @@ const remove = callerRoute({
   summary: 'Delete a tag',
   description: 'It is taken off all bookmarks; the bookmarks stay.',
   body: z.object({ id }),
-  response: answers.deleted,
+  response: schemas.deleted,
   errors: ['NOT_FOUND'],
   async handle({ context, caller, body }) {
     await deleteTag(context.database, caller, body.id);

@@ -115,7 +115,7 @@ export async function createApiToken(
   return row!;
 }
 
-/** A user's live tokens, oldest first. */
+/** A user's valid tokens, oldest first. */
 export async function listTokens(db: Database, userId: number): Promise<TokenRecord[]> {
   const rows = await db.read(
     (sql) => sql<TokenRecord[]>`

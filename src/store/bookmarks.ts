@@ -3,8 +3,8 @@ import { BOUNDS, MAX_ID, type TagNames } from '../domain/fields.ts';
 import { searchText, searchTextLine } from '../domain/text.ts';
 import type { Idempotency } from '../http/idempotency.ts';
 import type { Database, Sql } from './database.ts';
-import { type Outcome, requireLive, requireSuccess } from './outcomes.ts';
-import { type Owner, tokenIsLive } from './tokens.ts';
+import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
+import { type Owner, tokenIsValid } from './tokens.ts';
 
 export interface NewBookmark {
   url: string;
@@ -100,33 +100,33 @@ export async function readPage(
   deadlineMs?: number,
 ): Promise<Page> {
   const rows = await db.read(
-    (sql) => sql<({ live: boolean } & Page)[]>`
-      select ${tokenIsLive(sql, owner)} as live, ${pageColumns(sql, owner, limit)}
+    (sql) => sql<({ valid: boolean } & Page)[]>`
+      select ${tokenIsValid(sql, owner)} as valid, ${pageColumns(sql, owner, limit)}
       from ${pageAfter(sql, owner, afterId, limit)}`,
     deadlineMs,
   );
-  return requireLive(rows);
+  return requireValidToken(rows);
 }
 
-/** The same for several tokens of one user, and which of them were live: their hashes in hex. */
+/** The same for several tokens of one user, and which of them were valid: their hashes in hex. */
 export async function readPageForAll(
   db: Database,
   owners: readonly Owner[],
   afterId: number,
   limit: number,
   deadlineMs?: number,
-): Promise<Page & { live: string[] }> {
+): Promise<Page & { valid: string[] }> {
   const { userId } = owners[0]!;
   const hashes = owners.map(({ hash }) => hash.toString('hex'));
   const rows = await db.read(
-    (sql) => sql<(Page & { live: string[] })[]>`
+    (sql) => sql<(Page & { valid: string[] })[]>`
       select
         array(
           select encode(token_hash, 'hex')
           from tokens
           where user_id = ${userId} and expires_at > now()
             and token_hash = any (array(select decode(given, 'hex') from unnest(${hashes}::text[]) given))
-        ) as live,
+        ) as valid,
         ${pageColumns(sql, { userId }, limit)}
       from ${pageAfter(sql, { userId }, afterId, limit)}`,
     deadlineMs,

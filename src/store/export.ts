@@ -1,6 +1,6 @@
 import type { Database, Statement } from './database.ts';
-import { requireLive } from './outcomes.ts';
-import { type Owner, tokenIsLive } from './tokens.ts';
+import { requireValidToken } from './outcomes.ts';
+import { type Owner, tokenIsValid } from './tokens.ts';
 
 /** What an export covers: all bookmarks up to an id, of one generation: a `replace` begins another. */
 export interface ExportBounds {
@@ -21,13 +21,13 @@ export interface ExportPage {
 /** Fixes what an export covers. */
 export async function beginExport(db: Database, owner: Owner): Promise<ExportBounds> {
   const rows = await db.read(
-    (sql) => sql<({ live: boolean } & ExportBounds)[]>`
-      select ${tokenIsLive(sql, owner)} as live,
+    (sql) => sql<({ valid: boolean } & ExportBounds)[]>`
+      select ${tokenIsValid(sql, owner)} as valid,
         (select coalesce(max(id), 0) from bookmarks where user_id = ${owner.userId}) as "lastId",
         (select generation from accounts where user_id = ${owner.userId}) as generation,
         render_time(now()) as "exportedAt"`,
   );
-  return requireLive(rows);
+  return requireValidToken(rows);
 }
 
 /** The next bookmarks of an export, at most `limit`. */
@@ -41,15 +41,15 @@ export async function readExportPage(
   const rows = await db.read(
     (sql) =>
       sql`
-        select ${tokenIsLive(sql, owner)} as live,
+        select ${tokenIsValid(sql, owner)} as valid,
           (select generation from accounts where user_id = ${owner.userId}) as generation,
           count, last_id, bookmarks
         from read_page(${owner.userId}, ${afterId}, ${lastId}, ${limit})`.raw() as unknown as Statement<
         (Buffer | null)[][]
       >,
   );
-  const [live, generation, count, last, bookmarks] = rows[0]!;
-  requireLive([{ live: live!.toString('latin1') === 't' }]);
+  const [valid, generation, count, last, bookmarks] = rows[0]!;
+  requireValidToken([{ valid: valid!.toString('latin1') === 't' }]);
   return {
     bookmarks: bookmarks!,
     count: Number(count),

@@ -2,8 +2,8 @@ import { BOUNDS } from '../domain/fields.ts';
 import type { Idempotency } from '../http/idempotency.ts';
 import type { Database } from './database.ts';
 import { joinTexts, plainArray } from './joined-texts.ts';
-import { type Outcome, requireLive, requireSuccess } from './outcomes.ts';
-import { type Owner, tokenIsLive } from './tokens.ts';
+import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
+import { type Owner, tokenIsValid } from './tokens.ts';
 
 /** The entries of an import as columns in step: what `import_bookmarks` takes. */
 export interface ImportColumns {
@@ -212,7 +212,7 @@ export async function queueImport(
 ): Promise<void> {
   const { userId } = owner;
   const rows = await db.write(
-    (sql) => sql<{ live: boolean }[]>`
+    (sql) => sql<{ valid: boolean }[]>`
       with queued as (
         update imports
         set state = 'queued',
@@ -223,11 +223,11 @@ export async function queueImport(
           idempotency_key = ${idempotency?.key ?? null},
           request_hash = ${idempotency?.requestHash ?? null},
           trace_parent = ${traceParent ?? null}
-        where user_id = ${userId} and id = ${id} and state = 'receiving' and ${tokenIsLive(sql, owner)}
+        where user_id = ${userId} and id = ${id} and state = 'receiving' and ${tokenIsValid(sql, owner)}
       )
-      select ${tokenIsLive(sql, owner)} as live`,
+      select ${tokenIsValid(sql, owner)} as valid`,
   );
-  requireLive(rows);
+  requireValidToken(rows);
 }
 
 /** Where a staged import stands; undefined where there is none. */

@@ -43,9 +43,9 @@ export function requireSuccess<Row extends { outcome: Outcome | null }>(rows: re
   return row;
 }
 
-/** The one row of a read, or `INVALID_TOKEN` where the token was no longer live. */
-export function requireLive<Row extends { live: boolean }>(rows: readonly Row[]): Row {
+/** The one row of a read, or `INVALID_TOKEN` where the token was no longer valid. */
+export function requireValidToken<Row extends { valid: boolean }>(rows: readonly Row[]): Row {
   const row = rows[0];
-  if (row?.live !== true) throw invalidToken();
+  if (row?.valid !== true) throw invalidToken();
   return row;
 }

@@ -1,6 +1,6 @@
 import type { Database, Sql } from './database.ts';
-import { requireLive } from './outcomes.ts';
-import { type Owner, tokenIsLive } from './tokens.ts';
+import { requireValidToken } from './outcomes.ts';
+import { type Owner, tokenIsValid } from './tokens.ts';
 
 /** What to look for: every term as a substring, and the whole name of a tag; both folded. */
 export interface SearchFor {
@@ -51,14 +51,14 @@ export async function searchBookmarks(db: Database, owner: Owner, search: Search
   const rows = await db.read((sql) =>
     isAll ? readNewest(sql, owner, page, perPage) : findMatching(sql, owner, search),
   );
-  return requireLive(rows);
+  return requireValidToken(rows);
 }
 
-type FoundRow = { live: boolean } & SearchPage;
+type FoundRow = { valid: boolean } & SearchPage;
 
 /** Everything matches: the account's counter is the total, and the page is where the key says. */
 const readNewest = (sql: Sql, owner: Owner, page: number, perPage: number) => sql<FoundRow[]>`
-  select ${tokenIsLive(sql, owner)} as live,
+  select ${tokenIsValid(sql, owner)} as valid,
     (select bookmark_count from accounts where user_id = ${owner.userId}) as total,
     '[' || read_newest(${owner.userId}, (${page}::bigint - 1) * ${perPage}, ${perPage}) || ']' as bookmarks`;
 
@@ -72,7 +72,7 @@ const findMatching = (sql: Sql, owner: Owner, { terms, tagKey, page, perPage }: 
       order by id desc
     ) newest_first
   )
-  select ${tokenIsLive(sql, owner)} as live,
+  select ${tokenIsValid(sql, owner)} as valid,
     (select cardinality(ids) from matching) as total,
     '[' || coalesce(
       string_agg(render_bookmark(id, url, title, comment, tags, created_at, updated_at), ','), ''

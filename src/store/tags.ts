@@ -1,14 +1,14 @@
 import { BOUNDS, type TagName } from '../domain/fields.ts';
 import type { Idempotency } from '../http/idempotency.ts';
 import type { Database } from './database.ts';
-import { type Outcome, requireLive, requireSuccess } from './outcomes.ts';
-import { type Owner, tokenIsLive } from './tokens.ts';
+import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
+import { type Owner, tokenIsValid } from './tokens.ts';
 
 /** All tags of a user in the order of their folded names, as JSON text: an array of spec 2.3's tags. */
 export async function listTags(db: Database, owner: Owner): Promise<string> {
   const rows = await db.read(
-    (sql) => sql<{ live: boolean; tags: string }[]>`
-      select ${tokenIsLive(sql, owner)} as live,
+    (sql) => sql<{ valid: boolean; tags: string }[]>`
+      select ${tokenIsValid(sql, owner)} as valid,
         coalesce((
           select '[' || string_agg(
             '{"id":' || id || ',"name":' || to_json(name) || ',"bookmark_count":' || bookmark_count || '}',
@@ -18,7 +18,7 @@ export async function listTags(db: Database, owner: Owner): Promise<string> {
           where user_id = ${owner.userId}
         ), '[]') as tags`,
   );
-  return requireLive(rows).tags;
+  return requireValidToken(rows).tags;
 }
 
 /**

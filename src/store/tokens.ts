@@ -1,12 +1,12 @@
 import type { Caller, PresentedToken, Scope } from '../domain/tokens.ts';
 import type { Database, Sql } from './database.ts';
-import { requireLive } from './outcomes.ts';
+import { requireValidToken } from './outcomes.ts';
 
 /** What a statement needs to know of whoever asks for it. */
 export type Owner = Pick<Caller, 'userId' | 'hash'>;
 
 /** True while the caller's token is neither revoked nor expired: every statement asks, so that revocation holds at once. */
-export const tokenIsLive = (sql: Sql, { userId, hash }: Owner) => sql`exists (
+export const tokenIsValid = (sql: Sql, { userId, hash }: Owner) => sql`exists (
   select from tokens where user_id = ${userId} and token_hash = ${hash} and expires_at > now()
 )`;
 
@@ -25,16 +25,16 @@ export async function findCaller(db: Database, token: PresentedToken): Promise<C
   return row && { ...token, scope: row.scope };
 }
 
-/** Revokes the caller's token; throws `INVALID_TOKEN` where it was not live any more. */
+/** Revokes the caller's token; throws `INVALID_TOKEN` where it was not valid any more. */
 export async function revokeToken(db: Database, caller: Owner): Promise<void> {
   const rows = await db.write(
-    (sql) => sql<{ live: boolean }[]>`
+    (sql) => sql<{ valid: boolean }[]>`
       with revoked as (
         delete from tokens
         where user_id = ${caller.userId} and token_hash = ${caller.hash} and expires_at > now()
         returning 1
       )
-      select exists (select from revoked) as live`,
+      select exists (select from revoked) as valid`,
   );
-  requireLive(rows);
+  requireValidToken(rows);
 }

@@ -1,18 +1,18 @@
 import type { Profile } from '../domain/resources.ts';
 import type { Database } from './database.ts';
-import { type Outcome, requireLive, requireSuccess } from './outcomes.ts';
-import { type Owner, tokenIsLive } from './tokens.ts';
+import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
+import { type Owner, tokenIsValid } from './tokens.ts';
 
 /** The caller's profile (spec 4.1). */
 export async function readProfile(db: Database, owner: Owner): Promise<Profile> {
   const rows = await db.read(
-    (sql) => sql<({ live: boolean } & Profile)[]>`
-      select ${tokenIsLive(sql, owner)} as live, u.email, a.is_premium, render_time(u.created_at) as created_at
+    (sql) => sql<({ valid: boolean } & Profile)[]>`
+      select ${tokenIsValid(sql, owner)} as valid, u.email, a.is_premium, render_time(u.created_at) as created_at
       from users u
       join accounts a on a.user_id = ${owner.userId}
       where u.id = ${owner.userId}`,
   );
-  const { live: _, ...profile } = requireLive(rows);
+  const { valid: _, ...profile } = requireValidToken(rows);
   return profile;
 }
 

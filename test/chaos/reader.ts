@@ -31,12 +31,12 @@ export async function readAgainAndAgain(parts: ReaderParts, signal: AbortSignal)
   }
 }
 
-interface Answer {
+interface Read {
   bookmarks: Bookmark[];
   count: number;
 }
 
-async function readOnce(client: BookmarkClient, source: Look['source']): Promise<Answer | undefined> {
+async function readOnce(client: BookmarkClient, source: Look['source']): Promise<Read | undefined> {
   if (source === 'export') return client.exportBookmarks({ retryForMs: 0 });
   const { bookmarks, has_more: hasMore } = await client.listBookmarks({ limit: 500 }, { retryForMs: 0 });
   return hasMore ? undefined : { bookmarks, count: bookmarks.length };
@@ -46,7 +46,7 @@ const describe = (
   user: number,
   source: Look['source'],
   sentMs: number,
-  { bookmarks, count }: Answer,
+  { bookmarks, count }: Read,
 ): Look => ({
   source,
   user,

@@ -19,7 +19,7 @@ export interface Caller {
 /** Replicas over one database and one Redis, which nobody else uses. */
 export interface Fleet extends AsyncDisposable {
   readonly databaseUrl: string;
-  /** Looks into the database from beside the service. */
+  /** PageReader into the database from beside the service. */
   readonly sql: postgres.Sql;
   readonly redis: RedisServer;
   /** The environment of all replicas. */

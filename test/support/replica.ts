@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { ServingRole } from '../../src/process/serve.ts';
-import { type Answer, checkAnswer, readAnswer } from './answers.ts';
 import { freezeFamily, noteProcess, thawFamily } from './processes.ts';
+import { type ApiResponse, checkResponse, readResponse } from './responses.ts';
 import { runDir } from './run.ts';
 
 /** A line of a replica's log. */
@@ -25,9 +25,9 @@ export interface Replica extends AsyncDisposable {
   readonly log: readonly LogLine[];
   readonly ended: Promise<ProcessEnd>;
   /** Sends a request; `path` is appended to `/api/v1`. The answer is checked against what all answers promise. */
-  post(path: string, body: unknown, token: string, options?: RequestInit): Promise<Answer>;
+  post(path: string, body: unknown, token: string, options?: RequestInit): Promise<ApiResponse>;
   /** What `/readyz` answers. */
-  readiness(): Promise<Answer>;
+  readiness(): Promise<ApiResponse>;
   /** Resolves with the first line of the log, past or to come, that has this message; rejects where it ends before. */
   untilLogged(message: string): Promise<LogLine>;
   signal(signal: NodeJS.Signals): void;
@@ -67,7 +67,7 @@ export async function startReplica(role: ServingRole, env: ReplicaEnv): Promise<
     log: log.lines,
     ended,
     post: (path, body, token, options) => post(String(origin), path, body, token, options),
-    readiness: async () => readAnswer(await fetch(`${origin}/readyz`)),
+    readiness: async () => readResponse(await fetch(`${origin}/readyz`)),
     untilLogged: log.until,
     signal: (signal) => void child.kill(signal),
     stop: () => {
@@ -137,7 +137,7 @@ export async function post(
   body: unknown,
   token: string,
   options: RequestInit = {},
-): Promise<Answer> {
+): Promise<ApiResponse> {
   const response = await fetch(`${origin}/api/v1${path}`, {
     method: 'POST',
     body: typeof body === 'string' ? body : JSON.stringify(body),
@@ -148,8 +148,8 @@ export async function post(
       ...(options.headers as Record<string, string>),
     },
   });
-  const answer = await readAnswer(response);
-  checkAnswer(path, answer);
+  const answer = await readResponse(response);
+  checkResponse(path, answer);
   return answer;
 }
 

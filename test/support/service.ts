@@ -7,8 +7,8 @@ import { createSecret, formatToken, type Scope } from '../../src/domain/tokens.t
 import { buildApp } from '../../src/http/app.ts';
 import type { Logger } from '../../src/process/log.ts';
 import { createApiToken, createUser } from '../../src/store/admin.ts';
-import { type Answer, checkAnswer, readAnswer } from './answers.ts';
 import { createDatabase, type TestDatabase } from './database.ts';
+import { type ApiResponse, checkResponse, readResponse } from './responses.ts';
 import { silentLog } from './silent-log.ts';
 
 /** Every variable at its default, but for what would make tests trip over limits that they are not about. */
@@ -52,7 +52,7 @@ export interface TestUser {
   email: string;
   token: string;
   /** Sends a request with the token; the body is serialised. */
-  post(path: string, body?: unknown, options?: RequestInit): Promise<Answer>;
+  post(path: string, body?: unknown, options?: RequestInit): Promise<ApiResponse>;
 }
 
 /** A replica in this process, on a port of its own, over a database of its own. */
@@ -66,7 +66,7 @@ export interface TestService extends AsyncDisposable {
    * Sends a request; `path` is appended to `/api/v1`, text and bytes go as they stand. Every answer is checked against what
    * all answers promise.
    */
-  post(path: string, body: unknown, options?: RequestInit & { token?: string }): Promise<Answer>;
+  post(path: string, body: unknown, options?: RequestInit & { token?: string }): Promise<ApiResponse>;
   /** Makes a user with an API token. */
   user(options?: { scope?: Scope; premium?: boolean; email?: string }): Promise<TestUser>;
   /** Issues one more API token to a user. */
@@ -106,8 +106,8 @@ export async function startService(
         ...(options.headers as Record<string, string>),
       },
     });
-    const answer = await readAnswer(response);
-    checkAnswer(path, answer);
+    const answer = await readResponse(response);
+    checkResponse(path, answer);
     return answer;
   };
 

@@ -4,7 +4,7 @@ import { type ErrorCode, STATUS_BY_CODE } from '../../src/domain/errors.ts';
 import { BASE_PATH, ROUTES } from '../../src/http/app.ts';
 
 /** An answer of the service. */
-export interface Answer {
+export interface ApiResponse {
   status: number;
   headers: Headers;
   text: string;
@@ -13,7 +13,7 @@ export interface Answer {
 }
 
 /** Reads an answer whole; `body` is undefined where it is no JSON. Rejects where the answer breaks off. */
-export async function readAnswer(response: Response): Promise<Answer> {
+export async function readResponse(response: Response): Promise<ApiResponse> {
   const text = await response.text();
   const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
   const { status, headers } = response;
@@ -29,7 +29,7 @@ const LONGEST_COMPARED = 2_000_000;
  * Fails unless an answer keeps what every answer promises: JSON, a request id, on success no field more or less than
  * the reference says, and the one shape of an error with the status of its code (spec 7, decision 2).
  */
-export function checkAnswer(path: string, { status, headers, text, body }: Answer): void {
+export function checkResponse(path: string, { status, headers, text, body }: ApiResponse): void {
   assert.equal(headers.get('content-type'), 'application/json; charset=utf-8');
   assert.ok(headers.get('x-request-id'), 'X-Request-Id');
   if (status !== 200) {
@@ -48,7 +48,7 @@ export interface RawConnection {
   /** Resolves when the bytes have been handed to the system. */
   write(bytes: string | Uint8Array): Promise<void>;
   /** All that came back, parsed, once the server has ended the connection. */
-  answers(): Promise<Answer[]>;
+  answers(): Promise<ApiResponse[]>;
   destroy(): void;
 }
 
@@ -68,14 +68,14 @@ export function connectTo(origin: string): RawConnection {
       }),
     async answers() {
       await ended;
-      return parseAnswers(Buffer.concat(received));
+      return parseResponses(Buffer.concat(received));
     },
     destroy: () => socket.destroy(),
   };
 }
 
 /** Sends bytes as they stand on a connection of their own; the first answer, once the server has ended the connection. */
-export async function sendRaw(origin: string, bytes: string | Uint8Array): Promise<Answer> {
+export async function sendRaw(origin: string, bytes: string | Uint8Array): Promise<ApiResponse> {
   const connection = connectTo(origin);
   await connection.write(bytes);
   const [answer] = await connection.answers();
@@ -83,8 +83,8 @@ export async function sendRaw(origin: string, bytes: string | Uint8Array): Promi
   return answer;
 }
 
-function parseAnswers(bytes: Buffer): Answer[] {
-  const answers: Answer[] = [];
+function parseResponses(bytes: Buffer): ApiResponse[] {
+  const answers: ApiResponse[] = [];
   for (let rest = bytes; rest.length > 0; ) {
     const headEnd = rest.indexOf('\r\n\r\n');
     const [statusLine = '', ...lines] = rest.subarray(0, headEnd).toString('latin1').split('\r\n');

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { Looks } from '../src/domain/page-reads.ts';
+import { PageReader } from '../src/domain/page-reads.ts';
 import { parseAuthorization } from '../src/domain/tokens.ts';
 import { findCaller } from '../src/store/tokens.ts';
 import { runOn } from './support/database.ts';
@@ -64,7 +64,7 @@ describe('polls of one account that are woken together', () => {
 });
 
 describe('a look', () => {
-  /** Looks whose first answer is kept back until told. */
+  /** PageReader whose first answer is kept back until told. */
   async function openSlowLooks() {
     const user = await service.user();
     const caller = await callerOf(user.token);
@@ -84,8 +84,8 @@ describe('a look', () => {
         },
       },
     });
-    const looks = new Looks(slow, 7_000);
-    const look = () => looks.look(caller, 0, 50);
+    const looks = new PageReader(slow, 7_000);
+    const look = () => looks.read(caller, 0, 50);
     return { user, look, firstWasRead: read.promise, answerFirst: answer.resolve, reads: () => reads };
   }
 
