@@ -12,7 +12,7 @@ import type { Replica } from './support/replica.ts';
 import { runDir } from './support/run.ts';
 import { type SystemPostgres, startSystemPostgres } from './support/system-postgres.ts';
 
-/** Backing up a running service and restoring it, by the commands that the README gives. */
+/** Backing up a running service and restoring it, by the commands of docs/operation.md. */
 
 /** Imports under way are left out: one that its client was told has failed must not run in what is restored. */
 const DUMP = ['--format=custom', '--exclude-table-data=imports', '--exclude-table-data=import_chunks'];

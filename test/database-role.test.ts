@@ -3,7 +3,7 @@ import { migrate } from '../src/store/migrations.ts';
 import { createDatabase, runOn } from './support/database.ts';
 import { openFleet } from './support/fleet.ts';
 
-/** What the README grants to the role that serves. */
+/** What docs/security.md grants to the role that serves. */
 const grantsTo = (role: string) => `
   grant select, insert, update, delete on all tables in schema public to ${role};
   grant usage on all sequences in schema public to ${role}`;
