@@ -1,20 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { type Outcome, runCommand } from './support/command.ts';
 import { createDatabase, runOn } from './support/database.ts';
 import { openRedis } from './support/redis.ts';
-import { startService, type TestService } from './support/service.ts';
+import { startService, useService } from './support/service.ts';
 
 // The operator's commands, each as a process of its own: `node src/main.ts admin …`.
 
 // Processes take seconds to start where all cores are busy.
 vi.setConfig({ testTimeout: 120_000 });
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = useService();
 
 const run = (args: string, env: Record<string, string> = {}): Promise<Outcome> =>
   runCommand(['admin', ...args.split(' ')], { DATABASE_URL: service.database.url, ...env });

@@ -1,24 +1,18 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { prepareImport } from '../src/domain/import/entries.ts';
 import { parseJson } from '../src/domain/json.ts';
 import { foldText } from '../src/domain/text.ts';
 import { createDatabase, runOn } from './support/database.ts';
 import { connectTo, sendRaw } from './support/responses.ts';
-import { startService, type TestService, type TestUser } from './support/service.ts';
+import { startService, useService, useUser } from './support/service.ts';
 
 // What a hostile client may try: it harms nobody but itself.
 
-let service: TestService;
-let user: TestUser;
-
-beforeAll(async () => {
-  service = await startService();
-  user = await service.user({ premium: true });
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = useService();
+const user = useUser(service, { premium: true });
 
 async function open(): Promise<Socket> {
   const socket = connect({

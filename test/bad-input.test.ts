@@ -1,24 +1,21 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import { ROUTES } from '../src/http/app.ts';
-import { startService, type TestService, type TestUser } from './support/service.ts';
+import { startService, type TestUser, useService, useUser } from './support/service.ts';
 
 // Every field of every route: what it takes at its bounds, and how it refuses whatever else comes.
 
 const MAX_ID = Number.MAX_SAFE_INTEGER;
 const FACE = '😀';
 
-let service: TestService;
-let user: TestUser;
+const service = useService({ syncWaitSeconds: 0.02 });
+const user = useUser(service, { premium: true });
 
 beforeAll(async () => {
-  service = await startService({ syncWaitSeconds: 0.02 });
-  user = await service.user({ premium: true });
   // The lowest ids are somebody else's.
   const first = await service.user();
   for (const tag of ['a', 'b', 'c']) await first.post('/bookmarks/add', { url: 'http://a', tags: [tag] });
 });
-afterAll(() => service[Symbol.asyncDispose]());
 
 interface Case {
   value: unknown;

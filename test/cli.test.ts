@@ -4,24 +4,20 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { readBookmarkFile } from '../src/cli/formats/read-file.ts';
 import { formatNetscape, NETSCAPE_END, NETSCAPE_HEAD } from '../src/cli/formats/write-netscape.ts';
 import type { Bookmark } from '../src/domain/resources.ts';
 import { type CliOptions, runCommand } from './support/cli.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
-import { startService, type TestService, type TestUser } from './support/service.ts';
+import { type TestUser, useService } from './support/service.ts';
 
 /** The command line against a running service. */
 
 const SAMPLES = join(import.meta.dirname, 'samples');
 const MAIN = join(import.meta.dirname, '../src/cli/main.ts');
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startService({ freeBookmarkLimit: 200_000 });
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = useService({ freeBookmarkLimit: 200_000 });
 
 const makeHome = () => {
   const home = makeFolder('cli');

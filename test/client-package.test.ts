@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { leanManifest, putLeanManifest, putWholeManifest } from '../src/packing/manifest.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
-import { startService, type TestService } from './support/service.ts';
+import { useService } from './support/service.ts';
 
 /** The tarball of `npm pack`, installed into an empty project without a network. */
 
@@ -26,7 +26,7 @@ const PACKAGES = ['commander', 'csv-parse', 'htmlparser2', '@types/node', 'undic
 
 let folder: string;
 let project: string;
-let service: TestService;
+const service = useService();
 
 /** Commands see neither the settings of the npm that runs the tests nor a registry. */
 function environment(): NodeJS.ProcessEnv {
@@ -69,12 +69,8 @@ beforeAll(async () => {
   mkdirSync(project);
   writeFileSync(join(project, 'package.json'), '{"type":"module","private":true}\n');
   await exec('npm', ['install', join(folder, tarball!)], project);
-  service = await startService();
 }, 180_000);
-afterAll(async () => {
-  await service?.[Symbol.asyncDispose]();
-  removeFolder(folder);
-});
+afterAll(() => removeFolder(folder));
 
 describe('the tarball', () => {
   const installed = () => join(project, 'node_modules/bookmark-service');

@@ -1,20 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ApiError, type Bookmark, BookmarkClient, TooManyGone } from '../src/client/index.ts';
 import { STATUS_BY_CODE } from '../src/domain/errors.ts';
 import type { Endpoints, ErrorCode } from '../src/domain/resources.ts';
 import { ROUTES } from '../src/http/app.ts';
 import { createDatabase } from './support/database.ts';
-import { startService, type TestService } from './support/service.ts';
+import { startService, type TestService, useService } from './support/service.ts';
 
 /** The client and a running service. */
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = useService();
 
 type Fetch = typeof fetch;
 

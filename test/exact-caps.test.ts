@@ -1,26 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createDatabase, runOn, type TestDatabase } from './support/database.ts';
+import { describe, expect, test } from 'vitest';
+import { runOn } from './support/database.ts';
 import { findFaults } from './support/invariants.ts';
-import { startService, type TestService, type TestUser } from './support/service.ts';
+import { startService, type TestUser, useService } from './support/service.ts';
 
 // Decisions 9, 20, 22 and 28: caps, counters and invites are exact, whatever comes at the same time over three replicas.
 
 const CAP = 10;
 
-let database: TestDatabase;
-let replicas: TestService[];
-
-beforeAll(async () => {
-  database = await createDatabase();
-  const start = (importInlineBytes: number) =>
-    startService({ freeBookmarkLimit: CAP, importInlineBytes }, { database });
-  // The third stages every import, the others take them at once.
-  replicas = await Promise.all([start(1_048_576), start(1_048_576), start(0)]);
-});
-afterAll(async () => {
-  for (const replica of replicas) await replica[Symbol.asyncDispose]();
-  await database.drop();
-});
+const config = { freeBookmarkLimit: CAP };
+const first = useService(config);
+/** The third stages every import, the others take them at once. */
+const replicas = [
+  first,
+  useService(config, { beside: first }),
+  useService({ ...config, importInlineBytes: 0 }, { beside: first }),
+];
 
 /** Sends a request to the replica of this number. */
 const post = (n: number, user: TestUser, path: string, body: unknown) =>
@@ -117,7 +111,7 @@ describe('the tag cap of 10,000 (decision 9)', () => {
   async function withTags(count: number): Promise<TestUser> {
     const user = await replicas[0]!.user({ premium: true });
     await runOn(
-      database.url,
+      first.database.url,
       `insert into tags (user_id, name, name_key)
       select ${user.id}, 'tag ' || n, 'tag ' || n from generate_series(1, ${count}) n;
       update accounts set tag_count = ${count} where user_id = ${user.id}`,
@@ -261,7 +255,7 @@ test('after a storm of everything at once, every counter equals its recount', as
     }),
   );
   await Promise.all(storm);
-  expect(await findFaults(database.url)).toEqual([]);
+  expect(await findFaults(first.database.url)).toEqual([]);
 });
 
 test('the recount notices each fault that it is there for', async () => {

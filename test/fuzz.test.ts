@@ -5,32 +5,29 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { STATUS_BY_CODE } from '../src/domain/errors.ts';
 import { BASE_PATH, ROUTES } from '../src/http/app.ts';
 import { findFaults } from './support/invariants.ts';
-import { startService, type TestService, type TestUser } from './support/service.ts';
+import { useService, useUser } from './support/service.ts';
 
 // Whatever is sent: never a fault of the service's, always the one shape of an error, and what was refused changed nothing.
 
 const seed = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const PATHS = ROUTES.map(({ path }) => path);
 
+const config = { syncWaitSeconds: 0.01 };
+const first = useService(config);
 /** The second stages every import. */
-let replicas: [TestService, TestService];
-let user: TestUser;
+const replicas = [first, useService({ ...config, importInlineBytes: 0 }, { beside: first })];
+const user = useUser(first, { premium: true });
 let turn = 0;
 
 beforeAll(async () => {
   console.log(`fuzz: TEST_SEED=${seed}`);
-  const first = await startService({ syncWaitSeconds: 0.01 });
-  const config = { syncWaitSeconds: 0.01, importInlineBytes: 0 };
-  replicas = [first, await startService(config, { database: first.database })];
-  user = await first.user({ premium: true });
   await user.post('/import', {
     bookmarks: ['a', 'b', 'c'].map((name) => ({ url: `http://${name}.example`, tags: [name, 'all'] })),
   });
 });
 afterAll(async () => {
-  expect(await findFaults(replicas[0].database.url)).toEqual([]);
+  expect(await findFaults(first.database.url)).toEqual([]);
   for (const { origin } of replicas) expect((await fetch(`${origin}/readyz`)).status).toBe(200);
-  for (const replica of replicas.toReversed()) await replica[Symbol.asyncDispose]();
 });
 
 /** All that the user has. */
@@ -348,7 +345,7 @@ describe('the connection', { timeout: 120_000 }, () => {
   test('bytes that are no HTTP', async () => {
     await check(
       fc.asyncProperty(fc.uint8Array({ minLength: 1, maxLength: 200 }), async (bytes) => {
-        const received = await exchange(replicas[0].origin, bytes);
+        const received = await exchange(first.origin, bytes);
         checkRaw(received);
         // Empty lines may come before a request (RFC 9112, 2.2), and so may none after them.
         if (bytes.every((byte) => byte === 10 || byte === 13)) assert.equal(received, '');

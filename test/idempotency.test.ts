@@ -1,21 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { runOn } from './support/database.ts';
-import { startService, type TestService, type TestUser } from './support/service.ts';
+import { type TestUser, useService } from './support/service.ts';
 
-let service: TestService;
-let other: TestService;
-
-beforeAll(async () => {
-  service = await startService();
-  other = await startService({ importInlineBytes: 0 }, { database: service.database });
-  await other.context.coordination.imports.startWorker(2);
-});
-
-afterAll(async () => {
-  await other.context.coordination.imports.stopWorker(1_000);
-  await other[Symbol.asyncDispose]();
-  await service[Symbol.asyncDispose]();
-});
+const service = useService();
+const other = useService({ importInlineBytes: 0 }, { beside: service });
 
 const keyed = (key: string) => ({ headers: { 'idempotency-key': key } });
 

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startService, type TestService } from './support/service.ts';
+import { expect, test } from 'vitest';
+import { useService } from './support/service.ts';
 
 /** How the entries of an import travel to Postgres: their texts joined, and of a merge of nothing new only the keys. */
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = useService();
 
 const shapes = (texts: readonly string[]) =>
   texts.map((text, n) => ({ url: `https://example.org/${n}`, title: text, comment: text }));

@@ -10,24 +10,15 @@ import { fill } from './support/fill.ts';
 import { measureGrowth } from './support/memory.ts';
 import { type RedisServer, startRedis } from './support/redis.ts';
 import { type Replica, startReplica } from './support/replica.ts';
-import { startService, type TestService, type TestUser } from './support/service.ts';
+import { startService, type TestService, type TestUser, useService } from './support/service.ts';
 
 // Decisions 9, 17, 19 and 21 at their limits: 100,000 entries in one transaction, exports and imports in flat memory.
 
 const MIB = 1_048_576;
 
 /** Takes every import that fits into one body at once; the second replica stages whatever is longer than 1 MiB. */
-let inline: TestService;
-let staging: TestService;
-
-beforeAll(async () => {
-  inline = await startService({ importInlineBytes: 64 * MIB });
-  staging = await startService({}, { database: inline.database });
-});
-afterAll(async () => {
-  await staging[Symbol.asyncDispose]();
-  await inline[Symbol.asyncDispose]();
-});
+const inline = useService({ importInlineBytes: 64 * MIB });
+const staging = useService({}, { beside: inline });
 
 const range = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createDatabase, runOn, type TestDatabase } from './support/database.ts';
+import { expect, test } from 'vitest';
+import { runOn } from './support/database.ts';
 import { findFaults } from './support/invariants.ts';
 import { compare, type Expected, Model, type ModelEntry } from './support/model.ts';
-import { startService, type TestService, type TestUser } from './support/service.ts';
+import { type TestUser, useService } from './support/service.ts';
 
 // Commands drawn at random, sent to two replicas of one database in turn; every answer has to be the model's.
 
@@ -12,23 +12,10 @@ const CAP = 24;
 const seed = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const NEVER_AN_ID = Number.MAX_SAFE_INTEGER;
 
-let database: TestDatabase;
-let replicas: TestService[];
-
-beforeAll(async () => {
-  database = await createDatabase();
-  const start = (importInlineBytes: number) =>
-    startService(
-      { freeBookmarkLimit: CAP, importInlineBytes, syncWaitSeconds: 0.02, importWaitSeconds: 20 },
-      { database },
-    );
-  // The first takes every import at once, the second stages every one.
-  replicas = [await start(1_048_576), await start(0)];
-});
-afterAll(async () => {
-  for (const replica of replicas) await replica[Symbol.asyncDispose]();
-  await database.drop();
-});
+const config = { freeBookmarkLimit: CAP, syncWaitSeconds: 0.02, importWaitSeconds: 20 };
+const first = useService(config);
+/** The first takes every import at once, the second stages every one. */
+const replicas = [first, useService({ ...config, importInlineBytes: 0 }, { beside: first })];
 
 /** The account's side of the service: replicas in turn. */
 class Client {
@@ -352,12 +339,12 @@ test('every answer of two replicas is the one of a plain model of the contract',
   console.log(`model: TEST_SEED=${seed}`);
   await fc.assert(
     fc.asyncProperty(commands, async (sequence) => {
-      const user = await replicas[0]!.user();
+      const user = await first.user();
       await fc.asyncModelRun(() => ({ model: new Model(CAP), real: new Client(user) }), sequence);
     }),
     { seed, numRuns: 40 },
   );
-  expect(await findFaults(database.url)).toEqual([]);
+  expect(await findFaults(first.database.url)).toEqual([]);
 });
 
 test('a time is rendered with milliseconds whatever its microseconds', async () => {
@@ -365,7 +352,7 @@ test('a time is rendered with milliseconds whatever its microseconds', async () 
     (fraction) => `2026-01-31T12:00:59${fraction}Z`,
   );
   const rows = await runOn<{ time: string }>(
-    database.url,
+    first.database.url,
     `select render_time(time) as time from unnest('{${times}}'::timestamptz[]) as times (time)`,
   );
   const fractions = rows.map(({ time }) => time.replace('2026-01-31T12:00:59', ''));

@@ -1,25 +1,23 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { type ErrorCode, STATUS_BY_CODE } from '../src/domain/errors.ts';
 import { BASE_PATH, ROUTES } from '../src/http/app.ts';
-import { startService, type TestService } from './support/service.ts';
+import { useService } from './support/service.ts';
 
 // The OpenAPI 3.1 document at /openapi.json and the reference at /docs.
 
 // biome-ignore lint/suspicious/noExplicitAny: the document is looked at from outside
 type Json = any;
 
-let service: TestService;
+const service = useService();
 let document: Json;
 
 beforeAll(async () => {
-  service = await startService();
   const response = await fetch(`${service.origin}/openapi.json`);
   expect(response.status).toBe(200);
   expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
   document = await response.json();
 });
-afterAll(() => service[Symbol.asyncDispose]());
 
 const operationOf = (path: string): Json => document.paths[path].post;
 const requestOf = (path: string): Json => operationOf(path).requestBody.content['application/json'];

@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { PageReader } from '../src/domain/page-reads.ts';
 import { parseAuthorization } from '../src/domain/tokens.ts';
 import { findCaller } from '../src/store/tokens.ts';
 import { runOn } from './support/database.ts';
-import { startService, type TestService, type TestUser } from './support/service.ts';
+import { type TestUser, useService } from './support/service.ts';
 
 // Polls of one account share their looks: one statement for many, and each answer is as if it had looked by itself.
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = useService();
 
 async function callerOf(token: string) {
   return (await findCaller(service.context.database, parseAuthorization(`Bearer ${token}`)!))!;

@@ -1,25 +1,23 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ServingRole } from '../src/process/serve.ts';
 import { runCommand } from './support/command.ts';
 import { createDatabase, runOn, type TestDatabase } from './support/database.ts';
 import { type Replica, startReplica } from './support/replica.ts';
-import { startService, type TestService, type TestUser } from './support/service.ts';
+import { type TestUser, useService } from './support/service.ts';
 
 // The contract of the process: `node src/main.ts [role]`.
 
 // Processes take seconds to start where all cores are busy.
 vi.setConfig({ testTimeout: 120_000 });
 
-let service: TestService;
+const service = useService();
 let url: string;
 
-beforeAll(async () => {
-  service = await startService();
+beforeAll(() => {
   url = service.database.url;
 });
-afterAll(() => service[Symbol.asyncDispose]());
 
 const get = async (replica: Replica, path: string) => {
   const response = await fetch(replica.origin + path);

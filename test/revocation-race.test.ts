@@ -1,16 +1,11 @@
 import postgres from 'postgres';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { runOn } from './support/database.ts';
-import { startService, type TestService, type TestUser } from './support/service.ts';
+import { type TestUser, useService } from './support/service.ts';
 
 // Decision 24: revocation holds from the moment that it is answered, for requests too that came before and wait their turn.
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = useService();
 
 /** Holds an account's lock, as a large import does, until what is answered is called. */
 async function holdAccount({ id }: TestUser): Promise<() => Promise<void>> {

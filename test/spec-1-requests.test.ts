@@ -1,18 +1,12 @@
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { checkResponse, connectTo, sendRaw } from './support/responses.ts';
-import { startService, type TestService, type TestUser } from './support/service.ts';
+import { startService, useService, useUser } from './support/service.ts';
 
 // Spec 1 "Request format", decisions 1 to 5: what is checked, in which order, and how a fault is worded.
 
-let service: TestService;
-let user: TestUser;
-
-beforeAll(async () => {
-  service = await startService();
-  user = await service.user();
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = useService();
+const user = useUser(service);
 
 const MIB = 1_048_576;
 const ADD = '/bookmarks/add';
@@ -392,8 +386,7 @@ describe('what is no request of the API (decision 2)', () => {
   });
 
   test('a request that comes while the server closes is answered in full', async () => {
-    const closing = await startService();
-    onTestFinished(() => closing[Symbol.asyncDispose]());
+    await using closing = await startService();
     const late = await closing.user();
     const connection = connectTo(closing.origin);
     const text = wholeRequest(PROFILE, '{}').replace(user.token, late.token);

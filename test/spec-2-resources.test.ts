@@ -1,16 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startService, type TestService, type TestUser } from './support/service.ts';
+import { describe, expect, test } from 'vitest';
+import { useService, useUser } from './support/service.ts';
 
 // Spec 2, decisions 5 to 12: the fields of a bookmark and a tag, their bounds, and text.
 
-let service: TestService;
-let user: TestUser;
-
-beforeAll(async () => {
-  service = await startService();
-  user = await service.user();
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = useService();
+const user = useUser(service);
 
 const URL = 'https://example.org/';
 const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;

@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startService, type TestService } from './support/service.ts';
+import { describe, expect, test } from 'vitest';
+import { useService } from './support/service.ts';
 
 // Spec 4.1, decisions 22 and 23: the profile, the invite exchange and the end of a session.
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = useService();
 
 const exchange = (code: unknown, token?: string) =>
   service.post('/auth/invite', { code }, token === undefined ? {} : { token });

@@ -1,16 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startService, type TestService, type TestUser } from './support/service.ts';
+import { describe, expect, test } from 'vitest';
+import { startService, type TestUser, useService, useUser } from './support/service.ts';
 
 // Spec 4.2: add, edit and delete; decisions 8, 11, 12 and 28.
 
-let service: TestService;
-let user: TestUser;
-
-beforeAll(async () => {
-  service = await startService();
-  user = await service.user();
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = useService();
+const user = useUser(service);
 
 const URL = 'https://example.org/';
 

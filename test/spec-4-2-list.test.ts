@@ -1,19 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startService, type TestService, type TestUser } from './support/service.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { type TestUser, useService, useUser } from './support/service.ts';
 
 // Spec 4.2: /bookmarks/list; decision 14.
 
-let service: TestService;
-let user: TestUser;
+const service = useService();
+const user = useUser(service);
 let ids: number[];
 
 beforeAll(async () => {
-  service = await startService();
-  user = await service.user();
   await importInto(user, 501);
   ids = (await user.post('/export')).body.bookmarks.map(({ id }: { id: number }) => id);
 });
-afterAll(() => service[Symbol.asyncDispose]());
 
 const importInto = (owner: TestUser, count: number) =>
   owner.post('/import', {

@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { startService, type TestService, type TestUser } from './support/service.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type TestUser, useService } from './support/service.ts';
 
 // Spec 4.2: /bookmarks/search; decision 13.
 
-let service: TestService;
+const service = useService();
 let user: TestUser;
 
-beforeAll(async () => {
-  service = await startService();
-});
 beforeEach(async () => {
   user = await service.user();
 });
-afterAll(() => service[Symbol.asyncDispose]());
 
 interface Found {
   bookmarks: { id: number; title: string }[];

@@ -1,35 +1,24 @@
 import postgres from 'postgres';
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { Config } from '../src/config.ts';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { ApiResponse } from './support/responses.ts';
-import { startService, type TestService, type TestUser } from './support/service.ts';
+import { startService, type TestUser, useService } from './support/service.ts';
 
 // Spec 4.2: /bookmarks/sync; decisions 15 and 16.
 
 const URL = 'https://example.org/';
 
-let service: TestService;
+const service = useService();
 let user: TestUser;
 
-beforeAll(async () => {
-  service = await startService();
-});
 beforeEach(async () => {
   user = await service.user();
 });
-afterAll(() => service[Symbol.asyncDispose]());
 
 const sync = (body: object = {}, owner = user, options: RequestInit = {}) =>
   owner.post('/bookmarks/sync', body, options);
 const add = async (owner = user): Promise<number> =>
   (await owner.post('/bookmarks/add', { url: URL })).body.id;
 const idsOf = ({ body }: ApiResponse): number[] => body.bookmarks.map(({ id }: { id: number }) => id);
-
-const startOwn = async (config: Partial<Config>) => {
-  const own = await startService(config);
-  onTestFinished(() => own[Symbol.asyncDispose]());
-  return own;
-};
 
 /** Resolves once a replica holds so many waits. */
 const untilHeld = (count: number, of = service) =>
@@ -135,7 +124,7 @@ describe('waiting (decision 16)', () => {
     ['small', {}],
     ['staged', { importInlineBytes: 0 }],
   ])('a %s import ends the wait, merge and replace', async (_, config) => {
-    const own = await startOwn(config);
+    await using own = await startService(config);
     const owner = await own.user();
     for (const mode of ['merge', 'replace']) {
       const cursor = (await sync({}, owner)).body.cursor;
@@ -152,7 +141,7 @@ describe('waiting (decision 16)', () => {
   });
 
   test('what is not new does not end the wait: edits, deletions, tags, another user', async () => {
-    const own = await startOwn({ syncWaitSeconds: 2 });
+    await using own = await startService({ syncWaitSeconds: 2 });
     const owner = await own.user();
     const ids = [await add(owner), await add(owner)];
     const { answer } = await startWait(owner, { cursor: ids[1] }, own);
@@ -170,7 +159,7 @@ describe('waiting (decision 16)', () => {
   });
 
   test('after the wait an empty list and the cursor as sent', async () => {
-    const own = await startOwn({ syncWaitSeconds: 1 });
+    await using own = await startService({ syncWaitSeconds: 1 });
     const owner = await own.user();
     const begun = performance.now();
     const waits = [0, 7, Number.MAX_SAFE_INTEGER].map(async (cursor) => {
@@ -214,7 +203,7 @@ describe('waiting (decision 16)', () => {
   });
 
   test('where a replica holds all that it can, a further one is 503 with a jittered Retry-After', async () => {
-    const own = await startOwn({ maxWaiters: 1 });
+    await using own = await startService({ maxWaiters: 1 });
     const owner = await own.user();
     const { answer } = await startWait(owner, {}, own);
     const refused = await Promise.all(
@@ -274,7 +263,7 @@ describe('waiting (decision 16)', () => {
   });
 
   test('a token that expires during the wait ends it with 401 at the latest when it is over', async () => {
-    const own = await startOwn({ syncWaitSeconds: 2 });
+    await using own = await startService({ syncWaitSeconds: 2 });
     const owner = await own.user();
     const { answer } = await startWait(owner, {}, own);
     await own.context.database.sql`update tokens set expires_at = now() where user_id = ${owner.id}`;
@@ -282,7 +271,7 @@ describe('waiting (decision 16)', () => {
   });
 
   test('a draining replica ends its waits early with the empty answer and closes the connection', async () => {
-    const own = await startOwn({});
+    await using own = await startService();
     const owner = await own.user();
     const cursor = await add(owner);
     const waits = [await startWait(owner, { cursor }, own), await startWait(owner, { cursor }, own)];
@@ -299,7 +288,7 @@ describe('waiting (decision 16)', () => {
   });
 
   test('the rate-limit headers of a held poll are those of its admission (decision 26)', async () => {
-    const own = await startOwn({ rateLimitRequests: 10 });
+    await using own = await startService({ rateLimitRequests: 10 });
     const owner = await own.user();
     const { answer } = await startWait(owner, {}, own);
     const added = await owner.post('/bookmarks/add', { url: URL });

@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { startService, type TestService, type TestUser } from './support/service.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type TestUser, useService } from './support/service.ts';
 
 // Spec 4.3 and 2.3, decision 12: tags and their names.
 
-let service: TestService;
+const service = useService();
 let user: TestUser;
 
-beforeAll(async () => {
-  service = await startService();
-});
 beforeEach(async () => {
   user = await service.user();
 });
-afterAll(() => service[Symbol.asyncDispose]());
 
 const URL = 'https://example.org/';
 

@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { Config } from '../src/config.ts';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { runOn } from './support/database.ts';
 import { connectTo } from './support/responses.ts';
-import { startService, type TestService, type TestUser } from './support/service.ts';
+import { startService, type TestUser, useService } from './support/service.ts';
 
 // Spec 4.4, decisions 17 to 21: import, small and staged, and export.
 
@@ -29,26 +28,15 @@ const withoutIds = (bookmarks: Exported[]) => bookmarks.map(({ id: _, ...rest })
 const urlsOf = async (owner: TestUser) => (await exportOf(owner)).map(({ url }) => url);
 const tagsOf = async (owner: TestUser) => (await owner.post('/tags/list')).body.tags;
 
-const startOwn = async (config: Partial<Config>) => {
-  const own = await startService(config);
-  onTestFinished(() => own[Symbol.asyncDispose]());
-  return own;
-};
-
 describe.each([
   ['small', {}],
   ['staged', { importInlineBytes: 0 }],
 ])('a %s import', (_, config) => {
-  let service: TestService;
+  const service = useService(config);
   let user: TestUser;
-
-  beforeAll(async () => {
-    service = await startService(config);
-  });
   beforeEach(async () => {
     user = await service.user();
   });
-  afterAll(() => service[Symbol.asyncDispose]());
 
   describe('takes what export gives (decision 18)', () => {
     test('all fields, tags as names or as objects with a name; id and what else there is are ignored', async () => {
@@ -378,7 +366,7 @@ describe.each([
   });
 
   test('that would pass the cap changes nothing and is LIMIT_EXCEEDED; at the cap it is taken', async () => {
-    const own = await startOwn({ ...config, freeBookmarkLimit: 3 });
+    await using own = await startService({ ...config, freeBookmarkLimit: 3 });
     const owner = await own.user();
     await importInto(owner, [{ url: `${URL}a` }, { url: `${URL}b` }]);
     const before = await exportOf(owner);
@@ -421,14 +409,12 @@ describe.each([
 });
 
 describe('a staged import as a job (decision 21)', () => {
-  let service: TestService;
+  const service = useService({ importInlineBytes: 0 });
   let user: TestUser;
 
   beforeEach(async () => {
-    service = await startService({ importInlineBytes: 0 });
     user = await service.user();
   });
-  afterEachDispose(() => service);
 
   const rows = () =>
     runOn<{ state: string }>(service.database.url, `select state from imports where user_id = ${user.id}`);
@@ -481,7 +467,7 @@ describe('a staged import as a job (decision 21)', () => {
   });
 
   test('an import answered with 503 has not run and never will', async () => {
-    const own = await startOwn({ importInlineBytes: 0, importWaitSeconds: 1 });
+    await using own = await startService({ importInlineBytes: 0, importWaitSeconds: 1 });
     const owner = await own.user();
     await owner.post('/bookmarks/add', { url: `${URL}mine` });
     const { imports } = own.context.coordination;
@@ -498,7 +484,7 @@ describe('a staged import as a job (decision 21)', () => {
   });
 
   test('beyond what all users together may have staged a further one is 503', async () => {
-    const own = await startOwn({ importInlineBytes: 0, importStagedBytes: 100 });
+    await using own = await startService({ importInlineBytes: 0, importStagedBytes: 100 });
     const owner = await own.user();
     expect((await importInto(owner, [{ url: URL }])).status).toBe(200);
     const answer = await importInto(owner, [{ url: URL.padEnd(200, 'x') }]);
@@ -510,25 +496,17 @@ describe('a staged import as a job (decision 21)', () => {
     await importInto(user, [{ url: URL }]);
     await user.post('/import', '{"broken');
     await importInto(user, [{}], 'replace');
-    expect(await runOn(service.database.url, 'select 1 from import_chunks')).toEqual([]);
+    const chunks = `select 1 from import_chunks where user_id = ${user.id}`;
+    expect(await runOn(service.database.url, chunks)).toEqual([]);
   });
 });
 
-function afterEachDispose(get: () => TestService): void {
-  beforeEach(() => () => get()[Symbol.asyncDispose]());
-}
-
 describe('export (decision 17)', () => {
-  let service: TestService;
+  const service = useService();
   let user: TestUser;
-
-  beforeAll(async () => {
-    service = await startService();
-  });
   beforeEach(async () => {
     user = await service.user();
   });
-  afterAll(() => service[Symbol.asyncDispose]());
 
   test('of no bookmarks is an empty list', async () => {
     const before = new Date().toISOString();
@@ -631,7 +609,7 @@ describe('export (decision 17)', () => {
   });
 
   test('a reader that goes away leaves no connection of the pool in use', async () => {
-    const own = await startOwn({ databasePoolSize: 1 });
+    await using own = await startService({ databasePoolSize: 1 });
     const owner = await own.user();
     await importInto(
       owner,

@@ -1,18 +1,12 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { ROUTES } from '../src/http/app.ts';
-import { startService, type TestService, type TestUser } from './support/service.ts';
+import { startService, useService, useUser } from './support/service.ts';
 
 // Spec 5, decisions 23 and 24: who may do what, and until when.
 
-let service: TestService;
-let user: TestUser;
-
-beforeAll(async () => {
-  service = await startService();
-  user = await service.user();
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = useService();
+const user = useUser(service);
 
 const URL = 'https://example.org/';
 const profile = (token?: string, of = service) =>
@@ -182,12 +176,7 @@ describe('tokens (decision 23)', () => {
 });
 
 describe('revocation (decision 24)', () => {
-  let other: TestService;
-
-  beforeAll(async () => {
-    other = await startService({}, { database: service.database });
-  });
-  afterAll(() => other[Symbol.asyncDispose]());
+  const other = useService({}, { beside: service });
 
   test.each(WITH_TOKEN)('holds on every replica from the moment that it is answered: %s', async (path) => {
     const session = await service.session();
@@ -205,8 +194,7 @@ describe('revocation (decision 24)', () => {
   });
 
   test('a held poll on another replica ends with 401', async () => {
-    const third = await startService({ syncWaitSeconds: 2 }, { database: service.database });
-    onTestFinished(() => third[Symbol.asyncDispose]());
+    await using third = await startService({ syncWaitSeconds: 2 }, { database: service.database });
     const session = await service.session();
     const answer = third.post('/bookmarks/sync', { wait: true }, { token: session.token });
     await vi.waitFor(() => expect(third.context.coordination.wakes.held).toBe(1));

@@ -1,21 +1,15 @@
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { STATUS_BY_CODE } from '../src/domain/errors.ts';
 import { describeError } from '../src/process/log.ts';
 import { runOn } from './support/database.ts';
 import { startProxy } from './support/proxy.ts';
-import { startService, type TestService, type TestUser } from './support/service.ts';
+import { startService, useService, useUser } from './support/service.ts';
 
 // Spec 7, decision 3: the codes, their statuses, and the faults that are not the client's.
 
-let service: TestService;
-let user: TestUser;
-
-beforeAll(async () => {
-  service = await startService({ freeBookmarkLimit: 1, rateLimitRequests: 100 });
-  user = await service.user();
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = useService({ freeBookmarkLimit: 1, rateLimitRequests: 100 });
+const user = useUser(service);
 
 const URL = 'https://example.org/';
 
@@ -61,8 +55,7 @@ describe("faults that are not the client's (decision 3)", () => {
   }
 
   test('INTERNAL_ERROR 500 says nothing of what failed', async () => {
-    const broken = await startService();
-    onTestFinished(() => broken[Symbol.asyncDispose]());
+    await using broken = await startService();
     const owner = await broken.user();
     await owner.post('/user/profile');
     await broken.context.database.sql`alter table bookmarks rename column url_key to url_key_gone`;
@@ -81,8 +74,7 @@ describe("faults that are not the client's (decision 3)", () => {
     await using proxy = await startProxy(service.database.url);
     const url = new globalThis.URL(service.database.url);
     url.host = `127.0.0.1:${proxy.port}`;
-    const cut = await startService({}, { database: { ...service.database, url: url.href } });
-    onTestFinished(() => cut[Symbol.asyncDispose]());
+    await using cut = await startService({}, { database: { ...service.database, url: url.href } });
     expect((await cut.post('/user/profile', {}, { token: user.token })).status).toBe(200);
     proxy.reception = 'close';
     proxy.cut('reset');
@@ -107,8 +99,7 @@ describe("faults that are not the client's (decision 3)", () => {
 
   test('the log names the request, route, status, duration and user; no token, body or row value', async () => {
     const { log, lines } = openLines();
-    const logged = await startService({}, { log });
-    onTestFinished(() => logged[Symbol.asyncDispose]());
+    await using logged = await startService({}, { log });
     const owner = await logged.session('private@example.org');
     const secret = owner.token.split(/_\d+_/)[1]!;
     const code = await logged.invite('other@example.org');

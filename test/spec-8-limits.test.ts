@@ -1,18 +1,11 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { Config } from '../src/config.ts';
+import { describe, expect, test } from 'vitest';
 import type { ApiResponse } from './support/responses.ts';
-import { startService, type TestService } from './support/service.ts';
+import { startService, type TestService, useService } from './support/service.ts';
 
 // Spec 8, decisions 25 and 26: the rate limit, its headers, and who is counted.
 
 const URL = 'https://example.org/';
 const PROFILE = '/user/profile';
-
-const startOwn = async (config: Partial<Config>): Promise<TestService> => {
-  const own = await startService(config);
-  onTestFinished(() => own[Symbol.asyncDispose]());
-  return own;
-};
 
 const limitsOf = ({ headers }: ApiResponse) => ({
   limit: headers.get('x-ratelimit-limit'),
@@ -37,7 +30,7 @@ function checkReset({ status, headers }: ApiResponse, windowSeconds: number): vo
 
 describe('the limit of a token', () => {
   test('admits 100 requests by default, the 101st is RATE_LIMITED with Retry-After', async () => {
-    const own = await startOwn({ rateLimitRequests: 100 });
+    await using own = await startService({ rateLimitRequests: 100 });
     const user = await own.user();
     const answers = [];
     for (let i = 0; i < 103; i++) answers.push(await user.post(PROFILE));
@@ -56,7 +49,7 @@ describe('the limit of a token', () => {
   });
 
   test('is exact under concurrency', async () => {
-    const own = await startOwn({ rateLimitRequests: 20 });
+    await using own = await startService({ rateLimitRequests: 20 });
     const user = await own.user();
     const answers = await Promise.all(Array.from({ length: 50 }, () => user.post(PROFILE)));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(20);
@@ -64,7 +57,7 @@ describe('the limit of a token', () => {
   });
 
   test('counts each token by itself, those of one user too', async () => {
-    const own = await startOwn({ rateLimitRequests: 1 });
+    await using own = await startService({ rateLimitRequests: 1 });
     const user = await own.user();
     const other = await own.token(user.id, 'read');
     expect((await user.post(PROFILE)).status).toBe(200);
@@ -73,7 +66,7 @@ describe('the limit of a token', () => {
   });
 
   test('refused requests do not count, and who waits as told is admitted', async () => {
-    const own = await startOwn({ rateLimitRequests: 2, rateLimitWindowSeconds: 3 });
+    await using own = await startService({ rateLimitRequests: 2, rateLimitWindowSeconds: 3 });
     const user = await own.user();
     const answers = [];
     for (let i = 0; i < 6; i++) answers.push(await user.post(PROFILE));
@@ -85,7 +78,7 @@ describe('the limit of a token', () => {
   });
 
   test('all answers to a valid token on a known route carry the three headers, errors too', async () => {
-    const own = await startOwn({ rateLimitRequests: 13, freeBookmarkLimit: 0 });
+    await using own = await startService({ rateLimitRequests: 13, freeBookmarkLimit: 0 });
     const user = await own.user();
     const answers = [
       await user.post(PROFILE),
@@ -116,7 +109,7 @@ describe('the limit of a token', () => {
   });
 
   test('a request whose token is refused for its scope or body has counted', async () => {
-    const own = await startOwn({ rateLimitRequests: 2 });
+    await using own = await startService({ rateLimitRequests: 2 });
     const user = await own.user({ scope: 'read' });
     expect((await user.post('/bookmarks/add', {})).status).toBe(403);
     expect((await user.post(PROFILE, '[')).status).toBe(400);
@@ -124,7 +117,7 @@ describe('the limit of a token', () => {
   });
 
   test('answers to no token, an invalid one and an unknown path carry none', async () => {
-    const own = await startOwn({ rateLimitRequests: 5 });
+    await using own = await startService({ rateLimitRequests: 5 });
     const user = await own.user();
     const answers = [
       await own.post(PROFILE, {}),
@@ -140,7 +133,7 @@ describe('the limit of a token', () => {
   });
 
   test('X-RateLimit-Reset is when the oldest counted request leaves the window', async () => {
-    const own = await startOwn({ rateLimitRequests: 10, rateLimitWindowSeconds: 3_600 });
+    await using own = await startService({ rateLimitRequests: 10, rateLimitWindowSeconds: 3_600 });
     const user = await own.user();
     const first = await user.post(PROFILE);
     const reset = Number(first.headers.get('x-ratelimit-reset'));
@@ -158,7 +151,7 @@ describe('the limit of /auth/invite is per client address (decision 25)', () => 
     of.post('/auth/invite', { code }, { ...(forwarded && { headers: { 'x-forwarded-for': forwarded } }) });
 
   test('whatever comes of it, a token beside it included', async () => {
-    const own = await startOwn({ rateLimitRequests: 3 });
+    await using own = await startService({ rateLimitRequests: 3 });
     const user = await own.user();
     const code = await own.invite('new@example.org');
     const answers = [
@@ -175,13 +168,13 @@ describe('the limit of /auth/invite is per client address (decision 25)', () => 
   });
 
   test("is the peer's unless TRUST_PROXY says who may name it", async () => {
-    const own = await startOwn({ rateLimitRequests: 1 });
+    await using own = await startService({ rateLimitRequests: 1 });
     expect((await exchange(own, '192.0.2.1')).status).toBe(404);
     expect((await exchange(own, '192.0.2.2')).status).toBe(429);
   });
 
   test('behind one proxy it is the address that the proxy names, not what the client put before it', async () => {
-    const own = await startOwn({ rateLimitRequests: 1, trustProxy: 1 });
+    await using own = await startService({ rateLimitRequests: 1, trustProxy: 1 });
     expect((await exchange(own, '192.0.2.1')).status).toBe(404);
     expect((await exchange(own, '192.0.2.2')).status).toBe(404);
     expect((await exchange(own, '198.51.100.7, 192.0.2.1')).status).toBe(429);
@@ -189,23 +182,23 @@ describe('the limit of /auth/invite is per client address (decision 25)', () => 
   });
 
   test('behind two proxies it is the address before the last', async () => {
-    const own = await startOwn({ rateLimitRequests: 1, trustProxy: 2 });
+    await using own = await startService({ rateLimitRequests: 1, trustProxy: 2 });
     expect((await exchange(own, '192.0.2.1, 10.0.0.1')).status).toBe(404);
     expect((await exchange(own, '192.0.2.9, 192.0.2.1, 10.0.0.2')).status).toBe(429);
   });
 
   test('with networks it is the last address outside of them', async () => {
-    const own = await startOwn({ rateLimitRequests: 1, trustProxy: ['127.0.0.0/8', '10.0.0.0/8'] });
+    await using own = await startService({ rateLimitRequests: 1, trustProxy: ['127.0.0.0/8', '10.0.0.0/8'] });
     expect((await exchange(own, '192.0.2.1, 10.9.9.9')).status).toBe(404);
     expect((await exchange(own, '192.0.2.1')).status).toBe(429);
     expect((await exchange(own, '10.1.1.1, 192.0.2.1, 10.2.2.2')).status).toBe(429);
-    const distrusting = await startOwn({ rateLimitRequests: 1, trustProxy: ['10.0.0.0/8'] });
+    await using distrusting = await startService({ rateLimitRequests: 1, trustProxy: ['10.0.0.0/8'] });
     expect((await exchange(distrusting, '192.0.2.1')).status).toBe(404);
     expect((await exchange(distrusting, '192.0.2.2')).status).toBe(429);
   });
 
   test('IPv6 is counted by /64, IPv4 whole, mapped or not', async () => {
-    const own = await startOwn({ rateLimitRequests: 1, trustProxy: 1 });
+    await using own = await startService({ rateLimitRequests: 1, trustProxy: 1 });
     const same = [
       ['2001:db8:0:1::1', '2001:DB8:0:1:ffff:ffff:ffff:ffff'],
       ['2001:db8::1', '2001:0db8:0000:0000:8000::'],
@@ -223,7 +216,7 @@ describe('the limit of /auth/invite is per client address (decision 25)', () => 
   });
 
   test('what is no address is not believed: the peer is counted', async () => {
-    const own = await startOwn({ rateLimitRequests: 1, trustProxy: 1 });
+    await using own = await startService({ rateLimitRequests: 1, trustProxy: 1 });
     expect((await exchange(own, 'unknown')).status).toBe(404);
     for (const nonsense of ['_hidden', '999.1.1.1', 'a:b', '"192.0.2.1"']) {
       expect((await exchange(own, nonsense)).status, nonsense).toBe(429);
@@ -232,11 +225,7 @@ describe('the limit of /auth/invite is per client address (decision 25)', () => 
 });
 
 describe('the bounds of spec 8', () => {
-  let service: TestService;
-  beforeAll(async () => {
-    service = await startService();
-  });
-  afterAll(() => service[Symbol.asyncDispose]());
+  const service = useService();
 
   test.each([
     ['/bookmarks/search', 'per_page', 50, 100],

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startService, type TestService, type TestUser } from './support/service.ts';
+import { describe, expect, test } from 'vitest';
+import { startService, useService, useUser } from './support/service.ts';
 
 // Decision 30: browser extensions and web apps as clients. Spec 9: the version stands in the base address.
 
@@ -7,14 +7,8 @@ const ORIGIN = 'https://app.example.org';
 const EXTENSION = 'chrome-extension://abcdefghijklmnop';
 const PROFILE = '/user/profile';
 
-let service: TestService;
-let user: TestUser;
-
-beforeAll(async () => {
-  service = await startService({ corsOrigins: [ORIGIN, EXTENSION], rateLimitRequests: 50 });
-  user = await service.user();
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = useService({ corsOrigins: [ORIGIN, EXTENSION], rateLimitRequests: 50 });
+const user = useUser(service);
 
 const preflight = (path: string, headers: Record<string, string>, of = service) =>
   fetch(`${of.origin}/api/v1${path}`, { method: 'OPTIONS', headers });

@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { deleteLeftovers } from '../src/process/sweeper.ts';
 import { runOn } from './support/database.ts';
-import { startService, type TestService } from './support/service.ts';
+import { useService } from './support/service.ts';
 
 // What has run out goes, however much of it there is, and nothing else.
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = useService();
 
 test('a sweep deletes every token, invite and idempotency key that has run out, and none that has not', async () => {
   const { url } = service.database;

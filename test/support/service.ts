@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { afterAll, beforeAll } from 'vitest';
 import { issueInvite } from '../../src/admin/invites.ts';
 import type { Config } from '../../src/config.ts';
 import { type Context, openContext } from '../../src/context.ts';
@@ -46,6 +47,13 @@ export const TEST_CONFIG: Omit<Config, 'databaseUrl'> = {
   traceRatio: 1,
 };
 
+/** A write token of a free account with a new address, unless said otherwise. */
+export interface UserOptions {
+  scope?: Scope;
+  premium?: boolean;
+  email?: string;
+}
+
 /** Somebody with a token. */
 export interface TestUser {
   id: number;
@@ -68,7 +76,7 @@ export interface TestService extends AsyncDisposable {
    */
   post(path: string, body: unknown, options?: RequestInit & { token?: string }): Promise<ApiResponse>;
   /** Makes a user with an API token. */
-  user(options?: { scope?: Scope; premium?: boolean; email?: string }): Promise<TestUser>;
+  user(options?: UserOptions): Promise<TestUser>;
   /** Issues one more API token to a user. */
   token(userId: number, scope: Scope): Promise<string>;
   invite(email: string, days?: number): Promise<string>;
@@ -80,10 +88,41 @@ let users = 0;
 
 const newEmail = () => `user-${++users}-${process.pid}@example.org`;
 
-/** Starts a replica; several over one database where `database` is given. */
+export interface ServiceOptions {
+  /** Another replica's database, which outlives this one; an empty one of its own when absent. */
+  database?: TestDatabase;
+  log?: Logger;
+}
+
+/**
+ * A replica for all tests of a file or `describe` block: it starts before the first of them and ends after the last. Its
+ * fields are there from then on. `beside` is a service whose database it shares.
+ */
+export function useService(
+  config: Partial<Config> = {},
+  { beside }: { beside?: TestService } = {},
+): TestService {
+  const service = {} as TestService;
+  beforeAll(async () => {
+    Object.assign(service, await startService(config, beside && { database: beside.database }));
+  });
+  afterAll(() => service[Symbol.asyncDispose]?.());
+  return service;
+}
+
+/** A user of a service for all tests of a file or `describe` block, with a token. Its fields are there when they run. */
+export function useUser(service: TestService, options: UserOptions = {}): TestUser {
+  const user = {} as TestUser;
+  beforeAll(async () => {
+    Object.assign(user, await service.user(options));
+  });
+  return user;
+}
+
+/** Starts a replica for one test: `await using service = await startService()`. */
 export async function startService(
   config: Partial<Config> = {},
-  { database, log = silentLog as Logger }: { database?: TestDatabase; log?: Logger } = {},
+  { database, log = silentLog as Logger }: ServiceOptions = {},
 ): Promise<TestService> {
   const own = database ?? (await createDatabase());
   const whole: Config = { ...TEST_CONFIG, databaseUrl: own.url, ...config };
