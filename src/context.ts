@@ -1,6 +1,8 @@
+import { Semaphore } from './concurrency/semaphore.ts';
 import type { Config } from './config.ts';
 import { openCoordination } from './coordination/open.ts';
 import type { Coordination } from './coordination/port.ts';
+import { unavailable } from './domain/errors.ts';
 import { runImport } from './domain/import/run.ts';
 import { PageReader } from './domain/page-reads.ts';
 import { KnownCallers } from './domain/tokens.ts';
@@ -8,7 +10,6 @@ import type { Logger } from './process/log.ts';
 import { type Metrics, noMetrics, PrometheusMetrics, serveMetrics } from './process/metrics.ts';
 import { Overload } from './process/overload.ts';
 import { noTracing, openTracing, type Tracing, traceCoordination, traceDatabase } from './process/tracing.ts';
-import { Turns } from './process/turns.ts';
 import { type Database, type DatabaseOptions, openDatabase } from './store/database.ts';
 
 /** What every route, job and command is given: opened once, closed in reverse order. */
@@ -24,9 +25,10 @@ export interface Context {
   readonly metrics: Metrics;
   readonly tracing: Tracing;
   readonly overload: Overload;
-  /** Leave half of either pool to the other users. */
-  readonly turns: Turns;
-  readonly importTurns: Turns;
+  /** Limits how many requests of one user run at a time. The key is the user's id. */
+  readonly requestPermits: Semaphore<number>;
+  /** Limits how many imports of one user write at a time. The key is the user's id. */
+  readonly importPermits: Semaphore<number>;
   /** Set once, when the process is told to end. */
   readonly lifecycle: { draining: boolean };
   close(): Promise<void>;
@@ -34,10 +36,19 @@ export interface Context {
 
 const WAITS_PER_TOKEN = 16;
 
-/** With the operation's 7 s no more than 10 s. */
-const TURN_WAIT_MS = 3_000;
+/** How long a request waits for the earlier ones of its user; with the operation's 7 s no more than 10 s. */
+const PERMIT_WAIT_MS = 3_000;
 
-const halfOf = (connections: number): number => Math.max(1, Math.floor(connections / 2));
+/**
+ * Permits for half of a pool's connections, by user. No user takes them all: the dearest searches take seconds each, and
+ * a write during an import of the same user holds its connection until the import is over.
+ */
+const halfForEachUser = (connections: number, waitMs: number) =>
+  new Semaphore<number>({
+    permits: Math.max(1, Math.floor(connections / 2)),
+    waitMs,
+    refusalError: () => unavailable('too many requests of this account are under way', 1),
+  });
 
 /** With the token's look-up (3 s) no request but an import waits more than 10 s for the database. */
 const OPERATION_DEADLINE_MS = 7_000;
@@ -77,8 +88,8 @@ export async function openContext(config: Config, log: Logger, databaseUrl: stri
     ...parts,
     callers: new KnownCallers(),
     pageReader: new PageReader(database, OPERATION_DEADLINE_MS),
-    turns: new Turns(halfOf(config.databasePoolSize), TURN_WAIT_MS),
-    importTurns: new Turns(halfOf(config.databaseImportPoolSize), config.importWaitSeconds * 1_000),
+    requestPermits: halfForEachUser(config.databasePoolSize, PERMIT_WAIT_MS),
+    importPermits: halfForEachUser(config.databaseImportPoolSize, config.importWaitSeconds * 1_000),
     lifecycle: { draining: false },
     close: () => owned.disposeAsync(),
   };

@@ -206,10 +206,10 @@ function addRoute(app: FastifyInstance, context: Context, route: Route): void {
       const idempotency = route.isIdempotent ? readIdempotency(request, request.requestHash) : undefined;
       const exchange = { context, body, request, reply, idempotency };
       const handle = async () => route.handle({ ...exchange, caller: request.caller! });
-      const takesTurn = request.caller !== undefined && !route.isHeld;
+      const needsPermit = request.caller !== undefined && !route.isHeld;
       return sendResponse(
         reply,
-        await (takesTurn ? context.turns.run(request.caller!.userId, handle) : handle()),
+        await (needsPermit ? context.requestPermits.run(request.caller!.userId, handle) : handle()),
       );
     },
   });

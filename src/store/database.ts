@@ -1,7 +1,7 @@
 import postgres from 'postgres';
+import type { SemaphoreGauges } from '../concurrency/semaphore.ts';
 import { parseDatabaseUrl } from './database-url.ts';
 import { sqlStateOf, translateError } from './errors.ts';
-import type { PoolGauges } from './gate.ts';
 import { Pool } from './pool.ts';
 
 /** The tag that makes statements. `int8` travels as a number; a JSON text is selected as `...::text`. */
@@ -43,12 +43,12 @@ export interface DatabaseOptions {
   onWaited?: (seconds: number) => void;
 }
 
-/** A pool of connections with a gate in front. */
+/** A pool of connections, with a queue of statements in front. */
 export interface Database {
   /** For fragments and helpers, and for tests; statements of the service go through `read` and `write`. */
   readonly sql: Sql;
-  /** Cheap: three numbers. */
-  readonly gauges: PoolGauges;
+  /** Connections, open or not; statements that run; statements that wait for a connection. Cheap to read. */
+  readonly gauges: SemaphoreGauges;
   /** Runs one statement; again once where the connection was lost before the answer. A shorter deadline may be given. */
   read<T extends readonly unknown[]>(run: (sql: Sql) => Statement<T>, deadlineMs?: number): Promise<T>;
   /** Runs one statement, never twice. Refused while it waited for a connection, it never runs. */

@@ -1,6 +1,6 @@
+import { Semaphore, type SemaphoreGauges } from '../concurrency/semaphore.ts';
 import type { Database, Sql, Statement } from './database.ts';
 import { DatabaseUnavailable, translateError } from './errors.ts';
-import { Gate, type PoolGauges } from './gate.ts';
 
 /** The pool's limits; a time of 0 means none. */
 export interface PoolLimits {
@@ -24,10 +24,17 @@ interface Call {
   expired: boolean;
 }
 
-/** The driver behind a gate: deadlines, one error for all that makes the database unavailable, whole answers only. */
+/** The one key of a pool's semaphore. */
+const POOL = 'pool';
+
+/**
+ * The driver behind a semaphore with a permit for each connection: deadlines, one error for all that makes the database
+ * unavailable, whole responses only. The driver's own queue stays empty: a statement that was refused while it waited for
+ * a permit was never handed to the driver, so it cannot run later.
+ */
 export class Pool implements Database {
   readonly sql: Sql;
-  readonly #gate: Gate;
+  readonly #permits: Semaphore<typeof POOL>;
   readonly #deadlineMs: number;
   /** Counts what Postgres answered, errors too: a sign that it can be reached. */
   #answers = 0;
@@ -35,12 +42,18 @@ export class Pool implements Database {
   constructor(sql: Sql, { max, maxWaiting, waitMs, deadlineMs, onWaited }: PoolLimits) {
     this.sql = sql;
     const wait = Math.min(waitMs || Infinity, deadlineMs || Infinity);
-    this.#gate = new Gate(max, maxWaiting, wait === Infinity ? 0 : wait, onWaited);
+    this.#permits = new Semaphore({
+      permits: max,
+      maxWaiting,
+      waitMs: wait === Infinity ? 0 : wait,
+      refusalError: (refusal) => new DatabaseUnavailable(refusal === 'closed' ? 'closed' : 'pool', false),
+      onWaited,
+    });
     this.#deadlineMs = deadlineMs;
   }
 
-  get gauges(): PoolGauges {
-    return this.#gate.gauges;
+  get gauges(): SemaphoreGauges {
+    return this.#permits.gauges(POOL);
   }
 
   read<T extends readonly unknown[]>(
@@ -55,7 +68,7 @@ export class Pool implements Database {
   }
 
   async close(graceMs = 5_000): Promise<void> {
-    this.#gate.close();
+    this.#permits.close();
     await this.sql.end({ timeout: graceMs / 1_000 });
   }
 
@@ -75,14 +88,15 @@ export class Pool implements Database {
         expired: false,
       };
       if (deadlineMs > 0) call.timer = setTimeout(expire, deadlineMs, call);
-      this.#gate.enter(
+      this.#permits.enter(
+        POOL,
         () => this.#send(call),
         (error) => finish(call, () => reject(error)),
       );
     }) as Promise<T>;
   }
 
-  /** Hands a statement to the driver, on a place of the gate that is left once the driver is done; false: it was not. */
+  /** Hands a statement to the driver, with a permit that is given back once the driver is done; false: it was not. */
   #send(call: Call): boolean {
     // Answered already: a write that ran now would run behind its caller's back.
     if (call.expired) return false;
@@ -114,14 +128,14 @@ export class Pool implements Database {
       if (this.#send(call)) return;
     } else if (failure.reason === 'connect' && answersBefore === this.#answers) {
       // No connection can be made, and none that is left answers: nobody need wait for one.
-      this.#gate.refuseWaiting(failure);
+      this.#permits.refuseWaiters(POOL, failure);
     }
     this.#leave(call, () => call.reject(failure));
   }
 
   #leave(call: Call, settle: () => void): void {
     finish(call, settle);
-    this.#gate.leave();
+    this.#permits.release(POOL);
   }
 }
 

@@ -51,9 +51,9 @@ export async function importInline(
 ): Promise<string> {
   const work = { ...workOf(await prepareImport(parseJson(bytes))), idempotency };
   const inline = newImport(caller.userId);
-  const { importDatabase, importTurns, config } = context;
+  const { importDatabase, importPermits, config } = context;
   const write = () => importBookmarks(importDatabase, caller, inline.id, work, config.freeBookmarkLimit);
-  const result = await importTurns.run(caller.userId, write).catch(async (error) => {
+  const result = await importPermits.run(caller.userId, write).catch(async (error) => {
     if (!(error instanceof DatabaseUnavailable && error.mayHaveRun)) throw error;
     return settle(context, inline);
   });

@@ -1,0 +1,184 @@
+/**
+ * Why a caller got no permit: its wait expired, the key has as many waiters as it may have, or the semaphore is closed.
+ */
+export type Refusal = 'expired' | 'full' | 'closed';
+
+export interface SemaphoreOptions {
+  /** How many permits each key has. */
+  permits: number;
+  /** How long a waiter waits at most, in milliseconds; 0: without limit. */
+  waitMs: number;
+  /** How many waiters each key may have; default: any number. */
+  maxWaiting?: number;
+  /** Makes the error for a caller that is refused. */
+  refusalError: (refusal: Refusal) => Error;
+  /** Called when a waiter gets its permit, with the seconds that it waited. */
+  onWaited?: ((seconds: number) => void) | undefined;
+}
+
+/** The permits and waiters of one key now. */
+export interface SemaphoreGauges {
+  /** Permits of the key, taken or free. */
+  size: number;
+  /** Permits that are taken. */
+  inUse: number;
+  /** Callers that wait for a permit. */
+  waiting: number;
+  /** How long the first waiter has waited, in milliseconds; 0 without waiters. */
+  oldestWaitMs: number;
+}
+
+interface Waiter {
+  start: () => boolean;
+  refuse: (error: Error) => void;
+  since: number;
+  timer: NodeJS.Timeout | undefined;
+  hasLeft: boolean;
+}
+
+/** How many entries of waiters that have left a queue keeps at its front before it moves the others down. */
+const MAX_LEFT_ENTRIES = 4_096;
+
+/** The permits taken under one key, and its waiters in the order in which they came. */
+class Line {
+  inUse = 0;
+  waiting = 0;
+  #waiters: Waiter[] = [];
+  #head = 0;
+
+  add(waiter: Waiter): void {
+    this.waiting++;
+    this.#waiters.push(waiter);
+  }
+
+  remove(waiter: Waiter): void {
+    clearTimeout(waiter.timer);
+    waiter.hasLeft = true;
+    this.waiting--;
+    this.#skipLeft();
+  }
+
+  first(): Waiter | undefined {
+    return this.#waiters[this.#head];
+  }
+
+  #skipLeft(): void {
+    while (this.#waiters[this.#head]?.hasLeft) this.#head++;
+    if (this.#head >= this.#waiters.length || this.#head > MAX_LEFT_ENTRIES) {
+      this.#waiters.splice(0, this.#head);
+      this.#head = 0;
+    }
+  }
+}
+
+/**
+ * A counting semaphore for each key: so many callers of a key hold a permit at a time, the others wait in a queue, first
+ * come first served. A key without callers takes no memory.
+ */
+export class Semaphore<Key> {
+  readonly #options: SemaphoreOptions;
+  readonly #lines = new Map<Key, Line>();
+  #isClosed = false;
+
+  constructor(options: SemaphoreOptions) {
+    this.#options = options;
+  }
+
+  /** The permits and waiters of the key now. */
+  gauges(key: Key): SemaphoreGauges {
+    const { inUse = 0, waiting = 0 } = this.#lines.get(key) ?? {};
+    const first = this.#lines.get(key)?.first();
+    const oldestWaitMs = first === undefined ? 0 : performance.now() - first.since;
+    return { size: this.#options.permits, inUse, waiting, oldestWaitMs };
+  }
+
+  /**
+   * Calls `start` with a permit taken, at once where one is free, or `refuse`: one of them, once. A `start` that returns
+   * true gives its permit back by `release`; one that returns false had no use for it and has none.
+   */
+  enter(key: Key, start: () => boolean, refuse: (error: Error) => void): void {
+    const { permits, maxWaiting = Infinity, refusalError } = this.#options;
+    if (this.#isClosed) {
+      refuse(refusalError('closed'));
+      return;
+    }
+    const line = this.#lineOf(key);
+    if (line.inUse < permits) {
+      line.inUse++;
+      if (!start()) this.release(key);
+    } else if (line.waiting >= maxWaiting) refuse(refusalError('full'));
+    else this.#wait(line, start, refuse);
+  }
+
+  /** Gives a permit of the key back; the first waiter gets it. */
+  release(key: Key): void {
+    const line = this.#lines.get(key)!;
+    for (let waiter = line.first(); waiter !== undefined; waiter = line.first()) {
+      line.remove(waiter);
+      this.#options.onWaited?.((performance.now() - waiter.since) / 1_000);
+      if (waiter.start()) return;
+    }
+    line.inUse--;
+    if (line.inUse === 0) this.#lines.delete(key);
+  }
+
+  /** Resolves with a permit taken, to the function that gives it back: calls of it after the first do nothing. */
+  acquire(key: Key): Promise<() => void> {
+    return new Promise((resolve, reject) => {
+      let isHeld = true;
+      const release = () => {
+        if (isHeld) this.release(key);
+        isHeld = false;
+      };
+      const start = () => {
+        resolve(release);
+        return true;
+      };
+      this.enter(key, start, reject);
+    });
+  }
+
+  /** Does the work with a permit; rejects with the refusal's error where none was to be had, the work undone. */
+  async run<T>(key: Key, work: () => Promise<T>): Promise<T> {
+    const release = await this.acquire(key);
+    try {
+      return await work();
+    } finally {
+      release();
+    }
+  }
+
+  /** Refuses all waiters of the key, with this error. */
+  refuseWaiters(key: Key, error: Error): void {
+    const line = this.#lines.get(key);
+    for (let waiter = line?.first(); waiter !== undefined; waiter = line!.first()) {
+      line!.remove(waiter);
+      waiter.refuse(error);
+    }
+  }
+
+  /** Refuses all waiters, and all callers from now on. Permits that are taken stay so until they are given back. */
+  close(): void {
+    this.#isClosed = true;
+    for (const key of this.#lines.keys()) this.refuseWaiters(key, this.#options.refusalError('closed'));
+  }
+
+  #lineOf(key: Key): Line {
+    const known = this.#lines.get(key);
+    if (known !== undefined) return known;
+    const line = new Line();
+    this.#lines.set(key, line);
+    return line;
+  }
+
+  #wait(line: Line, start: () => boolean, refuse: (error: Error) => void): void {
+    const { waitMs, refusalError } = this.#options;
+    const waiter: Waiter = { start, refuse, since: performance.now(), timer: undefined, hasLeft: false };
+    line.add(waiter);
+    if (waitMs === 0) return;
+    waiter.timer = setTimeout(() => {
+      line.remove(waiter);
+      refuse(refusalError('expired'));
+    }, waitMs);
+  }
+}
