@@ -13,7 +13,7 @@ export async function greet(context: Context, origin: string): Promise<void> {
 The Bookmark Service answers at ${base} (reference: ${origin}/docs).
 invite code: ${code}
 
-RouteRequest it for a session token, then put that into TOKEN:
+Exchange it for a session token, then put that into TOKEN:
   ${post('/auth/invite', `{"code":"${code}"}`, false)}
   TOKEN=...
 Add, search, and sync (the last waits for what is new):
