@@ -22,7 +22,7 @@ const token = z.string().meta({ examples: ['bks_42_BcGzEJAmGwg4vGYdvNIrhWPgAPiYz
 const exchange = publicRoute({
   path: '/auth/invite',
   scope: 'public',
-  summary: 'RouteRequest an invite code for a session token',
+  summary: 'Exchange an invite code for a session token',
   description: 'An invite works once. The token is shown once; its scope is write.',
   body: z.object({ code }),
   response: z.object({ token, user: z.object({ id, email }) }),
