@@ -15,7 +15,7 @@ const run = (args: string, env: Record<string, string> = {}): Promise<Outcome> =
   runCommand(['admin', ...args.split(' ')], { DATABASE_URL: service.database.url, ...env });
 
 /** The one JSON object that a command prints. */
-async function answerOf(args: string, env: Record<string, string> = {}) {
+async function responseOf(args: string, env: Record<string, string> = {}) {
   const { code, output, errors } = await run(args, env);
   expect({ code, errors }).toEqual({ code: 0, errors: '' });
   expect(output.endsWith('\n')).toBe(true);
@@ -36,13 +36,13 @@ const profile = (token: string) => service.post('/user/profile', {}, { token });
 
 describe.concurrent('user', () => {
   test('create prints the user; --premium makes it premium', async () => {
-    expect(await answerOf('user create --email New.User@example.org')).toEqual({
+    expect(await responseOf('user create --email New.User@example.org')).toEqual({
       id: expect.any(Number),
       email: 'New.User@example.org',
       is_premium: false,
       created_at: TIMESTAMP,
     });
-    expect(await answerOf('user create --email premium@example.org --premium')).toMatchObject({
+    expect(await responseOf('user create --email premium@example.org --premium')).toMatchObject({
       is_premium: true,
     });
   });
@@ -54,14 +54,14 @@ describe.concurrent('user', () => {
 
   test('set changes the tier, and prints the user', async () => {
     const user = await service.user({ email: 'Tier@example.org' });
-    expect(await answerOf('user set --email tier@example.org --premium true')).toEqual({
+    expect(await responseOf('user set --email tier@example.org --premium true')).toEqual({
       id: user.id,
       email: 'Tier@example.org',
       is_premium: true,
       created_at: TIMESTAMP,
     });
     expect((await profile(user.token)).body.is_premium).toBe(true);
-    await answerOf('user set --email TIER@example.org --premium false');
+    await responseOf('user set --email TIER@example.org --premium false');
     expect((await profile(user.token)).body.is_premium).toBe(false);
     expectRefusal(await run('user set --email nobody@example.org --premium true'), /no user has this/);
     expectRefusal(await run('user set --email tier@example.org --premium maybe'), /true, false/);
@@ -74,7 +74,7 @@ describe.concurrent('user', () => {
       await owner.post('/bookmarks/add', { url: 'https://example.org/', tags: ['a'] });
     }
     const code = await service.invite('gone@example.org');
-    expect(await answerOf('user delete --email gone@example.org')).toEqual({ deleted: true });
+    expect(await responseOf('user delete --email gone@example.org')).toEqual({ deleted: true });
     expect((await user.post('/bookmarks/list')).body.code).toBe('INVALID_TOKEN');
     expect((await service.post('/auth/invite', { code })).body.code).toBe('NOT_FOUND');
     for (const table of ['accounts', 'tokens', 'bookmarks', 'tags', 'imports']) {
@@ -88,7 +88,7 @@ describe.concurrent('user', () => {
 
 describe.concurrent('invite', () => {
   test('create prints a code that works once and ends after 7 days, or those given', async () => {
-    const invite = await answerOf('invite create --email invited@example.org');
+    const invite = await responseOf('invite create --email invited@example.org');
     expect(invite).toEqual({
       code: expect.stringMatching(/^[A-Z0-9]{8}$/),
       email: 'invited@example.org',
@@ -97,7 +97,7 @@ describe.concurrent('invite', () => {
     expect(inDays(invite.expires_at)).toBeCloseTo(7, 1);
     const { status, body } = await service.post('/auth/invite', { code: invite.code });
     expect([status, body.user.email]).toEqual([200, 'invited@example.org']);
-    const long = await answerOf('invite create --email invited@example.org --days 30');
+    const long = await responseOf('invite create --email invited@example.org --days 30');
     expect(inDays(long.expires_at)).toBeCloseTo(30, 1);
   });
 
@@ -115,7 +115,7 @@ describe.concurrent('invite', () => {
 describe.concurrent('token', () => {
   test('create prints an API token once; it has the scope given and lives until revoked', async () => {
     const { email } = await service.user();
-    const made = await answerOf(`token create --email ${email} --scope read --name laptop`);
+    const made = await responseOf(`token create --email ${email} --scope read --name laptop`);
     expect(made).toEqual({
       token: expect.stringMatching(/^bka_\d+_[\w-]{43}$/),
       id: expect.any(String),
@@ -128,7 +128,7 @@ describe.concurrent('token', () => {
     expect((await profile(made.token)).status).toBe(200);
     const denied = await service.post('/tags/create', { name: 'a' }, { token: made.token });
     expect(denied.body.code).toBe('PERMISSION_DENIED');
-    const short = await answerOf(`token create --email ${email} --scope write --days 2`);
+    const short = await responseOf(`token create --email ${email} --scope write --days 2`);
     expect(inDays(short.expires_at)).toBeCloseTo(2, 1);
     const allowed = await service.post('/tags/create', { name: 'a' }, { token: short.token });
     expect(allowed.status).toBe(200);
@@ -136,8 +136,8 @@ describe.concurrent('token', () => {
 
   test('list prints the valid tokens without their secrets; revoke ends one', async () => {
     const session = await service.session();
-    const made = await answerOf(`token create --email ${session.email} --scope write`);
-    const { tokens, ...rest } = await answerOf(`token list --email ${session.email.toUpperCase()}`);
+    const made = await responseOf(`token create --email ${session.email} --scope write`);
+    const { tokens, ...rest } = await responseOf(`token list --email ${session.email.toUpperCase()}`);
     expect(rest).toEqual({});
     expect(tokens).toEqual([
       {
@@ -152,11 +152,11 @@ describe.concurrent('token', () => {
     ]);
     expect(JSON.stringify(tokens)).not.toContain(made.token.slice(-43));
 
-    expect(await answerOf(`token revoke --id ${made.id}`)).toEqual({ revoked: true });
+    expect(await responseOf(`token revoke --id ${made.id}`)).toEqual({ revoked: true });
     expect((await profile(made.token)).body.code).toBe('INVALID_TOKEN');
     expect((await profile(session.token)).status).toBe(200);
     expectRefusal(await run(`token revoke --id ${made.id}`), /no valid token has this id/);
-    expect((await answerOf(`token list --email ${session.email}`)).tokens).toHaveLength(1);
+    expect((await responseOf(`token list --email ${session.email}`)).tokens).toHaveLength(1);
   });
 
   test('create refuses an unknown user, a scope that is none, and a missing one', async () => {
@@ -176,12 +176,12 @@ describe.concurrent('token', () => {
     onTestFinished(() => redis.stop());
     await using shared = await startService({ redisUrls: [redis.url] });
     const user = await shared.user();
-    const answer = user.post('/bookmarks/sync', { wait: true });
+    const response = user.post('/bookmarks/sync', { wait: true });
     await vi.waitFor(() => expect(shared.context.coordination.wakes.held).toBe(1));
     const env = { DATABASE_URL: shared.database.url, REDIS_URL: redis.url };
-    const { tokens } = await answerOf(`token list --email ${user.email}`, env);
-    await answerOf(`token revoke --id ${tokens[0].id}`, env);
-    expect((await answer).body.code).toBe('INVALID_TOKEN');
+    const { tokens } = await responseOf(`token list --email ${user.email}`, env);
+    await responseOf(`token revoke --id ${tokens[0].id}`, env);
+    expect((await response).body.code).toBe('INVALID_TOKEN');
   });
 });
 

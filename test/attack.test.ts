@@ -83,11 +83,11 @@ describe('clients that are slow', () => {
       'Host: a',
       `Host: a\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json`,
     );
-    const answer = await sendRaw(hasty.origin, authorized);
-    expect(answer).toMatchObject({ status: 400, body: { error: 'request: did not arrive in time' } });
+    const response = await sendRaw(hasty.origin, authorized);
+    expect(response).toMatchObject({ status: 400, body: { error: 'request: did not arrive in time' } });
   });
 
-  test('an answer that nobody reads is not kept for ever', () => {
+  test('a response that nobody reads is not kept for ever', () => {
     expect(service.app.server.timeout).toBe(300_000);
   });
 });
@@ -102,14 +102,14 @@ describe('text that is dear to normalise', () => {
   });
 
   test('the name of a tag is measured before it is normalised', async () => {
-    const answer = await user.post('/tags/create', { name: `a${marks(500_000)}` });
-    expect(answer).toMatchObject({ status: 400, body: { error: 'name: at most 255 characters' } });
+    const response = await user.post('/tags/create', { name: `a${marks(500_000)}` });
+    expect(response).toMatchObject({ status: 400, body: { error: 'name: at most 255 characters' } });
   });
 
   test('a name that fits once it is normalised is taken, whatever it was before', async () => {
     const name = 'ᾂ'.repeat(255);
-    const answer = await user.post('/tags/create', { name: name.normalize('NFD') });
-    expect(answer).toMatchObject({ status: 200, body: { name } });
+    const response = await user.post('/tags/create', { name: name.normalize('NFD') });
+    expect(response).toMatchObject({ status: 200, body: { name } });
   });
 });
 
@@ -129,10 +129,10 @@ describe('bodies that grow when they are read', () => {
   });
 
   test('a million names of the same tag are one tag', async () => {
-    const answer = await user.post('/import', {
+    const response = await user.post('/import', {
       bookmarks: [{ url: 'https://b.example/', tags: Array(200_000).fill('same') }],
     });
-    expect(answer).toMatchObject({ status: 200, body: { imported: 1, errors: [] } });
+    expect(response).toMatchObject({ status: 200, body: { imported: 1, errors: [] } });
   });
 
   test.each([
@@ -205,8 +205,8 @@ describe('one user who keeps the database busy', () => {
     expect(crowded.context.database.gauges.inUse).toBe(2);
     await locked`rollback`;
     locked.release();
-    const answers = await Promise.all(waiting);
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    const responses = await Promise.all(waiting);
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]));
   });
 });
 
@@ -237,7 +237,7 @@ test('an import whose token is revoked while its body arrives never runs (decisi
   await expect.poll(async () => (await states()).length).toBe(1);
   expect((await owner.post('/logout')).status).toBe(200);
   await connection.write(body.slice(-10));
-  expect(await connection.answers()).toMatchObject([{ status: 401, body: { code: 'INVALID_TOKEN' } }]);
+  expect(await connection.responses()).toMatchObject([{ status: 401, body: { code: 'INVALID_TOKEN' } }]);
   expect((await states())[0]).toEqual({ state: 'cancelled' });
   const kept = await own.context.database.sql`select url from bookmarks where user_id = ${owner.id}`;
   expect([...kept]).toEqual([{ url: 'https://kept.example/' }]);

@@ -4,13 +4,14 @@ import { beforeAll, expect, test } from 'vitest';
 import type { Bookmark } from '../src/domain/resources.ts';
 import { migrate } from '../src/store/migrations.ts';
 import { runOn } from './support/database.ts';
-import { type Caller, type Fleet, openFleet, until } from './support/fleet.ts';
+import { type Fleet, openFleet, until } from './support/fleet.ts';
 import { makeFolder } from './support/folders.ts';
 import { findFaults } from './support/invariants.ts';
 import { provide } from './support/programs.ts';
 import type { Replica } from './support/replica.ts';
 import { runDir } from './support/run.ts';
 import { type SystemPostgres, startSystemPostgres } from './support/system-postgres.ts';
+import type { Caller } from './support/users.ts';
 
 /** Backing up a running service and restoring it, by the commands of docs/operation.md. */
 
@@ -35,11 +36,11 @@ async function restore(postgres: SystemPostgres, url: string, file: string): Pro
   await postgres.run('psql', ['--set=ON_ERROR_STOP=1', `--dbname=${url}`, `--command=${SKIP_IDS}`]);
 }
 
-/** Sends a request that must succeed; what it answers. */
+/** Sends a request that must succeed; the body of the response. */
 async function send({ origin, post }: Replica, { token }: Caller, path: string, body: object) {
-  const answer = await post(path, body, token);
-  expect(answer, `${path} of ${origin}`).toMatchObject({ status: 200 });
-  return answer.body;
+  const response = await post(path, body, token);
+  expect(response, `${path} of ${origin}`).toMatchObject({ status: 200 });
+  return response.body;
 }
 
 /** Somebody who adds, edits and deletes, one after the other. */

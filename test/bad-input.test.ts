@@ -398,8 +398,8 @@ describe.for(Object.entries(ROUTE_CASES))('%s', ([path, { body, fields, required
       refusal('body: malformed JSON'),
     );
     for (const field of Object.keys(fields)) {
-      const answer = await user.post(path, `{"${field}":${'['.repeat(deep)}${']'.repeat(deep)}}`);
-      expect(answer, field).toMatchObject({
+      const response = await user.post(path, `{"${field}":${'['.repeat(deep)}${']'.repeat(deep)}}`);
+      expect(response, field).toMatchObject({
         status: path === '/import' && field === 'bookmarks' ? 200 : 400,
       });
     }
@@ -413,10 +413,10 @@ describe.for(Object.entries(ROUTE_CASES))('%s', ([path, { body, fields, required
   for (const [field, { good, bad }] of Object.entries(fields)) {
     test(`${field}: is taken at its bounds and refused beyond them, by name`, async () => {
       for (const value of good) {
-        const { status, body: answer } = await send({ [field]: value });
+        const { status, body: response } = await send({ [field]: value });
         // An id at its bounds is nobody's.
         const expected = field === 'id' ? [404, 'NOT_FOUND'] : [200, undefined];
-        expect([status, answer.code], show(value)).toEqual(expected);
+        expect([status, response.code], show(value)).toEqual(expected);
       }
       for (const { value, rule } of bad) {
         expect(await send({ [field]: value }), show(value)).toMatchObject(refusal(at(field, rule)));

@@ -200,7 +200,7 @@ describe('of evidence made by hand', () => {
       },
     ],
     [
-      'a short answer',
+      'a short response',
       'looked',
       /lacks 4/,
       ({ journal: { looks } }) => Object.assign(looks[1]!, { ids: [3], count: 1 }),

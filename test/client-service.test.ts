@@ -17,8 +17,8 @@ type Fetch = typeof fetch;
 const clientOf = (token: string, options: { fetch?: Fetch; retryForMs?: number } = {}) =>
   new BookmarkClient({ baseUrl: `${service.origin}/api/v1`, token, random: () => 0, ...options });
 
-/** Sends for real, and then loses the answer of the first request to a path. */
-function losingFirstAnswer(path: string): Fetch {
+/** Sends for real, and then loses the response of the first request to a path. */
+function losingFirstResponse(path: string): Fetch {
   let lost = false;
   return async (url, init) => {
     const response = await fetch(url, init);
@@ -33,7 +33,7 @@ const urlsOf = (bookmarks: Bookmark[]) => bookmarks.map(({ url }) => url);
 const page = (i: number) => ({ url: `https://example.org/${i}` });
 
 describe('every endpoint', () => {
-  test('has a method, and each answers what its type says', async () => {
+  test('has a method, and each returns what its type says', async () => {
     const paths = new Set<string>();
     const spy: Fetch = (url, init) => {
       paths.add(new URL(String(url)).pathname.replace('/api/v1', ''));
@@ -116,10 +116,10 @@ describe('an error', () => {
   });
 });
 
-describe('an answer that is lost on its way', () => {
+describe('a response that is lost on its way', () => {
   test('does not add a bookmark twice', async () => {
     const user = await service.user();
-    const client = clientOf(user.token, { fetch: losingFirstAnswer('/bookmarks/add') });
+    const client = clientOf(user.token, { fetch: losingFirstResponse('/bookmarks/add') });
     const added = await client.addBookmark({ url: 'https://example.org/once' });
     const { bookmarks } = await client.listBookmarks();
     expect(bookmarks).toEqual([added]);
@@ -127,7 +127,7 @@ describe('an answer that is lost on its way', () => {
 
   test('does not make a tag taken by itself', async () => {
     const user = await service.user();
-    const client = clientOf(user.token, { fetch: losingFirstAnswer('/tags/create') });
+    const client = clientOf(user.token, { fetch: losingFirstResponse('/tags/create') });
     const tag = await client.createTag({ name: 'mine' });
     expect((await client.listTags()).tags).toEqual([{ id: tag.id, name: 'mine', bookmark_count: 0 }]);
   });
@@ -138,7 +138,7 @@ describe('an answer that is lost on its way', () => {
   ] as const)('tells of a %s what it did the first time', async (mode, skipped) => {
     const user = await service.user();
     await clientOf(user.token).addBookmark(page(1));
-    const client = clientOf(user.token, { fetch: losingFirstAnswer('/import') });
+    const client = clientOf(user.token, { fetch: losingFirstResponse('/import') });
     const result = await client.importBookmarks({ bookmarks: [page(1), page(2)], mode });
     expect(result).toEqual({ imported: 2 - skipped, skipped, errors: [] });
     expect(urlsOf((await client.listBookmarks()).bookmarks)).toEqual(
@@ -149,7 +149,7 @@ describe('an answer that is lost on its way', () => {
   test('does not let a replace wipe what was added after it', async () => {
     const user = await service.user();
     const other = clientOf(user.token);
-    const lose = losingFirstAnswer('/import');
+    const lose = losingFirstResponse('/import');
     const client = clientOf(user.token, {
       fetch: async (url, init) => {
         try {
@@ -166,7 +166,7 @@ describe('an answer that is lost on its way', () => {
 
   test('of a deletion is an error: it may have happened', async () => {
     const user = await service.user();
-    const client = clientOf(user.token, { fetch: losingFirstAnswer('/bookmarks/delete') });
+    const client = clientOf(user.token, { fetch: losingFirstResponse('/bookmarks/delete') });
     const { id } = await client.addBookmark(page(1));
     await expect(client.deleteBookmark(id)).rejects.toMatchObject({ code: 'CONNECTION_LOST' });
     expect((await client.listBookmarks()).bookmarks).toEqual([]);

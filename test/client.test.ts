@@ -74,7 +74,7 @@ describe('waits', () => {
     expect(fake.gapsMs.every((gapMs) => gapMs >= 900)).toBe(true);
   });
 
-  test('requests sent at once count against what the last answer left', async () => {
+  test('requests sent at once count against what the last response left', async () => {
     const fake = new FakeService(
       json(PROFILE, 200, quota(2, 30)),
       ...[1, 2, 3].map(() => json(PROFILE, 200, quota(0, 30))),
@@ -86,7 +86,7 @@ describe('waits', () => {
     expect(fake.gapsMs[2]).toBeGreaterThanOrEqual(29_000);
   });
 
-  test('what an answer leaves is what requests under way will take first', async () => {
+  test('what a response leaves is what requests under way will take first', async () => {
     const fake = new FakeService(json(PROFILE, 200, quota(1, 30)), hang, json(PROFILE));
     const client = fake.client();
     const controller = new AbortController();
@@ -98,7 +98,7 @@ describe('waits', () => {
     await expect(second).rejects.toThrow();
   });
 
-  test('the answer of a poll does not bring back a quota of half a minute ago', async () => {
+  test('the response of a poll does not bring back a quota of half a minute ago', async () => {
     let endPoll = (_: Response) => {};
     const poll = new Promise<Response>((resolve) => {
       endPoll = resolve;
@@ -163,7 +163,7 @@ describe('only what is safe is repeated', () => {
     ['a 500', () => refusal('INTERNAL_ERROR', 500)],
     ['a 503', () => refusal('UNAVAILABLE', 503)],
     ["a proxy's 502", () => new Response('<h1>Bad Gateway</h1>', { status: 502 })],
-    ['half an answer', () => new Response('{"email":"a@exa')],
+    ['half a response', () => new Response('{"email":"a@exa')],
   ] as const;
 
   test.each(lost)('reads are, after %s', async (_name, reply) => {
@@ -296,7 +296,7 @@ describe('time', () => {
     expect(await timeoutOf((client) => client.importBookmarks({ bookmarks: [] }))).toBeCloseTo(270_000, -2);
   });
 
-  test('an answer that comes slowly, but comes, is waited for', async () => {
+  test('a response that comes slowly, but comes, is waited for', async () => {
     let send: ReadableStreamDefaultController<Uint8Array>;
     const body = new ReadableStream<Uint8Array>({
       start(controller) {
@@ -308,7 +308,7 @@ describe('time', () => {
       return new Response(body);
     });
     const seen: number[] = [];
-    const answer = fake.client().exportBookmarks({ onProgress: (bytes) => seen.push(bytes) });
+    const response = fake.client().exportBookmarks({ onProgress: (bytes) => seen.push(bytes) });
     const text = JSON.stringify({ bookmarks: [], exported_at: '', count: 0 });
     for (const character of text) {
       send!.enqueue(new TextEncoder().encode(character));
@@ -316,7 +316,7 @@ describe('time', () => {
       fake.clock.advance(29_000);
     }
     send!.close();
-    expect(await fake.run(answer)).toEqual(JSON.parse(text));
+    expect(await fake.run(response)).toEqual(JSON.parse(text));
     expect(seen.at(-1)).toBe(text.length);
   });
 

@@ -23,7 +23,7 @@ afterAll(() => server.drop());
 
 const open = (options: Partial<DatabaseOptions> = {}) => openPool({ url: server.url, ...options });
 
-test('a server that falls silent fails calls within the deadline; when it speaks again the answers are right', async () => {
+test('a server that falls silent fails calls within the deadline; when it speaks again the rows are right', async () => {
   await using frozen = await startPostgres();
   const database = await open({ url: frozen.url, max: 2, deadlineMs: 400 });
   await selectOne(database);

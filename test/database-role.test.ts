@@ -20,9 +20,9 @@ test('the service does all its work as a role that may read and write rows, and 
     const { post } = await fleet.start('all', { IMPORT_INLINE_BYTES: 100 });
     const { token, email } = await fleet.user();
     const send = async (path: string, body: object) => {
-      const answer = await post(path, body, token);
-      expect(answer, path).toMatchObject({ status: 200 });
-      return answer.body;
+      const response = await post(path, body, token);
+      expect(response, path).toMatchObject({ status: 200 });
+      return response.body;
     };
     const { id, tags } = await send('/bookmarks/add', { url: 'https://example.org/', tags: ['one'] });
     await send('/bookmarks/edit', { id, tags: ['one', 'two'] });

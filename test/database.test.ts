@@ -125,7 +125,7 @@ test('other errors are passed on as they are', async () => {
   expect(database.gauges).toMatchObject({ size: 2, inUse: 0, waiting: 0 });
 });
 
-test('a read is sent once more where the connection was lost before the answer', async () => {
+test('a read is sent once more where the connection was lost before the response', async () => {
   const database = await open({ max: 1 });
   const reading = database.read((sql) => sql`select 'again' as again from pg_sleep(0.3)`);
   await waitUntilRunning('again');

@@ -73,7 +73,7 @@ async function waitUntilRunning(text: string): Promise<void> {
 
 const one = [{ one: 1 }];
 
-test('an error in the middle of rows leaves nothing to the next answer', async () => {
+test('an error in the middle of rows leaves nothing to the next response', async () => {
   const sql = openDriver();
   expect(await settle(sql`select 1 / (3000 - n) from generate_series(1, 5000) n`)).toBe('22012');
   const rows = await sql`select n from generate_series(1, 3) n`;
@@ -247,7 +247,7 @@ test('no statement waits behind a slow one while another connection is free', as
   expect(await slow).toBe('57P01');
 });
 
-test('while sessions are killed under load every statement is settled, every answer is whole, and no connection is lost', async () => {
+test('while sessions are killed under load every statement is settled, every response is whole, and no connection is lost', async () => {
   const sql = openDriver({ max: 4 });
   let rounds = 0;
   const codes = new Set<unknown>();
@@ -256,7 +256,7 @@ test('while sessions are killed under load every statement is settled, every ans
       const id = worker * 1e6 + n;
       const outcome = await settle(sql`select ${id}::int as id, 'load' as load from generate_series(1, 300)`);
       if (!Array.isArray(outcome)) codes.add(outcome);
-      else if (outcome.length !== 300 || outcome.some((row) => row.id !== id)) codes.add('another answer');
+      else if (outcome.length !== 300 || outcome.some((row) => row.id !== id)) codes.add('another response');
     }
   };
   const workers = [1, 2, 3, 4].map(ask);

@@ -31,16 +31,18 @@ const exported = async (user: TestUser) => (await post(0, user, '/export', {})).
 describe('the bookmark cap (decision 28)', () => {
   test('40 adds at once over three replicas leave exactly 10', async () => {
     const user = await replicas[0]!.user();
-    const answers = await Promise.all(range(40).map((n) => post(n, user, '/bookmarks/add', { url: url(n) })));
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(CAP);
-    for (const answer of answers) if (answer.status !== 200) expect(answer).toMatchObject(LIMIT);
+    const responses = await Promise.all(
+      range(40).map((n) => post(n, user, '/bookmarks/add', { url: url(n) })),
+    );
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(CAP);
+    for (const response of responses) if (response.status !== 200) expect(response).toMatchObject(LIMIT);
     expect(await exported(user)).toHaveLength(CAP);
   });
 
   test('adds and imports at once leave exactly what they were told', async () => {
     for (let round = 0; round < 8; round++) {
       const user = await replicas[0]!.user();
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         range(18).map((n) =>
           n % 3 === round % 3
             ? post(n, user, '/bookmarks/add', { url: url(n) })
@@ -49,13 +51,13 @@ describe('the bookmark cap (decision 28)', () => {
               }),
         ),
       );
-      const written = answers.map(({ status, body }) => (status === 200 ? (body.imported ?? 1) : 0));
+      const written = responses.map(({ status, body }) => (status === 200 ? (body.imported ?? 1) : 0));
       const told = written.reduce((sum, count) => sum + count, 0);
       expect(await exported(user)).toHaveLength(told);
       // One that would have fitted was not refused: only an import, of three, can leave room.
       expect(told).toBeGreaterThan(CAP - 3);
       expect(told).toBeLessThanOrEqual(CAP);
-      for (const { status, body } of answers)
+      for (const { status, body } of responses)
         if (status !== 200) expect(['LIMIT_EXCEEDED', 'RATE_LIMITED']).toContain(body.code);
     }
   });
@@ -87,8 +89,8 @@ describe('the bookmark cap (decision 28)', () => {
       }
     }
     for (const n of [0, 2]) {
-      const answer = await post(n, user, '/import', { bookmarks: bookmarks(10), mode: 'replace' });
-      expect(answer.body).toEqual({ imported: 10, skipped: 0, errors: [] });
+      const response = await post(n, user, '/import', { bookmarks: bookmarks(10), mode: 'replace' });
+      expect(response.body).toEqual({ imported: 10, skipped: 0, errors: [] });
     }
     // What is there already takes no place; a replace may take all places anew.
     const again = await post(1, user, '/import', { bookmarks: bookmarks(10) });
@@ -98,8 +100,8 @@ describe('the bookmark cap (decision 28)', () => {
 
   test('premium accounts have no cap', async () => {
     const user = await replicas[0]!.user({ premium: true });
-    const answer = await post(0, user, '/import', { bookmarks: range(50).map((n) => ({ url: url(n) })) });
-    expect(answer.body.imported).toBe(50);
+    const response = await post(0, user, '/import', { bookmarks: range(50).map((n) => ({ url: url(n) })) });
+    expect(response.body.imported).toBe(50);
     expect(await post(1, user, '/bookmarks/add', { url: url('one more') })).toMatchObject({ status: 200 });
   });
 });
@@ -153,14 +155,14 @@ describe('the tag cap of 10,000 (decision 9)', () => {
 
   test('20 makers of tags at once take exactly the places that are left', async () => {
     const user = await withTags(TAGS - 5);
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       range(20).map((n) =>
         n % 2 === 0
           ? post(n, user, '/tags/create', { name: `race ${n}` })
           : post(n, user, '/bookmarks/add', { url: url(n), tags: [`race ${n}`] }),
       ),
     );
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(5);
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(5);
     expect(await tagCount(user)).toBe(TAGS);
   });
 });
@@ -168,12 +170,14 @@ describe('the tag cap of 10,000 (decision 9)', () => {
 test('an invite is used once, under a race of 20 (decision 22)', async () => {
   for (let round = 0; round < 5; round++) {
     const code = await replicas[0]!.invite(`race-${round}@example.org`);
-    const answers = await Promise.all(range(20).map((n) => replicas[n % 3]!.post('/auth/invite', { code })));
-    const [winner, ...others] = answers.filter(({ status }) => status === 200);
+    const responses = await Promise.all(
+      range(20).map((n) => replicas[n % 3]!.post('/auth/invite', { code })),
+    );
+    const [winner, ...others] = responses.filter(({ status }) => status === 200);
     expect(others).toEqual([]);
     expect(winner!.body.user.email).toBe(`race-${round}@example.org`);
-    for (const answer of answers)
-      if (answer !== winner) expect(answer).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
+    for (const response of responses)
+      if (response !== winner) expect(response).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
   }
 });
 
@@ -181,23 +185,23 @@ test('two invites of one address, exchanged at once, make one user (decision 22)
   const codes = await Promise.all(
     ['Both@example.org', 'both@EXAMPLE.org'].map((email) => replicas[0]!.invite(email)),
   );
-  const answers = await Promise.all(codes.map((code, n) => replicas[n]!.post('/auth/invite', { code })));
-  const ids = answers.map(({ body }) => body.user.id);
+  const responses = await Promise.all(codes.map((code, n) => replicas[n]!.post('/auth/invite', { code })));
+  const ids = responses.map(({ body }) => body.user.id);
   expect(ids[0]).toBe(ids[1]);
 });
 
 describe('a tag named by many at once', () => {
   test('is made once, and all bookmarks carry the same', async () => {
     const user = await replicas[0]!.user({ premium: true });
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       range(24).map((n) =>
         n % 6 === 5
           ? post(n, user, '/import', { bookmarks: [{ url: url(n), tags: ['Shared', `own ${n}`] }] })
           : post(n, user, '/bookmarks/add', { url: url(n), tags: ['sHARED', `own ${n}`] }),
       ),
     );
-    for (const { status, body } of answers) if (status !== 200) expect(body.code).toBe('RATE_LIMITED');
-    const written = answers.filter(({ status }) => status === 200).length;
+    for (const { status, body } of responses) if (status !== 200) expect(body.code).toBe('RATE_LIMITED');
+    const written = responses.filter(({ status }) => status === 200).length;
     const { tags } = (await post(0, user, '/tags/list', {})).body;
     expect(tags).toHaveLength(written + 1);
     expect(Math.max(...tags.map((tag: { bookmark_count: number }) => tag.bookmark_count))).toBe(written);
@@ -206,11 +210,11 @@ describe('a tag named by many at once', () => {
   test('is created by one of those who create it', async () => {
     const user = await replicas[0]!.user();
     const names = ['Same', 'same', 'SAME', 'sAme'];
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       range(12).map((n) => post(n, user, '/tags/create', { name: names[n % 4] })),
     );
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
-    for (const { status, body } of answers) if (status !== 200) expect(body.code).toBe('VALIDATION_ERROR');
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
+    for (const { status, body } of responses) if (status !== 200) expect(body.code).toBe('VALIDATION_ERROR');
   });
 });
 
@@ -245,11 +249,11 @@ test('after a storm of everything at once, every counter equals its recount', as
       const tagIds: number[] = [1];
       for (let n = client; n < 400; n += 16) {
         const [path, body] = drawRequest(n, ids, tagIds);
-        const answer = await post(n + client, user, path, body);
-        expect([200, 400, 404, 429]).toContain(answer.status);
+        const response = await post(n + client, user, path, body);
+        expect([200, 400, 404, 429]).toContain(response.status);
         if (path === '/bookmarks/add') {
-          ids.push(answer.body.id);
-          tagIds.push(...answer.body.tags.map(({ id }: { id: number }) => id));
+          ids.push(response.body.id);
+          tagIds.push(...response.body.tags.map(({ id }: { id: number }) => id));
         }
       }
     }),

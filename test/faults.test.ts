@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { migrate } from '../src/store/migrations.ts';
 import { createDatabase, runOn } from './support/database.ts';
-import { type Caller, type Fleet, openFleet, until } from './support/fleet.ts';
+import { type Fleet, openFleet, until } from './support/fleet.ts';
 import { findFaults } from './support/invariants.ts';
 import { startPgBouncer } from './support/pgbouncer.ts';
 import { throughPort } from './support/pool.ts';
@@ -13,19 +13,20 @@ import { startProxy } from './support/proxy.ts';
 import { type Replica, scrape } from './support/replica.ts';
 import type { ApiResponse } from './support/responses.ts';
 import { silentLog } from './support/silent-log.ts';
+import type { Caller } from './support/users.ts';
 
 // Redis and Postgres away, slow or restarted under a running service of real processes (decisions 3, 19 and 27).
 
-/** Longer than any answer may take, and far below what a client would wait: only a hang takes it. */
+/** Longer than any response may take, and far below what a client would wait: only a hang takes it. */
 const HANG_MS = 15_000;
 
-/** The answer, or a failure where there is none in time. */
-async function soon(answer: Promise<ApiResponse>): Promise<ApiResponse> {
+/** The response, or a failure where there is none in time. */
+async function soon(response: Promise<ApiResponse>): Promise<ApiResponse> {
   const hung = AbortSignal.timeout(HANG_MS);
   return Promise.race([
-    answer,
+    response,
     new Promise<never>((_, reject) => {
-      hung.addEventListener('abort', () => reject(new Error(`no answer within ${HANG_MS} ms`)));
+      hung.addEventListener('abort', () => reject(new Error(`no response within ${HANG_MS} ms`)));
     }),
   ]);
 }
@@ -65,9 +66,9 @@ describe('Redis under a running service', () => {
   const countAdmitted = async (requests: number) => {
     const { token } = await fleet.user();
     const sent = Array.from({ length: requests }, (_, n) => replicas[n % 2]!.post('/tags/list', {}, token));
-    const answers = await Promise.all(sent.map(soon));
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 429]));
-    return answers.filter(({ status }) => status === 200).length;
+    const responses = await Promise.all(sent.map(soon));
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200, 429]));
+    return responses.filter(({ status }) => status === 200).length;
   };
   const expectState = async (state: string, gauge: number) => {
     for (const [index, replica] of replicas.entries()) {
@@ -139,8 +140,8 @@ describe('Redis under a running service', () => {
       expect(added.status).toBe(200);
       expect((await soon(poll)).body.bookmarks).toEqual([added.body]);
       await until(async () => {
-        const answers = await Promise.all(replicas.map((replica) => replica.readiness()));
-        return answers.every(({ body }) => body.redis === 'shared');
+        const responses = await Promise.all(replicas.map((replica) => replica.readiness()));
+        return responses.every(({ body }) => body.redis === 'shared');
       });
       await expectTogether();
       const { token } = await fleet.user();
@@ -178,10 +179,10 @@ function startLoad(
   let isDone = false;
   const repeat = async (step: (n: number) => Promise<ApiResponse>) => {
     for (let n = 0; !isDone; n += 1) {
-      const answer = await soon(step(n));
-      statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
-      if (answer.status === 200) continue;
-      expectUnavailable(answer);
+      const response = await soon(step(n));
+      statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1);
+      if (response.status === 200) continue;
+      expectUnavailable(response);
       await sleep(50);
     }
   };
@@ -189,17 +190,17 @@ function startLoad(
     [0, 1].flatMap((client) => [
       repeat(async (n) => {
         const url = `http://${name}/${at}/${client}/${n}`;
-        const answer = await replica.post('/bookmarks/add', { url, tags: ['load'] }, user.token);
-        if (answer.status === 200) acknowledged.push(url);
-        return answer;
+        const response = await replica.post('/bookmarks/add', { url, tags: ['load'] }, user.token);
+        if (response.status === 200) acknowledged.push(url);
+        return response;
       }),
       repeat(async () => {
-        const answer = await replica.post('/bookmarks/list', { limit: 20 }, user.token);
-        if (answer.status === 200)
-          expect(answer.body.bookmarks.every(({ tags }: { tags: unknown[] }) => tags.length === 1)).toBe(
+        const response = await replica.post('/bookmarks/list', { limit: 20 }, user.token);
+        if (response.status === 200)
+          expect(response.body.bookmarks.every(({ tags }: { tags: unknown[] }) => tags.length === 1)).toBe(
             true,
           );
-        return answer;
+        return response;
       }),
       repeat(() => replica.post('/user/profile', {}, user.token)),
     ]),
@@ -209,7 +210,7 @@ function startLoad(
       const urls = Array.from({ length: n % 2 ? 1 : 40 }, (_, k) => `http://${name}/${n}/${k}`);
       const body = { bookmarks: urls.map((url) => ({ url })) };
       const status = await replica.post('/import', body, importer.token).then(
-        (answer) => answer.status,
+        (response) => response.status,
         () => undefined,
       );
       imports.push({ user: importer, urls, status });
@@ -251,7 +252,7 @@ describe('Postgres under a running service', () => {
     const enough = count(load, status) + more;
     await until(() => count(load, status) >= enough);
   };
-  /** An import answered with 200 is there whole, one answered otherwise is not, one without an answer is either. */
+  /** An import answered with 200 is there whole, one answered otherwise is not, one without a response is either. */
   const expectWholeOrNot = async ({ imports }: Load) => {
     await until(async () => (await fleet.sql`select from imports where state = 'queued'`).length === 0);
     for (const user of new Set(imports.map((each) => each.user))) {
@@ -301,7 +302,7 @@ describe('Postgres under a running service', () => {
     await expectKept(load, user);
   });
 
-  test('terminating backends at random: 503 or the answer, never 500, and no add that was answered is lost', async () => {
+  test('terminating backends at random: 503 or the response, never 500, and no add that was answered is lost', async () => {
     const user = await premium();
     const load = startLoad(replicas, user, [await premium(), await premium()], 'terminated');
     for (let kill = 0; kill < 60; kill += 1) {
@@ -316,7 +317,7 @@ describe('Postgres under a running service', () => {
     await expectKept(load, user);
   });
 
-  test('frozen: 503 within 10 s for every operation, and right answers once it runs again', async () => {
+  test('frozen: 503 within 10 s for every operation, and right responses once it runs again', async () => {
     const [user, stranger] = [await fleet.user(), await fleet.user()];
     await replicas[0]!.post('/bookmarks/add', { url: 'http://before/' }, user.token);
     await postgres.freeze();
@@ -335,7 +336,7 @@ describe('Postgres under a running service', () => {
     const sent = replicas.flatMap((replica) =>
       requests.map(([path, body, { token }]) => replica.post(path, body, token)),
     );
-    for (const answer of await Promise.all(sent.map(soon))) expectUnavailable(answer);
+    for (const response of await Promise.all(sent.map(soon))) expectUnavailable(response);
     for (const replica of replicas) {
       expect((await replica.readiness()).status).toBe(503);
       expect((await fetch(`${replica.origin}/livez`)).status).toBe(200);
@@ -366,8 +367,8 @@ describe('Postgres under a running service', () => {
     expect((await strict.post('/tags/list', {}, token)).status).toBe(429);
     await whileBothFrozen(async () => {
       for (let n = 0; n < 20; n += 1) {
-        const answer = await soon(strict.post('/tags/list', {}, token));
-        expect([answer.status, answer.body.code]).toEqual([429, 'RATE_LIMITED']);
+        const response = await soon(strict.post('/tags/list', {}, token));
+        expect([response.status, response.body.code]).toEqual([429, 'RATE_LIMITED']);
       }
     });
   });
@@ -441,10 +442,10 @@ describe.concurrent('statements that Postgres does not answer in time, or at all
     const { fleet, api, user } = await open({ DATABASE_POOL_SIZE: 1 });
     await using _ = fleet;
     await runOn(fleet.databaseUrl, SLOW_INSERTS);
-    const answers = Array.from({ length: 5 }, () =>
+    const responses = Array.from({ length: 5 }, () =>
       api.post('/bookmarks/add', { url: 'http://slow/' }, user.token),
     );
-    for (const answer of await Promise.all(answers.map(soon))) expectUnavailable(answer);
+    for (const response of await Promise.all(responses.map(soon))) expectUnavailable(response);
     expect((await api.post('/bookmarks/add', { url: 'http://quick/' }, user.token)).status).toBe(200);
     expect(await fleet.urls(user)).toEqual(['http://quick/']);
   });
@@ -475,17 +476,17 @@ describe.concurrent('statements that Postgres does not answer in time, or at all
     return { stack, proxy, fleet, api, user: await fleet.user() };
   };
 
-  test('a small import that was done, and whose answer is lost, is answered with its result', async () => {
+  test('a small import that was done, and whose response is lost, is answered with its result', async () => {
     const { stack, proxy, fleet, api, user } = await openThroughProxy();
     await using _ = stack;
     await using account = await fleet.holdAccount(user);
-    const answer = api.post('/import', { bookmarks: [{ url: 'http://a/' }] }, user.token);
+    const response = api.post('/import', { bookmarks: [{ url: 'http://a/' }] }, user.token);
     await fleet.untilBlocked('from import_bookmarks(');
     proxy.stall();
     await account.release();
     await until(async () => (await fleet.imports(user))[0] === 'done');
     proxy.cut('reset');
-    expect((await soon(answer)).body).toEqual({ imported: 1, skipped: 0, errors: [] });
+    expect((await soon(response)).body).toEqual({ imported: 1, skipped: 0, errors: [] });
     expect(await fleet.urls(user)).toEqual(['http://a/']);
   });
 
@@ -493,11 +494,11 @@ describe.concurrent('statements that Postgres does not answer in time, or at all
     const { stack, proxy, fleet, api, user } = await openThroughProxy();
     await using _ = stack;
     await using account = await fleet.holdAccount(user);
-    const answer = api.post('/import', { bookmarks: [{ url: 'http://a/' }] }, user.token);
+    const response = api.post('/import', { bookmarks: [{ url: 'http://a/' }] }, user.token);
     await fleet.untilBlocked('from import_bookmarks(');
     proxy.stall();
     proxy.cut('reset');
-    expectUnavailable(await soon(answer));
+    expectUnavailable(await soon(response));
     await account.release();
     // Its backend still runs; what it wrote is undone by the cancellation that took its place.
     await until(async () => {
@@ -514,13 +515,13 @@ describe.concurrent('statements that Postgres does not answer in time, or at all
     const { stack, proxy, fleet, api, user } = await openThroughProxy({ IMPORT_INLINE_BYTES: 0 });
     await using _ = stack;
     await using lock = await fleet.hold("select pg_advisory_xact_lock(hashtextextended('imports.bytes', 0))");
-    const answer = api.post('/import', { bookmarks: [] }, user.token);
+    const response = api.post('/import', { bookmarks: [] }, user.token);
     await fleet.untilBlocked('from begin_import(');
     proxy.stall();
     await lock.release();
     await until(async () => (await fleet.imports(user))[0] === 'receiving');
     proxy.cut('reset');
-    expectUnavailable(await soon(answer));
+    expectUnavailable(await soon(response));
     await fleet.start('worker');
     expect((await soon(api.post('/import', { bookmarks: [] }, user.token))).status).toBe(200);
   });
@@ -557,14 +558,14 @@ test('the whole service works through PgBouncer 1.18 in transaction mode without
   const poll = ask(two, '/bookmarks/sync', { cursor, wait: true });
   const latest = (await ask(one, '/bookmarks/add', { url: 'http://latest/' })).body;
   expect((await poll).body.bookmarks).toEqual([latest]);
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 200 }, (_, n) =>
       n % 2
         ? ask(one, '/bookmarks/list', { limit: 5 })
         : ask(two, '/bookmarks/add', { url: `http://many/${n}` }),
     ),
   );
-  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]));
   expect((await ask(one, '/bookmarks/search', { query: 'many' })).body.total).toBe(100);
   expect(await findFaults(database.url)).toEqual([]);
 });

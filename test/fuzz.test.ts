@@ -39,7 +39,7 @@ async function readAll(): Promise<string> {
 let known: string | undefined;
 let taken = 0;
 
-/** Sends a body to a replica; its answer's shape is checked by `post`, here that it is no fault and, refused, left no trace. */
+/** Sends a body to a replica; its response's shape is checked by `post`, here that it is no fault and, refused, left no trace. */
 async function sendChecked(path: string, body: string | Uint8Array): Promise<void> {
   known ??= await readAll();
   const replica = replicas[turn++ % 2]!;
@@ -296,12 +296,12 @@ function exchange(origin: string, bytes: Uint8Array): Promise<string> {
   });
 }
 
-/** Each answer is no fault of the service's, and an error has the one shape. */
+/** Each response is no fault of the service's, and an error has the one shape. */
 function checkRaw(received: string): void {
-  for (const answer of received.split(/(?=HTTP\/1\.1 \d{3} )/)) {
-    const status = Number(answer.slice(9, 12));
-    const body = answer.slice(answer.indexOf('\r\n\r\n') + 4);
-    assert.ok(status < 500, answer);
+  for (const response of received.split(/(?=HTTP\/1\.1 \d{3} )/)) {
+    const status = Number(response.slice(9, 12));
+    const body = response.slice(response.indexOf('\r\n\r\n') + 4);
+    assert.ok(status < 500, response);
     if (status < 400 || body === '') continue;
     const { error, code, ...more } = JSON.parse(body);
     assert.deepEqual(more, {});

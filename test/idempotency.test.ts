@@ -22,13 +22,13 @@ test('the same key and body is answered as it first was, and adds once', async (
 test('repeats at the same time on two replicas add once and are answered alike', async () => {
   const user = await service.user();
   const body = { url: 'http://a/' };
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 20 }, (_, n) =>
       (n % 2 ? service : other).post('/bookmarks/add', body, { token: user.token, ...keyed('storm') }),
     ),
   );
-  expect(new Set(answers.map((answer) => answer.text)).size).toBe(1);
-  expect(answers[0]?.status).toBe(200);
+  expect(new Set(responses.map((response) => response.text)).size).toBe(1);
+  expect(responses[0]?.status).toBe(200);
   expect(await count(user)).toBe(1);
 });
 
@@ -37,9 +37,9 @@ test('another body or path with a used key is a VALIDATION_ERROR and changes not
   await user.post('/bookmarks/add', { url: 'http://a/' }, keyed('k'));
   const body = await user.post('/bookmarks/add', { url: 'http://b/' }, keyed('k'));
   const path = await user.post('/tags/create', { name: 'x' }, keyed('k'));
-  for (const answer of [body, path]) {
-    expect(answer.status).toBe(400);
-    expect(answer.body).toEqual({
+  for (const response of [body, path]) {
+    expect(response.status).toBe(400);
+    expect(response.body).toEqual({
       code: 'VALIDATION_ERROR',
       error: 'Idempotency-Key: was used for another request',
     });
@@ -56,12 +56,12 @@ test('keys are a user’s own', async () => {
 
 test('a tag is created once, and its repeat is no error', async () => {
   const user = await service.user();
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 5 }, () => user.post('/tags/create', { name: 'Once' }, keyed('tag'))),
   );
-  expect(answers.map((answer) => answer.status)).toEqual([200, 200, 200, 200, 200]);
-  expect(new Set(answers.map((answer) => answer.text)).size).toBe(1);
-  expect(Object.keys(answers[0]?.body)).toEqual(['id', 'name', 'created_at']);
+  expect(responses.map((response) => response.status)).toEqual([200, 200, 200, 200, 200]);
+  expect(new Set(responses.map((response) => response.text)).size).toBe(1);
+  expect(Object.keys(responses[0]?.body)).toEqual(['id', 'name', 'created_at']);
 });
 
 test.each([
@@ -111,9 +111,9 @@ test.each(['', 'a b', 'ä', 'x'.repeat(256)])('a malformed key is a VALIDATION_E
   const user = await service.user();
   for (const path of ['/bookmarks/add', '/import']) {
     const headers = { 'idempotency-key': Buffer.from(key).toString('latin1') };
-    const answer = await user.post(path, { url: 'http://a/', bookmarks: [] }, { headers });
-    expect(answer.body).toMatchObject({ code: 'VALIDATION_ERROR' });
-    expect(answer.body.error).toMatch(/^Idempotency-Key: /);
+    const response = await user.post(path, { url: 'http://a/', bookmarks: [] }, { headers });
+    expect(response.body).toMatchObject({ code: 'VALIDATION_ERROR' });
+    expect(response.body.error).toMatch(/^Idempotency-Key: /);
   }
   expect(await count(user)).toBe(0);
 });

@@ -15,8 +15,8 @@ test.each([
 ])('$what', async ({ texts }) => {
   const user = await service.user();
   const bookmarks = shapes(texts.map((text) => text.trim()));
-  const answer = await user.post('/import', { bookmarks });
-  expect(answer.body).toEqual({ imported: texts.length, skipped: 0, errors: [] });
+  const response = await user.post('/import', { bookmarks });
+  expect(response.body).toEqual({ imported: texts.length, skipped: 0, errors: [] });
   const exported = await user.post('/export');
   expect(exported.body.bookmarks).toMatchObject(bookmarks);
 });

@@ -63,12 +63,12 @@ class SlowRequest {
   }
 
   /** All that came until the server ended the connection. */
-  async answer(): Promise<string> {
+  async response(): Promise<string> {
     await once(this.socket, 'close');
     return this.#received;
   }
 
-  /** A service closes only when its answers have ended: a test that fails must not leave one to wait for. */
+  /** A service closes only when its responses have ended: a test that fails must not leave one to wait for. */
   [Symbol.dispose](): void {
     this.socket.destroy();
   }
@@ -99,9 +99,9 @@ describe('an import of 100,000 entries', { timeout: 120_000 }, () => {
     const bookmarks = range(100_001).map(() => 0);
     for (const service of [inline, staging]) {
       const user = await service.user({ premium: true });
-      const answer = await user.post('/import', { padding: ' '.repeat(MIB), bookmarks });
-      expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } });
-      expect(answer.body.error).toBe('bookmarks: at most 100000 entries');
+      const response = await user.post('/import', { padding: ' '.repeat(MIB), bookmarks });
+      expect(response).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } });
+      expect(response.body.error).toBe('bookmarks: at most 100000 entries');
     }
   });
 });
@@ -161,7 +161,7 @@ describe('an export', { timeout: 120_000 }, () => {
     expect(service.context.database.gauges).toMatchObject({ size: 1, inUse: 0, waiting: 0 });
     expect((await user.post('/user/profile')).status).toBe(200);
     request.socket.resume();
-    expect(await request.answer()).toMatch(/,"count":100000}\r\n0\r\n\r\n$/);
+    expect(await request.response()).toMatch(/,"count":100000}\r\n0\r\n\r\n$/);
   });
 
   test('breaks off when a replace comes while its client reads slowly', async () => {
@@ -171,10 +171,10 @@ describe('an export', { timeout: 120_000 }, () => {
     using request = await stall(service, user);
     expect((await user.post('/import', { mode: 'replace', bookmarks: [] })).status).toBe(200);
     request.socket.resume();
-    const answer = await request.answer();
-    expect(answer).toMatch(/^HTTP\/1.1 200 /);
-    expect(answer).not.toMatch(/\r\n0\r\n\r\n$/);
-    expect(answer).not.toMatch(/"count"/);
+    const response = await request.response();
+    expect(response).toMatch(/^HTTP\/1.1 200 /);
+    expect(response).not.toMatch(/\r\n0\r\n\r\n$/);
+    expect(response).not.toMatch(/"count"/);
   });
 });
 
@@ -227,7 +227,7 @@ describe('an upload', { timeout: 60_000 }, () => {
     // A small import is not a large one.
     expect((await user.post('/import', bodyOf(1))).body.imported).toBe(1);
     await request.send(body.slice(-1));
-    expect(await request.answer()).toContain('{"imported":199,"skipped":1,"errors":[]}');
+    expect(await request.response()).toContain('{"imported":199,"skipped":1,"errors":[]}');
     expect((await user.post('/import', body)).body.skipped).toBe(200);
   });
 
@@ -241,7 +241,7 @@ describe('an upload', { timeout: 60_000 }, () => {
     second.socket.pause();
     await second.send(body);
     second.socket.resume();
-    expect(await second.answer()).toMatch(/^HTTP\/1.1 429 [\s\S]*"code":"RATE_LIMITED"}$/);
+    expect(await second.response()).toMatch(/^HTTP\/1.1 429 [\s\S]*"code":"RATE_LIMITED"}$/);
     first.socket.destroy();
   });
 

@@ -6,7 +6,7 @@ import { findFaults } from './support/invariants.ts';
 import { compare, type Expected, Model, type ModelEntry } from './support/model.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-// Commands drawn at random, sent to two replicas of one database in turn; every answer has to be the model's.
+// Commands drawn at random, sent to two replicas of one database in turn; every response has to be the model's.
 
 const CAP = 24;
 const seed = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
@@ -32,13 +32,13 @@ class Client {
   }
 
   async expect(path: string, body: unknown, expected: Expected): Promise<void> {
-    const { status, body: answer } = await this.post(path, body);
-    const context = `${path} ${JSON.stringify(body)} answers ${JSON.stringify(answer)}`;
+    const { status, body: response } = await this.post(path, body);
+    const context = `${path} ${JSON.stringify(body)} responses ${JSON.stringify(response)}`;
     assert.equal(status, expected.status, context);
-    if ('body' in expected) compare(answer, expected.body, path);
+    if ('body' in expected) compare(response, expected.body, path);
     else {
-      assert.equal(answer.code, expected.code, context);
-      if (expected.error !== undefined) assert.equal(answer.error, expected.error, context);
+      assert.equal(response.code, expected.code, context);
+      if (expected.error !== undefined) assert.equal(response.error, expected.error, context);
     }
   }
 
@@ -288,7 +288,7 @@ const restore = fc.constant(null).map(
       await client.expect('/import', sent, model.import('replace', given));
       await client.expectList(model, 500);
       const { body: after } = await client.post('/export', {});
-      // biome-ignore lint/suspicious/noExplicitAny: answers of the service
+      // biome-ignore lint/suspicious/noExplicitAny: responses of the service
       const withoutId = ({ id: _, ...bookmark }: any) => bookmark;
       assert.deepEqual(after.bookmarks.map(withoutId), before.map(withoutId));
     }),
@@ -333,7 +333,7 @@ const commands = fc.commands(
   { maxCommands: 60, size: 'max' },
 );
 
-test('every answer of two replicas is the one of a plain model of the contract', {
+test('every response of two replicas is the one of a plain model of the contract', {
   timeout: 120_000,
 }, async () => {
   console.log(`model: TEST_SEED=${seed}`);

@@ -82,8 +82,8 @@ test('a trace runs from the request over SQL and Redis to the job', async () => 
     await using service = await startService({ otlpEndpoint, importInlineBytes: 0 });
     const user = await service.user();
     const headers = { traceparent: `00-${traceId}-${'b'.repeat(16)}-01` };
-    const answer = await user.post('/import', { bookmarks: [{ url: 'http://b/' }] }, { headers });
-    expect(answer.body.imported).toBe(1);
+    const response = await user.post('/import', { bookmarks: [{ url: 'http://b/' }] }, { headers });
+    expect(response.body.imported).toBe(1);
   }
   collector.close();
   const names = new Set(spans.filter((span) => span.traceId === traceId).map((span) => span.name));

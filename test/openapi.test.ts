@@ -21,7 +21,7 @@ beforeAll(async () => {
 
 const operationOf = (path: string): Json => document.paths[path].post;
 const requestOf = (path: string): Json => operationOf(path).requestBody.content['application/json'];
-const answerOf = (path: string, status: number | string): Json =>
+const responseOf = (path: string, status: number | string): Json =>
   operationOf(path).responses[status].content['application/json'];
 
 /** What a reference names. */
@@ -72,7 +72,7 @@ describe('the structure of OpenAPI 3.1', () => {
     }
   });
 
-  test('operations have ids of their own, answers descriptions, security schemes a definition', () => {
+  test('operations have ids of their own, responses descriptions, security schemes a definition', () => {
     const operations = Object.keys(document.paths).map(operationOf);
     const ids = operations.map(({ operationId }) => operationId);
     expect(new Set(ids).size).toBe(ids.length);
@@ -95,7 +95,7 @@ describe('the structure of OpenAPI 3.1', () => {
     for (const [path] of EACH_ROUTE) {
       schemas.push(requestOf(path).schema);
       for (const status of Object.keys(operationOf(path).responses))
-        schemas.push(answerOf(path, status).schema);
+        schemas.push(responseOf(path, status).schema);
     }
     const keywords =
       '$ref type properties required items anyOf enum const default examples description format pattern minimum maximum minLength maxLength maxItems';
@@ -161,7 +161,7 @@ describe('the document is complete', () => {
   });
 
   test.each(EACH_ROUTE)('%s: examples that fit their schemas', (path) => {
-    for (const { schema, example } of [requestOf(path), answerOf(path, 200)]) {
+    for (const { schema, example } of [requestOf(path), responseOf(path, 200)]) {
       expect(example).toBeDefined();
       expect(validatorOf(schema).parse(example)).toEqual(example);
       const whole = schema.$ref === undefined ? schema : lookUp(schema.$ref);
@@ -218,7 +218,7 @@ describe('the document is complete', () => {
 });
 
 describe('the document is true', () => {
-  test.each(EACH_ROUTE)('%s: its example is answered, and the answer fits the schema', async (path) => {
+  test.each(EACH_ROUTE)('%s: its example is answered, and the response fits the schema', async (path) => {
     const user = await service.session();
     const { id, tags } = (await user.post('/bookmarks/add', requestOf('/bookmarks/add').example)).body;
     const body = { ...requestOf(path).example };
@@ -226,9 +226,9 @@ describe('the document is true', () => {
     if (path === '/tags/create' || path === '/tags/update') body.name = 'another';
     if (path === '/auth/invite') body.code = await service.invite(user.email);
     if (path === '/bookmarks/list') delete body.cursor;
-    const answer = await user.post(path, body);
-    expect(answer.status, answer.text).toBe(200);
-    expect(validatorOf(answerOf(path, 200).schema).parse(answer.body)).toEqual(answer.body);
+    const response = await user.post(path, body);
+    expect(response.status, response.text).toBe(200);
+    expect(validatorOf(responseOf(path, 200).schema).parse(response.body)).toEqual(response.body);
   });
 });
 

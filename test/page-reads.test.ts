@@ -5,7 +5,7 @@ import { findCaller } from '../src/store/tokens.ts';
 import { runOn } from './support/database.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-// Polls of one account share their looks: one statement for many, and each answer is as if it had looked by itself.
+// Polls of one account share their looks: one statement for many, and each response is as if it had looked by itself.
 
 const service = useService();
 
@@ -60,12 +60,12 @@ describe('polls of one account that are woken together', () => {
 });
 
 describe('a look', () => {
-  /** PageReader whose first answer is kept back until told. */
+  /** PageReader whose first response is kept back until told. */
   async function openSlowLooks() {
     const user = await service.user();
     const caller = await callerOf(user.token);
     const { database } = service.context;
-    const answer = Promise.withResolvers<void>();
+    const response = Promise.withResolvers<void>();
     const read = Promise.withResolvers<void>();
     let reads = 0;
     const slow = Object.create(database, {
@@ -75,42 +75,42 @@ describe('a look', () => {
           reads += 1;
           if (reads > 1) return rows;
           read.resolve();
-          await answer.promise;
+          await response.promise;
           return rows;
         },
       },
     });
     const looks = new PageReader(slow, 7_000);
     const look = () => looks.read(caller, 0, 50);
-    return { user, look, firstWasRead: read.promise, answerFirst: answer.resolve, reads: () => reads };
+    return { user, look, firstWasRead: read.promise, respondFirst: response.resolve, reads: () => reads };
   }
 
   test('never is answered by what was read before it was asked for', async () => {
-    const { user, look, firstWasRead, answerFirst } = await openSlowLooks();
+    const { user, look, firstWasRead, respondFirst } = await openSlowLooks();
     const first = look();
     await firstWasRead;
     await user.post('/bookmarks/add', { url: 'https://example.org/' });
     const second = look();
-    answerFirst();
+    respondFirst();
     expect((await first).count).toBe(0);
     expect((await second).count).toBe(1);
   });
 
   test('is one of 250 that are answered together, at most', async () => {
-    const { user, look, answerFirst, reads } = await openSlowLooks();
+    const { user, look, respondFirst, reads } = await openSlowLooks();
     await user.post('/bookmarks/add', { url: 'https://example.org/' });
-    answerFirst();
+    respondFirst();
     const pages = await Promise.all(Array.from({ length: 1_001 }, look));
     expect(pages.every(({ count }) => count === 1)).toBe(true);
     expect(reads()).toBe(5);
   });
 
   test('does not wait for one that does not end', async () => {
-    const { look, firstWasRead, answerFirst } = await openSlowLooks();
+    const { look, firstWasRead, respondFirst } = await openSlowLooks();
     const first = look();
     await firstWasRead;
     expect((await look()).count).toBe(0);
-    answerFirst();
+    respondFirst();
     await first;
   });
 });

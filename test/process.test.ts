@@ -165,7 +165,7 @@ describe('going', () => {
         "select 1 from pg_stat_activity where application_name = 'bookmark-service' and query like '%lastId%' limit 1",
       );
       expect(rows).toHaveLength(1);
-      // The look before the wait is over, and an answer would have come by now.
+      // The look before the wait is over, and a response would have come by now.
       expect((await replica.post('/user/profile', {}, user.token)).status).toBe(200);
     });
 

@@ -272,7 +272,7 @@ describe('limiters of several replicas on one Redis', () => {
         const sent = clockNow();
         const quota = await replicas[replica]!.tokens.consume(key);
         const received = clockNow();
-        // Redis counts in whole milliseconds, at some moment between question and answer.
+        // Redis counts in whole milliseconds, at some moment between question and response.
         const surely = admitted.filter((call) => call.sent - 1 > received - WINDOW_MS).length;
         const maybe = admitted.filter((call) => call.received + 1 > sent - WINDOW_MS).length;
         if (quota.admitted) expect(surely).toBeLessThan(LIMIT);

@@ -189,7 +189,7 @@ describe('Redis is away', () => {
     expect(one.counters.degradations).toBe(1);
   });
 
-  test('a wake that could not be sent, or got no answer, goes out when it is back', async () => {
+  test('a wake that could not be sent, or got no response, goes out when it is back', async () => {
     const server = await start();
     const [one] = await openPair(server.url);
     await server.freeze();
@@ -277,13 +277,13 @@ describe('Redis loses things', () => {
     await two.untilSays(SHARED);
   });
 
-  test('this process busy for longer than an answer may take: Redis is not blamed', async () => {
+  test('this process busy for longer than a response may take: Redis is not blamed', async () => {
     const server = await start();
     const [one] = await openPair(server.url);
     for (let n = 0; n < LIMIT; n += 1) {
-      const answer = one.tokens.consume('key');
+      const response = one.tokens.consume('key');
       for (const until = performance.now() + 250; performance.now() < until; );
-      expect(await answer).toMatchObject({ admitted: true, remaining: LIMIT - 1 - n });
+      expect(await response).toMatchObject({ admitted: true, remaining: LIMIT - 1 - n });
     }
     expect(one.counters.fallback).toBe(0);
     expect(one.state).toBe('shared');

@@ -2,18 +2,20 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Caller, type Fleet, openFleet, until } from './support/fleet.ts';
+import { type Fleet, openFleet, until } from './support/fleet.ts';
 import { startHaproxy } from './support/haproxy.ts';
 import { findFaults } from './support/invariants.ts';
 import { findFreePort } from './support/ports.ts';
-import { post, type Replica, runMain, scrape } from './support/replica.ts';
+import { post } from './support/post.ts';
+import { type Replica, runMain, scrape } from './support/replica.ts';
 import type { ApiResponse } from './support/responses.ts';
+import type { Caller } from './support/users.ts';
 
 // Many replicas, one service: real processes over one Postgres and one Redis, and what happens when they come and go.
 
-/** Settles with the answer, and with nothing where the connection broke off instead. */
-const orBroken = (answer: Promise<ApiResponse>): Promise<ApiResponse | undefined> =>
-  answer.catch(() => undefined);
+/** Settles with the response, and with nothing where the connection broke off instead. */
+const orBroken = (response: Promise<ApiResponse>): Promise<ApiResponse | undefined> =>
+  response.catch(() => undefined);
 
 const entries = (count: number, name = 'entry') =>
   Array.from({ length: count }, (_, n) => ({ url: `http://${name}/${n}`, tags: ['a', `tag-${n % 3}`] }));
@@ -41,21 +43,21 @@ describe('three replicas', () => {
 
   test('of 300 requests sent to them at once exactly 100 are admitted', async () => {
     const { token } = await fleet.user();
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 300 }, (_, n) => replicas[n % 3]!.post('/tags/list', {}, token)),
     );
-    const admitted = answers.filter(({ status }) => status === 200);
-    const refused = answers.filter(({ status }) => status === 429);
+    const admitted = responses.filter(({ status }) => status === 200);
+    const refused = responses.filter(({ status }) => status === 429);
     expect([admitted.length, refused.length]).toEqual([100, 200]);
-    const left = admitted.map((answer) => quotaOf(answer)[1]!).sort((a, b) => a - b);
+    const left = admitted.map((response) => quotaOf(response)[1]!).sort((a, b) => a - b);
     expect(left[0]).toBe(0);
-    for (const answer of refused) {
-      expect(quotaOf(answer).slice(0, 2)).toEqual([100, 0]);
-      expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    for (const response of refused) {
+      expect(quotaOf(response).slice(0, 2)).toEqual([100, 0]);
+      expect(Number(response.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
     }
   });
 
-  test('each answer tells what is left, whichever replica gives it and whatever its status', async () => {
+  test('each response tells what is left, whichever replica gives it and whatever its status', async () => {
     const { token } = await fleet.user({ scope: 'read' });
     const requests: [string, unknown, number][] = [
       ['/tags/list', {}, 200],
@@ -65,9 +67,9 @@ describe('three replicas', () => {
       ['/bookmarks/search', '{', 400],
     ];
     for (const [n, [path, body, status]] of requests.entries()) {
-      const answer = await replicas[n % 3]!.post(path, body, token);
-      const [limit, remaining, reset] = quotaOf(answer);
-      expect([answer.status, limit, remaining]).toEqual([status, 100, 99 - n]);
+      const response = await replicas[n % 3]!.post(path, body, token);
+      const [limit, remaining, reset] = quotaOf(response);
+      expect([response.status, limit, remaining]).toEqual([status, 100, 99 - n]);
       expect(reset! * 1_000).toBeGreaterThan(Date.now());
     }
     const writer = await fleet.user();
@@ -88,11 +90,11 @@ describe('three replicas', () => {
   });
 
   const expectEndedBy = async (polls: Promise<ApiResponse>[], revoke: () => Promise<unknown>) => {
-    const ends = polls.map(async (poll) => ({ answer: await poll, at: performance.now() }));
+    const ends = polls.map(async (poll) => ({ response: await poll, at: performance.now() }));
     await revoke();
     const revokedAt = performance.now();
-    for (const { answer, at } of await Promise.all(ends)) {
-      expect([answer.status, answer.body.code]).toEqual([401, 'INVALID_TOKEN']);
+    for (const { response, at } of await Promise.all(ends)) {
+      expect([response.status, response.body.code]).toEqual([401, 'INVALID_TOKEN']);
       expect(at - revokedAt).toBeLessThan(1_000);
     }
   };
@@ -186,7 +188,8 @@ test('three replicas behind a balancer are restarted in turn under load, and no 
   const users = await Promise.all(Array.from({ length: 4 }, () => fleet.user({ premium: true })));
   await until(async () => (await fetch(`${balancer.origin}/readyz`)).ok);
 
-  const ask = (user: Caller, path: string, body: unknown) => post(balancer.origin, path, body, user.token);
+  const ask = (user: Caller, path: string, body: unknown) =>
+    post(balancer.origin, path, body, { token: user.token });
   const failures: string[] = [];
   let isDone = false;
   const added = new Map(users.map((user) => [user, [] as string[]]));
@@ -200,9 +203,9 @@ test('three replicas behind a balancer are restarted in turn under load, and no 
   };
   const clients = users.flatMap((user, name) => [
     repeat(async (n) => {
-      const answer = await ask(user, '/bookmarks/add', { url: `http://user-${name}/${n}` });
-      if (answer.status === 200) added.get(user)!.push(answer.body.url);
-      return answer;
+      const response = await ask(user, '/bookmarks/add', { url: `http://user-${name}/${n}` });
+      if (response.status === 200) added.get(user)!.push(response.body.url);
+      return response;
     }),
     repeat(() => ask(user, '/bookmarks/search', { query: 'user' })),
     repeat((n) => ask(user, '/bookmarks/sync', { cursor: n % 2 ? Number.MAX_SAFE_INTEGER : 0, wait: true })),
@@ -278,12 +281,12 @@ describe.concurrent('a replica that is told to end', { timeout: 120_000 }, () =>
     const [api, worker] = await Promise.all([fleet.start('api'), fleet.start('worker')]);
     const user = await fleet.user();
     await using account = await fleet.holdAccount(user);
-    const answer = api.post('/import', { bookmarks: entries(3) }, user.token);
+    const response = api.post('/import', { bookmarks: entries(3) }, user.token);
     await fleet.untilBlocked('from import_bookmarks(');
     const ended = worker.stop();
     await worker.untilLogged('draining');
     await account.release();
-    expect((await answer).body.imported).toBe(3);
+    expect((await response).body.imported).toBe(3);
     expect(await ended).toBe(0);
     expect(await fleet.jobs()).toEqual([]);
   });
@@ -293,14 +296,14 @@ describe.concurrent('a replica that is told to end', { timeout: 120_000 }, () =>
     const [api, worker] = await Promise.all([fleet.start('api'), fleet.start('worker')]);
     const user = await fleet.user();
     await using account = await fleet.holdAccount(user);
-    const answer = api.post('/import', { bookmarks: entries(3) }, user.token);
+    const response = api.post('/import', { bookmarks: entries(3) }, user.token);
     const backend = await fleet.untilBlocked('from import_bookmarks(');
     const ended = worker.stop();
     const heir = await fleet.start('worker');
     expect(await ended).toBe(0);
     await fleet.sql`select pg_terminate_backend(${backend})`;
     await account.release();
-    expect((await answer).body.imported).toBe(3);
+    expect((await response).body.imported).toBe(3);
     expect(await heir.stop()).toBe(0);
     expect(await fleet.urls(user)).toHaveLength(3);
   });
@@ -320,12 +323,12 @@ describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => 
   const body = { bookmarks: [...entries(50), { url: 'http://entry/0' }, { url: 'nonsense' }] };
   const counts = { imported: 50, skipped: 1 };
 
-  const expectWhole = async (fleet: Fleet, user: Caller, answer: ApiResponse) => {
-    expect(answer.status).toBe(200);
-    expect(answer.body).toMatchObject({ ...counts, errors: [{ index: 51, url: 'nonsense' }] });
+  const expectWhole = async (fleet: Fleet, user: Caller, response: ApiResponse) => {
+    expect(response.status).toBe(200);
+    expect(response.body).toMatchObject({ ...counts, errors: [{ index: 51, url: 'nonsense' }] });
     expect(await fleet.urls(user)).toEqual(entries(50).map(({ url }) => url));
     const kept = await fleet.sql`select state, result from imports where user_id = ${user.id}`;
-    expect(kept).toEqual([{ state: 'done', result: answer.text }]);
+    expect(kept).toEqual([{ state: 'done', result: response.text }]);
     expect(await findFaults(fleet.databaseUrl)).toEqual([]);
   };
   const openWithApi = async (env = {}) => {
@@ -336,39 +339,39 @@ describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => 
   test('before its transaction is done by another, and the same request is answered', async () => {
     const { fleet, api, user } = await openWithApi();
     await using _ = fleet;
-    const answer = api.post('/import', body, user.token);
+    const response = api.post('/import', body, user.token);
     await until(async () => (await fleet.imports(user))[0] === 'queued');
     const chunks = await fleet.hold('lock table import_chunks in access exclusive mode');
     const doomed = await fleet.start('worker');
     await fleet.untilBlocked('from import_chunks');
     await Promise.all([doomed.kill(), fleet.start('worker')]);
     await chunks.release();
-    await expectWhole(fleet, user, await answer);
+    await expectWhole(fleet, user, await response);
   });
 
   test('in its transaction, which is lost with it, is done by another', async () => {
     const { fleet, api, user } = await openWithApi();
     await using _ = fleet;
     const [doomed, account] = [await fleet.start('worker'), await fleet.holdAccount(user)];
-    const answer = api.post('/import', body, user.token);
+    const response = api.post('/import', body, user.token);
     const backend = await fleet.untilBlocked('from import_bookmarks(');
     await Promise.all([doomed.kill(), fleet.start('worker')]);
     await fleet.sql`select pg_terminate_backend(${backend})`;
     await account.release();
-    await expectWhole(fleet, user, await answer);
+    await expectWhole(fleet, user, await response);
   });
 
   test('in its transaction, which Postgres still commits, is answered with its result', async () => {
     const { fleet, api, user } = await openWithApi();
     await using _ = fleet;
     const [doomed, account] = [await fleet.start('worker'), await fleet.holdAccount(user)];
-    const answer = api.post('/import', body, user.token);
+    const response = api.post('/import', body, user.token);
     await fleet.untilBlocked('from import_bookmarks(');
     await Promise.all([doomed.kill(), fleet.start('worker')]);
     await account.release();
-    await expectWhole(fleet, user, await answer);
+    await expectWhole(fleet, user, await response);
     await until(async () => (await fleet.jobs()).length === 0);
-    await expectWhole(fleet, user, await answer);
+    await expectWhole(fleet, user, await response);
   });
 
   test('right after its transaction, before it could tell anybody, is answered and not done again', async () => {
@@ -376,47 +379,47 @@ describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => 
     await using _ = fleet;
     const [doomed, account] = [await fleet.start('worker'), await fleet.holdAccount(user)];
     const poll = api.post('/bookmarks/sync', { wait: true }, user.token);
-    const answer = api.post('/import', body, user.token);
+    const response = api.post('/import', body, user.token);
     await fleet.untilBlocked('from import_bookmarks(');
     await doomed.freeze();
     await account.release();
     await until(async () => (await fleet.imports(user))[0] === 'done');
     await doomed.kill();
-    await expectWhole(fleet, user, await answer);
+    await expectWhole(fleet, user, await response);
     // Told by the replica that answers, long before the poll would end by itself.
     const told = Promise.race([poll, sleep(15_000)]);
     expect((await told)?.body.bookmarks).toHaveLength(50);
     await fleet.start('worker');
     await until(async () => (await fleet.jobs()).length === 0);
-    await expectWhole(fleet, user, await answer);
+    await expectWhole(fleet, user, await response);
   });
 
   test('with Redis restarted empty while it is queued is done all the same', async () => {
     const { fleet, api, user } = await openWithApi();
     await using _ = fleet;
-    const answer = api.post('/import', body, user.token);
+    const response = api.post('/import', body, user.token);
     await until(async () => (await fleet.jobs()).length === 1);
     await Promise.all([fleet.redis.restart(), fleet.start('worker')]);
-    await expectWhole(fleet, user, await answer);
+    await expectWhole(fleet, user, await response);
   });
 
   test('killed in its transaction, with Redis restarted empty, is done by another', async () => {
     const { fleet, api, user } = await openWithApi();
     await using _ = fleet;
     const [doomed, account] = [await fleet.start('worker'), await fleet.holdAccount(user)];
-    const answer = api.post('/import', body, user.token);
+    const response = api.post('/import', body, user.token);
     const backend = await fleet.untilBlocked('from import_bookmarks(');
     await Promise.all([doomed.kill(), fleet.redis.restart(), fleet.start('worker')]);
     await fleet.sql`select pg_terminate_backend(${backend})`;
     await account.release();
-    await expectWhole(fleet, user, await answer);
+    await expectWhole(fleet, user, await response);
   });
 
   test('by losing its lock, so that two run it, is done once', async () => {
     const { fleet, api, user } = await openWithApi();
     await using _ = fleet;
     const [hung, account] = [await fleet.start('worker'), await fleet.holdAccount(user)];
-    const answer = api.post('/import', body, user.token);
+    const response = api.post('/import', body, user.token);
     await fleet.untilBlocked('from import_bookmarks(');
     await Promise.all([hung.freeze(), fleet.start('worker')]);
     await until(async () => {
@@ -428,9 +431,9 @@ describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => 
     });
     hung.thaw();
     await account.release();
-    await expectWhole(fleet, user, await answer);
+    await expectWhole(fleet, user, await response);
     await until(async () => (await fleet.jobs()).length === 0);
-    await expectWhole(fleet, user, await answer);
+    await expectWhole(fleet, user, await response);
   });
 });
 
@@ -471,10 +474,10 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
   test('on a replica that is killed is done all the same', async () => {
     await using fleet = await open();
     const [api, user] = [await fleet.start('api'), await fleet.user()];
-    const answer = orBroken(api.post('/import', replace, user.token));
+    const response = orBroken(api.post('/import', replace, user.token));
     await until(async () => (await fleet.imports(user))[0] === 'queued');
     await api.kill();
-    expect(await answer).toBeUndefined();
+    expect(await response).toBeUndefined();
     await fleet.start('worker');
     await until(async () => (await fleet.imports(user))[0] === 'done');
     expect(await fleet.urls(user)).toHaveLength(3);
@@ -484,10 +487,10 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
     await using fleet = await open();
     const [api, user] = [await fleet.start('api'), await fleet.user()];
     await api.post('/bookmarks/add', { url: 'http://kept/' }, user.token);
-    const answer = api.post('/import', replace, user.token);
+    const response = api.post('/import', replace, user.token);
     await until(async () => (await fleet.imports(user))[0] === 'queued');
     const ended = api.stop();
-    expectUnavailable(await answer);
+    expectUnavailable(await response);
     expect(await ended).toBe(0);
     await expectNeverRuns(fleet, user, 'http://kept/');
   });
@@ -497,13 +500,13 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
     const [api, user] = [await fleet.start('api'), await fleet.user()];
     await fleet.start('worker');
     await using account = await fleet.holdAccount(user);
-    const answer = api.post('/import', replace, user.token);
+    const response = api.post('/import', replace, user.token);
     await fleet.untilBlocked('from import_bookmarks(');
     const ended = api.stop();
     await api.untilLogged('draining');
     await account.release();
-    expect((await answer).body).toEqual({ imported: 3, skipped: 0, errors: [] });
-    expect((await answer).headers.get('connection')).toBe('close');
+    expect((await response).body).toEqual({ imported: 3, skipped: 0, errors: [] });
+    expect((await response).headers.get('connection')).toBe('close');
     expect(await ended).toBe(0);
   });
 
@@ -512,20 +515,20 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
     const [api, user] = [await fleet.start('api'), await fleet.user()];
     await fleet.start('worker', { IMPORT_WAIT_SECONDS: 60 });
     await using account = await fleet.holdAccount(user);
-    const answer = api.post('/import', replace, user.token);
+    const response = api.post('/import', replace, user.token);
     await fleet.untilBlocked('insert into imports as i');
     await account.release();
-    expect((await answer).body).toEqual({ imported: 3, skipped: 0, errors: [] });
+    expect((await response).body).toEqual({ imported: 3, skipped: 0, errors: [] });
   });
 
   test('and whose client has gone is done all the same', async () => {
     await using fleet = await open();
     const [api, user] = [await fleet.start('api'), await fleet.user()];
     const client = new AbortController();
-    const answer = orBroken(api.post('/import', replace, user.token, { signal: client.signal }));
+    const response = orBroken(api.post('/import', replace, user.token, { signal: client.signal }));
     await until(async () => (await fleet.imports(user))[0] === 'queued');
     client.abort();
-    expect(await answer).toBeUndefined();
+    expect(await response).toBeUndefined();
     await fleet.start('worker');
     await until(async () => (await fleet.imports(user))[0] === 'done');
     expect(await fleet.urls(user)).toHaveLength(3);
@@ -545,7 +548,7 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
     await until(async () => (await fleet.imports(ben))[0] === 'queued');
     expectUnavailable(await one!.post('/import', text, cid.token));
     await fleet.start('worker');
-    for (const answer of await Promise.all([first, second])) expect(answer.body.imported).toBe(3);
+    for (const response of await Promise.all([first, second])) expect(response.body.imported).toBe(3);
     expect((await one!.post('/import', text, cid.token)).body.imported).toBe(3);
     expect((await two!.post('/import', text, ann.token)).body.imported).toBe(3);
   });

@@ -44,9 +44,9 @@ describe('the order of checks (decision 1)', () => {
   test('an unknown path is 404 for anyone, before token and body, and without limit headers', async () => {
     for (const token of [undefined, 'nonsense', user.token]) {
       for (const body of ['{}', '{"broken', bodyOf(2 * MIB)]) {
-        const answer = await service.post('/bookmarks/unknown', body, { ...(token && { token }) });
-        expect(answer).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
-        for (const name of LIMIT_HEADERS) expect(answer.headers.get(name)).toBeNull();
+        const response = await service.post('/bookmarks/unknown', body, { ...(token && { token }) });
+        expect(response).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
+        for (const name of LIMIT_HEADERS) expect(response.headers.get(name)).toBeNull();
       }
     }
   });
@@ -55,9 +55,9 @@ describe('the order of checks (decision 1)', () => {
     await using limited = await startService({ rateLimitRequests: 1 });
     const token = `bka_1_${'x'.repeat(43)}`;
     for (let i = 0; i < 3; i++) {
-      const answer = await limited.post(PROFILE, {}, { token });
-      expect(answer.body.code).toBe('INVALID_TOKEN');
-      for (const name of LIMIT_HEADERS) expect(answer.headers.get(name)).toBeNull();
+      const response = await limited.post(PROFILE, {}, { token });
+      expect(response.body.code).toBe('INVALID_TOKEN');
+      for (const name of LIMIT_HEADERS) expect(response.headers.get(name)).toBeNull();
     }
   });
 
@@ -76,8 +76,8 @@ describe('the order of checks (decision 1)', () => {
   ])('the scope comes before the body: %s with a read token is 403', async (_, body) => {
     const token = await service.token(user.id, 'read');
     for (const path of [ADD, '/import']) {
-      const answer = await service.post(path, body, { token });
-      expect(answer).toMatchObject({ status: 403, body: { code: 'PERMISSION_DENIED' } });
+      const response = await service.post(path, body, { token });
+      expect(response).toMatchObject({ status: 403, body: { code: 'PERMISSION_DENIED' } });
     }
   });
 
@@ -95,9 +95,9 @@ describe('the order of checks (decision 1)', () => {
     await service.context.database.sql`delete from tokens where user_id = ${session.id}`;
     expect((await service.post(ADD, {}, { token: reader })).body.code).toBe('INVALID_TOKEN');
     for (const path of [ADD, '/import']) {
-      const answer = await session.post(path, '{"broken');
-      expect(answer.body.code).toBe('INVALID_TOKEN');
-      for (const name of LIMIT_HEADERS) expect(answer.headers.get(name)).toBeNull();
+      const response = await session.post(path, '{"broken');
+      expect(response.body.code).toBe('INVALID_TOKEN');
+      for (const name of LIMIT_HEADERS) expect(response.headers.get(name)).toBeNull();
     }
   });
 });
@@ -123,9 +123,9 @@ describe('the body (spec 1, decision 2)', () => {
     ['deep nesting without an end', '{"a":'.repeat(100_000)],
   ])('%s is a VALIDATION_ERROR on every route', async (_, body) => {
     for (const path of paths) {
-      const answer = await user.post(path, body);
-      expect(answer, path).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } });
-      expect(answer.body.error).toMatch(/^(body|bookmarks): /);
+      const response = await user.post(path, body);
+      expect(response, path).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } });
+      expect(response.body.error).toMatch(/^(body|bookmarks): /);
     }
   });
 
@@ -141,8 +141,8 @@ describe('the body (spec 1, decision 2)', () => {
       Buffer.from('"}'),
     ]);
     for (const path of [ADD, '/import']) {
-      const answer = await user.post(path, body);
-      expect(answer.body).toEqual({ code: 'VALIDATION_ERROR', error: 'body: is not UTF-8' });
+      const response = await user.post(path, body);
+      expect(response.body).toEqual({ code: 'VALIDATION_ERROR', error: 'body: is not UTF-8' });
     }
   });
 
@@ -157,24 +157,24 @@ describe('the body (spec 1, decision 2)', () => {
     '',
   ])('the content type %j is a VALIDATION_ERROR', async (type) => {
     for (const path of paths) {
-      const answer = await user.post(path, '{}', { headers: { 'content-type': type } });
-      expect(answer, path).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } });
+      const response = await user.post(path, '{}', { headers: { 'content-type': type } });
+      expect(response, path).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } });
     }
   });
 
   test('a body without a content type is a VALIDATION_ERROR', async () => {
     const head = headOf(PROFILE, 'Content-Length: 2').replace(/Content-Type.*\r\n/, '');
-    const answer = await sendRaw(service.origin, `${head}{}`);
-    checkResponse(PROFILE, answer);
-    expect(answer.body.error).toMatch(/^Content-Type: /);
+    const response = await sendRaw(service.origin, `${head}{}`);
+    checkResponse(PROFILE, response);
+    expect(response.body.error).toMatch(/^Content-Type: /);
   });
 
   test('no body at all is a VALIDATION_ERROR, with or without a content type', async () => {
     for (const path of paths) {
       for (const head of [headOf(path), headOf(path).replace(/Content-Type.*\r\n/, '')]) {
-        const answer = await sendRaw(service.origin, head);
-        checkResponse(path, answer);
-        expect(answer.body).toEqual({ code: 'VALIDATION_ERROR', error: 'body: is required' });
+        const response = await sendRaw(service.origin, head);
+        checkResponse(path, response);
+        expect(response.body).toEqual({ code: 'VALIDATION_ERROR', error: 'body: is required' });
       }
     }
   });
@@ -188,8 +188,8 @@ describe('the body (spec 1, decision 2)', () => {
 
   test('a compressed body is a VALIDATION_ERROR', async () => {
     for (const path of paths) {
-      const answer = await user.post(path, gzipSync('{}'), { headers: { 'content-encoding': 'gzip' } });
-      expect(answer, path).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } });
+      const response = await user.post(path, gzipSync('{}'), { headers: { 'content-encoding': 'gzip' } });
+      expect(response, path).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } });
     }
   });
 
@@ -197,7 +197,7 @@ describe('the body (spec 1, decision 2)', () => {
     const connection = connectTo(service.origin);
     await connection.write(headOf(PROFILE, 'Content-Length: 2', 'Expect: 100-continue'));
     await connection.write('{}');
-    expect((await connection.answers()).map(({ status }) => status)).toEqual([100, 200]);
+    expect((await connection.responses()).map(({ status }) => status)).toEqual([100, 200]);
   });
 
   test('white space and a byte order mark around the JSON do not matter', async () => {
@@ -220,22 +220,22 @@ describe('the body (spec 1, decision 2)', () => {
     expect((await user.post('/import', largest)).status).toBe(200);
     const larger = Buffer.concat([largest, Buffer.from(' ')]);
     for (const options of [{}, { body: new Blob([larger]).stream(), duplex: 'half' as const }]) {
-      const answer = await user.post('/import', larger, options);
-      expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } });
-      expect(answer.body.error).toMatch(/^body: /);
+      const response = await user.post('/import', larger, options);
+      expect(response).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } });
+      expect(response.body.error).toMatch(/^body: /);
     }
   });
 
-  test('a client that reads no answer before it has sent all of a refused body gets its answer too', async () => {
+  test('a client that reads no response before it has sent all of a refused body gets its response too', async () => {
     const body = ' '.repeat(24 * MIB);
     for (const path of [ADD, '/import']) {
       const token = path === ADD ? user.token : await service.token(user.id, 'read');
       const connection = connectTo(service.origin);
       const head = headOf(path, `Content-Length: ${body.length}`).replace(user.token, token);
       await connection.write(head + body).catch(() => {});
-      const [answer] = await connection.answers();
-      checkResponse(path, answer!);
-      expect(answer!.status).toBe(path === ADD ? 400 : 403);
+      const [response] = await connection.responses();
+      checkResponse(path, response!);
+      expect(response!.status).toBe(path === ADD ? 400 : 403);
     }
   });
 
@@ -265,8 +265,13 @@ describe('the body (spec 1, decision 2)', () => {
   });
 
   test('unknown fields are ignored (decision 4)', async () => {
-    const answer = await user.post(ADD, { url: 'https://example.org/', color: 'red', constructor: 1, id: 5 });
-    expect(answer.status).toBe(200);
+    const response = await user.post(ADD, {
+      url: 'https://example.org/',
+      color: 'red',
+      constructor: 1,
+      id: 5,
+    });
+    expect(response.status).toBe(200);
     expect((await user.post(PROFILE, { anything: null })).status).toBe(200);
   });
 
@@ -286,9 +291,9 @@ describe('the body (spec 1, decision 2)', () => {
     'null is not "absent": on %s it is a VALIDATION_ERROR naming the field (decision 4)',
     async (path, rest, fields) => {
       for (const field of fields) {
-        const answer = await user.post(path, { ...rest, [field]: null });
-        expect(answer, field).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } });
-        expect(answer.body.error).toMatch(new RegExp(`^${field}: `));
+        const response = await user.post(path, { ...rest, [field]: null });
+        expect(response, field).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } });
+        expect(response.body.error).toMatch(new RegExp(`^${field}: `));
       }
     },
   );
@@ -300,23 +305,23 @@ describe('what is no request of the API (decision 2)', () => {
     async (method) => {
       for (const path of [PROFILE, '/import', '/auth/invite']) {
         const withoutBody = method === 'GET';
-        const answer = await user.post(path, withoutBody ? undefined : '{"broken', {
+        const response = await user.post(path, withoutBody ? undefined : '{"broken', {
           method,
           ...(withoutBody && { body: null }),
         });
-        expect(answer).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
+        expect(response).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
       }
     },
   );
 
   test('the methods TRACE and CONNECT are NOT_FOUND', async () => {
     for (const method of ['TRACE', 'CONNECT']) {
-      const answer = await sendRaw(
+      const response = await sendRaw(
         service.origin,
         `${method} /api/v1${PROFILE} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`,
       );
-      checkResponse(PROFILE, answer);
-      expect(answer.status).toBe(404);
+      checkResponse(PROFILE, response);
+      expect(response.status).toBe(404);
     }
   });
 
@@ -335,9 +340,9 @@ describe('what is no request of the API (decision 2)', () => {
     '',
     '/../v2/bookmarks/add',
   ])('the path %j is NOT_FOUND', async (path) => {
-    const answer = await sendRaw(service.origin, wholeRequest(path, '{"url":"https://example.org/"}'));
-    checkResponse(path, answer);
-    expect(answer.status).toBe(404);
+    const response = await sendRaw(service.origin, wholeRequest(path, '{"url":"https://example.org/"}'));
+    checkResponse(path, response);
+    expect(response.status).toBe(404);
   });
 
   test('a path outside of the version prefix is NOT_FOUND', async () => {
@@ -349,9 +354,9 @@ describe('what is no request of the API (decision 2)', () => {
   });
 
   test('a query string does not matter', async () => {
-    const answer = await sendRaw(service.origin, wholeRequest(`${PROFILE}?a=%zz`, '{}'));
-    checkResponse(PROFILE, answer);
-    expect(answer.status).toBe(200);
+    const response = await sendRaw(service.origin, wholeRequest(`${PROFILE}?a=%zz`, '{}'));
+    checkResponse(PROFILE, response);
+    expect(response.status).toBe(200);
   });
 
   test('a path in the absolute form is the same path', async () => {
@@ -362,9 +367,9 @@ describe('what is no request of the API (decision 2)', () => {
   test.each(['/%zz', '/bookmarks/%', '/%c0%af'])(
     'bad percent-encoding in the path %s has the one error shape and a request id',
     async (path) => {
-      const answer = await user.post(path, '{}', { headers: { 'x-request-id': 'bad-path' } });
-      expect([400, 404]).toContain(answer.status);
-      expect(answer.headers.get('x-request-id')).toBe('bad-path');
+      const response = await user.post(path, '{}', { headers: { 'x-request-id': 'bad-path' } });
+      expect([400, 404]).toContain(response.status);
+      expect(response.headers.get('x-request-id')).toBe('bad-path');
     },
   );
 
@@ -380,9 +385,9 @@ describe('what is no request of the API (decision 2)', () => {
     ],
     ['a chunk without a length', 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n'],
   ])('%s has the one error shape and a request id', async (_, bytes) => {
-    const answer = await sendRaw(service.origin, bytes);
-    checkResponse('', answer);
-    expect(answer.body.code).toMatch(/^(VALIDATION_ERROR|NOT_FOUND)$/);
+    const response = await sendRaw(service.origin, bytes);
+    checkResponse('', response);
+    expect(response.body.code).toMatch(/^(VALIDATION_ERROR|NOT_FOUND)$/);
   });
 
   test('a request that comes while the server closes is answered in full', async () => {
@@ -397,9 +402,9 @@ describe('what is no request of the API (decision 2)', () => {
     await late.post(PROFILE);
     const closed = closing.app.close();
     await connection.write(text.slice(40));
-    const [answer] = await connection.answers();
-    checkResponse(PROFILE, answer!);
-    expect(answer).toMatchObject({ status: 200, body: { email: late.email } });
+    const [response] = await connection.responses();
+    checkResponse(PROFILE, response!);
+    expect(response).toMatchObject({ status: 200, body: { email: late.email } });
     await closed;
   });
 });
@@ -407,28 +412,28 @@ describe('what is no request of the API (decision 2)', () => {
 describe('X-Request-Id', () => {
   test('is taken over where it is printable and short', async () => {
     for (const id of ['a', '00-4bf92f3577b34da6a3ce929d0e0e4736-01', 'a/b:c=d+e.f', 'x'.repeat(128)]) {
-      const answer = await user.post(PROFILE, {}, { headers: { 'x-request-id': id } });
-      expect(answer.headers.get('x-request-id')).toBe(id);
+      const response = await user.post(PROFILE, {}, { headers: { 'x-request-id': id } });
+      expect(response.headers.get('x-request-id')).toBe(id);
     }
   });
 
   test('is made where it is absent, too long or could break a log line', async () => {
     const made = [];
     for (const id of [undefined, '', 'x'.repeat(129), 'a b', '{"a":1}', 'é']) {
-      const answer = await user.post(
+      const response = await user.post(
         PROFILE,
         {},
         { headers: id === undefined ? {} : { 'x-request-id': id } },
       );
-      made.push(answer.headers.get('x-request-id'));
+      made.push(response.headers.get('x-request-id'));
     }
     for (const id of made) expect(id).toMatch(/^[0-9a-f-]{36}$/);
     expect(new Set(made).size).toBe(made.length);
   });
 
-  test('is in error answers of every kind', async () => {
+  test('is in error responses of every kind', async () => {
     const headers = { 'x-request-id': 'mine' };
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       service.post(PROFILE, {}, { headers }),
       user.post('/nowhere', {}, { headers }),
       user.post(PROFILE, {}, { headers, method: 'PUT' }),
@@ -438,7 +443,7 @@ describe('X-Request-Id', () => {
       user.post('/bookmarks/delete', { id: 1_000_000 }, { headers }),
       service.post('/auth/invite', { code: 'AAAAAAAA' }, { headers }),
     ]);
-    expect(answers.map(({ status }) => status)).toEqual([401, 404, 404, 400, 400, 400, 404, 404]);
-    for (const answer of answers) expect(answer.headers.get('x-request-id')).toBe('mine');
+    expect(responses.map(({ status }) => status)).toEqual([401, 404, 404, 400, 400, 400, 404, 404]);
+    for (const response of responses) expect(response.headers.get('x-request-id')).toBe('mine');
   });
 });

@@ -57,8 +57,8 @@ describe('ids (decision 6)', () => {
 
   test('an id that nobody has, up to 2^53 - 1, is NOT_FOUND', async () => {
     for (const path of ['/bookmarks/edit', '/bookmarks/delete', '/tags/update', '/tags/delete']) {
-      const answer = await user.post(path, { id: Number.MAX_SAFE_INTEGER, name: 'a', tags: ['a'] });
-      expect(answer.body.code).toBe('NOT_FOUND');
+      const response = await user.post(path, { id: Number.MAX_SAFE_INTEGER, name: 'a', tags: ['a'] });
+      expect(response.body.code).toBe('NOT_FOUND');
     }
   });
 });
@@ -232,8 +232,8 @@ describe('text (decision 5)', () => {
       ['/import', `{"bookmarks":[],"mode":${text}}`],
     ];
     for (const [path, body] of bodies) {
-      const answer = await user.post(path, body);
-      expect([answer.status, answer.body.code], `${path} ${body}`).toEqual([400, 'VALIDATION_ERROR']);
+      const response = await user.post(path, body);
+      expect([response.status, response.body.code], `${path} ${body}`).toEqual([400, 'VALIDATION_ERROR']);
     }
   });
 

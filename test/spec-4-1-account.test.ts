@@ -57,8 +57,8 @@ describe('/auth/invite', () => {
 
   test('an invite works once under a race', async () => {
     const code = await service.invite('race@example.org');
-    const answers = await Promise.all(Array.from({ length: 16 }, () => exchange(code)));
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(15).fill(404)]);
+    const responses = await Promise.all(Array.from({ length: 16 }, () => exchange(code)));
+    expect(responses.map(({ status }) => status).sort()).toEqual([200, ...Array(15).fill(404)]);
   });
 
   test('an invite makes the user if there is none, and is a session of whoever has the address', async () => {
@@ -74,9 +74,9 @@ describe('/auth/invite', () => {
   test('several invites of one address, exchanged at once, make one user', async () => {
     const emails = ['Several@example.org', 'several@example.org', 'SEVERAL@example.org'];
     const codes = await Promise.all(emails.map((email) => service.invite(email)));
-    const answers = await Promise.all(codes.map((code) => exchange(code)));
-    expect(new Set(answers.map(({ body }) => body.user.id)).size).toBe(1);
-    expect(new Set(answers.map(({ body }) => body.token)).size).toBe(3);
+    const responses = await Promise.all(codes.map((code) => exchange(code)));
+    expect(new Set(responses.map(({ body }) => body.user.id)).size).toBe(1);
+    expect(new Set(responses.map(({ body }) => body.token)).size).toBe(3);
   });
 
   test('an invite ends after 7 days', async () => {
@@ -136,8 +136,8 @@ describe('/logout', () => {
 
   test('succeeds once where it is sent several times at once', async () => {
     const session = await service.session();
-    const answers = await Promise.all(Array.from({ length: 8 }, () => session.post('/logout')));
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(401)]);
+    const responses = await Promise.all(Array.from({ length: 8 }, () => session.post('/logout')));
+    expect(responses.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(401)]);
   });
 
   test('with an API token is PERMISSION_DENIED, and the token lives on (decision 23)', async () => {

@@ -156,10 +156,10 @@ describe('/bookmarks/delete', () => {
 
   test('succeeds once where it is sent several times at once', async () => {
     const { id } = await add();
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 8 }, () => user.post('/bookmarks/delete', { id })),
     );
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(404)]);
+    expect(responses.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(404)]);
   });
 });
 
@@ -190,18 +190,18 @@ describe('the cap of the free tier (decision 28)', () => {
   test('is exact under concurrency', async () => {
     await using small = await startService({ freeBookmarkLimit: 7 });
     const owner = await small.user();
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 40 }, (_, i) =>
         i % 4 === 0
           ? owner.post('/import', { bookmarks: [{ url: `${URL}a${i}` }, { url: `${URL}b${i}` }] })
           : owner.post('/bookmarks/add', { url: `${URL}${i}`, tags: ['shared'] }),
       ),
     );
-    for (const { status, body } of answers) {
+    for (const { status, body } of responses) {
       if (status !== 200) expect([status, body.code]).toEqual([403, 'LIMIT_EXCEEDED']);
     }
     const { count } = (await owner.post('/export')).body;
-    const added = answers.reduce((sum, { body }) => sum + (body.imported ?? (body.id ? 1 : 0)), 0);
+    const added = responses.reduce((sum, { body }) => sum + (body.imported ?? (body.id ? 1 : 0)), 0);
     expect(added).toBe(count);
     expect(count).toBeGreaterThanOrEqual(6);
     expect(count).toBeLessThanOrEqual(7);

@@ -24,16 +24,16 @@ const idsOf = ({ body }: ApiResponse): number[] => body.bookmarks.map(({ id }: {
 const untilHeld = (count: number, of = service) =>
   vi.waitFor(() => expect(of.context.coordination.wakes.held).toBe(count), { timeout: 10_000, interval: 5 });
 
-/** Sends a sync that waits and resolves once it is held; its answer comes later. */
+/** Sends a sync that waits and resolves once it is held; its response comes later. */
 async function startWait(
   owner = user,
   body: object = {},
   of = service,
-): Promise<{ answer: Promise<ApiResponse> }> {
+): Promise<{ response: Promise<ApiResponse> }> {
   const held = of.context.coordination.wakes.held;
-  const answer = sync({ wait: true, ...body }, owner);
+  const response = sync({ wait: true, ...body }, owner);
   await untilHeld(held + 1, of);
-  return { answer };
+  return { response };
 }
 
 describe('without waiting', () => {
@@ -103,15 +103,15 @@ describe('without waiting', () => {
 describe('waiting (decision 16)', () => {
   test('with something new answers at once, waited false', async () => {
     const id = await add();
-    const answer = await sync({ wait: true });
-    expect(idsOf(answer)).toEqual([id]);
-    expect(answer.body).toMatchObject({ cursor: id, waited: false });
+    const response = await sync({ wait: true });
+    expect(idsOf(response)).toEqual([id]);
+    expect(response.body).toMatchObject({ cursor: id, waited: false });
   });
 
   test('an add ends the wait with the new bookmark, waited true', async () => {
-    const { answer } = await startWait();
+    const { response } = await startWait();
     const id = await add();
-    expect((await answer).body).toMatchObject({
+    expect((await response).body).toMatchObject({
       bookmarks: [{ id, url: URL }],
       cursor: id,
       has_more: false,
@@ -128,10 +128,10 @@ describe('waiting (decision 16)', () => {
     const owner = await own.user();
     for (const mode of ['merge', 'replace']) {
       const cursor = (await sync({}, owner)).body.cursor;
-      const { answer } = await startWait(owner, { cursor, limit: 2 }, own);
+      const { response } = await startWait(owner, { cursor, limit: 2 }, own);
       const bookmarks = [1, 2, 3].map((n) => ({ url: `${URL}${mode}${n}` }));
       await owner.post('/import', { bookmarks, mode });
-      const { body } = await answer;
+      const { body } = await response;
       expect(body.bookmarks.map(({ url }: { url: string }) => url)).toEqual([
         bookmarks[0]!.url,
         bookmarks[1]!.url,
@@ -144,13 +144,13 @@ describe('waiting (decision 16)', () => {
     await using own = await startService({ syncWaitSeconds: 2 });
     const owner = await own.user();
     const ids = [await add(owner), await add(owner)];
-    const { answer } = await startWait(owner, { cursor: ids[1] }, own);
+    const { response } = await startWait(owner, { cursor: ids[1] }, own);
     await owner.post('/bookmarks/edit', { id: ids[0], title: 'edited' });
     await owner.post('/bookmarks/delete', { id: ids[1] });
     await owner.post('/tags/create', { name: 'new' });
     await owner.post('/import', { bookmarks: [{ url: URL }] });
     await add(await own.user());
-    expect((await answer).body).toEqual({
+    expect((await response).body).toEqual({
       bookmarks: [],
       cursor: ids[1],
       has_more: false,
@@ -179,12 +179,12 @@ describe('waiting (decision 16)', () => {
       await startWait({ ...user, post: (path, body) => service.post(path, body, { token: other }) }),
     ];
     const id = await add();
-    for (const { answer } of waits) expect(idsOf(await answer)).toEqual([id]);
+    for (const { response } of waits) expect(idsOf(await response)).toEqual([id]);
   });
 
   test('beyond 16 held by one token a further one is not held: waited false', async () => {
     const waits = await Promise.all(
-      Array.from({ length: 16 }, () => sync({ wait: true })).map(async (answer) => ({ answer })),
+      Array.from({ length: 16 }, () => sync({ wait: true })).map(async (response) => ({ response })),
     );
     await untilHeld(16);
     expect((await sync({ wait: true })).body).toEqual({
@@ -197,7 +197,7 @@ describe('waiting (decision 16)', () => {
     const further = service.post('/bookmarks/sync', { wait: true }, { token: other });
     await untilHeld(17);
     const id = await add();
-    for (const { answer } of waits) expect(idsOf(await answer)).toEqual([id]);
+    for (const { response } of waits) expect(idsOf(await response)).toEqual([id]);
     expect((await further).body).toMatchObject({ cursor: id, waited: true });
     await untilHeld(0);
   });
@@ -205,7 +205,7 @@ describe('waiting (decision 16)', () => {
   test('where a replica holds all that it can, a further one is 503 with a jittered Retry-After', async () => {
     await using own = await startService({ maxWaiters: 1 });
     const owner = await own.user();
-    const { answer } = await startWait(owner, {}, own);
+    const { response } = await startWait(owner, {}, own);
     const refused = await Promise.all(
       Array.from({ length: 40 }, async () => sync({ wait: true }, await own.user())),
     );
@@ -217,7 +217,7 @@ describe('waiting (decision 16)', () => {
     expect(new Set(seconds).size).toBeGreaterThan(1);
     expect((await sync({}, owner)).status).toBe(200);
     const id = await add(owner);
-    expect(idsOf(await answer)).toEqual([id]);
+    expect(idsOf(await response)).toEqual([id]);
     await startWait(owner, { cursor: id }, own);
   });
 
@@ -228,9 +228,9 @@ describe('waiting (decision 16)', () => {
     gone.abort();
     for (const wait of waits) await expect(wait).rejects.toThrow();
     await untilHeld(0);
-    const { answer } = await startWait();
+    const { response } = await startWait();
     await add();
-    expect((await answer).body.waited).toBe(true);
+    expect((await response).body.waited).toBe(true);
   });
 
   test('a client that goes away while its wait is being registered leaves nothing behind', async () => {
@@ -249,12 +249,12 @@ describe('waiting (decision 16)', () => {
     const session = await service.session();
     const other = await service.token(session.id, 'read');
     const mine = [await startWait(session), await startWait(session)];
-    const { answer: theirs } = await startWait({
+    const { response: theirs } = await startWait({
       ...session,
       post: (path, body) => service.post(path, body, { token: other }),
     });
     await session.post('/logout');
-    for (const { answer } of mine) expect((await answer).body.code).toBe('INVALID_TOKEN');
+    for (const { response } of mine) expect((await response).body.code).toBe('INVALID_TOKEN');
     const { body } = await service.post('/bookmarks/sync', {}, { token: other });
     expect(body.bookmarks).toEqual([]);
     await untilHeld(1);
@@ -265,20 +265,20 @@ describe('waiting (decision 16)', () => {
   test('a token that expires during the wait ends it with 401 at the latest when it is over', async () => {
     await using own = await startService({ syncWaitSeconds: 2 });
     const owner = await own.user();
-    const { answer } = await startWait(owner, {}, own);
+    const { response } = await startWait(owner, {}, own);
     await own.context.database.sql`update tokens set expires_at = now() where user_id = ${owner.id}`;
-    expect((await answer).body.code).toBe('INVALID_TOKEN');
+    expect((await response).body.code).toBe('INVALID_TOKEN');
   });
 
-  test('a draining replica ends its waits early with the empty answer and closes the connection', async () => {
+  test('a draining replica ends its waits early with the empty response and closes the connection', async () => {
     await using own = await startService();
     const owner = await own.user();
     const cursor = await add(owner);
     const waits = [await startWait(owner, { cursor }, own), await startWait(owner, { cursor }, own)];
     own.context.lifecycle.draining = true;
     own.context.coordination.wakes.drain(0);
-    for (const { answer } of waits) {
-      const { body, headers } = await answer;
+    for (const { response } of waits) {
+      const { body, headers } = await response;
       expect(body).toEqual({ bookmarks: [], cursor, has_more: false, waited: true });
       expect(headers.get('connection')).toBe('close');
     }
@@ -290,9 +290,9 @@ describe('waiting (decision 16)', () => {
   test('the rate-limit headers of a held poll are those of its admission (decision 26)', async () => {
     await using own = await startService({ rateLimitRequests: 10 });
     const owner = await own.user();
-    const { answer } = await startWait(owner, {}, own);
+    const { response } = await startWait(owner, {}, own);
     const added = await owner.post('/bookmarks/add', { url: URL });
-    expect((await answer).headers.get('x-ratelimit-remaining')).toBe('9');
+    expect((await response).headers.get('x-ratelimit-remaining')).toBe('9');
     expect(added.headers.get('x-ratelimit-remaining')).toBe('8');
   });
 });
@@ -311,9 +311,9 @@ describe('a client that stores the returned cursor never misses a bookmark (deci
     const readers = Array.from({ length: 4 }, async (_, r) => {
       const seen: number[] = [];
       for (let cursor = 0; seen.length < total; ) {
-        const answer = await sync({ cursor, wait: r % 2 === 0, limit: 1 + r * 33 });
-        seen.push(...idsOf(answer));
-        cursor = answer.body.cursor;
+        const response = await sync({ cursor, wait: r % 2 === 0, limit: 1 + r * 33 });
+        seen.push(...idsOf(response));
+        cursor = response.body.cursor;
       }
       return seen;
     });
@@ -342,13 +342,13 @@ describe('a client that stores the returned cursor never misses a bookmark (deci
     });
     const first = await drawn.promise;
     const second = add();
-    const { answer } = await startWait();
+    const { response } = await startWait();
     expect((await sync()).body.bookmarks).toEqual([]);
     slow.resolve();
     await transaction;
     const later = await second;
     expect(later).toBeGreaterThan(first);
     expect(idsOf(await sync())).toEqual([first, later]);
-    expect(idsOf(await answer)[0]).toBe(first);
+    expect(idsOf(await response)[0]).toBe(first);
   });
 });

@@ -114,8 +114,8 @@ describe('/tags/create', () => {
   });
 
   test('one of several at once succeeds', async () => {
-    const answers = await Promise.all(['Same', 'same', 'SAME', 'sAmE'].map(create));
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 400, 400, 400]);
+    const responses = await Promise.all(['Same', 'same', 'SAME', 'sAmE'].map(create));
+    expect(responses.map(({ status }) => status).sort()).toEqual([200, 400, 400, 400]);
     expect(await list()).toHaveLength(1);
   });
 
@@ -172,8 +172,8 @@ describe('/tags/update', () => {
 
   test('an unknown id is NOT_FOUND, even with a name that is taken', async () => {
     await create('taken');
-    const answer = await user.post('/tags/update', { id: Number.MAX_SAFE_INTEGER, name: 'taken' });
-    expect(answer.body.code).toBe('NOT_FOUND');
+    const response = await user.post('/tags/update', { id: Number.MAX_SAFE_INTEGER, name: 'taken' });
+    expect(response.body.code).toBe('NOT_FOUND');
   });
 });
 

@@ -349,8 +349,8 @@ describe.each([
     ['a byte that no UTF-8 has', Buffer.from([0x7b, 0xff, 0x7d])],
   ])('%s is a VALIDATION_ERROR and changes nothing', async (_, body) => {
     await importInto(user, [{ url: URL }]);
-    const answer = await user.post('/import', body);
-    expect([answer.status, answer.body.code]).toEqual([400, 'VALIDATION_ERROR']);
+    const response = await user.post('/import', body);
+    expect([response.status, response.body.code]).toEqual([400, 'VALIDATION_ERROR']);
     expect(await urlsOf(user)).toEqual([URL]);
   });
 
@@ -444,7 +444,7 @@ describe('a staged import as a job (decision 21)', () => {
     expect(Number(second.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
     expect((await importInto(await service.user(), [{ url: URL }])).status).toBe(200);
     await connection.write(rest);
-    expect((await connection.answers())[0]).toMatchObject({ status: 200, body: { imported: 1 } });
+    expect((await connection.responses())[0]).toMatchObject({ status: 200, body: { imported: 1 } });
     expect((await importInto(user, [{ url: `${URL}second` }])).status).toBe(200);
   });
 
@@ -472,9 +472,9 @@ describe('a staged import as a job (decision 21)', () => {
     await owner.post('/bookmarks/add', { url: `${URL}mine` });
     const { imports } = own.context.coordination;
     await imports.stopWorker(0);
-    const answer = await importInto(owner, [{ url: `${URL}replaced` }], 'replace');
-    expect([answer.status, answer.body.code]).toEqual([503, 'UNAVAILABLE']);
-    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    const response = await importInto(owner, [{ url: `${URL}replaced` }], 'replace');
+    expect([response.status, response.body.code]).toEqual([503, 'UNAVAILABLE']);
+    expect(Number(response.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
 
     await imports.startWorker(2);
     const [row] = await runOn<{ id: string }>(own.database.url, 'select id from imports');
@@ -487,9 +487,9 @@ describe('a staged import as a job (decision 21)', () => {
     await using own = await startService({ importInlineBytes: 0, importStagedBytes: 100 });
     const owner = await own.user();
     expect((await importInto(owner, [{ url: URL }])).status).toBe(200);
-    const answer = await importInto(owner, [{ url: URL.padEnd(200, 'x') }]);
-    expect([answer.status, answer.body.code]).toEqual([503, 'UNAVAILABLE']);
-    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    const response = await importInto(owner, [{ url: URL.padEnd(200, 'x') }]);
+    expect([response.status, response.body.code]).toEqual([503, 'UNAVAILABLE']);
+    expect(Number(response.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
   });
 
   test('leaves nothing of its bytes behind', async () => {

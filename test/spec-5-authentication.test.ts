@@ -82,7 +82,7 @@ describe('the Authorization header', () => {
   test('anything else than a valid token is INVALID_TOKEN, and says nothing of why', async () => {
     const [kind, id, secret] = user.token.split(/_(\d+)_/) as [string, string, string];
     const other = await service.user();
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       [
         '',
         'Bearer',
@@ -114,10 +114,10 @@ describe('the Authorization header', () => {
         `Bearer ${'x'.repeat(5_000)}`,
       ].map(withHeader),
     );
-    for (const { status, body } of answers) {
-      expect([status, body]).toEqual([401, answers[0]!.body]);
+    for (const { status, body } of responses) {
+      expect([status, body]).toEqual([401, responses[0]!.body]);
     }
-    expect(answers[0]!.body).toEqual({
+    expect(responses[0]!.body).toEqual({
       code: 'INVALID_TOKEN',
       error: 'the access token is missing, invalid or expired',
     });
@@ -169,8 +169,8 @@ describe('tokens (decision 23)', () => {
     await service.context.database.sql`
       update tokens set expires_at = now() - interval '1 second' where user_id = ${session.id}`;
     for (const path of ['/user/profile', '/bookmarks/add', '/export', '/import', '/logout']) {
-      const answer = await session.post(path, { url: URL, bookmarks: [] });
-      expect(answer.body.code, path).toBe('INVALID_TOKEN');
+      const response = await session.post(path, { url: URL, bookmarks: [] });
+      expect(response.body.code, path).toBe('INVALID_TOKEN');
     }
   });
 });
@@ -184,9 +184,9 @@ describe('revocation (decision 24)', () => {
     await session.post('/logout');
     for (const replica of [other, service]) {
       for (const body of [{ url: URL, id: 1, name: 'a', bookmarks: [] }, { id: 'wrong' }]) {
-        const answer = await replica.post(path, body, { token: session.token });
-        expect(answer.body.code).toBe('INVALID_TOKEN');
-        expect(answer.headers.get('x-ratelimit-limit')).toBeNull();
+        const response = await replica.post(path, body, { token: session.token });
+        expect(response.body.code).toBe('INVALID_TOKEN');
+        expect(response.headers.get('x-ratelimit-limit')).toBeNull();
       }
     }
     const { sql } = service.context.database;
@@ -196,20 +196,20 @@ describe('revocation (decision 24)', () => {
   test('a held poll on another replica ends with 401', async () => {
     await using third = await startService({ syncWaitSeconds: 2 }, { database: service.database });
     const session = await service.session();
-    const answer = third.post('/bookmarks/sync', { wait: true }, { token: session.token });
+    const response = third.post('/bookmarks/sync', { wait: true }, { token: session.token });
     await vi.waitFor(() => expect(third.context.coordination.wakes.held).toBe(1));
     await session.post('/logout');
-    expect((await answer).body.code).toBe('INVALID_TOKEN');
+    expect((await response).body.code).toBe('INVALID_TOKEN');
   });
 
   test('takes no part of the work of an operation that came after it', async () => {
     const session = await service.session();
-    const [, ...answers] = await Promise.all([
+    const [, ...responses] = await Promise.all([
       session.post('/logout'),
       ...Array.from({ length: 20 }, () => session.post('/bookmarks/add', { url: URL, tags: ['raced'] })),
     ]);
-    const added = answers.filter(({ status }) => status === 200).length;
-    for (const { status, body } of answers) if (status !== 200) expect(body.code).toBe('INVALID_TOKEN');
+    const added = responses.filter(({ status }) => status === 200).length;
+    for (const { status, body } of responses) if (status !== 200) expect(body.code).toBe('INVALID_TOKEN');
     const { sql } = service.context.database;
     expect(await sql`select 1 from bookmarks where user_id = ${session.id}`).toHaveLength(added);
     expect((await session.post('/bookmarks/add', { url: URL })).body.code).toBe('INVALID_TOKEN');

@@ -29,14 +29,14 @@ test('the codes are those of spec 7 with their statuses, and the two of decision
 test('each condition has its code, and an error is error and code, no more', async () => {
   const reader = await service.token(user.id, 'read');
   await user.post('/bookmarks/add', { url: URL });
-  const answers = {
+  const responses = {
     INVALID_TOKEN: await service.post('/user/profile', {}),
     PERMISSION_DENIED: await service.post('/bookmarks/add', { url: URL }, { token: reader }),
     VALIDATION_ERROR: await user.post('/bookmarks/add', {}),
     NOT_FOUND: await user.post('/bookmarks/delete', { id: 1_000_000 }),
     LIMIT_EXCEEDED: await user.post('/bookmarks/add', { url: URL }),
   };
-  for (const [code, { status, body, headers }] of Object.entries(answers)) {
+  for (const [code, { status, body, headers }] of Object.entries(responses)) {
     expect(body).toEqual({ error: expect.stringMatching(/\w/), code });
     expect(status).toBe(STATUS_BY_CODE[code as keyof typeof STATUS_BY_CODE]);
     expect(headers.get('retry-after')).toBeNull();
@@ -84,11 +84,11 @@ describe("faults that are not the client's (decision 3)", () => {
       ['/bookmarks/sync', { wait: true }],
       ['/export', {}],
     ] as const) {
-      const answer = await cut.post(path, body, { token: user.token });
-      expect([answer.status, answer.body.code], path).toEqual([503, 'UNAVAILABLE']);
-      expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
-      expect(answer.text).not.toMatch(/ECONN|127\.0\.0\.1|postgres/i);
-      expect(answer.headers.get('x-ratelimit-remaining')).toMatch(/^\d+$/);
+      const response = await cut.post(path, body, { token: user.token });
+      expect([response.status, response.body.code], path).toEqual([503, 'UNAVAILABLE']);
+      expect(Number(response.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+      expect(response.text).not.toMatch(/ECONN|127\.0\.0\.1|postgres/i);
+      expect(response.headers.get('x-ratelimit-remaining')).toMatch(/^\d+$/);
     }
     const unready = await fetch(`${cut.origin}/readyz`);
     expect([unready.status, (await unready.json()).reasons]).toEqual([503, ['database']]);

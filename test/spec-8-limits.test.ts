@@ -32,28 +32,28 @@ describe('the limit of a token', () => {
   test('admits 100 requests by default, the 101st is RATE_LIMITED with Retry-After', async () => {
     await using own = await startService({ rateLimitRequests: 100 });
     const user = await own.user();
-    const answers = [];
-    for (let i = 0; i < 103; i++) answers.push(await user.post(PROFILE));
-    expect(answers.map(({ status }) => status)).toEqual([...Array(100).fill(200), 429, 429, 429]);
-    expect(answers.map((answer) => limitsOf(answer).remaining)).toEqual([
+    const responses = [];
+    for (let i = 0; i < 103; i++) responses.push(await user.post(PROFILE));
+    expect(responses.map(({ status }) => status)).toEqual([...Array(100).fill(200), 429, 429, 429]);
+    expect(responses.map((response) => limitsOf(response).remaining)).toEqual([
       ...Array.from({ length: 100 }, (_, i) => String(99 - i)),
       '0',
       '0',
       '0',
     ]);
-    for (const answer of answers) {
-      expect(limitsOf(answer).limit).toBe('100');
-      checkReset(answer, 60);
+    for (const response of responses) {
+      expect(limitsOf(response).limit).toBe('100');
+      checkReset(response, 60);
     }
-    expect(answers[100]!.body).toEqual({ code: 'RATE_LIMITED', error: expect.stringMatching(/\w/) });
+    expect(responses[100]!.body).toEqual({ code: 'RATE_LIMITED', error: expect.stringMatching(/\w/) });
   });
 
   test('is exact under concurrency', async () => {
     await using own = await startService({ rateLimitRequests: 20 });
     const user = await own.user();
-    const answers = await Promise.all(Array.from({ length: 50 }, () => user.post(PROFILE)));
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(20);
-    expect(answers.filter(({ status }) => status === 429)).toHaveLength(30);
+    const responses = await Promise.all(Array.from({ length: 50 }, () => user.post(PROFILE)));
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(20);
+    expect(responses.filter(({ status }) => status === 429)).toHaveLength(30);
   });
 
   test('counts each token by itself, those of one user too', async () => {
@@ -68,19 +68,19 @@ describe('the limit of a token', () => {
   test('refused requests do not count, and who waits as told is admitted', async () => {
     await using own = await startService({ rateLimitRequests: 2, rateLimitWindowSeconds: 3 });
     const user = await own.user();
-    const answers = [];
-    for (let i = 0; i < 6; i++) answers.push(await user.post(PROFILE));
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 429, 429, 429, 429]);
+    const responses = [];
+    for (let i = 0; i < 6; i++) responses.push(await user.post(PROFILE));
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 429, 429, 429, 429]);
     // Hammering does not put it off: at the moment that the first refusal named the slot is free.
-    const retryAfterMs = Number(answers[2]!.headers.get('retry-after')) * 1_000;
+    const retryAfterMs = Number(responses[2]!.headers.get('retry-after')) * 1_000;
     await new Promise((resolve) => setTimeout(resolve, retryAfterMs));
     expect((await user.post(PROFILE)).status).toBe(200);
   });
 
-  test('all answers to a valid token on a known route carry the three headers, errors too', async () => {
+  test('all responses to a valid token on a known route carry the three headers, errors too', async () => {
     await using own = await startService({ rateLimitRequests: 13, freeBookmarkLimit: 0 });
     const user = await own.user();
-    const answers = [
+    const responses = [
       await user.post(PROFILE),
       await user.post('/bookmarks/add', {}),
       await user.post('/bookmarks/add', '{"broken'),
@@ -96,12 +96,12 @@ describe('the limit of a token', () => {
       await user.post('/tags/list'),
       await user.post('/tags/list'),
     ];
-    expect(answers.map(({ status }) => status)).toEqual([
+    expect(responses.map(({ status }) => status)).toEqual([
       200, 400, 400, 400, 400, 400, 403, 403, 403, 404, 200, 200, 200, 429,
     ]);
-    for (const [i, answer] of answers.entries()) {
-      expect(limitsOf(answer)).toEqual({ limit: '13', remaining: String(Math.max(12 - i, 0)) });
-      checkReset(answer, 60);
+    for (const [i, response] of responses.entries()) {
+      expect(limitsOf(response)).toEqual({ limit: '13', remaining: String(Math.max(12 - i, 0)) });
+      checkReset(response, 60);
     }
     const reader = await own.token(user.id, 'read');
     const denied = await own.post('/bookmarks/add', {}, { token: reader });
@@ -116,18 +116,18 @@ describe('the limit of a token', () => {
     expect((await user.post(PROFILE)).status).toBe(429);
   });
 
-  test('answers to no token, an invalid one and an unknown path carry none', async () => {
+  test('responses to no token, an invalid one and an unknown path carry none', async () => {
     await using own = await startService({ rateLimitRequests: 5 });
     const user = await own.user();
-    const answers = [
+    const responses = [
       await own.post(PROFILE, {}),
       await own.post(PROFILE, {}, { token: 'nonsense' }),
       await user.post('/unknown'),
       await user.post(PROFILE, '{}', { method: 'PUT' }),
     ];
-    for (const answer of answers) {
-      expect(limitsOf(answer)).toEqual({ limit: null, remaining: null });
-      expect(answer.headers.get('x-ratelimit-reset')).toBeNull();
+    for (const response of responses) {
+      expect(limitsOf(response)).toEqual({ limit: null, remaining: null });
+      expect(response.headers.get('x-ratelimit-reset')).toBeNull();
     }
     expect(limitsOf(await user.post(PROFILE)).remaining).toBe('4');
   });
@@ -154,16 +154,16 @@ describe('the limit of /auth/invite is per client address (decision 25)', () => 
     await using own = await startService({ rateLimitRequests: 3 });
     const user = await own.user();
     const code = await own.invite('new@example.org');
-    const answers = [
+    const responses = [
       await exchange(own, undefined, code),
       await exchange(own),
       await exchange(own, undefined, 'malformed'),
       await exchange(own),
       await user.post('/auth/invite', { code: 'UNKNOWN0' }),
     ];
-    expect(answers.map(({ status }) => status)).toEqual([200, 404, 400, 429, 429]);
-    expect(answers.map((answer) => limitsOf(answer).remaining)).toEqual(['2', '1', '0', '0', '0']);
-    for (const answer of answers) checkReset(answer, 60);
+    expect(responses.map(({ status }) => status)).toEqual([200, 404, 400, 429, 429]);
+    expect(responses.map((response) => limitsOf(response).remaining)).toEqual(['2', '1', '0', '0', '0']);
+    for (const response of responses) checkReset(response, 60);
     expect((await user.post(PROFILE)).status).toBe(200);
   });
 

@@ -47,9 +47,9 @@ describe('CORS (decision 30)', () => {
     expect(taken.headers.get('x-request-id')).toBe('mine');
   });
 
-  test('answers to a named origin let it read them and the limit headers, Retry-After and X-Request-Id', async () => {
+  test('responses to a named origin let it read them and the limit headers, Retry-After and X-Request-Id', async () => {
     for (const origin of [ORIGIN, EXTENSION]) {
-      const answers = [
+      const responses = [
         await user.post(PROFILE, {}, { headers: { origin } }),
         await user.post('/bookmarks/add', '{"broken', { headers: { origin } }),
         await service.post(PROFILE, {}, { headers: { origin } }),
@@ -57,8 +57,8 @@ describe('CORS (decision 30)', () => {
         await user.post('/export', {}, { headers: { origin } }),
         await service.post('/auth/invite', { code: 'UNKNOWN0' }, { headers: { origin } }),
       ];
-      expect(answers.map(({ status }) => status)).toEqual([200, 400, 401, 404, 200, 404]);
-      for (const { headers } of answers) {
+      expect(responses.map(({ status }) => status)).toEqual([200, 400, 401, 404, 200, 404]);
+      for (const { headers } of responses) {
         expect(headers.get('access-control-allow-origin')).toBe(origin);
         expect(listOf(headers, 'access-control-expose-headers')).toEqual(
           expect.arrayContaining([
@@ -97,15 +97,15 @@ describe('CORS (decision 30)', () => {
   });
 
   test('a request without an origin is answered as ever', async () => {
-    const answer = await user.post(PROFILE);
-    expect(answer.status).toBe(200);
-    expect(answer.headers.get('access-control-allow-origin')).toBeNull();
+    const response = await user.post(PROFILE);
+    expect(response.status).toBe(200);
+    expect(response.headers.get('access-control-allow-origin')).toBeNull();
   });
 
   test('OPTIONS that is no preflight is NOT_FOUND in the one error shape', async () => {
     for (const headers of [{}, { origin: ORIGIN }, { 'access-control-request-method': 'POST' }]) {
-      const answer = await service.post(PROFILE, '', { method: 'OPTIONS', body: null, headers });
-      expect([answer.status, answer.body.code]).toEqual([404, 'NOT_FOUND']);
+      const response = await service.post(PROFILE, '', { method: 'OPTIONS', body: null, headers });
+      expect([response.status, response.body.code]).toEqual([404, 'NOT_FOUND']);
     }
   });
 

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { formatRequest, type HttpAnswer, HttpConnection } from './harness/http-connection.ts';
+import { formatRequest, HttpConnection, type HttpResponse } from './harness/http-connection.ts';
 import type { LoadJob, LoadReport } from './harness/load.ts';
 import { latencyOf, Samples } from './harness/stats.ts';
 
@@ -32,13 +32,13 @@ async function runJob(job: LoadJob): Promise<LoadReport> {
         sentAt = performance.now();
         connection.send(requests[state.next++ % requests.length]!, receive);
       };
-      const receive = (answer: HttpAnswer) => {
+      const receive = (response: HttpResponse) => {
         const now = performance.now();
         latencies.push(now - sentAt);
-        state.bytes += answer.bytes;
-        if (answer.status !== job.expectStatus) {
+        state.bytes += response.bytes;
+        if (response.status !== job.expectStatus) {
           state.failures += 1;
-          state.failure ??= `${answer.status} ${answer.body.toString().slice(0, 300)}`;
+          state.failure ??= `${response.status} ${response.body.toString().slice(0, 300)}`;
         }
         if (now < endAt) return send();
         connection.close();

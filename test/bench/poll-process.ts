@@ -4,7 +4,7 @@ import { formatRequest, HttpConnection } from './harness/http-connection.ts';
 import type { Poller, WakeReport } from './harness/polls.ts';
 import { latencyOf, Samples } from './harness/stats.ts';
 
-/** Waiting clients in a process of their own: takes orders from its parent, answers each. */
+/** Waiting clients in a process of their own: takes orders from its parent and responds to each. */
 
 const fail = (error: Error) => {
   console.error(error);
@@ -27,11 +27,12 @@ class Client {
   poll(): void {
     const { path, body, token } = this.poller;
     const request = formatRequest(path, JSON.stringify({ ...body, cursor: this.#cursor }), token);
-    this.#connection.send(request, (answer) => {
+    this.#connection.send(request, (response) => {
       // Told to come back: as any client would.
-      if (answer.status === 503) return void setTimeout(() => this.poll(), 1_000);
-      if (answer.status !== 200) fail(new Error(`a poll was answered ${answer.status}: ${answer.body}`));
-      const text = answer.body.toString();
+      if (response.status === 503) return void setTimeout(() => this.poll(), 1_000);
+      if (response.status !== 200)
+        fail(new Error(`a poll was answered ${response.status}: ${response.body}`));
+      const text = response.body.toString();
       const cursor = Number(/"cursor":(\d+)/.exec(text)?.[1]);
       const isNews = cursor > this.#cursor;
       this.#cursor = cursor;
@@ -76,8 +77,9 @@ function trigger({ wake }: Poller): Promise<void> {
 
 const sendTrigger = (connection: HttpConnection, { path, body, token }: Poller['wake']) =>
   new Promise<void>((resolve) => {
-    connection.send(formatRequest(path, JSON.stringify(body), token), (answer) => {
-      if (answer.status !== 200) fail(new Error(`a trigger was answered ${answer.status}: ${answer.body}`));
+    connection.send(formatRequest(path, JSON.stringify(body), token), (response) => {
+      if (response.status !== 200)
+        fail(new Error(`a trigger was answered ${response.status}: ${response.body}`));
       resolve();
     });
   });

@@ -1,6 +1,4 @@
 import postgres from 'postgres';
-import { createSecret, formatToken } from '../../src/domain/tokens.ts';
-import { createApiToken, createUser } from '../../src/store/admin.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { migrate } from '../../src/store/migrations.ts';
 import { makeFolder } from '../support/folders.ts';
@@ -11,6 +9,7 @@ import { type FaultyProxy, startProxy } from '../support/proxy.ts';
 import type { ReplicaEnv } from '../support/replica.ts';
 import { runDir } from '../support/run.ts';
 import { silentLog } from '../support/silent-log.ts';
+import { createCaller, issueToken } from '../support/users.ts';
 import { startBalancer } from './balancer.ts';
 import type { Journal, Limits } from './journal.ts';
 import { openCluster, openSingle, type RedisNodes } from './redis-nodes.ts';
@@ -86,7 +85,7 @@ export async function openFleet(options: FleetOptions, journal: Journal): Promis
     processes: processes.all,
     proxies,
     sql,
-    user: (tokens) => createCaller(database, tokens),
+    user: (tokens) => createWithTokens(database, tokens),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
 }
@@ -130,16 +129,12 @@ async function connectProcess(
   };
 }
 
-let users = 0;
-
-async function createCaller(database: Database, count: number): Promise<{ id: number; tokens: string[] }> {
-  const email = `chaos-${++users}@example.org`;
-  const { id } = (await createUser(database, email, email, false))!;
-  const tokens = [];
-  for (let n = 0; n < count; n += 1) {
-    const { secret, hash } = createSecret();
-    await createApiToken(database, id, hash, { scope: 'write', name: '', days: null });
-    tokens.push(formatToken('api', id, secret));
-  }
+async function createWithTokens(
+  database: Database,
+  count: number,
+): Promise<{ id: number; tokens: string[] }> {
+  const { id, token } = await createCaller(database);
+  const tokens = [token];
+  while (tokens.length < count) tokens.push(await issueToken(database, id, 'write'));
   return { id, tokens };
 }

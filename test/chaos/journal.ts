@@ -65,13 +65,13 @@ export interface TagCall extends Call {
 
 export type AnyCall = AddCall | EditCall | DeleteCall | ImportCall | TagCall;
 
-/** All bookmarks of a user in one answer: an export, or a page of the list that holds them all. */
+/** All bookmarks of a user in one response: an export, or a page of the list that holds them all. */
 export interface Look {
   source: 'export' | 'list';
   user: number;
   sentMs: number;
   endMs: number;
-  /** What the answer says of its number. */
+  /** What the response says of its number. */
   count: number;
   ids: number[];
   urls: string[];
@@ -99,13 +99,13 @@ export interface Attempt {
   token: string;
   path: string;
   sentMs: number;
-  /** When the head of the answer came, or the failure; infinite while neither has. */
+  /** When the head of the response came, or the failure; infinite while neither has. */
   endMs: number;
-  /** 0: no answer. */
+  /** 0: no response. */
   status: number;
   /** The replica, as the balancer names it; empty where it was the balancer itself. */
   servedBy: string;
-  /** Whether the limiter had counted it: its answer carries the quota. */
+  /** Whether the limiter had counted it: its response carries the quota. */
   isCounted: boolean;
   /** Whether its caller gave it up. */
   isAborted: boolean;
@@ -123,7 +123,7 @@ export interface Fault {
 export interface Life {
   name: string;
   startMs: number;
-  /** Its first answer; undefined where it ended before. */
+  /** Its first response; undefined where it ended before. */
   answeredMs: number | undefined;
   endMs: number;
   /** What ended it, where somebody did: nothing else may. */

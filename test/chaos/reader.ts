@@ -11,11 +11,11 @@ export interface ReaderParts {
   journal: Journal;
   draw: Random;
   pauseMs: number;
-  /** Sends its requests; a test's may spoil the answers. */
+  /** Sends its requests; a test's may spoil the responses. */
   fetch?: typeof fetch | undefined;
 }
 
-/** Reads all of a user's bookmarks in one answer, now by export, now by the list, and journals what it saw. */
+/** Reads all of a user's bookmarks in one response, now by export, now by the list, and journals what it saw. */
 export async function readAgainAndAgain(parts: ReaderParts, signal: AbortSignal): Promise<void> {
   const { origin, token, journal, draw, pauseMs } = parts;
   const recorded = recordFetch(journal, token, parts.fetch);
@@ -24,7 +24,7 @@ export async function readAgainAndAgain(parts: ReaderParts, signal: AbortSignal)
     await sleep(draw.integer(pauseMs / 2, pauseMs * 1.5), undefined, { signal }).catch(() => {});
     if (signal.aborted) return;
     const source = draw.pick(['export', 'list'] as const);
-    // No retries: the answer is to be of the one request that was sent.
+    // No retries: the response is to be of the one request that was sent.
     const sentMs = nowMs();
     const look = await readOnce(client, source).catch(() => undefined);
     if (look !== undefined) journal.looks.push(describe(parts.user, source, sentMs, look));

@@ -8,7 +8,7 @@ export interface RecordedFetch {
   readonly last: Attempt | undefined;
 }
 
-/** Records what goes over the wire; answers pass as they are. */
+/** Records what goes over the wire; responses pass as they are. */
 export function recordFetch(journal: Journal, token: string, send: typeof fetch = fetch): RecordedFetch {
   let count = 0;
   let last: Attempt | undefined;

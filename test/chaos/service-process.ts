@@ -152,14 +152,14 @@ function readLine(run: Run, text: string): void {
 
 /** False where it ended instead. */
 async function untilAnswering(port: number, life: Life): Promise<boolean> {
-  const answers = () =>
+  const responses = () =>
     fetch(`http://127.0.0.1:${port}/livez`).then(
       (response) => response.ok,
       () => false,
     );
-  while (!(await answers())) {
+  while (!(await responses())) {
     if (life.end !== undefined) return false;
-    if (nowMs() > life.startMs + START_LIMIT_MS) fail(`${life.name} does not answer`);
+    if (nowMs() > life.startMs + START_LIMIT_MS) fail(`${life.name} does not response`);
     await sleep(50);
   }
   life.answeredMs = nowMs();

@@ -19,7 +19,7 @@ export interface WriterParts {
 /** Longest that a call is retried. */
 const RETRY_MS = 30_000;
 
-/** Answers that say that nothing happened; after an earlier attempt whose answer was lost they say nothing. */
+/** Responses that say that nothing happened; after an earlier attempt whose response was lost they say nothing. */
 const REFUSALS = new Set([
   'VALIDATION_ERROR',
   'NOT_FOUND',
@@ -141,7 +141,7 @@ export class Writer {
       ...(invalid > 0 ? [{ url: 'javascript:void(0)' }] : []),
     ];
     const call = this.#begin({ kind: 'import', mode, entries, invalid, repeated, result: noResult });
-    // Half of them are not retried, to meet the first answer as it is.
+    // Half of them are not retried, to meet the first response as it is.
     const options = draw.chance(0.5) ? { retryForMs: 0 } : {};
     await this.#settle(call, async () => {
       const { imported, skipped, errors } = await this.#client.importBookmarks(

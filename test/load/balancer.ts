@@ -41,8 +41,8 @@ export async function startEndpointBalancer(size: number): Promise<EndpointBalan
 async function command(path: string, line: string): Promise<void> {
   const socket = connect(path);
   socket.end(`${line}\n`);
-  const answer = (await text(socket)).trim();
-  if (answer !== '' && !answer.includes('changed')) throw new Error(`${line}: ${answer}`);
+  const response = (await text(socket)).trim();
+  if (response !== '' && !response.includes('changed')) throw new Error(`${line}: ${response}`);
 }
 
 const describeBalancer = (port: number, socket: string, size: number): string => `

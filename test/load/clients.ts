@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Caller } from '../support/fleet.ts';
-import { post } from '../support/replica.ts';
+import { post } from '../support/post.ts';
+import type { Caller } from '../support/users.ts';
 
 /** What the clients of a run saw. */
 export interface Seen {
   /** Requests answered with 200, by path. */
   answered: Map<string, number>;
-  /** Answers of another status, and connections that broke off. */
+  /** Responses of another status, and connections that broke off. */
   failures: string[];
   /** Urls whose add was answered, by user. */
   added: Map<Caller, string[]>;
@@ -43,10 +43,10 @@ export function startClients(
 
   const ask = async (user: Caller, path: string, body: unknown) => {
     try {
-      const answer = await post(origin, path, body, user.token, { signal: end.signal });
-      if (answer.status !== 200) seen.failures.push(`${path}: ${answer.status} ${answer.text}`);
+      const response = await post(origin, path, body, { token: user.token, signal: end.signal });
+      if (response.status !== 200) seen.failures.push(`${path}: ${response.status} ${response.text}`);
       else seen.answered.set(path, (seen.answered.get(path) ?? 0) + 1);
-      return answer.status === 200 ? answer.body : undefined;
+      return response.status === 200 ? response.body : undefined;
     } catch (error) {
       if (!end.signal.aborted) seen.failures.push(`${path}: ${describe(error)}`);
       return undefined;

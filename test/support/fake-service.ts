@@ -12,7 +12,7 @@ export interface Received {
   atMs: number;
 }
 
-/** What it answers; a function may throw, as `fetch` does where the connection is lost. */
+/** A response; a function may throw, as `fetch` does where the connection is lost. */
 export type Reply = Response | ((request: Received, signal: AbortSignal) => Response | Promise<Response>);
 
 export const json = (body: object, status = 200, headers: Record<string, string> = {}): Response =>
@@ -26,13 +26,13 @@ export const lose = (code: string) => (): Response => {
   throw new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) });
 };
 
-/** Answers nothing until the request is ended. */
+/** Sends nothing until the request is ended. */
 export const hang = (_: Received, signal: AbortSignal): Promise<Response> =>
   new Promise((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
 
-/** A client on a clock that only tests move, before a service that answers as it is told, one reply after the other. */
+/** A client on a clock that only tests move, before a service that gives one prepared reply after the other. */
 export class FakeService {
   readonly clock = new ManualClock();
   readonly received: Received[] = [];
@@ -49,12 +49,12 @@ export class FakeService {
       token: 'bka_1_token',
       clock,
       random: () => 0,
-      fetch: async (url, init) => this.#answer(String(url), init!),
+      fetch: async (url, init) => this.#response(String(url), init!),
       ...options,
     });
   }
 
-  async #answer(url: string, init: RequestInit): Promise<Response> {
+  async #response(url: string, init: RequestInit): Promise<Response> {
     const request: Received = {
       path: url.replace('http://service/api/v1', ''),
       headers: new Headers(init.headers),
@@ -73,7 +73,7 @@ export class FakeService {
     return this.received.slice(1).map(({ atMs }, i) => atMs - this.received[i]!.atMs);
   }
 
-  /** Moves the clock on until the promise is settled, and answers as it does. */
+  /** Moves the clock on until the promise is settled, and returns what it resolves with. */
   async run<T>(promise: Promise<T>, { stepMs = 10, limitMs = 3_600_000 } = {}): Promise<T> {
     let settled = false;
     const end = promise.finally(() => {

@@ -1,31 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import postgres from 'postgres';
-import { createSecret, formatToken, type Scope } from '../../src/domain/tokens.ts';
 import type { ServingRole } from '../../src/process/serve.ts';
-import { createApiToken, createUser } from '../../src/store/admin.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
+import { openDatabase } from '../../src/store/database.ts';
 import { createDatabase } from './database.ts';
 import { type RedisServer, startRedis } from './redis.ts';
 import { type Replica, type ReplicaEnv, startReplica } from './replica.ts';
-
-/** Somebody with an API token. */
-export interface Caller {
-  id: number;
-  email: string;
-  token: string;
-}
+import { type Caller, createCaller, type UserOptions } from './users.ts';
 
 /** Replicas over one database and one Redis, which nobody else uses. */
 export interface Fleet extends AsyncDisposable {
   readonly databaseUrl: string;
-  /** PageReader into the database from beside the service. */
+  /** Reads the database from beside the service. */
   readonly sql: postgres.Sql;
   readonly redis: RedisServer;
   /** The environment of all replicas. */
   readonly env: ReplicaEnv;
   start(role: ServingRole, env?: ReplicaEnv): Promise<Replica>;
-  user(options?: { scope?: Scope; premium?: boolean }): Promise<Caller>;
+  user(options?: UserOptions): Promise<Caller>;
   /** The urls of a user's bookmarks, by id. */
   urls(user: Caller): Promise<string[]>;
   /** States of a user's imports, oldest first. */
@@ -91,19 +83,6 @@ export async function openFleet({ databaseUrl, env = {} }: FleetOptions = {}): P
     jobs: () => listJobs(redis.url),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
-}
-
-let users = 0;
-
-async function createCaller(
-  database: Database,
-  { scope = 'write', premium = false }: { scope?: Scope; premium?: boolean } = {},
-): Promise<Caller> {
-  const email = `caller-${++users}-${process.pid}@example.org`;
-  const { id } = (await createUser(database, email, email, premium))!;
-  const { secret, hash } = createSecret();
-  await createApiToken(database, id, hash, { scope, name: '', days: null });
-  return { id, email, token: formatToken('api', id, secret) };
 }
 
 async function hold(url: string, statement: string): Promise<Lock> {

@@ -65,7 +65,7 @@ interface StoredText {
 }
 
 /**
- * Recounts and renders anew what the database stores twice: counters, tags as JSON, search text, url keys. Answers a
+ * Recounts and renders anew what the database stores twice: counters, tags as JSON, search text, url keys. Returns a
  * sentence per fault, so a test expects `[]`. Nothing may be writing meanwhile.
  */
 export async function findFaults(databaseUrl: string): Promise<string[]> {

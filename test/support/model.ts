@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 
 /**
- * The contract as plain code over arrays, one account at a time: what every answer has to be. It shares nothing with the
- * service, not even the folding of text. Ids and times that only the service can know are learned from its answers.
+ * The contract as plain code over arrays, one account at a time: what every response has to be. It shares nothing with the
+ * service, not even the folding of text. Ids and times that only the service can know are learned from its responses.
  */
 
-/** A value that the first answer to hold it tells, and that every later answer has to repeat. */
+/** A value that the first response to hold it tells, and that every later response has to repeat. */
 export class Learned<T> {
   #value: T | undefined;
   readonly #accept: (value: unknown) => value is T;
@@ -16,7 +16,7 @@ export class Learned<T> {
 
   /** What was learned; fails before. */
   get value(): T {
-    assert.notEqual(this.#value, undefined, 'no answer has told this yet');
+    assert.notEqual(this.#value, undefined, 'no response has told this yet');
     return this.#value as T;
   }
 
@@ -28,8 +28,8 @@ export class Learned<T> {
   }
 }
 
-/** Compares an answer in full: every field, no other field, learning what is to be learned. */
-export function compare(actual: unknown, expected: unknown, path = 'answer'): void {
+/** Compares a response in full: every field, no other field, learning what is to be learned. */
+export function compare(actual: unknown, expected: unknown, path = 'response'): void {
   if (expected instanceof Learned) expected.compare(actual, path);
   else if (typeof expected !== 'object' || expected === null) assert.deepEqual(actual, expected, path);
   else compareParts(actual, expected, path);
@@ -74,7 +74,7 @@ export interface ModelEntry {
   updated_at?: string;
 }
 
-/** What the service has to answer: a body of status 200, or an error's status and code, and its message where it is known. */
+/** What the service has to respond with: a body of status 200, or an error's status and code, and its message where it is known. */
 export type Expected = { status: 200; body: unknown } | { status: number; code: string; error?: string };
 
 const ok = (body: unknown): Expected => ({ status: 200, body });
@@ -114,7 +114,7 @@ export class Model {
     this.cap = cap;
   }
 
-  /** The highest id that an answer has told. */
+  /** The highest id that a response has told. */
   get lastId(): number {
     return this.#lastId;
   }

@@ -29,7 +29,7 @@ export interface RedisServer extends AsyncDisposable {
   shutDown(): Promise<void>;
   /** Starts it again, empty, after `kill` or `shutDown`; kills it first if it runs. */
   restart(): Promise<void>;
-  /** SIGSTOP: it accepts connections and answers nothing. */
+  /** SIGSTOP: it accepts connections and responds to nothing. */
   freeze(): Promise<void>;
   /** SIGCONT. */
   thaw(): Promise<void>;
@@ -50,7 +50,7 @@ export interface RedisRun {
 /** Starts a Redis with these arguments, which may use the files in `folder`. */
 export type StartRedis = (args: string[], folder: string) => Promise<RedisRun>;
 
-/** Starts a private Redis; it answers when this resolves. */
+/** Starts a private Redis; it responds when this resolves. */
 export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
   const port = options.port ?? (await findFreePort());
   const folder = makeFolder('redis', runDir());

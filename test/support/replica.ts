@@ -2,8 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { ServingRole } from '../../src/process/serve.ts';
+import { post } from './post.ts';
 import { freezeFamily, noteProcess, thawFamily } from './processes.ts';
-import { type ApiResponse, checkResponse, readResponse } from './responses.ts';
+import { type ApiResponse, readResponse } from './responses.ts';
 import { runDir } from './run.ts';
 
 /** A line of a replica's log. */
@@ -24,9 +25,9 @@ export interface Replica extends AsyncDisposable {
   /** All that it has logged. */
   readonly log: readonly LogLine[];
   readonly ended: Promise<ProcessEnd>;
-  /** Sends a request; `path` is appended to `/api/v1`. The answer is checked against what all answers promise. */
+  /** Sends a request with a token, as `post.ts` does. */
   post(path: string, body: unknown, token: string, options?: RequestInit): Promise<ApiResponse>;
-  /** What `/readyz` answers. */
+  /** The response of `/readyz`. */
   readiness(): Promise<ApiResponse>;
   /** Resolves with the first line of the log, past or to come, that has this message; rejects where it ends before. */
   untilLogged(message: string): Promise<LogLine>;
@@ -66,7 +67,7 @@ export async function startReplica(role: ServingRole, env: ReplicaEnv): Promise<
     pid: child.pid!,
     log: log.lines,
     ended,
-    post: (path, body, token, options) => post(String(origin), path, body, token, options),
+    post: (path, body, token, options) => post(String(origin), path, body, { ...options, token }),
     readiness: async () => readResponse(await fetch(`${origin}/readyz`)),
     untilLogged: log.until,
     signal: (signal) => void child.kill(signal),
@@ -128,29 +129,6 @@ function readLog(child: ChildProcess): ReplicaLog {
     return new Promise<LogLine>((found, failed) => waits.add({ message, found, failed }));
   };
   return { lines, until };
-}
-
-/** Sends a request to a service; the answer is checked against what all answers promise. */
-export async function post(
-  origin: string,
-  path: string,
-  body: unknown,
-  token: string,
-  options: RequestInit = {},
-): Promise<ApiResponse> {
-  const response = await fetch(`${origin}/api/v1${path}`, {
-    method: 'POST',
-    body: typeof body === 'string' ? body : JSON.stringify(body),
-    ...options,
-    headers: {
-      'content-type': 'application/json',
-      authorization: `Bearer ${token}`,
-      ...(options.headers as Record<string, string>),
-    },
-  });
-  const answer = await readResponse(response);
-  checkResponse(path, answer);
-  return answer;
 }
 
 /** The samples of a replica's metrics by name and labels; `port` is its `METRICS_PORT`. */

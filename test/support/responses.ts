@@ -3,16 +3,16 @@ import { connect } from 'node:net';
 import { type ErrorCode, STATUS_BY_CODE } from '../../src/domain/errors.ts';
 import { BASE_PATH, ROUTES } from '../../src/http/app.ts';
 
-/** An answer of the service. */
+/** A response of the service. */
 export interface ApiResponse {
   status: number;
   headers: Headers;
   text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into responses of every shape
   body: any;
 }
 
-/** Reads an answer whole; `body` is undefined where it is no JSON. Rejects where the answer breaks off. */
+/** Reads a response whole; `body` is undefined where it is no JSON. Rejects where the response breaks off. */
 export async function readResponse(response: Response): Promise<ApiResponse> {
   const text = await response.text();
   const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
@@ -22,11 +22,11 @@ export async function readResponse(response: Response): Promise<ApiResponse> {
 
 const schemaByPath = new Map(ROUTES.map((route) => [route.path, route.response]));
 
-/** An answer longer than this is not compared with its schema: the tests of sizes would take seconds for it. */
+/** A response longer than this is not compared with its schema: the tests of sizes would take seconds for it. */
 const LONGEST_COMPARED = 2_000_000;
 
 /**
- * Fails unless an answer keeps what every answer promises: JSON, a request id, on success no field more or less than
+ * Fails unless a response keeps what every response promises: JSON, a request id, on success no field more or less than
  * the reference says, and the one shape of an error with the status of its code (spec 7, decision 2).
  */
 export function checkResponse(path: string, { status, headers, text, body }: ApiResponse): void {
@@ -48,7 +48,7 @@ export interface RawConnection {
   /** Resolves when the bytes have been handed to the system. */
   write(bytes: string | Uint8Array): Promise<void>;
   /** All that came back, parsed, once the server has ended the connection. */
-  answers(): Promise<ApiResponse[]>;
+  responses(): Promise<ApiResponse[]>;
   destroy(): void;
 }
 
@@ -66,7 +66,7 @@ export function connectTo(origin: string): RawConnection {
       new Promise((resolve, reject) => {
         socket.write(bytes, (error) => (error ? reject(error) : resolve()));
       }),
-    async answers() {
+    async responses() {
       await ended;
       return parseResponses(Buffer.concat(received));
     },
@@ -74,17 +74,17 @@ export function connectTo(origin: string): RawConnection {
   };
 }
 
-/** Sends bytes as they stand on a connection of their own; the first answer, once the server has ended the connection. */
+/** Sends bytes as they stand on a connection of their own; the first response, once the server has ended the connection. */
 export async function sendRaw(origin: string, bytes: string | Uint8Array): Promise<ApiResponse> {
   const connection = connectTo(origin);
   await connection.write(bytes);
-  const [answer] = await connection.answers();
-  assert.ok(answer, 'the connection was ended without an answer');
-  return answer;
+  const [response] = await connection.responses();
+  assert.ok(response, 'the connection was ended without a response');
+  return response;
 }
 
 function parseResponses(bytes: Buffer): ApiResponse[] {
-  const answers: ApiResponse[] = [];
+  const responses: ApiResponse[] = [];
   for (let rest = bytes; rest.length > 0; ) {
     const headEnd = rest.indexOf('\r\n\r\n');
     const [statusLine = '', ...lines] = rest.subarray(0, headEnd).toString('latin1').split('\r\n');
@@ -92,8 +92,8 @@ function parseResponses(bytes: Buffer): ApiResponse[] {
     const bodyEnd = headEnd + 4 + Number(headers.get('content-length') ?? 0);
     const text = rest.subarray(headEnd + 4, bodyEnd).toString('utf8');
     const status = Number(statusLine.split(' ')[1]);
-    answers.push({ status, headers, text, body: text === '' ? undefined : JSON.parse(text) });
+    responses.push({ status, headers, text, body: text === '' ? undefined : JSON.parse(text) });
     rest = rest.subarray(bodyEnd);
   }
-  return answers;
+  return responses;
 }

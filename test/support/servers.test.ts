@@ -34,20 +34,20 @@ test('a test database is migrated, empty, of one test file, and can be dropped w
 test('a private Postgres can be killed, restarted on the same port, and frozen', async () => {
   await using server = await startPostgres({ max_connections: 20 });
   const ask = () => runOn(server.url, "select fact, current_setting('max_connections') as max from facts");
-  const answer = [{ fact: 1, max: '20' }];
+  const response = [{ fact: 1, max: '20' }];
   await runOn(server.url, 'create table facts as select 1 as fact');
   await server.kill();
   await expect(ask()).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   await server.restart();
-  expect(await ask()).toEqual(answer);
+  expect(await ask()).toEqual(response);
   await server.freeze();
   const late = ask();
-  expect(await Promise.race([late, sleep(200, 'no answer')])).toBe('no answer');
+  expect(await Promise.race([late, sleep(200, 'no response')])).toBe('no response');
   server.thaw();
-  expect(await late).toEqual(answer);
+  expect(await late).toEqual(response);
   await server.shutDown();
   await server.restart();
-  expect(await ask()).toEqual(answer);
+  expect(await ask()).toEqual(response);
 });
 
 test('a private Redis can be killed, restarted empty on the same port, and frozen', async () => {

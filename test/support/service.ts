@@ -3,14 +3,14 @@ import { afterAll, beforeAll } from 'vitest';
 import { issueInvite } from '../../src/admin/invites.ts';
 import type { Config } from '../../src/config.ts';
 import { type Context, openContext } from '../../src/context.ts';
-import { foldText } from '../../src/domain/text.ts';
-import { createSecret, formatToken, type Scope } from '../../src/domain/tokens.ts';
+import type { Scope } from '../../src/domain/tokens.ts';
 import { buildApp } from '../../src/http/app.ts';
 import type { Logger } from '../../src/process/log.ts';
-import { createApiToken, createUser } from '../../src/store/admin.ts';
 import { createDatabase, type TestDatabase } from './database.ts';
-import { type ApiResponse, checkResponse, readResponse } from './responses.ts';
+import { post, type RequestOptions } from './post.ts';
+import type { ApiResponse } from './responses.ts';
 import { silentLog } from './silent-log.ts';
+import { type Caller, createCaller, issueToken, newEmail, type UserOptions } from './users.ts';
 
 /** Every variable at its default, but for what would make tests trip over limits that they are not about. */
 export const TEST_CONFIG: Omit<Config, 'databaseUrl'> = {
@@ -47,19 +47,8 @@ export const TEST_CONFIG: Omit<Config, 'databaseUrl'> = {
   traceRatio: 1,
 };
 
-/** A write token of a free account with a new address, unless said otherwise. */
-export interface UserOptions {
-  scope?: Scope;
-  premium?: boolean;
-  email?: string;
-}
-
-/** Somebody with a token. */
-export interface TestUser {
-  id: number;
-  email: string;
-  token: string;
-  /** Sends a request with the token; the body is serialised. */
+/** Somebody with a token, who sends requests with it. */
+export interface TestUser extends Caller {
   post(path: string, body?: unknown, options?: RequestInit): Promise<ApiResponse>;
 }
 
@@ -70,11 +59,8 @@ export interface TestService extends AsyncDisposable {
   readonly database: TestDatabase;
   /** `http://127.0.0.1:port` */
   readonly origin: string;
-  /**
-   * Sends a request; `path` is appended to `/api/v1`, text and bytes go as they stand. Every answer is checked against what
-   * all answers promise.
-   */
-  post(path: string, body: unknown, options?: RequestInit & { token?: string }): Promise<ApiResponse>;
+  /** Sends a request, as `post.ts` does. */
+  post(path: string, body: unknown, options?: RequestOptions): Promise<ApiResponse>;
   /** Makes a user with an API token. */
   user(options?: UserOptions): Promise<TestUser>;
   /** Issues one more API token to a user. */
@@ -83,10 +69,6 @@ export interface TestService extends AsyncDisposable {
   /** Makes a user with a session token, by an invite. */
   session(email?: string): Promise<TestUser>;
 }
-
-let users = 0;
-
-const newEmail = () => `user-${++users}-${process.pid}@example.org`;
 
 export interface ServiceOptions {
   /** Another replica's database, which outlives this one; an empty one of its own when absent. */
@@ -131,54 +113,25 @@ export async function startService(
   await app.listen({ host: whole.host, port: 0 });
   const origin = app.listeningOrigin;
 
-  const post: TestService['post'] = async (path, body, { token, ...options } = {}) => {
-    const response = await fetch(`${origin}/api/v1${path}`, {
-      method: 'POST',
-      body:
-        body instanceof Uint8Array || typeof body === 'string'
-          ? (body as BodyInit)
-          : JSON.stringify(body ?? {}),
-      ...options,
-      headers: {
-        'content-type': 'application/json',
-        ...(token !== undefined && { authorization: `Bearer ${token}` }),
-        ...(options.headers as Record<string, string>),
-      },
-    });
-    const answer = await readResponse(response);
-    checkResponse(path, answer);
-    return answer;
-  };
-
-  const userOf = (id: number, email: string, token: string): TestUser => ({
-    id,
-    email,
-    token,
-    post: (path, body, options) => post(path, body, { ...options, token }),
+  const send: TestService['post'] = (path, body, options) => post(origin, path, body, options);
+  const sendAs = (caller: Caller): TestUser => ({
+    ...caller,
+    post: (path, body, options) => send(path, body, { ...options, token: caller.token }),
   });
-
-  const issueToken = async (userId: number, scope: Scope) => {
-    const { secret, hash } = createSecret();
-    await createApiToken(context.database, userId, hash, { scope, name: '', days: null });
-    return formatToken('api', userId, secret);
-  };
 
   return {
     app,
     context,
     database: own,
     origin,
-    post,
-    token: issueToken,
+    post: send,
+    token: (userId, scope) => issueToken(context.database, userId, scope),
     invite: async (email, days = 7) => (await issueInvite(context.database, email, days)).code,
-    async user({ scope = 'write', premium = false, email = newEmail() } = {}) {
-      const made = await createUser(context.database, email, foldText(email), premium);
-      return userOf(made!.id, email, await issueToken(made!.id, scope));
-    },
+    user: async (options) => sendAs(await createCaller(context.database, options)),
     async session(email = newEmail()) {
       const { code } = await issueInvite(context.database, email, 7);
-      const { body } = await post('/auth/invite', { code });
-      return userOf(body.user.id, body.user.email, body.token);
+      const { body } = await send('/auth/invite', { code });
+      return sendAs({ ...body.user, token: body.token });
     },
     async [Symbol.asyncDispose]() {
       context.lifecycle.draining = true;

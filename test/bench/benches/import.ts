@@ -52,10 +52,10 @@ interface Run {
 async function runRound(run: Run, user: number) {
   const { plan, api, worker, bodies, entries, url } = run;
   const post = async (body: Buffer, imported: number) => {
-    const answer = await postTimed(api.port, '/api/v1/import', tokenOf(user), body);
-    if (answer.status !== 200 || !answer.text.startsWith(`{"imported":${imported},`))
-      throw new Error(answer.text);
-    return answer.ms;
+    const response = await postTimed(api.port, '/api/v1/import', tokenOf(user), body);
+    if (response.status !== 200 || !response.text.startsWith(`{"imported":${imported},`))
+      throw new Error(response.text);
+    return response.ms;
   };
   const groups = { api: [api.pid], worker: [worker.pid], postgres: [plan.environment.postgresPid] };
   const before = readProcessTimes(groups);

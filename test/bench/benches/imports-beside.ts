@@ -51,7 +51,7 @@ async function runConcurrency(plan: Plan, concurrency: number): Promise<Line> {
       users.map((user) => postTimed(api.port, '/api/v1/import', tokenOf(user), body)),
     );
     beside.push(await runLoad(mixOf(api.port, effort.seconds)));
-    for (const answer of await imports) if (answer.status !== 200) throw new Error(answer.text);
+    for (const response of await imports) if (response.status !== 200) throw new Error(response.text);
     took.push((performance.now() - startedAt) / 1_000);
   }
   const p99 = (reports: LoadReport[]) => spreadOf(reports.map(({ latency }) => latency.p99));

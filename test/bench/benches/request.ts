@@ -73,7 +73,7 @@ export const refused: Bench = {
     };
     await exhaust(load);
 
-    const calls = { redis: 0, postgres: 0, answers: 0 };
+    const calls = { redis: 0, postgres: 0, responses: 0 };
     const service: Side = {
       name: '429',
       processes: { api: [replica.pid] },
@@ -83,7 +83,7 @@ export const refused: Bench = {
         const after = await countCalls(plan, url);
         calls.redis += after.redis - before.redis;
         calls.postgres += after.postgres - before.postgres;
-        calls.answers += sample.operations;
+        calls.responses += sample.operations;
         return sample;
       },
     };
@@ -94,7 +94,7 @@ export const refused: Bench = {
         sampleLoad({ ...load, port: reference.port, path: '/echo', tokens: [], seconds, expectStatus: 200 }),
     };
     const [ours, theirs] = await compareSides([service, bare], plan.effort);
-    const note = `${calls.answers} refusals: ${calls.redis} Redis calls, ${calls.postgres} transactions`;
+    const note = `${calls.responses} refusals: ${calls.redis} Redis calls, ${calls.postgres} transactions`;
     const line = lineOf(
       { bench: 'refused', what: '429', note },
       ours!,
@@ -102,7 +102,7 @@ export const refused: Bench = {
       ratioOf(ours!, theirs!),
       0.5,
     );
-    const isQuiet = calls.redis + calls.postgres < calls.answers / 1_000;
+    const isQuiet = calls.redis + calls.postgres < calls.responses / 1_000;
     return [{ ...line, mark: { text: '≥ 0.5, no calls', reached: line.mark!.reached && isQuiet } }];
   },
 };

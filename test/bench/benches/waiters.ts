@@ -138,7 +138,7 @@ function linesOf(count: number, rounds: readonly Round[]): Line[] {
     },
     {
       ...names,
-      what: `${WAKES_PER_SECOND} wakes a second among ${held}, from the add to the answer, p99`,
+      what: `${WAKES_PER_SECOND} wakes a second among ${held}, from the add to the response, p99`,
       unit: 'ms',
       service: spread(({ ours }) => ours.wakes.latency.p99),
       reference: spread(({ theirs }) => theirs.wakes.latency.p99),

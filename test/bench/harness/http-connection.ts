@@ -1,20 +1,20 @@
 import { connect, type Socket } from 'node:net';
 
 /** What came back for one request. */
-export interface HttpAnswer {
+export interface HttpResponse {
   status: number;
   /** Head and body on the wire. */
   bytes: number;
   body: Buffer;
 }
 
-type Receive = (answer: HttpAnswer) => void;
+type Receive = (response: HttpResponse) => void;
 
 const HEAD_END = Buffer.from('\r\n\r\n');
 
 /**
  * One HTTP/1.1 keep-alive connection, one request at a time: as little as a client can do, so that the server's work
- * is what is measured. Understands answers with a content length only.
+ * is what is measured. Understands responses with a content length only.
  */
 export class HttpConnection {
   readonly #socket: Socket;
@@ -30,7 +30,7 @@ export class HttpConnection {
     this.#socket.on('close', () => this.#fail(new Error('the server closed the connection')));
   }
 
-  /** Sends a whole request; `receive` is called with its answer. */
+  /** Sends a whole request; `receive` is called with its response. */
   send(request: Buffer, receive: Receive): void {
     this.#receive = receive;
     this.#socket.write(request);
@@ -43,22 +43,22 @@ export class HttpConnection {
 
   #take(chunk: Buffer): void {
     const seen = this.#pending === undefined ? chunk : Buffer.concat([this.#pending, chunk]);
-    const answer = parseAnswer(seen);
-    this.#pending = answer === undefined ? seen : undefined;
-    if (answer === undefined) return;
+    const response = parseResponse(seen);
+    this.#pending = response === undefined ? seen : undefined;
+    if (response === undefined) return;
     const receive = this.#receive!;
     this.#receive = undefined;
-    receive(answer);
+    receive(response);
   }
 }
 
-function parseAnswer(seen: Buffer): HttpAnswer | undefined {
+function parseResponse(seen: Buffer): HttpResponse | undefined {
   const headEnd = seen.indexOf(HEAD_END);
   if (headEnd < 0) return undefined;
   const head = seen.toString('latin1', 0, headEnd);
   const at = head.indexOf('ontent-'); // Content-Length, or content-length
   const length = /content-length: (\d+)/i.exec(at < 0 ? '' : head);
-  if (length === null) throw new Error(`an answer without a content length:\n${head}`);
+  if (length === null) throw new Error(`an response without a content length:\n${head}`);
   const bytes = headEnd + 4 + Number(length[1]);
   if (seen.length < bytes) return undefined;
   return { status: Number(head.slice(9, 12)), bytes, body: seen.subarray(headEnd + 4, bytes) };

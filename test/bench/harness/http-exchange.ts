@@ -6,19 +6,19 @@ import { formatRequest } from './http-connection.ts';
 
 /** Single large requests, timed one by one. */
 
-export interface TimedAnswer {
+export interface TimedResponse {
   status: number;
   text: string;
   ms: number;
 }
 
-/** Posts a body and reads the whole answer. */
+/** Posts a body and reads the whole response. */
 export async function postTimed(
   port: number,
   path: string,
   token: string,
   body: Buffer,
-): Promise<TimedAnswer> {
+): Promise<TimedResponse> {
   const startedAt = performance.now();
   const sent = request({
     port,
@@ -32,12 +32,12 @@ export async function postTimed(
     },
   });
   sent.end(body);
-  const [answer] = await once(sent, 'response');
-  const answered = await text(answer);
-  return { status: answer.statusCode, text: answered, ms: performance.now() - startedAt };
+  const [response] = await once(sent, 'response');
+  const answered = await text(response);
+  return { status: response.statusCode, text: answered, ms: performance.now() - startedAt };
 }
 
-/** Sends a request and counts what comes, unread; rejects unless the answer is a 200 that ended as it should. */
+/** Sends a request and counts what comes, unread; rejects unless the response is a 200 that ended as it should. */
 export async function drainTimed(
   port: number,
   path: string,

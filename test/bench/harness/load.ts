@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { Sample } from './rounds.ts';
 import type { Latency } from './stats.ts';
 
-/** Requests for a closed loop: each connection sends the next one when its answer is there. */
+/** Requests for a closed loop: each connection sends the next one when its response is there. */
 export interface LoadJob {
   port: number;
   path: string;
@@ -24,7 +24,7 @@ export interface LoadJob {
 export interface LoadReport {
   requests: number;
   failures: number;
-  /** The first unexpected answer. */
+  /** The first unexpected response. */
   failure: string | undefined;
   seconds: number;
   latency: Latency;

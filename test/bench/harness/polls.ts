@@ -19,7 +19,7 @@ export interface Poller {
 export interface WakeReport {
   wakes: number;
   latency: Latency;
-  /** From the first trigger to the last answer. */
+  /** From the first trigger to the last response. */
   seconds: number;
 }
 
@@ -59,8 +59,8 @@ async function order(child: ChildProcess, what: Order): Promise<unknown> {
   );
   child.send(what);
   try {
-    const [answer] = await Promise.race([once(child, 'message'), exit]);
-    return answer;
+    const [response] = await Promise.race([once(child, 'message'), exit]);
+    return response;
   } finally {
     ended.abort();
   }

@@ -7,7 +7,7 @@ export interface Sample {
   rate: number;
   operations: number;
   latency?: Latency;
-  /** Answers that were none that the bench expects. */
+  /** Responses that the bench does not expect. */
   failures?: number;
 }
 
@@ -38,7 +38,7 @@ export interface Effort {
 
 /**
  * Runs the sides in turn, round by round, each round in the other order than the one before, so that what else the
- * machine does falls on all alike. Rejects where a side failed to answer as it should.
+ * machine does falls on all alike. Rejects where a side failed to respond as it should.
  */
 export async function compareSides(sides: readonly Side[], effort: Effort): Promise<SideResult[]> {
   for (const side of sides) await runSide(side, effort.warmUpSeconds);
@@ -57,7 +57,7 @@ export async function compareSides(sides: readonly Side[], effort: Effort): Prom
 
 async function runSide(side: Side, seconds: number): Promise<Sample> {
   const sample = await side.run(seconds);
-  if (sample.failures) throw new Error(`${side.name}: ${sample.failures} answers were not as expected`);
+  if (sample.failures) throw new Error(`${side.name}: ${sample.failures} responses were not as expected`);
   return sample;
 }
 

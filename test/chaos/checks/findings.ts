@@ -5,7 +5,7 @@ export const POINTS = {
   woken: '1 a held poll sees a commit in time, while all is calm',
   asked: '2 nothing is there that nobody asked for, nothing twice',
   imported: '3 imports are whole or not at all, and add up',
-  looked: '3 no answer mixes before and after, or lacks what was there',
+  looked: '3 no response mixes before and after, or lacks what was there',
   capped: '4 the cap is never exceeded',
   limited: '4 the limiter is never exceeded',
   answered: '5 no 500, nothing hangs beyond its deadline',

@@ -2,7 +2,7 @@ import type { Attempt, Fault, Journal } from '../journal.ts';
 import { append, type Story } from './births.ts';
 import type { Result } from './findings.ts';
 
-/** The cap, at every observed answer, and by recount at the end. */
+/** The cap, at every observed response, and by recount at the end. */
 export function checkCapped({ evidence }: Story): Result {
   const { journal, rest, limits } = evidence;
   const findings = [...rest.recountFaults];
@@ -24,7 +24,7 @@ export function checkCapped({ evidence }: Story): Result {
 const MARGIN_MS = 1_500;
 
 /**
- * A request was admitted somewhere between its sending and the head of its answer; those that lie wholly within a window
+ * A request was admitted somewhere between its sending and the head of its response; those that lie wholly within a window
  * were admitted within it. In a window within one life of Redis, and without fallback, they are at most the limit; in any
  * other at most the limit for each process that served.
  */

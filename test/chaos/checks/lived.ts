@@ -2,7 +2,7 @@ import type { Attempt, Journal, Life } from '../journal.ts';
 import type { Story } from './births.ts';
 import type { Result } from './findings.ts';
 
-/** Longest time to the head of an answer: what the service promises, and what the longest fault and a full machine add. */
+/** Longest time to the head of a response: what the service promises, and what the longest fault and a full machine add. */
 const DEADLINES_MS = { poll: 50_000, import: 170_000, other: 32_000 };
 
 /** No 500, and nothing that hung beyond its deadline; nor anything else that no client should meet. */

@@ -3,7 +3,7 @@ import type { Story } from './births.ts';
 import type { Result } from './findings.ts';
 
 /**
- * No answer holds bookmarks from before a replace beside those of the replace; none lacks a bookmark that was there from
+ * No response holds bookmarks from before a replace beside those of the replace; none lacks a bookmark that was there from
  * before its request to after its end; each is in order and counts what it holds.
  */
 export function checkLooked(story: Story): Result {

@@ -1,0 +1,31 @@
+import { BASE_PATH } from '../../src/http/app.ts';
+import { type ApiResponse, checkResponse, readResponse } from './responses.ts';
+
+/** What a request has beside its body; with a token it is sent as its owner. */
+export type RequestOptions = RequestInit & { token?: string };
+
+/**
+ * Sends a request to a service; `path` is appended to `/api/v1`. Text and bytes go as they stand, anything else as JSON.
+ * Rejects unless the response keeps what every response promises.
+ */
+export async function post(
+  origin: string,
+  path: string,
+  body: unknown = {},
+  { token, ...options }: RequestOptions = {},
+): Promise<ApiResponse> {
+  const isWritten = typeof body === 'string' || body instanceof Uint8Array;
+  const sent = await fetch(`${origin}${BASE_PATH}${path}`, {
+    method: 'POST',
+    body: isWritten ? (body as BodyInit) : JSON.stringify(body),
+    ...options,
+    headers: {
+      'content-type': 'application/json',
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(options.headers as Record<string, string>),
+    },
+  });
+  const response = await readResponse(sent);
+  checkResponse(path, response);
+  return response;
+}

@@ -1,0 +1,39 @@
+import { foldText } from '../../src/domain/text.ts';
+import { createSecret, formatToken, type Scope } from '../../src/domain/tokens.ts';
+import { createApiToken, createUser } from '../../src/store/admin.ts';
+import type { Database } from '../../src/store/database.ts';
+
+/** A write token of a free account with a new address, unless said otherwise. */
+export interface UserOptions {
+  scope?: Scope;
+  premium?: boolean;
+  email?: string;
+}
+
+/** Somebody with a token. */
+export interface Caller {
+  id: number;
+  email: string;
+  token: string;
+}
+
+let users = 0;
+
+/** An e-mail address that no other user of this test run has. */
+export const newEmail = (): string => `user-${++users}-${process.pid}@example.org`;
+
+/** Makes a user with an API token. */
+export async function createCaller(
+  database: Database,
+  { scope = 'write', premium = false, email = newEmail() }: UserOptions = {},
+): Promise<Caller> {
+  const user = await createUser(database, email, foldText(email), premium);
+  return { id: user!.id, email, token: await issueToken(database, user!.id, scope) };
+}
+
+/** Issues an API token to a user. */
+export async function issueToken(database: Database, userId: number, scope: Scope): Promise<string> {
+  const { secret, hash } = createSecret();
+  await createApiToken(database, userId, hash, { scope, name: '', days: null });
+  return formatToken('api', userId, secret);
+}
