@@ -88,7 +88,7 @@ describe('every endpoint', () => {
       [...readFileSync(join(folder, name), 'utf8').matchAll(/from '([^']+)'/g)].map(([, from]) => from!),
     );
     expect(
-      specifiers.filter((from) => !/^\.\/[a-z-]+\.ts$/.test(from) && from !== '../resources.ts'),
+      specifiers.filter((from) => !/^\.\/[a-z-]+\.ts$/.test(from) && from !== '../domain/resources.ts'),
     ).toEqual([]);
   });
 });

@@ -19,7 +19,7 @@ test('a sweep deletes every token, invite and idempotency key that has run out, 
     select ${user.id}, sha256(n::text::bytea), 'api', 'read', now() - interval '1 second' from generate_series(1, 2500) n;
     insert into invites (code, email, email_key, expires_at)
     select lpad(n::text, 8, '0'), 'a', 'a', now() - interval '1 second' from generate_series(1, 2500) n;
-    insert into idempotency_keys (user_id, key, request_hash, response, created_at)
+    insert into idempotency_keys (user_id, key, request_hash, answer, created_at)
     select ${user.id}, n, '', '{}', now() - interval '25 hours' from generate_series(1, 2500) n`,
   );
   await deleteLeftovers(service.context);
