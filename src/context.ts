@@ -3,14 +3,20 @@ import type { Config } from './config.ts';
 import { openCoordination } from './coordination/open.ts';
 import type { Coordination } from './coordination/port.ts';
 import { unavailable } from './domain/errors.ts';
-import { runImport } from './domain/import/run.ts';
-import { PageReader } from './domain/page-reads.ts';
 import { KnownCallers } from './domain/tokens.ts';
-import type { Logger } from './process/log.ts';
-import { type Metrics, noMetrics, PrometheusMetrics, serveMetrics } from './process/metrics.ts';
-import { Overload } from './process/overload.ts';
-import { noTracing, openTracing, type Tracing, traceCoordination, traceDatabase } from './process/tracing.ts';
-import { type Database, type DatabaseOptions, openDatabase } from './store/database.ts';
+import type { Logger } from './observability/log.ts';
+import { type Metrics, noMetrics, PrometheusMetrics, serveMetrics } from './observability/metrics.ts';
+import {
+  noTracing,
+  openTracing,
+  type Tracing,
+  traceCoordination,
+  traceDatabase,
+} from './observability/tracing.ts';
+import { runImport } from './operations/import/run.ts';
+import { PageReader } from './operations/page-reads.ts';
+import type { Database } from './store/database.ts';
+import { type DatabaseOptions, openDatabase } from './store/open-database.ts';
 
 /** What every route, job and command is given: opened once, closed in reverse order. */
 export interface Context {
@@ -24,7 +30,6 @@ export interface Context {
   readonly pageReader: PageReader;
   readonly metrics: Metrics;
   readonly tracing: Tracing;
-  readonly overload: Overload;
   /** Limits how many requests of one user run at a time. The key is the user's id. */
   readonly requestPermits: Semaphore<number>;
   /** Limits how many imports of one user write at a time. The key is the user's id. */
@@ -78,14 +83,15 @@ export async function openContext(config: Config, log: Logger, databaseUrl: stri
   opened.defer(() => plain.close());
   const coordination = config.otlpEndpoint ? traceCoordination(plain, tracing) : plain;
 
-  const limits = { eventLoopDelayMs: config.overloadEventLoopMs, poolWaitMs: config.overloadPoolWaitMs };
-  const overload = new Overload(limits, database, metrics);
-  opened.defer(() => overload.close());
-
-  const parts = { config, log, database, importDatabase, coordination, metrics, tracing, overload };
   const owned = new AsyncDisposableStack();
   const context: Context = {
-    ...parts,
+    config,
+    log,
+    database,
+    importDatabase,
+    coordination,
+    metrics,
+    tracing,
     callers: new KnownCallers(),
     pageReader: new PageReader(database, OPERATION_DEADLINE_MS),
     requestPermits: halfForEachUser(config.databasePoolSize, PERMIT_WAIT_MS),
@@ -94,7 +100,7 @@ export async function openContext(config: Config, log: Logger, databaseUrl: stri
     close: () => owned.disposeAsync(),
   };
   if (prometheus) {
-    prometheus.watch(context);
+    prometheus.watch({ database, importDatabase, coordination, maxWaiters: config.maxWaiters });
     const server = await serveMetrics(prometheus.registry, config.host, config.metricsPort!);
     opened.defer(() => void server.close());
   }

@@ -3,7 +3,7 @@ import { addAdminCommands } from './admin/commands.ts';
 import { CommandError } from './admin/run.ts';
 import { ConfigError } from './config.ts';
 import { EmbeddedPostgresError } from './embedded/refusal.ts';
-import { describeError } from './process/log.ts';
+import { describeError } from './observability/log.ts';
 import { runMigrations, type ServingRole, serve } from './process/serve.ts';
 import { DatabaseUnavailable } from './store/errors.ts';
 import { SchemaMismatch } from './store/migrations.ts';

@@ -2,9 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ApiError, type Bookmark, BookmarkClient, TooManyGone } from '../src/client/index.ts';
-import { STATUS_BY_CODE } from '../src/domain/errors.ts';
 import type { Endpoints, ErrorCode } from '../src/domain/resources.ts';
 import { ROUTES } from '../src/http/app.ts';
+import { STATUS_BY_CODE } from '../src/http/error-responses.ts';
 import { createDatabase } from './support/database.ts';
 import { startService, type TestService, useService } from './support/service.ts';
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { STATUS_BY_CODE } from '../src/domain/errors.ts';
 import { BASE_PATH, ROUTES } from '../src/http/app.ts';
+import { STATUS_BY_CODE } from '../src/http/error-responses.ts';
 import { findFaults } from './support/invariants.ts';
 import { useService, useUser } from './support/service.ts';
 

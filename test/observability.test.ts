@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
-import { METRIC_NAMES } from '../src/process/metrics.ts';
+import { METRIC_NAMES } from '../src/observability/metrics.ts';
 import { migrate } from '../src/store/migrations.ts';
 import { startPostgres } from './support/postgres.ts';
 import { startService } from './support/service.ts';

@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { type ErrorCode, STATUS_BY_CODE } from '../src/domain/errors.ts';
+import type { ErrorCode } from '../src/domain/resources.ts';
 import { BASE_PATH, ROUTES } from '../src/http/app.ts';
+import { STATUS_BY_CODE } from '../src/http/error-responses.ts';
 import { useService } from './support/service.ts';
 
 // The OpenAPI 3.1 document at /openapi.json and the reference at /docs.

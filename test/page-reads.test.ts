@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { PageReader } from '../src/domain/page-reads.ts';
 import { parseAuthorization } from '../src/domain/tokens.ts';
+import { PageReader } from '../src/operations/page-reads.ts';
 import { findCaller } from '../src/store/tokens.ts';
 import { runOn } from './support/database.ts';
 import { type TestUser, useService } from './support/service.ts';

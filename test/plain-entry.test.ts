@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { entry } from '../src/domain/import/entries.ts';
-import { PlainEntries } from '../src/domain/import/plain-entry.ts';
+import { entry } from '../src/operations/import/entries.ts';
+import { PlainEntries } from '../src/operations/import/plain-entry.ts';
 
 const strange = fc.constantFrom(
   null,

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
-import { STATUS_BY_CODE } from '../src/domain/errors.ts';
-import { describeError } from '../src/process/log.ts';
+import { STATUS_BY_CODE } from '../src/http/error-responses.ts';
+import { describeError } from '../src/observability/log.ts';
 import { runOn } from './support/database.ts';
 import { startProxy } from './support/proxy.ts';
 import { startService, useService, useUser } from './support/service.ts';

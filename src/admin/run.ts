@@ -2,9 +2,10 @@ import { type Config, readConfig } from '../config.ts';
 import { redisTarget } from '../context.ts';
 import { openCoordination } from '../coordination/open.ts';
 import { attachEmbeddedPostgres } from '../embedded/postgres.ts';
-import { openLog } from '../process/log.ts';
-import { type Database, openDatabase } from '../store/database.ts';
+import { openLog } from '../observability/log.ts';
+import type { Database } from '../store/database.ts';
 import { checkSchema, migrate } from '../store/migrations.ts';
+import { openDatabase } from '../store/open-database.ts';
 
 /** A command that cannot do what it was asked to; its message is for the operator. */
 export class CommandError extends Error {

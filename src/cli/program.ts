@@ -7,16 +7,8 @@ import { addSyncCommand } from './commands/sync.ts';
 import { addTagCommands } from './commands/tags.ts';
 import type { Environment } from './environment.ts';
 import { describeFault, Interrupted } from './faults.ts';
-import type { Session } from './session.ts';
+import type { Run, Session } from './session.ts';
 import { type Streams, Terminal } from './terminal.ts';
-
-// biome-ignore lint/suspicious/noExplicitAny: commander gives each command other arguments
-type Given = any[];
-
-/** Makes an action of a command that takes the session first, and then commander's arguments and options. */
-export type Run = (
-  command: (session: Session, ...args: Given) => Promise<void>,
-) => (...args: Given) => Promise<void>;
 
 /** The exit codes: done; failed; ended by Ctrl-C, as shells count it. */
 const DONE = 0;

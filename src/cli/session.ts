@@ -16,6 +16,14 @@ export interface Session {
   baseUrl: string | undefined;
 }
 
+// biome-ignore lint/suspicious/noExplicitAny: commander gives each command other arguments
+type Given = any[];
+
+/** Makes an action of a command that takes the session first, and then commander's arguments and options. */
+export type Run = (
+  command: (session: Session, ...args: Given) => Promise<void>,
+) => (...args: Given) => Promise<void>;
+
 const DEFAULT_URL = 'http://127.0.0.1:3000/api/v1';
 
 /** Whoever waits at the screen is not kept for longer. */

@@ -14,7 +14,6 @@ import { invalid, notFound } from '../domain/errors.ts';
 import { parseJson } from '../domain/json.ts';
 import type { Caller } from '../domain/tokens.ts';
 import { parseBody } from '../domain/validation.ts';
-import { traceRequests } from '../process/tracing.ts';
 import { accountRoutes } from '../routes/account.ts';
 import { bookmarkRoutes } from '../routes/bookmarks.ts';
 import { addImportParser, exportRoutes, importRoutes } from '../routes/import-export.ts';
@@ -25,8 +24,10 @@ import { sendError } from './error-responses.ts';
 import { healthRoutes } from './health.ts';
 import { hashKeyedRequest, readIdempotency } from './idempotency.ts';
 import { respondToMalformedHttp, respondToOddRequests } from './malformed-requests.ts';
+import { Overload } from './overload.ts';
 import { referenceRoutes } from './reference.ts';
 import type { CallerRoute, ResponseBody, Route } from './route.ts';
+import { traceRequests } from './trace-requests.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -120,12 +121,14 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   });
   healthRoutes(app, context);
   referenceRoutes(app, ROUTES, BASE_PATH);
+  const overload = new Overload(context);
+  app.addHook('onClose', async () => overload.close());
   for (const route of ROUTES) {
-    if (!importRoutes.includes(route as CallerRoute)) addRoute(app, context, route);
+    if (!importRoutes.includes(route as CallerRoute)) addRoute(app, context, overload, route);
   }
   await app.register(async (scope) => {
     addImportParser(scope, context);
-    for (const route of importRoutes) addRoute(scope, context, route);
+    for (const route of importRoutes) addRoute(scope, context, overload, route);
   });
   return app;
 }
@@ -188,10 +191,10 @@ function addHooks(app: FastifyInstance, { config, lifecycle, metrics }: Context)
 }
 
 /** One way for every endpoint: token, rate limit, scope (before the body is read), body, handler, answer. */
-function addRoute(app: FastifyInstance, context: Context, route: Route): void {
+function addRoute(app: FastifyInstance, context: Context, overload: Overload, route: Route): void {
   const { scope } = route;
   const admit = (request: FastifyRequest, reply: FastifyReply) => {
-    context.overload.refuse();
+    overload.refuse();
     return scope === 'public'
       ? limitAddress(context, request, reply)
       : authenticate(context, scope, request, reply);

@@ -1,8 +1,21 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, type ErrorBody, invalid, rateLimited, unavailable } from '../domain/errors.ts';
+import type { ErrorCode } from '../domain/resources.ts';
 import { DatabaseUnavailable } from '../store/errors.ts';
 
 /** Turns whatever was thrown into the one shape of an error answer (spec 7, decisions 2 and 3). */
+
+/** Every code of an error response with its HTTP status (spec 7, decision 3). */
+export const STATUS_BY_CODE = {
+  VALIDATION_ERROR: 400,
+  INVALID_TOKEN: 401,
+  PERMISSION_DENIED: 403,
+  LIMIT_EXCEEDED: 403,
+  NOT_FOUND: 404,
+  RATE_LIMITED: 429,
+  INTERNAL_ERROR: 500,
+  UNAVAILABLE: 503,
+} as const satisfies Record<ErrorCode, number>;
 
 interface FrameworkError {
   code?: unknown;
@@ -54,10 +67,12 @@ const wasLeft = (error: unknown, reply: FastifyReply): boolean =>
 /** Answers a request with an error and logs what was the service's fault. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const known = toApiError(error);
+  const body = known?.body ?? INTERNAL;
+  const status = STATUS_BY_CODE[body.code];
   if (wasLeft(error, reply)) request.log.info('the client has gone');
   else if (known === undefined) request.log.error({ err: error }, 'request failed');
-  else if (known.status >= 500) request.log.warn({ err: error }, 'request not served');
+  else if (status >= 500) request.log.warn({ err: error }, 'request not served');
   reply.header('x-request-id', request.id);
   if (known?.retryAfterSeconds !== undefined) reply.header('retry-after', known.retryAfterSeconds);
-  return reply.code(known?.status ?? 500).send(known?.body ?? INTERNAL);
+  return reply.code(status).send(body);
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Context } from '../context.ts';
-import { ping } from '../store/health.ts';
+import { ping } from '../store/database.ts';
 
 /** For whoever runs the service: is the process alive, and does it want requests. */
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { type ApiError, invalid, notFound } from '../domain/errors.ts';
+import { STATUS_BY_CODE } from './error-responses.ts';
 
 /** What Node's server would answer, or leave unanswered, by itself: in the one shape of an error (decision 2). */
 
@@ -17,7 +18,7 @@ function respondOnSocket(socket: Socket, error: ApiError): void {
   // What else is sent is read and dropped.
   socket.resume();
   socket.end(
-    `HTTP/1.1 ${error.status} ${error.code}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+    `HTTP/1.1 ${STATUS_BY_CODE[error.code]} ${error.code}\r\nContent-Type: application/json; charset=utf-8\r\n` +
       `Content-Length: ${Buffer.byteLength(text)}\r\nX-Request-Id: ${randomUUID()}\r\nConnection: close\r\n\r\n${text}`,
   );
 }

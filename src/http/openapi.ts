@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { ErrorCode } from '../domain/errors.ts';
-import { STATUS_BY_CODE } from '../domain/errors.ts';
+import type { ErrorCode } from '../domain/resources.ts';
+import { STATUS_BY_CODE } from './error-responses.ts';
 import { exampleOf } from './openapi-examples.ts';
 import type { Route } from './route.ts';
 

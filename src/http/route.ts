@@ -1,10 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import type { Context } from '../context.ts';
-import type { ErrorCode } from '../domain/errors.ts';
-import type { Endpoints } from '../domain/resources.ts';
+import type { Idempotency } from '../domain/idempotency.ts';
+import type { Endpoints, ErrorCode } from '../domain/resources.ts';
 import type { Caller, Scope } from '../domain/tokens.ts';
-import type { Idempotency } from './idempotency.ts';
 
 /** One request of a route, its token, limits, scope and body already checked. */
 export interface RouteRequest<Body> {

@@ -5,9 +5,9 @@ import { type Context, openContext } from '../context.ts';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../embedded/postgres.ts';
 import { buildApp } from '../http/app.ts';
 import { healthRoutes } from '../http/health.ts';
+import { type Logger, openLog } from '../observability/log.ts';
 import { checkSchema, migrate } from '../store/migrations.ts';
 import { greet } from './greeting.ts';
-import { type Logger, openLog } from './log.ts';
 import { startSweeper } from './sweeper.ts';
 
 /** The life of a serving process: open, listen, wait for a signal, drain, close in reverse order. */

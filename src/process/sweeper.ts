@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import { jobIdOf } from '../domain/import/job.ts';
+import { jobIdOf } from '../operations/import/job.ts';
 import { deleteExpired, deleteOldImports, findQueuedImports } from '../store/sweep.ts';
 
 /** Keeps the database clean, and lost jobs running. Every replica sweeps; what one has done the others do not find. */

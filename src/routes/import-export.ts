@@ -3,12 +3,12 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Context } from '../context.ts';
 import { invalid } from '../domain/errors.ts';
-import { exportBookmarks } from '../domain/export.ts';
-import { importInline, importStaged, Undecided } from '../domain/import/answer.ts';
-import { importBody } from '../domain/import/entries.ts';
-import { IMPORT_BODY_BYTES, type ReceivedImport, receiveImport } from '../domain/import/receive.ts';
 import { hashKeyedRequest } from '../http/idempotency.ts';
 import { callerRoute } from '../http/route.ts';
+import { exportBookmarks } from '../operations/export.ts';
+import { importBody } from '../operations/import/entries.ts';
+import { IMPORT_BODY_BYTES, type ReceivedImport, receiveImport } from '../operations/import/receive.ts';
+import { importInline, importStaged, Undecided } from '../operations/import/request.ts';
 import * as schemas from './response-schemas.ts';
 
 /** Import and export: spec 4.4. */
@@ -27,7 +27,7 @@ const exportAll = callerRoute({
     count: schemas.count,
   }),
   handle: async ({ context, caller }) =>
-    Readable.from(await exportBookmarks(context, caller), { objectMode: true, highWaterMark: 1 }),
+    Readable.from(await exportBookmarks(context.database, caller), { objectMode: true, highWaterMark: 1 }),
 });
 
 const importAll = callerRoute({

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { BOUNDS, MAX_ID, type TagNames } from '../domain/fields.ts';
+import type { Idempotency } from '../domain/idempotency.ts';
 import { searchText, searchTextLine } from '../domain/text.ts';
-import type { Idempotency } from '../http/idempotency.ts';
 import type { Database, Sql } from './database.ts';
 import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
 import { type Owner, tokenIsValid } from './tokens.ts';

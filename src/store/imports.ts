@@ -1,5 +1,5 @@
 import { BOUNDS } from '../domain/fields.ts';
-import type { Idempotency } from '../http/idempotency.ts';
+import type { Idempotency } from '../domain/idempotency.ts';
 import type { Database } from './database.ts';
 import { joinTexts, plainArray } from './joined-texts.ts';
 import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';

@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { type DatabaseLog, openDatabase, type Sql } from './database.ts';
+import type { Sql } from './database.ts';
 import { sqlStateOf, translateError } from './errors.ts';
+import { type DatabaseLog, openDatabase } from './open-database.ts';
 
 const sqlFolder = fileURLToPath(new URL('../../sql/', import.meta.url));
 

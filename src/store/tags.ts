@@ -1,5 +1,5 @@
 import { BOUNDS, type TagName } from '../domain/fields.ts';
-import type { Idempotency } from '../http/idempotency.ts';
+import type { Idempotency } from '../domain/idempotency.ts';
 import type { Database } from './database.ts';
 import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
 import { type Owner, tokenIsValid } from './tokens.ts';

@@ -1,6 +1,7 @@
 import postgres from 'postgres';
-import { type Database, openDatabase } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/database.ts';
 import { migrate } from '../../src/store/migrations.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
 import { makeFolder } from '../support/folders.ts';
 import type { Balancer } from '../support/haproxy.ts';
 import { findFreePort } from '../support/ports.ts';

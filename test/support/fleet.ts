@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import postgres from 'postgres';
 import type { ServingRole } from '../../src/process/serve.ts';
-import { openDatabase } from '../../src/store/database.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
 import { createDatabase } from './database.ts';
 import { type RedisServer, startRedis } from './redis.ts';
 import { type Replica, type ReplicaEnv, startReplica } from './replica.ts';

@@ -1,6 +1,7 @@
 import { expect, onTestFinished } from 'vitest';
-import { type Database, type DatabaseOptions, openDatabase } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/database.ts';
 import { DatabaseUnavailable } from '../../src/store/errors.ts';
+import { type DatabaseOptions, openDatabase } from '../../src/store/open-database.ts';
 
 /** Opens a pool of two connections, unless told otherwise, that ends with the test. */
 export async function openPool(options: DatabaseOptions): Promise<Database> {

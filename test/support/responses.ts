@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
-import { type ErrorCode, STATUS_BY_CODE } from '../../src/domain/errors.ts';
+import type { ErrorCode } from '../../src/domain/resources.ts';
 import { BASE_PATH, ROUTES } from '../../src/http/app.ts';
+import { STATUS_BY_CODE } from '../../src/http/error-responses.ts';
 
 /** A response of the service. */
 export interface ApiResponse {

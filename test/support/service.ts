@@ -5,7 +5,7 @@ import type { Config } from '../../src/config.ts';
 import { type Context, openContext } from '../../src/context.ts';
 import type { Scope } from '../../src/domain/tokens.ts';
 import { buildApp } from '../../src/http/app.ts';
-import type { Logger } from '../../src/process/log.ts';
+import type { Logger } from '../../src/observability/log.ts';
 import { createDatabase, type TestDatabase } from './database.ts';
 import { post, type RequestOptions } from './post.ts';
 import type { ApiResponse } from './responses.ts';

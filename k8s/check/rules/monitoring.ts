@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import { METRIC_NAMES } from '../../../src/process/metrics.ts';
+import { METRIC_NAMES } from '../../../src/observability/metrics.ts';
 import { type KubernetesObject, nameOf, walk } from '../objects.ts';
 import { find, ofKind, type Rule } from './rule.ts';
 

@@ -3,8 +3,7 @@ import { ApiError } from '../../client/index.ts';
 import { askLine } from '../ask.ts';
 import { readCredentials, removeCredentials, storeCredentials } from '../credentials.ts';
 import { CliError } from '../faults.ts';
-import type { Run } from '../program.ts';
-import { findBaseUrl, openClient, openOwnClient, type Session } from '../session.ts';
+import { findBaseUrl, openClient, openOwnClient, type Run, type Session } from '../session.ts';
 
 const INVITE_CODE = /^[A-Z0-9]{8}$/;
 const TOKEN = /^bk[as]_\d+_[\w-]+$/;

@@ -4,8 +4,7 @@ import { gatherIds, integerFrom, tagsOption } from '../arguments.ts';
 import { bookmarkTable } from '../bookmark-table.ts';
 import { toLine } from '../display-text.ts';
 import { CliError } from '../faults.ts';
-import type { Run } from '../program.ts';
-import { openOwnClient, type Session } from '../session.ts';
+import { openOwnClient, type Run, type Session } from '../session.ts';
 
 /** Adds `add`, `edit`, `rm`, `search` and `list`. */
 export function addBookmarkCommands(program: Command, run: Run): void {

@@ -3,8 +3,7 @@ import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { type Command, Option } from 'commander';
 import { ApiError, type BookmarkClient } from '../../client/index.ts';
 import { formatNetscape, NETSCAPE_END, NETSCAPE_HEAD } from '../formats/write-netscape.ts';
-import type { Run } from '../program.ts';
-import { openOwnClient, type Session } from '../session.ts';
+import { openOwnClient, type Run, type Session } from '../session.ts';
 
 type ExportFormat = 'json' | 'html';
 

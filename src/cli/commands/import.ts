@@ -9,8 +9,7 @@ import { toLine } from '../display-text.ts';
 import { CliError } from '../faults.ts';
 import type { ParsedFile } from '../formats/entry.ts';
 import { readBookmarkFile } from '../formats/read-file.ts';
-import type { Run } from '../program.ts';
-import { openOwnClient, type Session } from '../session.ts';
+import { openOwnClient, type Run, type Session } from '../session.ts';
 
 /** What the service takes in one import (decision 9, decision 2). */
 const MAX_ENTRIES = 100_000;

@@ -4,8 +4,7 @@ import { type Command, Option } from 'commander';
 import type { BookmarkClient, SyncBatch } from '../../client/index.ts';
 import { bookmarkTable } from '../bookmark-table.ts';
 import { CliError } from '../faults.ts';
-import type { Run } from '../program.ts';
-import { openOwnClient, type Session } from '../session.ts';
+import { openOwnClient, type Run, type Session } from '../session.ts';
 
 interface SyncOptions {
   follow: boolean;

@@ -3,8 +3,7 @@ import type { BookmarkClient } from '../../client/index.ts';
 import type { Tag } from '../../domain/resources.ts';
 import { toLine } from '../display-text.ts';
 import { CliError } from '../faults.ts';
-import type { Run } from '../program.ts';
-import { openOwnClient, type Session } from '../session.ts';
+import { openOwnClient, type Run, type Session } from '../session.ts';
 
 /** Adds `tags` and what belongs to it. */
 export function addTagCommands(program: Command, run: Run): void {

@@ -1,31 +1,21 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { Context } from '../context.ts';
 import { unavailable } from '../domain/errors.ts';
-import type { Database } from '../store/database.ts';
-import type { Metrics } from './metrics.ts';
-
-/** Refuses early what would be answered late: a replica with too much to do says so at once. */
-
-/** Limits in milliseconds; 0: none. */
-export interface OverloadLimits {
-  eventLoopDelayMs: number;
-  poolWaitMs: number;
-}
 
 const SAMPLE_MS = 500;
 
-/** Watches how long the event loop and the database's pool keep their work waiting. Held polls are no load. */
+/**
+ * Watches how long work waits for the event loop and for a connection of the pool, and refuses requests at once where a
+ * response would come late. Held polls are no load.
+ */
 export class Overload {
-  readonly #limits: OverloadLimits;
-  readonly #database: Pick<Database, 'gauges'>;
-  readonly #metrics: Metrics;
+  readonly #context: Pick<Context, 'config' | 'database' | 'metrics'>;
   readonly #delays = monitorEventLoopDelay({ resolution: 20 });
   readonly #timer: NodeJS.Timeout;
   #delayMs = 0;
 
-  constructor(limits: OverloadLimits, database: Pick<Database, 'gauges'>, metrics: Metrics) {
-    this.#limits = limits;
-    this.#database = database;
-    this.#metrics = metrics;
+  constructor(context: Pick<Context, 'config' | 'database' | 'metrics'>) {
+    this.#context = context;
     this.#delays.enable();
     this.#timer = setInterval(() => this.#sample(), SAMPLE_MS);
     this.#timer.unref();
@@ -38,9 +28,10 @@ export class Overload {
 
   /** What this replica has too much of now; undefined where it can take requests. */
   get reason(): 'event_loop' | 'pool' | undefined {
-    const { eventLoopDelayMs, poolWaitMs } = this.#limits;
-    if (eventLoopDelayMs > 0 && this.#delayMs > eventLoopDelayMs) return 'event_loop';
-    if (poolWaitMs > 0 && this.#database.gauges.oldestWaitMs > poolWaitMs) return 'pool';
+    const { config, database } = this.#context;
+    const { overloadEventLoopMs, overloadPoolWaitMs } = config;
+    if (overloadEventLoopMs > 0 && this.#delayMs > overloadEventLoopMs) return 'event_loop';
+    if (overloadPoolWaitMs > 0 && database.gauges.oldestWaitMs > overloadPoolWaitMs) return 'pool';
     return undefined;
   }
 
@@ -48,7 +39,7 @@ export class Overload {
   refuse(): void {
     const { reason } = this;
     if (reason === undefined) return;
-    this.#metrics.overloaded(reason);
+    this.#context.metrics.overloaded(reason);
     throw unavailable('the service has too much to do', 1 + Math.floor(Math.random() * 3));
   }
 

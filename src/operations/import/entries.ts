@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
+import { invalid } from '../../domain/errors.ts';
+import { BOUNDS, comment, tagName, tagNamesBy, title, url } from '../../domain/fields.ts';
+import type { ImportError } from '../../domain/resources.ts';
+import { searchText } from '../../domain/text.ts';
+import { describeIssue, formatIssue, parseBody } from '../../domain/validation.ts';
 import { hrefKey } from '../../store/bookmarks.ts';
 import type { ImportColumns } from '../../store/imports.ts';
-import { invalid } from '../errors.ts';
-import { BOUNDS, comment, tagName, tagNamesBy, title, url } from '../fields.ts';
-import type { ImportError } from '../resources.ts';
-import { searchText } from '../text.ts';
-import { describeIssue, formatIssue, parseBody } from '../validation.ts';
 import { PlainEntries, type PlainEntry } from './plain-entry.ts';
 import { TagSets } from './tag-sets.ts';
 import { parseTimestamp } from './timestamp.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { invalidToken } from '../domain/errors.ts';
+import type { Caller } from '../domain/tokens.ts';
 import { type Page, readPage, readPageForAll } from '../store/bookmarks.ts';
 import type { Database } from '../store/database.ts';
-import { invalidToken } from './errors.ts';
-import type { Caller } from './tokens.ts';
 
 /** A look waits for one before it at most so long, and then has so much less time than another. */
 const BEHIND_MS = 500;

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Context } from '../../context.ts';
 import { importTopic, userTopic } from '../../coordination/topics.ts';
-import type { Idempotency } from '../../http/idempotency.ts';
+import { ApiError, type ErrorBody, unavailable } from '../../domain/errors.ts';
+import type { Idempotency } from '../../domain/idempotency.ts';
+import { parseJson } from '../../domain/json.ts';
+import type { Caller } from '../../domain/tokens.ts';
 import { DatabaseUnavailable } from '../../store/errors.ts';
 import {
   cancelImport,
@@ -11,9 +13,7 @@ import {
   readImport,
   type StagedImport,
 } from '../../store/imports.ts';
-import { ApiError, type ErrorBody, unavailable } from '../errors.ts';
-import { parseJson } from '../json.ts';
-import type { Caller } from '../tokens.ts';
+import type { ImportContext } from './context.ts';
 import { prepareImport } from './entries.ts';
 import { jobIdOf, newImport } from './job.ts';
 import { workOf } from './run.ts';
@@ -44,7 +44,7 @@ const OVER: ImportState = { state: 'cancelled', result: null, traceParent: null 
 
 /** Imports a small body in this request and answers the result's JSON text. */
 export async function importInline(
-  context: Context,
+  context: ImportContext,
   caller: Caller,
   bytes: Buffer,
   idempotency?: Idempotency,
@@ -66,7 +66,7 @@ export async function importInline(
  * before its turn came: it is still queued then, and runs (decision 21).
  */
 export async function importStaged(
-  context: Context,
+  context: ImportContext,
   caller: Caller,
   staged: StagedImport,
   hasClient: () => boolean,
@@ -87,7 +87,7 @@ export async function importStaged(
 
 /** Where a staged import stands once it is over; undefined where it must be given up before. */
 async function waitForEnd(
-  context: Context,
+  context: ImportContext,
   staged: StagedImport,
   queue: () => Promise<void>,
 ): Promise<ImportState | undefined> {
@@ -115,7 +115,11 @@ async function waitForEnd(
 }
 
 /** Where the answer to this is lost, the look that follows tells; the sweep queues what was missed. */
-async function queueFirst(context: Context, staged: StagedImport, queue: () => Promise<void>): Promise<void> {
+async function queueFirst(
+  context: ImportContext,
+  staged: StagedImport,
+  queue: () => Promise<void>,
+): Promise<void> {
   try {
     await queue();
   } catch (error) {
@@ -128,7 +132,7 @@ async function queueFirst(context: Context, staged: StagedImport, queue: () => P
 
 /** Where the import stands; undefined while the database cannot say. */
 async function look(
-  context: Context,
+  context: ImportContext,
   staged: StagedImport,
   queue: () => Promise<void>,
 ): Promise<ImportState | undefined> {
@@ -143,7 +147,7 @@ async function look(
 }
 
 /** Cancels the import, or learns that it is done; throws `Undecided` where neither can be had in time. */
-async function settle(context: Context, staged: StagedImport): Promise<string> {
+async function settle(context: ImportContext, staged: StagedImport): Promise<string> {
   const { clock } = context.coordination;
   const deadline = clock.now() + SETTLE_MS;
   for (;;) {

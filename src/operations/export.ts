@@ -1,7 +1,7 @@
-import type { Context } from '../context.ts';
+import type { Caller } from '../domain/tokens.ts';
 import { notePassed } from '../process/garbage.ts';
+import type { Database } from '../store/database.ts';
 import { beginExport, type ExportBounds, type ExportPage, readExportPage } from '../store/export.ts';
-import type { Caller } from './tokens.ts';
 
 /** Export as a stream (decision 17). */
 
@@ -17,21 +17,21 @@ export class ExportBroken extends Error {
  * connection while a slow client reads; it throws, and so breaks off, where a `replace` came or the token was revoked.
  */
 export async function exportBookmarks(
-  context: Context,
+  database: Database,
   caller: Caller,
 ): Promise<AsyncIterable<string | Buffer>> {
-  const bounds = await beginExport(context.database, caller);
-  return writeExport(context, caller, bounds);
+  const bounds = await beginExport(database, caller);
+  return writeExport(database, caller, bounds);
 }
 
 async function* writeExport(
-  context: Context,
+  database: Database,
   caller: Caller,
   bounds: ExportBounds,
 ): AsyncGenerator<string | Buffer> {
   let count = 0;
   yield '{"bookmarks":[';
-  for await (const page of oneAhead(readPages(context, caller, bounds))) {
+  for await (const page of oneAhead(readPages(database, caller, bounds))) {
     if (count > 0) yield ',';
     yield page.bookmarks;
     notePassed(page.bookmarks.length);
@@ -41,7 +41,7 @@ async function* writeExport(
 }
 
 async function* readPages(
-  { database }: Context,
+  database: Database,
   caller: Caller,
   bounds: ExportBounds,
 ): AsyncGenerator<ExportPage, undefined> {

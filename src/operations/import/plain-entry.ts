@@ -1,5 +1,5 @@
-import { BOUNDS, type TagName, type TagNames } from '../fields.ts';
-import { foldText, isStorable } from '../text.ts';
+import { BOUNDS, type TagName, type TagNames } from '../../domain/fields.ts';
+import { foldText, isStorable } from '../../domain/text.ts';
 import { parseTimestamp } from './timestamp.ts';
 
 /**

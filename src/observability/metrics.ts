@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { Context } from '../context.ts';
+import type { Coordination } from '../coordination/port.ts';
+import type { Database } from '../store/database.ts';
 import { countStagedImports } from '../store/sweep.ts';
 import { VERSION } from './version.ts';
 
@@ -42,6 +43,15 @@ export interface Metrics {
   waitedForConnection(pool: 'api' | 'import', seconds: number): void;
   /** A request was refused because the replica has too much to do. */
   overloaded(reason: string): void;
+}
+
+/** What is read at each scrape rather than reported. */
+export interface MetricsSources {
+  database: Database;
+  importDatabase: Database;
+  coordination: Coordination;
+  /** Polls that this replica holds at most. */
+  maxWaiters: number;
 }
 
 export const noMetrics: Metrics = {
@@ -147,26 +157,26 @@ export class PrometheusMetrics implements Metrics {
   }
 
   /** Adds what is read at each scrape rather than reported. */
-  watch(context: Context): void {
-    const { coordination, config } = context;
+  watch(sources: MetricsSources): void {
+    const { coordination, maxWaiters } = sources;
     this.#gauge('bookmarks_waiters', 'Polls held now.', [], (gauge) => gauge.set(coordination.wakes.held));
     this.#gauge('bookmarks_waiters_limit', 'Polls that this replica holds at most.', [], (gauge) =>
-      gauge.set(config.maxWaiters),
+      gauge.set(maxWaiters),
     );
     this.#gauge('bookmarks_coordination_degraded', '1 while Redis is away.', [], (gauge) =>
       gauge.set(coordination.state === 'degraded' ? 1 : 0),
     );
-    this.#watchCounters(context);
-    this.#watchPools(context);
+    this.#watchCounters(sources);
+    this.#watchPools(sources);
     this.#gauge('bookmarks_imports_staged', 'Staged imports that are not over.', ['state'], async (gauge) => {
       gauge.reset();
       // A database that is away must not take all other metrics with it, which tell that it is.
-      const counts = await countStagedImports(context.database).catch(() => []);
+      const counts = await countStagedImports(sources.database).catch(() => []);
       for (const [state, count] of counts) gauge.set({ state }, count);
     });
   }
 
-  #watchCounters({ coordination: { counters } }: Context): void {
+  #watchCounters({ coordination: { counters } }: MetricsSources): void {
     const total = (name: string, help: string, read: () => number) =>
       new Counter({
         name,
@@ -193,7 +203,7 @@ export class PrometheusMetrics implements Metrics {
     });
   }
 
-  #watchPools({ database, importDatabase }: Context): void {
+  #watchPools({ database, importDatabase }: MetricsSources): void {
     const pools = { api: database, import: importDatabase };
     const read = (name: string, help: string, of: 'size' | 'inUse' | 'waiting') =>
       this.#gauge(name, help, ['pool'], (gauge) => {

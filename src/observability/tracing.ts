@@ -7,7 +7,6 @@ import {
   TraceFlags,
   trace,
 } from '@opentelemetry/api';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Coordination, RateLimiter } from '../coordination/port.ts';
 import type { Database } from '../store/database.ts';
 import { VERSION } from './version.ts';
@@ -61,7 +60,8 @@ export async function openTracing(endpoint: string, ratio: number): Promise<Trac
   };
 }
 
-const tracer = () => trace.getTracer('bookmark-service', VERSION);
+/** Where spans of this service begin. */
+export const tracer = () => trace.getTracer('bookmark-service', VERSION);
 
 const span: Tracing['span'] = (name, attributes, run) =>
   tracer().startActiveSpan(name, { kind: SpanKind.CLIENT, attributes }, (active) => endWith(active, run));
@@ -89,31 +89,12 @@ function formatTraceParent(): string | undefined {
 }
 
 /** The context to continue; the one at hand where there is no usable `traceparent`. */
-function parseTraceParent(text: unknown) {
+export function parseTraceParent(text: unknown) {
   const match = typeof text === 'string' && /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(text);
   if (!match) return context.active();
   const [, traceId, spanId, flags] = match as unknown as [string, string, string, string];
   const traceFlags = Number.parseInt(flags, 16) & TraceFlags.SAMPLED;
   return trace.setSpanContext(context.active(), { traceId, spanId, traceFlags, isRemote: true });
-}
-
-/** Gives every request a span that continues the client's trace. To be added before all other hooks. */
-export function traceRequests(app: FastifyInstance): void {
-  const contexts = new WeakMap<FastifyRequest, ReturnType<typeof context.active>>();
-  app.addHook('onRequest', (request, _reply, done) => {
-    const parent = parseTraceParent(request.headers.traceparent);
-    const name = `POST ${request.routeOptions.url ?? 'unknown'}`;
-    const begun = trace.setSpan(parent, tracer().startSpan(name, { kind: SpanKind.SERVER }, parent));
-    contexts.set(request, begun);
-    context.with(begun, done);
-  });
-  // Reading the body left the context behind: its events belong to the socket.
-  app.addHook('preValidation', (request, _reply, done) => context.with(contexts.get(request)!, done));
-  app.addHook('onResponse', async (request, reply) => {
-    const ended = trace.getSpan(contexts.get(request)!);
-    ended?.setAttributes({ 'http.response.status_code': reply.statusCode, 'request.id': request.id });
-    ended?.end();
-  });
 }
 
 /** The same pool, each statement in a span. */

@@ -1,5 +1,6 @@
-import type { Context } from '../../context.ts';
 import { importTopic, userTopic } from '../../coordination/topics.ts';
+import { ApiError } from '../../domain/errors.ts';
+import { parseJson } from '../../domain/json.ts';
 import {
   finishImport,
   type ImportWork,
@@ -8,8 +9,7 @@ import {
   refuseImport,
   type StagedImport,
 } from '../../store/imports.ts';
-import { ApiError } from '../errors.ts';
-import { parseJson } from '../json.ts';
+import type { ImportContext } from './context.ts';
 import { type PreparedImport, prepareImport } from './entries.ts';
 import { parseJobId } from './job.ts';
 
@@ -26,7 +26,7 @@ export const workOf = ({ replace, columns, skipped, errors }: PreparedImport): I
  * workers may do so for one import, at once or one after the other: it happens once (decision 21). Rejects where the
  * database cannot be reached; the import is then still queued.
  */
-export async function runImport(context: Context, jobId: string): Promise<void> {
+export async function runImport(context: ImportContext, jobId: string): Promise<void> {
   const staged = parseJobId(jobId);
   if (staged === undefined) return;
   const found = await readImport(context.importDatabase, staged);
@@ -47,7 +47,7 @@ export async function runImport(context: Context, jobId: string): Promise<void> 
 }
 
 /** Writes what the import's request answers; false where that is an error. */
-async function writeAnswer(context: Context, staged: StagedImport): Promise<boolean> {
+async function writeAnswer(context: ImportContext, staged: StagedImport): Promise<boolean> {
   const { importDatabase, config } = context;
   try {
     // All checks are done before the statement that takes the user's lock.
@@ -61,7 +61,7 @@ async function writeAnswer(context: Context, staged: StagedImport): Promise<bool
   }
 }
 
-async function readBody({ importDatabase }: Context, staged: StagedImport): Promise<Buffer> {
+async function readBody({ importDatabase }: ImportContext, staged: StagedImport): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for (;;) {
     const more = await readChunks(importDatabase, staged, chunks.length);

@@ -1,4 +1,4 @@
-import type { TagNames } from '../fields.ts';
+import type { TagNames } from '../../domain/fields.ts';
 
 /** Distinct tags and distinct sets of them, as Postgres takes them: most entries of an import share their tags. */
 export interface TagSetColumns {

@@ -1,11 +1,11 @@
 import type { Hash } from 'node:crypto';
 import type { Readable } from 'node:stream';
-import type { Context } from '../../context.ts';
+import { invalid, unavailable } from '../../domain/errors.ts';
+import type { Caller } from '../../domain/tokens.ts';
 import { notePassed } from '../../process/garbage.ts';
 import { DatabaseUnavailable } from '../../store/errors.ts';
 import { beginImport, cancelImport, type StagedImport, stageChunk } from '../../store/imports.ts';
-import { invalid, unavailable } from '../errors.ts';
-import type { Caller } from '../tokens.ts';
+import type { ImportContext } from './context.ts';
 import { newImport } from './job.ts';
 
 /** The largest body of an import (decision 2). */
@@ -28,7 +28,7 @@ const tooLarge = () => invalid(`body: at most ${IMPORT_BODY_BYTES} bytes`);
  * takes its bytes as they come.
  */
 export async function receiveImport(
-  context: Context,
+  context: ImportContext,
   caller: Caller,
   body: Readable,
   announcedBytes: number | undefined,
@@ -50,7 +50,12 @@ export async function receiveImport(
   return { staged };
 }
 
-async function begin(context: Context, caller: Caller, staged: StagedImport, bytes: number): Promise<void> {
+async function begin(
+  context: ImportContext,
+  caller: Caller,
+  staged: StagedImport,
+  bytes: number,
+): Promise<void> {
   const { database, config } = context;
   try {
     await beginImport(database, caller, staged.id, bytes, config.importStagedBytes);
@@ -62,7 +67,7 @@ async function begin(context: Context, caller: Caller, staged: StagedImport, byt
 }
 
 async function stageOrDrop(
-  context: Context,
+  context: ImportContext,
   staged: StagedImport,
   head: Buffer,
   parts: AsyncIterator<Buffer>,
@@ -76,7 +81,7 @@ async function stageOrDrop(
 }
 
 /** Best effort: what stays behind was never queued, never runs, and is swept by its age. */
-async function drop({ database }: Context, staged: StagedImport): Promise<void> {
+async function drop({ database }: ImportContext, staged: StagedImport): Promise<void> {
   await cancelImport(database, staged).catch(() => {});
 }
 
@@ -130,7 +135,7 @@ const join = (parts: readonly Buffer[]): Buffer => (parts.length === 1 ? parts[0
 
 /** Stages the head and all that follows. */
 async function stageRest(
-  { database }: Context,
+  { database }: ImportContext,
   staged: StagedImport,
   head: Buffer,
   parts: AsyncIterator<Buffer>,

@@ -1,0 +1,19 @@
+import type { Semaphore } from '../../concurrency/semaphore.ts';
+import type { Config } from '../../config.ts';
+import type { Coordination } from '../../coordination/port.ts';
+import type { Metrics } from '../../observability/metrics.ts';
+import type { Tracing } from '../../observability/tracing.ts';
+import type { Database } from '../../store/database.ts';
+
+/** What imports need of the process. */
+export interface ImportContext {
+  readonly config: Config;
+  readonly database: Database;
+  /** A pool of its own, whose statements may take minutes. */
+  readonly importDatabase: Database;
+  /** Limits how many imports of one user write at a time. The key is the user's id. */
+  readonly importPermits: Semaphore<number>;
+  readonly coordination: Coordination;
+  readonly metrics: Metrics;
+  readonly tracing: Tracing;
+}
