@@ -23,6 +23,7 @@ export interface Config {
   redisCa: string | undefined;
   redisPrefix: string;
   rateLimitRequests: number;
+  rateLimitRequestsPremium: number;
   rateLimitWindowSeconds: number;
   syncWaitSeconds: number;
   maxWaiters: number;
@@ -175,6 +176,7 @@ const SCHEMAS = {
     .default('bookmarks')
     .meta({ example: 'bookmarks' }),
   RATE_LIMIT_REQUESTS: integer(1, 100_000, 100),
+  RATE_LIMIT_REQUESTS_PREMIUM: wholeNumber(1, 100_000).optional().meta({ example: '500' }),
   RATE_LIMIT_WINDOW_SECONDS: integer(1, 3_600, 60),
   SYNC_WAIT_SECONDS: integer(1, 30, 29),
   MAX_WAITERS: integer(1, 1_000_000, 12_000),
@@ -252,6 +254,7 @@ export function readConfig(env: Environment = process.env): Config {
     redisCa: read('REDIS_CA_FILE'),
     redisPrefix: read('REDIS_PREFIX'),
     rateLimitRequests: read('RATE_LIMIT_REQUESTS'),
+    rateLimitRequestsPremium: read('RATE_LIMIT_REQUESTS_PREMIUM') ?? read('RATE_LIMIT_REQUESTS'),
     rateLimitWindowSeconds: read('RATE_LIMIT_WINDOW_SECONDS'),
     syncWaitSeconds: read('SYNC_WAIT_SECONDS'),
     maxWaiters: read('MAX_WAITERS'),

@@ -131,7 +131,6 @@ export const redisTarget = ({ redisUrls, redisCa, redisPrefix }: Config) => ({
 
 const coordinationOptions = (config: Config) => ({
   ...redisTarget(config),
-  limit: config.rateLimitRequests,
   windowMs: config.rateLimitWindowSeconds * 1_000,
   maxHeld: config.maxWaiters,
   maxHeldPerHolder: WAITS_PER_TOKEN,

@@ -10,6 +10,7 @@ const INTEGERS: [string, keyof Config, number, number, number | undefined][] = [
   ['DATABASE_POOL_SIZE', 'databasePoolSize', 1, 1_000, 10],
   ['DATABASE_IMPORT_POOL_SIZE', 'databaseImportPoolSize', 1, 100, 2],
   ['RATE_LIMIT_REQUESTS', 'rateLimitRequests', 1, 100_000, 100],
+  ['RATE_LIMIT_REQUESTS_PREMIUM', 'rateLimitRequestsPremium', 1, 100_000, 100],
   ['RATE_LIMIT_WINDOW_SECONDS', 'rateLimitWindowSeconds', 1, 3_600, 60],
   ['SYNC_WAIT_SECONDS', 'syncWaitSeconds', 1, 30, 29],
   ['MAX_WAITERS', 'maxWaiters', 1, 1_000_000, 12_000],
@@ -238,6 +239,12 @@ describe('ranges', () => {
       if (name.endsWith('_URL')) expect(message).not.toMatch(/, got |geheim/);
       else expect(message).toContain(`got "${text}"`);
     }
+  });
+
+  test('premium accounts have the limit of all where they are given none of their own', () => {
+    expect(readConfig({ RATE_LIMIT_REQUESTS: '7' }).rateLimitRequestsPremium).toBe(7);
+    const both = readConfig({ RATE_LIMIT_REQUESTS: '7', RATE_LIMIT_REQUESTS_PREMIUM: '30' });
+    expect([both.rateLimitRequests, both.rateLimitRequestsPremium]).toEqual([7, 30]);
   });
 
   test('the example that a message gives is itself taken', () => {

@@ -112,7 +112,7 @@ describe('imports over Redis', () => {
 
   const open = async (runImport: RunImport, redisPrefix: string, url = server.url) => {
     const coordination = await openCoordination(
-      { redisUrls: [url], redisPrefix, limit: 1, windowMs: 1_000, maxHeld: 1, maxHeldPerHolder: 1 },
+      { redisUrls: [url], redisPrefix, windowMs: 1_000, maxHeld: 1, maxHeldPerHolder: 1 },
       { log: silentLog, runImport },
     );
     onTestFinished(() => coordination.close());
@@ -279,8 +279,9 @@ describe('imports over Redis', () => {
       onTestFinished(() => void child.kill('SIGKILL'));
       await once(child, 'message');
       const { imports } = await open(neverHere, 'test', own.url);
+      const begun = once(child, 'message');
       await imports.add('a');
-      expect((await once(child, 'message'))[0]).toBe('a');
+      expect((await begun)[0]).toBe('a');
       if (state === 'down') await own.kill();
       if (state === 'frozen') await own.freeze();
       child.send('close');

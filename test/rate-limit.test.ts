@@ -6,7 +6,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { startCounters } from '../src/coordination/counters.ts';
 import { openCoordination } from '../src/coordination/open.ts';
-import type { Coordination, Quota } from '../src/coordination/port.ts';
+import type { Quota, RateLimiter } from '../src/coordination/port.ts';
 import { ProcessRateLimiter } from '../src/coordination/process-limiter.ts';
 import { ManualClock } from './support/manual-clock.ts';
 import { openRedis } from './support/redis.ts';
@@ -28,49 +28,53 @@ afterAll(async () => {
 
 /** The window as the decision words it: at most `limit` admitted times in any `windowMs`. */
 class ExactWindow {
-  readonly #limit: number;
   readonly #windowMs: number;
   #admitted: number[] = [];
 
-  constructor(limit: number, windowMs: number) {
-    this.#limit = limit;
+  constructor(windowMs: number) {
     this.#windowMs = windowMs;
   }
 
-  call(now: number): Quota {
-    const live = this.#admitted.filter((time) => time > now - this.#windowMs);
-    const admitted = live.length < this.#limit;
-    if (admitted) live.push(now);
-    this.#admitted = live;
-    const resetMs = live[0]! + this.#windowMs - now;
-    return { admitted, limit: this.#limit, remaining: this.#limit - live.length, resetMs };
+  call(now: number, limit: number): Quota {
+    const counted = this.#admitted.filter((time) => time > now - this.#windowMs);
+    const admitted = counted.length < limit;
+    if (admitted) counted.push(now);
+    this.#admitted = counted;
+    // Quota comes back when the oldest leaves; after the limit was lowered, when fewer than it are left.
+    const leaver = counted[Math.max(counted.length - limit, 0)]!;
+    const remaining = Math.max(limit - counted.length, 0);
+    return { admitted, limit, remaining, resetMs: leaver + this.#windowMs - now };
   }
 }
 
-/** Pauses between calls: none, a few milliseconds, around a window's length, far beyond it. */
+/** Pauses between calls: mostly none or a few milliseconds; some around a window's length or far beyond it. */
 const pauses = fc.array(
   fc.oneof(
-    fc.constant(0),
-    fc.integer({ min: 0, max: 40 }),
-    fc.integer({ min: WINDOW_MS - 2, max: WINDOW_MS + 2 }),
-    fc.integer({ min: 0, max: 3 * WINDOW_MS }),
+    { weight: 6, arbitrary: fc.constant(0) },
+    { weight: 6, arbitrary: fc.integer({ min: 0, max: 40 }) },
+    { weight: 1, arbitrary: fc.integer({ min: WINDOW_MS - 2, max: WINDOW_MS + 2 }) },
+    { weight: 1, arbitrary: fc.integer({ min: 0, max: 3 * WINDOW_MS }) },
   ),
   { maxLength: 120 },
 );
 const limits = fc.oneof(fc.constant(1), fc.integer({ min: 2, max: 8 }), fc.constant(300));
+/** A limit that changes now and then. */
+const changes = fc.array(limits, { minLength: 1, maxLength: 4 });
+const limitAt = (list: readonly number[], call: number): number => list[Math.floor(call / 6) % list.length]!;
 
 describe('the limiter of one process', () => {
-  test('it admits, refuses and counts exactly as the model does, whatever the times', async () => {
+  test('it admits, refuses and counts exactly as the model does, whatever the times and limits', async () => {
     await fc.assert(
-      fc.asyncProperty(limits, pauses, async (limit, steps) => {
+      fc.asyncProperty(changes, pauses, async (list, steps) => {
         const clock = new ManualClock();
-        const limiter = new ProcessRateLimiter(limit, WINDOW_MS, clock, startCounters());
-        const model = new ExactWindow(limit, WINDOW_MS);
-        for (const step of steps) {
+        const limiter = new ProcessRateLimiter(WINDOW_MS, clock, startCounters());
+        const model = new ExactWindow(WINDOW_MS);
+        for (const [call, step] of steps.entries()) {
           clock.advance(step);
-          const quota = await limiter.consume('key');
-          expect(quota).toEqual(model.call(clock.now()));
-          expect(limiter.refusal('key') !== undefined).toBe(quota.remaining === 0);
+          const limit = limitAt(list, call);
+          const quota = await limiter.consume('key', limit);
+          expect(quota).toEqual(model.call(clock.now(), limit));
+          if (quota.admitted) expect(limiter.refusal('key', limit) !== undefined).toBe(quota.remaining === 0);
         }
       }),
       { numRuns: 300 },
@@ -79,17 +83,17 @@ describe('the limiter of one process', () => {
 
   test('a key that is not used leaves its memory', async () => {
     const clock = new ManualClock();
-    const limiter = new ProcessRateLimiter(LIMIT, WINDOW_MS, clock, startCounters());
-    for (let i = 0; i < 1_000; i += 1) await limiter.consume(`key ${i}`);
+    const limiter = new ProcessRateLimiter(WINDOW_MS, clock, startCounters());
+    for (let i = 0; i < 1_000; i += 1) await limiter.consume(`key ${i}`, LIMIT);
     expect(limiter.size).toBe(1_000);
     clock.advance(WINDOW_MS);
-    await limiter.consume('another');
+    await limiter.consume('another', LIMIT);
     expect(limiter.size).toBe(1);
   });
 
   test('its memory is bounded however many keys come', () => {
-    const limiter = new ProcessRateLimiter(LIMIT, WINDOW_MS, new ManualClock(), startCounters());
-    for (let i = 0; i < 260_000; i += 1) limiter.admit(`key ${i}`);
+    const limiter = new ProcessRateLimiter(WINDOW_MS, new ManualClock(), startCounters());
+    for (let i = 0; i < 260_000; i += 1) limiter.admit(`key ${i}`, LIMIT);
     expect(limiter.size).toBe(250_000);
   });
 });
@@ -111,21 +115,18 @@ describe('the script', () => {
   const newKey = () => `test:${randomUUID()}`;
   const START = 1_800_000_000_000;
 
-  test('it takes the time from Redis, in one place', () => {
-    expect(source.split(asksTime)).toHaveLength(2);
-  });
-
-  test('it admits, refuses and counts exactly as the model does, whatever the times', async () => {
+  test('it admits, refuses and counts exactly as the model does, whatever the times and limits', async () => {
     await fc.assert(
-      fc.asyncProperty(limits, pauses, async (limit, steps) => {
+      fc.asyncProperty(changes, pauses, async (list, steps) => {
         const key = newKey();
         // Keys expire by the real clock, which stands still beside the test's.
         const windowMs = 60_000;
-        const model = new ExactWindow(limit, windowMs);
+        const model = new ExactWindow(windowMs);
         let now = START;
-        for (const step of steps) {
+        for (const [call, step] of steps.entries()) {
           now += Math.round(step * (windowMs / WINDOW_MS));
-          expect(await callAt(key, limit, windowMs, now)).toEqual(model.call(now));
+          const limit = limitAt(list, call);
+          expect(await callAt(key, limit, windowMs, now)).toEqual(model.call(now, limit));
         }
         await redis.del(key);
       }),
@@ -135,10 +136,10 @@ describe('the script', () => {
 
   test('a log beyond the first read is as exact', async () => {
     const key = newKey();
-    const model = new ExactWindow(900, 60_000);
+    const model = new ExactWindow(60_000);
     for (let i = 0; i < 3_000; i += 1) {
       const now = START + i * 53 + (i % 7);
-      expect(await callAt(key, 900, 60_000, now)).toEqual(model.call(now));
+      expect(await callAt(key, 900, 60_000, now)).toEqual(model.call(now, 900));
     }
   });
 
@@ -218,41 +219,25 @@ describe('the script', () => {
 });
 
 describe('limiters of several replicas on one Redis', () => {
-  const open = async (limit: number, windowMs: number): Promise<Coordination> => {
-    const coordination = await openCoordination(
-      {
-        redisUrls: [server.url],
-        redisPrefix: `test-${randomUUID()}`,
-        ...{ limit, windowMs, maxHeld: 1, maxHeldPerHolder: 1 },
-      },
-      { log: silentLog, runImport: async () => {} },
-    );
-    onTestFinished(() => coordination.close());
-    expect(coordination.state).toBe('shared');
-    return coordination;
-  };
-  const openReplicas = async (count: number, limit: number, windowMs: number) => {
+  const openReplicas = async (count: number, windowMs: number) => {
     const redisPrefix = `test-${randomUUID()}`;
-    const options = {
-      redisUrls: [server.url],
-      redisPrefix,
-      limit,
-      windowMs,
-      maxHeld: 1,
-      maxHeldPerHolder: 1,
-    };
+    const options = { redisUrls: [server.url], redisPrefix, windowMs, maxHeld: 1, maxHeldPerHolder: 1 };
     const parts = { log: silentLog, runImport: async () => {} };
     const replicas = await Promise.all(Array.from({ length: count }, () => openCoordination(options, parts)));
     onTestFinished(async () => {
       for (const replica of replicas) await replica.close();
     });
     for (const replica of replicas) expect(replica.state).toBe('shared');
-    return { replicas, redisPrefix };
+    return { replicas, limiters: replicas.map(({ limiters }) => limiters), redisPrefix };
+  };
+  const openTokens = async (windowMs: number): Promise<[RateLimiter, RateLimiter]> => {
+    const { limiters } = await openReplicas(2, windowMs);
+    return [limiters[0]!.tokens, limiters[1]!.tokens];
   };
   const clockNow = () => performance.timeOrigin + performance.now();
 
   test('no window admits more than the limit, and none refuses while it has room', async () => {
-    const { replicas } = await openReplicas(3, LIMIT, WINDOW_MS);
+    const { replicas } = await openReplicas(3, WINDOW_MS);
     const schedule = fc.array(
       fc.record({
         replica: fc.integer({ min: 0, max: 2 }),
@@ -270,7 +255,7 @@ describe('limiters of several replicas on one Redis', () => {
       for (const { replica, pauseMs } of calls) {
         if (pauseMs > 0) await sleep(pauseMs);
         const sent = clockNow();
-        const quota = await replicas[replica]!.tokens.consume(key);
+        const quota = await replicas[replica]!.limiters.tokens.consume(key, LIMIT);
         const received = clockNow();
         // Redis counts in whole milliseconds, at some moment between question and response.
         const surely = admitted.filter((call) => call.sent - 1 > received - WINDOW_MS).length;
@@ -292,8 +277,10 @@ describe('limiters of several replicas on one Redis', () => {
   });
 
   test('of 800 calls at once over 8 connections exactly 100 are admitted', async () => {
-    const { replicas } = await openReplicas(8, 100, 60_000);
-    const calls = Array.from({ length: 800 }, (_, i) => replicas[i % 8]!.tokens.consume('one token'));
+    const { replicas } = await openReplicas(8, 60_000);
+    const calls = Array.from({ length: 800 }, (_, i) =>
+      replicas[i % 8]!.limiters.tokens.consume('one token', 100),
+    );
     const quotas = await Promise.all(calls);
     expect(quotas.filter((quota) => quota.admitted)).toHaveLength(100);
     const left = quotas.filter((quota) => quota.admitted).map((quota) => quota.remaining);
@@ -301,62 +288,116 @@ describe('limiters of several replicas on one Redis', () => {
   });
 
   test('a refused key is refused from memory, without a call to Redis, until its slot is free', async () => {
-    const { replicas, redisPrefix } = await openReplicas(2, 2, WINDOW_MS);
-    const [one, other] = replicas as [Coordination, Coordination];
-    await one.tokens.consume('key');
-    await one.tokens.consume('key');
-    expect(other.tokens.refusal('key')).toBeUndefined();
-    expect(await other.tokens.consume('key')).toMatchObject({ admitted: false, remaining: 0 });
+    const { limiters, redisPrefix } = await openReplicas(2, WINDOW_MS);
+    const [one, other] = [limiters[0]!.tokens, limiters[1]!.tokens];
+    await one.consume('key', 2);
+    await one.consume('key', 2);
+    expect(other.refusal('key', 2)).toBeUndefined();
+    expect(await other.consume('key', 2)).toMatchObject({ admitted: false, remaining: 0 });
     await redis.del(`${redisPrefix}:limit:token:key`);
-    const refusal = other.tokens.refusal('key')!;
+    const refusal = other.refusal('key', 2)!;
     expect(refusal).toMatchObject({ admitted: false, limit: 2, remaining: 0 });
-    expect((await other.tokens.consume('key')).admitted).toBe(false);
+    expect((await other.consume('key', 2)).admitted).toBe(false);
     expect(await redis.exists(`${redisPrefix}:limit:token:key`)).toBe(0);
     await sleep(refusal.resetMs);
-    expect(other.tokens.refusal('key')).toBeUndefined();
-    expect((await other.tokens.consume('key')).admitted).toBe(true);
+    expect(other.refusal('key', 2)).toBeUndefined();
+    expect((await other.consume('key', 2)).admitted).toBe(true);
   });
 
   test('who waits as long as a refusal says is admitted', async () => {
-    const { replicas } = await openReplicas(2, 3, WINDOW_MS);
+    const tokens = await openTokens(WINDOW_MS);
     for (let i = 0; i < 9; i += 1) {
-      const { tokens } = replicas[i % 2]!;
-      const quota = await tokens.consume('key');
+      const quota = await tokens[i % 2]!.consume('key', 3);
       if (quota.admitted) continue;
       expect(quota.resetMs).toBeGreaterThan(0);
       expect(quota.resetMs).toBeLessThanOrEqual(WINDOW_MS);
       await sleep(quota.resetMs + 1);
-      expect(await tokens.consume('key')).toMatchObject({ admitted: true });
+      expect(await tokens[i % 2]!.consume('key', 3)).toMatchObject({ admitted: true });
     }
   });
 
   test('remaining falls by one a call, and the reset is that of the oldest request', async () => {
-    const { tokens } = await open(3, 60_000);
-    const first = await tokens.consume('key');
+    const [tokens] = await openTokens(60_000);
+    const first = await tokens.consume('key', 3);
     expect(first).toEqual({ admitted: true, limit: 3, remaining: 2, resetMs: 60_000 });
     await sleep(20);
-    const second = await tokens.consume('key');
+    const second = await tokens.consume('key', 3);
     expect(second.remaining).toBe(1);
     expect(second.resetMs).toBeLessThanOrEqual(60_000 - 19);
-    const third = await tokens.consume('key');
+    const third = await tokens.consume('key', 3);
     expect(third.remaining).toBe(0);
     expect(third.resetMs).toBeLessThanOrEqual(second.resetMs);
-    const refused = await tokens.consume('key');
+    const refused = await tokens.consume('key', 3);
     expect(refused).toMatchObject({ admitted: false, limit: 3, remaining: 0 });
     expect(refused.resetMs).toBeLessThanOrEqual(third.resetMs);
   });
 
+  test('a raised limit holds at once, also where the key was refused a moment ago', async () => {
+    const [one, other] = await openTokens(60_000);
+    for (let i = 0; i < 2; i += 1) await one.consume('key', 2);
+    expect((await other.consume('key', 2)).admitted).toBe(false);
+    expect(other.refusal('key', 3)).toBeUndefined();
+    expect(await other.consume('key', 3)).toMatchObject({ admitted: true, limit: 3, remaining: 0 });
+    expect(await one.consume('key', 3)).toMatchObject({ admitted: false, limit: 3, remaining: 0 });
+  });
+
+  /** When the quota says that a slot is free; `before` reckons from before the call, so from too early at most. */
+  const freeAt = async (call: Promise<Quota>, from: 'before' | 'after'): Promise<number> => {
+    const before = performance.now();
+    const { resetMs } = await call;
+    return (from === 'before' ? before : performance.now()) + resetMs;
+  };
+
+  test('after a limit was lowered, the reset is when a slot is really free, on every replica', async () => {
+    const [one, other] = await openTokens(3_000);
+    await one.consume('key', 4);
+    await sleep(300);
+    await other.consume('key', 4);
+    await sleep(300);
+    await one.consume('key', 4);
+    const oldestLeavesAt = await freeAt(other.consume('key', 4), 'before');
+    for (const tokens of [one, other]) {
+      const refused = tokens.consume('key', 2);
+      expect(await freeAt(refused, 'after')).toBeGreaterThan(oldestLeavesAt + 500);
+      expect(await refused).toMatchObject({ admitted: false, limit: 2, remaining: 0 });
+      const fromMemory = Promise.resolve(tokens.refusal('key', 2)!);
+      expect(await freeAt(fromMemory, 'after')).toBeGreaterThan(oldestLeavesAt + 500);
+    }
+    await sleep(other.refusal('key', 2)!.resetMs + 1);
+    expect(await one.consume('key', 2)).toMatchObject({ admitted: true });
+  });
+
+  test('a lowered limit that this process alone has reached is still asked of Redis', async () => {
+    const [one, other] = await openTokens(10_000);
+    await one.consume('key', 9);
+    const oldestLeavesAt = await freeAt(one.consume('key', 9), 'before');
+    await sleep(300);
+    for (let i = 0; i < 2; i += 1) await other.consume('key', 9);
+    // From its own memory alone the first process would say when its own oldest leaves.
+    expect(await freeAt(one.consume('key', 2), 'after')).toBeGreaterThan(oldestLeavesAt + 250);
+  });
+
+  test('many limits side by side count the same requests', async () => {
+    const [one, other] = await openTokens(60_000);
+    for (let limit = 1; limit <= 40; limit += 1) {
+      const limiter = limit % 2 === 0 ? one : other;
+      expect(await limiter.consume('key', limit)).toMatchObject({ admitted: true, limit, remaining: 0 });
+    }
+    expect(await one.consume('key', 50)).toMatchObject({ admitted: true, remaining: 9 });
+  });
+
   test('tokens and addresses are counted apart', async () => {
-    const { tokens, addresses } = await open(1, 60_000);
-    expect((await tokens.consume('same')).admitted).toBe(true);
-    expect((await addresses.consume('same')).admitted).toBe(true);
-    expect((await tokens.consume('same')).admitted).toBe(false);
-    expect((await addresses.consume('same')).admitted).toBe(false);
+    const { limiters } = await openReplicas(1, 60_000);
+    const { tokens, addresses } = limiters[0]!;
+    expect((await tokens.consume('same', 1)).admitted).toBe(true);
+    expect((await addresses.consume('same', 1)).admitted).toBe(true);
+    expect((await tokens.consume('same', 1)).admitted).toBe(false);
+    expect((await addresses.consume('same', 1)).admitted).toBe(false);
   });
 
   test('every key expires', async () => {
-    const { replicas, redisPrefix } = await openReplicas(1, LIMIT, WINDOW_MS);
-    for (let i = 0; i < 20; i += 1) await replicas[0]!.tokens.consume(`key ${i}`);
+    const { replicas, redisPrefix } = await openReplicas(1, WINDOW_MS);
+    for (let i = 0; i < 20; i += 1) await replicas[0]!.limiters.tokens.consume(`key ${i}`, LIMIT);
     const keys = await redis.keys(`${redisPrefix}:*`);
     expect(keys.length).toBeGreaterThanOrEqual(20);
     for (const key of keys) {

@@ -47,7 +47,7 @@ const openReplica = async (
   const changes = () => lines.filter(({ msg }) => msg.startsWith(SHARED) || msg.startsWith(DEGRADED));
   const coordination = await openCoordination(
     {
-      ...{ redisUrls, redisPrefix, limit: LIMIT, windowMs: 60_000, maxHeld: 100, maxHeldPerHolder: 16 },
+      ...{ redisUrls, redisPrefix, windowMs: 60_000, maxHeld: 100, maxHeldPerHolder: 16 },
       ...more,
     },
     { log: pino({ level: 'info' }, { write }), runImport: async (id) => void imported.push(id) },
@@ -98,14 +98,20 @@ const expectShared = async (one: Replica, two: Replica) => {
   const key = randomUUID();
   const replicas = [one, two];
   for (let i = 0; i < LIMIT; i += 1) {
-    expect(await replicas[i % 2]!.tokens.consume(key)).toMatchObject({
+    expect(await replicas[i % 2]!.limiters.tokens.consume(key, LIMIT)).toMatchObject({
       admitted: true,
       remaining: LIMIT - 1 - i,
     });
   }
-  expect(await two.tokens.consume(key)).toMatchObject({ admitted: false });
-  expect(await one.addresses.consume(key)).toMatchObject({ admitted: true, remaining: LIMIT - 1 });
-  expect(await two.addresses.consume(key)).toMatchObject({ admitted: true, remaining: LIMIT - 2 });
+  expect(await two.limiters.tokens.consume(key, LIMIT)).toMatchObject({ admitted: false });
+  expect(await one.limiters.addresses.consume(key, LIMIT)).toMatchObject({
+    admitted: true,
+    remaining: LIMIT - 1,
+  });
+  expect(await two.limiters.addresses.consume(key, LIMIT)).toMatchObject({
+    admitted: true,
+    remaining: LIMIT - 2,
+  });
   const end = wait(two, key);
   one.wakes.wake(key);
   expect(await end).toBe('woken');
@@ -115,10 +121,15 @@ const expectShared = async (one: Replica, two: Replica) => {
 const expectAlone = async (replica: Replica) => {
   const key = randomUUID();
   for (let i = 0; i < LIMIT; i += 1) {
-    const quota = await within(MAX_WAIT_MS, replica.tokens.consume(key));
+    const quota = await within(MAX_WAIT_MS, replica.limiters.tokens.consume(key, LIMIT));
     expect(quota).toMatchObject({ admitted: true, remaining: LIMIT - 1 - i });
   }
-  expect(await within(MAX_WAIT_MS, replica.tokens.consume(key))).toMatchObject({ admitted: false });
+  expect(await within(MAX_WAIT_MS, replica.limiters.tokens.consume(key, LIMIT))).toMatchObject({
+    admitted: false,
+  });
+  expect(await within(MAX_WAIT_MS, replica.limiters.tokens.consume(key, LIMIT + 1))).toMatchObject({
+    ...{ admitted: true, limit: LIMIT + 1, remaining: 0 },
+  });
 };
 
 describe('Redis is away', () => {
@@ -150,7 +161,7 @@ describe('Redis is away', () => {
   test('requests at the moment of its death are answered', async () => {
     const server = await start();
     const [one] = await openPair(server.url);
-    const calls = Array.from({ length: 200 }, (_, i) => one.tokens.consume(`key ${i}`));
+    const calls = Array.from({ length: 200 }, (_, i) => one.limiters.tokens.consume(`key ${i}`, LIMIT));
     const [quotas] = await Promise.all([Promise.all(calls), server.kill()]);
     expect(quotas.every((quota) => quota.admitted)).toBe(true);
   });
@@ -158,21 +169,23 @@ describe('Redis is away', () => {
   test('restarted empty: what a replica has admitted still counts there', async () => {
     const server = await start();
     const [one, two] = await openPair(server.url);
-    for (let i = 0; i < LIMIT - 1; i += 1) await one.tokens.consume('key');
+    for (let i = 0; i < LIMIT - 1; i += 1) await one.limiters.tokens.consume('key', LIMIT);
     await server.restart();
     await Promise.all([one.untilSays(DEGRADED), two.untilSays(DEGRADED)]);
     await Promise.all([one.untilSays(SHARED), two.untilSays(SHARED)]);
-    expect(await one.tokens.consume('key')).toMatchObject({ admitted: true, remaining: 0 });
-    expect(await one.tokens.consume('key')).toMatchObject({ admitted: false });
+    expect(await one.limiters.tokens.consume('key', LIMIT)).toMatchObject({ admitted: true, remaining: 0 });
+    expect(await one.limiters.tokens.consume('key', LIMIT)).toMatchObject({ admitted: false });
     await expectShared(one, two);
   });
 
   test('emptied under requests in flight: a replica still admits no more than the limit', async () => {
     const server = await start();
     const [one] = await openPair(server.url);
-    for (let i = 0; i < LIMIT - 1; i += 1) await one.tokens.consume('key');
+    for (let i = 0; i < LIMIT - 1; i += 1) await one.limiters.tokens.consume('key', LIMIT);
     await openAdmin(server.url).flushall();
-    const quotas = await Promise.all(Array.from({ length: LIMIT }, () => one.tokens.consume('key')));
+    const quotas = await Promise.all(
+      Array.from({ length: LIMIT }, () => one.limiters.tokens.consume('key', LIMIT)),
+    );
     expect(quotas.filter(({ admitted }) => admitted)).toHaveLength(1);
     for (const quota of quotas.slice(1)) expect(quota).toMatchObject({ admitted: false, remaining: 0 });
   });
@@ -182,7 +195,7 @@ describe('Redis is away', () => {
     const [one] = await openPair(server.url);
     await server.kill();
     await one.untilSays(DEGRADED);
-    for (let i = 0; i < 100; i += 1) await one.tokens.consume(`key ${i}`);
+    for (let i = 0; i < 100; i += 1) await one.limiters.tokens.consume(`key ${i}`, LIMIT);
     await server.restart();
     await one.untilSays(SHARED);
     expect(one.lines.map(({ level }) => level)).toEqual([30, 40, 30]);
@@ -209,14 +222,14 @@ describe('Redis is frozen', () => {
     const server = await start();
     const [one] = await openPair(server.url);
     await server.freeze();
-    const first = within(MAX_WAIT_MS, one.tokens.consume('key'));
+    const first = within(MAX_WAIT_MS, one.limiters.tokens.consume('key', LIMIT));
     expect(await first).toMatchObject({ admitted: true, remaining: LIMIT - 1 });
     expect(one.state).toBe('degraded');
     let turned = false;
     setImmediate(() => {
       turned = true;
     });
-    await one.tokens.consume('key');
+    await one.limiters.tokens.consume('key', LIMIT);
     expect(turned).toBe(false);
     await server.thaw();
     await within(MAX_RETURN_MS, one.untilSays(SHARED));
@@ -281,7 +294,7 @@ describe('Redis loses things', () => {
     const server = await start();
     const [one] = await openPair(server.url);
     for (let n = 0; n < LIMIT; n += 1) {
-      const response = one.tokens.consume('key');
+      const response = one.limiters.tokens.consume('key', LIMIT);
       for (const until = performance.now() + 250; performance.now() < until; );
       expect(await response).toMatchObject({ admitted: true, remaining: LIMIT - 1 - n });
     }
@@ -293,7 +306,7 @@ describe('Redis loses things', () => {
     const server = await start();
     const [one, two] = await openPair(server.url);
     const admin = openAdmin(server.url);
-    await one.tokens.consume('key');
+    await one.limiters.tokens.consume('key', LIMIT);
     await admin.script('FLUSH');
     await expectShared(one, two);
     expect(one.counters.fallback + two.counters.fallback).toBe(0);
@@ -381,7 +394,7 @@ describe('Redis Cluster', () => {
     const two = await openReplica(urls, 'test');
     await servers[1]!.freeze();
     for (let i = 0; i < 60; i += 1) {
-      const quota = await within(MAX_WAIT_MS, one.tokens.consume(`key ${i}`));
+      const quota = await within(MAX_WAIT_MS, one.limiters.tokens.consume(`key ${i}`, LIMIT));
       expect(quota.admitted).toBe(true);
     }
     expect(one.counters.fallback).toBeGreaterThan(0);

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { parseAuthorization } from '../src/domain/tokens.ts';
+import { setPremium } from '../src/store/admin.ts';
 import type { ApiResponse } from './support/responses.ts';
 import { startService, type TestService, useService } from './support/service.ts';
 
@@ -46,6 +48,32 @@ describe('the limit of a token', () => {
       checkReset(response, 60);
     }
     expect(responses[100]!.body).toEqual({ code: 'RATE_LIMITED', error: expect.stringMatching(/\w/) });
+  });
+
+  test("is that of the account's tier, from the request on that sees it, and counts what came before", async () => {
+    await using own = await startService({ rateLimitRequests: 2, rateLimitRequestsPremium: 4 });
+    const user = await own.user();
+    const setTier = async (isPremium: boolean) => {
+      await setPremium(own.context.database, user.email, isPremium);
+      own.context.callers.forget(parseAuthorization(`Bearer ${user.token}`)!);
+    };
+    const post = async () => {
+      const response = await user.post(PROFILE);
+      checkReset(response, 60);
+      return [response.status, limitsOf(response)];
+    };
+    const quota = (limit: number, remaining: number) => ({ limit: `${limit}`, remaining: `${remaining}` });
+    expect(await post()).toEqual([200, quota(2, 1)]);
+    expect(await post()).toEqual([200, quota(2, 0)]);
+    expect(await post()).toEqual([429, quota(2, 0)]);
+    await setTier(true);
+    expect(await post()).toEqual([200, quota(4, 1)]);
+    expect(await post()).toEqual([200, quota(4, 0)]);
+    expect(await post()).toEqual([429, quota(4, 0)]);
+    await setTier(false);
+    expect(await post()).toEqual([429, quota(2, 0)]);
+    const invited = await own.post('/auth/invite', { code: 'ABCD1234' });
+    expect(limitsOf(invited)).toEqual(quota(2, 1));
   });
 
   test('is exact under concurrency', async () => {

@@ -226,7 +226,7 @@ describe('wakes between replicas', () => {
   const openReplicas = async (count: number) => {
     const redisPrefix = `test-${randomUUID()}`;
     const options = {
-      ...{ redisUrls: [server.url], redisPrefix, limit: 100, windowMs: 60_000 },
+      ...{ redisUrls: [server.url], redisPrefix, windowMs: 60_000 },
       ...{ maxHeld: 100, maxHeldPerHolder: 16 },
     };
     const parts = { log: silentLog, runImport: async () => {} };

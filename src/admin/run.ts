@@ -44,7 +44,7 @@ export async function runCommand(command: (context: AdminContext) => Promise<obj
 /** Tells the replicas. Where Redis is away they notice by themselves. */
 async function wakeAll(config: Config, topics: Iterable<string>): Promise<void> {
   const coordination = await openCoordination(
-    { ...redisTarget(config), limit: 1, windowMs: 1_000, maxHeld: 1, maxHeldPerHolder: 1 },
+    { ...redisTarget(config), windowMs: 1_000, maxHeld: 1, maxHeldPerHolder: 1 },
     { log: openLog('silent'), runImport: async () => {} },
   );
   for (const topic of topics) coordination.wakes.wake(topic);

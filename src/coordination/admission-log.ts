@@ -5,7 +5,9 @@
 export class AdmissionLog {
   #times: number[] = [];
   #head = 0;
-  /** Until when the key is known to have no free slot; 0 where nothing is known. */
+  /** The limit that the newest request was counted against; 0 where none was. */
+  limit = 0;
+  /** Until when the key is known to have no free slot under that limit; 0 where nothing is known. */
   fullUntil = 0;
 
   get size(): number {

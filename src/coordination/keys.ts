@@ -1,8 +1,7 @@
 /** Every name that the service uses in Redis. */
 export interface RedisKeys {
-  /** Prefixes of the limiters' keys; a token's hash or a client address follows. */
-  tokenLimit: string;
-  addressLimit: string;
+  /** Prefix of the limiters' keys; the window's part and the key itself follow. */
+  limits: string;
   /** The channel of wake-ups. */
   wakes: string;
   /** BullMQ's prefix, in braces: all keys of a queue must lie on one node of a cluster. */
@@ -15,8 +14,7 @@ export interface RedisKeys {
 /** Names for one deployment. `prefix` sets apart deployments that share a Redis. */
 export function nameKeys(prefix: string): RedisKeys {
   return {
-    tokenLimit: `${prefix}:limit:token`,
-    addressLimit: `${prefix}:limit:address`,
+    limits: `${prefix}:limit`,
     wakes: `${prefix}:wakes`,
     importsPrefix: `{${prefix}}`,
     importsQueue: 'imports',

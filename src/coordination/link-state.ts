@@ -3,13 +3,13 @@ import type { Counters } from './port.ts';
 import { NOT_CONNECTED } from './redis-errors.ts';
 
 /** The ways in which a replica is linked to the others. */
-export type Link = 'token limit' | 'address limit' | 'wakes out' | 'wakes in';
+export type Link = 'limits' | 'wakes out' | 'wakes in';
 
 /** Whether all links are up, logged once per change. Starts with all down and nothing logged. */
 export class LinkState {
   readonly #log: Logger;
   readonly #counters: Counters;
-  readonly #down = new Set<Link>(['token limit', 'address limit', 'wakes out', 'wakes in']);
+  readonly #down = new Set<Link>(['limits', 'wakes out', 'wakes in']);
   readonly #firstUp = Promise.withResolvers<void>();
   #shared = false;
   #known = false;

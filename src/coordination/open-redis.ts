@@ -3,8 +3,8 @@ import { ANSWER_WAIT_MS } from './circuit.ts';
 import { withDeadline } from './deadline.ts';
 import type { RunImport } from './import-runs.ts';
 import { nameKeys, type RedisKeys } from './keys.ts';
-import { type Link, LinkState } from './link-state.ts';
-import type { Clock, Coordination, CoordinationOptions, Counters, RateLimiter } from './port.ts';
+import { LinkState } from './link-state.ts';
+import type { Clock, Coordination, CoordinationOptions, Counters } from './port.ts';
 import { ProcessImportQueue } from './process-imports.ts';
 import { ProcessRateLimiter } from './process-limiter.ts';
 import {
@@ -16,10 +16,11 @@ import {
 } from './redis-clients.ts';
 import { describeRedisError, openComplaints } from './redis-errors.ts';
 import { RedisImportQueue } from './redis-imports.ts';
-import { RedisRateLimiter } from './redis-limiter.ts';
+import { openLimiterCircuit, RedisRateLimiter } from './redis-limiter.ts';
 import { RedisSubscription } from './redis-subscription.ts';
 import { RedisWakeBus } from './redis-wakes.ts';
 import { WaiterRegistry } from './waiters.ts';
+import { openLimiters } from './windows.ts';
 
 /** How long a start waits for Redis before it goes on without it. */
 const START_WAIT_MS = 2_000;
@@ -41,14 +42,12 @@ export async function openShared(shared: SharedParts): Promise<Coordination> {
   const { options, log, clock, counters } = shared;
   const keys = nameKeys(options.redisPrefix ?? DEFAULT_PREFIX);
   const state = new LinkState(log, counters);
-  const tokens = openLimiter(shared, keys, state, 'token limit', keys.tokenLimit);
-  const addresses = openLimiter(shared, keys, state, 'address limit', keys.addressLimit);
+  const limits = openSharedLimiters(shared, keys, state);
   const wakes = openWakes(shared, keys, state);
   const imports = openImports(shared, keys);
   await withDeadline(state.firstUp, START_WAIT_MS).catch(() => state.settle());
   return {
-    tokens: tokens.limiter,
-    addresses: addresses.limiter,
+    limiters: limits.limiters,
     wakes: wakes.bus,
     imports: imports.queue,
     get state() {
@@ -60,36 +59,25 @@ export async function openShared(shared: SharedParts): Promise<Coordination> {
       state.end();
       await imports.close();
       await wakes.close();
-      tokens.close();
-      addresses.close();
+      limits.close();
     },
   };
 }
 
-function openLimiter(
-  { options, target, clock, counters }: SharedParts,
-  keys: RedisKeys,
-  state: LinkState,
-  link: Link,
-  keyPrefix: string,
-): { limiter: RateLimiter; close(): void } {
-  const { limit, windowMs } = options;
+function openSharedLimiters(shared: SharedParts, keys: RedisKeys, state: LinkState) {
+  const { options, target, clock, counters } = shared;
   const client = openFastClient(target);
-  const limiter = new RedisRateLimiter({
-    client,
-    keyPrefix,
-    probePrefix: keys.probe,
-    limit,
-    windowMs,
-    memory: new ProcessRateLimiter(limit, windowMs, clock, counters),
-    counters,
-    onState: (up, reason) => state.set(link, up, reason),
+  const circuit = openLimiterCircuit(client, keys.probe, (up, reason) => state.set('limits', up, reason));
+  const limiters = openLimiters(options.windowMs, (keyPart, windowMs) => {
+    const memory = new ProcessRateLimiter(windowMs, clock, counters);
+    const keyPrefix = `${keys.limits}:${keyPart}`;
+    return new RedisRateLimiter({ client, circuit, keyPrefix, windowMs, memory, counters });
   });
   const close = () => {
-    limiter.close();
+    circuit.end();
     client.disconnect();
   };
-  return { limiter, close };
+  return { limiters, close };
 }
 
 function openWakes({ options, target, clock, counters }: SharedParts, keys: RedisKeys, state: LinkState) {

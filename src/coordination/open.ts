@@ -6,6 +6,7 @@ import type { Coordination, CoordinationOptions } from './port.ts';
 import { ProcessImportQueue } from './process-imports.ts';
 import { ProcessRateLimiter } from './process-limiter.ts';
 import { WaiterRegistry } from './waiters.ts';
+import { openLimiters } from './windows.ts';
 
 /** What coordination needs of the service: a log, and how an import is run. */
 export interface CoordinationParts {
@@ -31,12 +32,13 @@ export async function openCoordination(
     const target = { urls: redisUrls, ...(redisCa !== undefined && { ca: redisCa }) };
     return openShared({ options, target, log, runImport, clock, counters });
   }
-  const openLimiter = () => new ProcessRateLimiter(options.limit, options.windowMs, clock, counters);
   const waiters = new WaiterRegistry(clock, options);
   const imports = new ProcessImportQueue(runImport, clock, counters);
   return {
-    tokens: openLimiter(),
-    addresses: openLimiter(),
+    limiters: openLimiters(
+      options.windowMs,
+      (_, windowMs) => new ProcessRateLimiter(windowMs, clock, counters),
+    ),
     wakes: waiters,
     imports,
     state: 'none',

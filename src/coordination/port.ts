@@ -3,6 +3,8 @@
  * import queue. The Redis side and the in-process side keep the same promises; nobody else knows which one serves.
  */
 
+import type { LimiterName } from './windows.ts';
+
 /** Monotonic milliseconds and timers; tests bring their own. The default is `systemClock`. */
 export interface Clock {
   now(): number;
@@ -21,13 +23,22 @@ export interface Quota {
   resetMs: number;
 }
 
-/** Admits at most `limit` requests of a key in any window of `windowMs`: a sliding window, exact, over all replicas. */
+/**
+ * Admits at most `limit` requests of a key in any window of the limiter's length: a sliding window, exact, over all
+ * replicas. The limit belongs to the request: each call may bring another one, a higher or a lower, for the same key.
+ *
+ * To limit only what fails, ask `refusal` before and `consume` after a failure: a replica then lets through at most
+ * what it has in flight, and one failure, beyond the limit.
+ */
 export interface RateLimiter {
   /** The refusal that still stands for a key, from memory alone; `undefined` where a slot may be free. */
-  refusal(key: string): Quota | undefined;
+  refusal(key: string, limit: number): Quota | undefined;
   /** Counts one request of a key and says whether it is admitted. Never rejects; never waits longer than 300 ms. */
-  consume(key: string): Promise<Quota>;
+  consume(key: string, limit: number): Promise<Quota>;
 }
+
+/** The limiters, one for each line of `windows.ts`. */
+export type Limiters = Readonly<Record<LimiterName, RateLimiter>>;
 
 /** Why a waiter stopped waiting: look again, the time is up, the replica drains, or the client has gone. */
 export type WaitEnd = 'woken' | 'timeout' | 'drain' | 'gone';
@@ -92,10 +103,8 @@ export interface Counters {
 
 /** Everything that replicas share. */
 export interface Coordination {
-  /** Limits requests by token hash. */
-  readonly tokens: RateLimiter;
-  /** Limits invite exchanges by client address. */
-  readonly addresses: RateLimiter;
+  /** `limiters.tokens.consume(key, limit)`; a further limiter is one line in `windows.ts`. */
+  readonly limiters: Limiters;
   readonly wakes: WakeBus;
   readonly imports: ImportQueue;
   /** Whether Redis serves now: `none` is configured, `shared`, or `degraded` while it is away (decision 27). */
@@ -118,8 +127,7 @@ export interface CoordinationOptions {
   redisCa?: string;
   /** Sets apart deployments that share a Redis. Default `bookmarks`. */
   redisPrefix?: string;
-  /** Requests that a key may have in any window, and its length: at least 1,000 ms. */
-  limit: number;
+  /** Length of the windows that requests are counted in: at least 1,000 ms. */
   windowMs: number;
   /** Held waits that this replica takes in all, and of one holder. */
   maxHeld: number;

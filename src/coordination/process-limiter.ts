@@ -10,7 +10,6 @@ const MAX_TIMES = 4_000_000;
  * is the memory of the shared limiter otherwise: what it refuses is refused rightly whatever the other replicas did.
  */
 export class ProcessRateLimiter implements RateLimiter {
-  readonly #limit: number;
   readonly #windowMs: number;
   readonly #clock: Clock;
   readonly #counters: Counters;
@@ -18,8 +17,7 @@ export class ProcessRateLimiter implements RateLimiter {
   readonly #logs = new Map<string, AdmissionLog>();
   #times = 0;
 
-  constructor(limit: number, windowMs: number, clock: Clock, counters: Counters) {
-    this.#limit = limit;
+  constructor(windowMs: number, clock: Clock, counters: Counters) {
     this.#windowMs = windowMs;
     this.#clock = clock;
     this.#counters = counters;
@@ -30,55 +28,57 @@ export class ProcessRateLimiter implements RateLimiter {
     return this.#logs.size;
   }
 
-  refusal(key: string): Quota | undefined {
-    const now = this.now();
-    const quota = this.peek(key, now);
-    if (quota === undefined || quota.remaining > 0) return undefined;
-    this.#counters.refused += 1;
-    return { ...quota, admitted: false };
+  /**
+   * Stands only where the key was last counted against this very limit: after another one, only the requests of all
+   * replicas together tell when a slot is free.
+   */
+  refusal(key: string, limit: number): Quota | undefined {
+    return this.#logs.get(key)?.limit === limit ? this.#refuse(key, limit) : undefined;
   }
 
-  async consume(key: string): Promise<Quota> {
-    return this.admit(key);
+  async consume(key: string, limit: number): Promise<Quota> {
+    return this.admit(key, limit);
   }
 
   /** `consume` without a promise. */
-  admit(key: string): Quota {
-    const refused = this.refusal(key);
+  admit(key: string, limit: number): Quota {
+    const refused = this.#refuse(key, limit);
     if (refused) return refused;
     const now = this.now();
-    this.record(key, now);
+    this.record(key, limit, now);
     this.#counters.admitted += 1;
-    return this.peek(key, now)!;
+    return this.peek(key, limit, now)!;
   }
 
   /** The key's quota as this process knows it, counting nothing; `undefined` where it knows of no request. */
-  peek(key: string, now: number): Quota | undefined {
+  peek(key: string, limit: number, now: number): Quota | undefined {
     const log = this.#logs.get(key);
     if (log === undefined) return undefined;
     this.#times -= log.dropUntil(now - this.#windowMs);
-    if (log.fullUntil > now) return this.#quota(0, log.fullUntil - now);
-    if (log.oldest === undefined) return undefined;
-    return this.#quota(this.#limit - log.size, log.oldest + this.#windowMs - now);
+    // What is full under a higher limit is full under this one too.
+    if (log.limit >= limit && log.fullUntil > now) return quotaOf(limit, limit, log.fullUntil - now);
+    // Under a limit that was lowered, a slot is free when as many as it are left.
+    const leaver = log.fromNewest(limit) ?? log.oldest;
+    return leaver === undefined ? undefined : quotaOf(limit, log.size, leaver + this.#windowMs - now);
   }
 
   /** Whether this process alone has admitted all that the window before `now` takes. */
-  isFull(key: string, now: number): boolean {
-    const time = this.#logs.get(key)?.fromNewest(this.#limit);
+  isFull(key: string, limit: number, now: number): boolean {
+    const time = this.#logs.get(key)?.fromNewest(limit);
     return time !== undefined && time > now - this.#windowMs;
   }
 
-  /** Counts a request that was admitted at `time`. */
-  record(key: string, time: number): void {
-    const log = this.#touch(key);
+  /** Counts a request that was admitted at `time`, against `limit`. */
+  record(key: string, limit: number, time: number): void {
+    const log = this.#touch(key, limit);
     log.add(time);
     this.#times += 1;
     this.#forget(time);
   }
 
-  /** Remembers that the key has no free slot before `time`. */
-  refuseUntil(key: string, time: number): void {
-    this.#touch(key).fullUntil = time;
+  /** Remembers that the key has no free slot under `limit` before `time`. */
+  refuseUntil(key: string, limit: number, time: number): void {
+    this.#touch(key, limit).fullUntil = time;
   }
 
   /** The clock in whole milliseconds, as the logs hold it. */
@@ -86,12 +86,17 @@ export class ProcessRateLimiter implements RateLimiter {
     return Math.floor(this.#clock.now());
   }
 
-  #quota(remaining: number, resetMs: number): Quota {
-    return { admitted: true, limit: this.#limit, remaining: Math.max(remaining, 0), resetMs };
+  #refuse(key: string, limit: number): Quota | undefined {
+    const quota = this.peek(key, limit, this.now());
+    if (quota === undefined || quota.remaining > 0) return undefined;
+    this.#counters.refused += 1;
+    return { ...quota, admitted: false };
   }
 
-  #touch(key: string): AdmissionLog {
+  #touch(key: string, limit: number): AdmissionLog {
     const log = this.#logs.get(key) ?? new AdmissionLog();
+    if (log.limit !== limit) log.fullUntil = 0;
+    log.limit = limit;
     this.#logs.delete(key);
     this.#logs.set(key, log);
     return log;
@@ -105,4 +110,8 @@ export class ProcessRateLimiter implements RateLimiter {
       this.#times -= log.size;
     }
   }
+}
+
+function quotaOf(limit: number, used: number, resetMs: number): Quota {
+  return { admitted: true, limit, remaining: Math.max(limit - used, 0), resetMs };
 }

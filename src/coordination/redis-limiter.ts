@@ -10,19 +10,32 @@ import { describeRedisError } from './redis-errors.ts';
 
 const SLIDING_WINDOW = readFileSync(new URL('./sliding-window.lua', import.meta.url), 'utf8');
 
-/** What a shared limiter is made of. */
+/** What the shared limiters are made of. */
 export interface RedisLimiterParts {
-  /** Of its own: the library makes its script a command of the client, under the same name for every script. */
+  /** For all of them: the script is the same, and so is what follows from a lost connection. */
   client: RedisClient;
+  /** Asked first, and told of every failure. */
+  circuit: Circuit;
+  /** What the keys begin with; the key follows after a colon. */
   keyPrefix: string;
-  /** For keys that only show whether Redis serves. */
-  probePrefix: string;
-  limit: number;
   windowMs: number;
   memory: ProcessRateLimiter;
   counters: Counters;
-  /** Tells whether Redis counts or this process does, and why; perhaps repeatedly. */
-  onState: (shared: boolean, reason: string) => void;
+}
+
+/** Opens the circuit in front of the limiters' client: closed while Redis writes what they need. */
+export function openLimiterCircuit(
+  client: RedisClient,
+  probePrefix: string,
+  onState: (shared: boolean, reason: string) => void,
+): Circuit {
+  const probes = openWindow(client, probePrefix, Number.MAX_SAFE_INTEGER, 1_000);
+  const circuit = new Circuit({ probe: (key) => ask(probes, tagSlot(key)), onState });
+  watchClient(client, {
+    ready: () => circuit.probeNow(),
+    lost: (reason) => circuit.trip(reason),
+  });
+  return circuit;
 }
 
 /**
@@ -31,73 +44,72 @@ export interface RedisLimiterParts {
  */
 export class RedisRateLimiter implements RateLimiter {
   readonly #parts: RedisLimiterParts;
-  readonly #window: RateLimiterRedis;
-  readonly #probes: RateLimiterRedis;
-  readonly #circuit: Circuit;
+  readonly #windows = new Map<number, RateLimiterRedis>();
 
   constructor(parts: RedisLimiterParts) {
     this.#parts = parts;
-    const { client, keyPrefix, probePrefix, limit, windowMs, onState } = parts;
-    this.#window = openWindow(client, keyPrefix, limit, windowMs);
-    this.#probes = openWindow(client, probePrefix, Number.MAX_SAFE_INTEGER, 1_000);
-    this.#circuit = new Circuit({ probe: (key) => ask(this.#probes, tagSlot(key)), onState });
-    watchClient(client, {
-      ready: () => this.#circuit.probeNow(),
-      lost: (reason) => this.#circuit.trip(reason),
-    });
   }
 
-  refusal(key: string): Quota | undefined {
-    return this.#parts.memory.refusal(key);
+  refusal(key: string, limit: number): Quota | undefined {
+    return this.#parts.memory.refusal(key, limit);
   }
 
-  async consume(key: string): Promise<Quota> {
-    const { memory } = this.#parts;
-    const refused = memory.refusal(key);
+  async consume(key: string, limit: number): Promise<Quota> {
+    const { memory, client, circuit } = this.#parts;
+    const refused = memory.refusal(key, limit);
     if (refused) return refused;
-    if (!this.#circuit.closed) return this.#fallBack(key);
+    if (!circuit.closed) return this.#fallBack(key, limit);
+    const window = this.#windowFor(limit);
     const askedAt = memory.now();
-    writeTogether(this.#parts.client);
+    writeTogether(client);
     try {
-      return this.#remember(key, askedAt, await withDeadline(ask(this.#window, key), ANSWER_WAIT_MS));
+      const response = await withDeadline(ask(window, key), ANSWER_WAIT_MS);
+      return this.#remember(key, limit, askedAt, response);
     } catch (error) {
-      this.#circuit.trip(describeRedisError(error), this.#window.getKey(key));
-      return this.#fallBack(key);
+      circuit.trip(describeRedisError(error), window.getKey(key));
+      return this.#fallBack(key, limit);
     }
   }
 
+  /** The library's object for a limit: few, for limits come from the configuration. */
+  #windowFor(limit: number): RateLimiterRedis {
+    const { client, keyPrefix, windowMs } = this.#parts;
+    const window = this.#windows.get(limit) ?? openWindow(client, keyPrefix, limit, windowMs);
+    this.#windows.set(limit, window);
+    return window;
+  }
+
   /**
-   * Keeps the answer in memory as of the moment of the question. Redis counted a little later, so memory never
-   * refuses longer than Redis would. (The library's own block list reckons from the answer, on the wall clock.)
+   * Keeps the response in memory as of the moment of the call. Redis counted a little later, so memory never
+   * refuses longer than Redis would. (The library's own block list reckons from the response, on the wall clock.)
    *
    * Where Redis came back empty under requests in flight, or was given up while they were, it admits more than this
    * replica may by itself: memory then has the last word. The millisecond allows for two clocks that cut theirs.
    */
-  #remember(key: string, askedAt: number, answer: RateLimiterRes): Quota {
-    const { memory, limit, counters } = this.#parts;
-    const admitted = answer.consumedPoints <= limit && !memory.isFull(key, memory.now() + 1);
-    const remaining = Math.max(limit - answer.consumedPoints, 0);
-    const quota = { admitted, limit, remaining, resetMs: answer.msBeforeNext };
-    if (admitted) memory.record(key, askedAt);
-    if (remaining === 0) memory.refuseUntil(key, askedAt + quota.resetMs);
+  #remember(key: string, limit: number, askedAt: number, response: RateLimiterRes): Quota {
+    const { memory, counters } = this.#parts;
+    const admitted = response.consumedPoints <= limit && !memory.isFull(key, limit, memory.now() + 1);
+    const remaining = Math.max(limit - response.consumedPoints, 0);
+    const quota = { admitted, limit, remaining, resetMs: response.msBeforeNext };
+    if (admitted) memory.record(key, limit, askedAt);
+    if (remaining === 0) memory.refuseUntil(key, limit, askedAt + quota.resetMs);
     if (admitted) counters.admitted += 1;
     else counters.refused += 1;
-    const own = memory.peek(key, memory.now());
+    const own = memory.peek(key, limit, memory.now());
     return own && own.remaining < remaining ? { ...own, admitted } : quota;
   }
 
-  /** Ends the probes; the client is closed by who opened it. */
-  close(): void {
-    this.#circuit.end();
-  }
-
-  #fallBack(key: string): Quota {
+  #fallBack(key: string, limit: number): Quota {
     this.#parts.counters.fallback += 1;
-    return this.#parts.memory.admit(key);
+    return this.#parts.memory.admit(key, limit);
   }
 }
 
-/** Fails at once while there is no connection. Of the library only `consume` is used: the rest assumes a number. */
+/**
+ * Fails at once while there is no connection. Of the library only `consume` is used: the rest assumes that the key holds
+ * a number. The library makes the script a command of the client, always under the same name: all windows of a client
+ * use this one script.
+ */
 function openWindow(
   client: RedisClient,
   keyPrefix: string,

@@ -2,8 +2,10 @@
 --
 -- KEYS[1]  the key's log
 -- ARGV     [1] points and [2] seconds, as the library calls every script: unused; [3] limit; [4] window in seconds
--- answers  { admitted requests in the window with this one, or limit + 1 if it is refused and not recorded;
---            milliseconds until the oldest of them leaves }
+-- returns  { admitted requests in the window with this one, or limit + 1 if it is refused and not recorded;
+--            milliseconds until the oldest of them leaves, or, of a refused one, until a slot is free }
+--
+-- The limit may be another one at every call: under a lowered limit the window may hold more than it.
 --
 -- The log is one string: a head of 12 bytes (base time as a double; number of dead entries as u32), then 4 bytes an
 -- entry, oldest first, in milliseconds after the base. Entries die by moving the head; the string is written anew
@@ -65,13 +67,13 @@ if count > dead and timeAt(dead) <= edge then
 end
 
 local live = count - dead
-local oldest = live > 0 and timeAt(dead) or now
-local reset = oldest + window - now
 
 if live >= limit then
   if changed then redis.call('SETRANGE', key, 0, packHead(dead)) end
-  return { limit + 1, reset }
+  return { limit + 1, timeAt(count - limit) + window - now }
 end
+
+local oldest = live > 0 and timeAt(dead) or now
 
 if live == 0 then
   base = now
@@ -91,4 +93,4 @@ else
   redis.call('APPEND', key, struct.pack('>I4', now - base))
   redis.call('PEXPIRE', key, window)
 end
-return { live + 1, reset }
+return { live + 1, oldest + window - now }

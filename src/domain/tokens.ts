@@ -21,6 +21,8 @@ export interface PresentedToken {
 /** Whoever sent a request, once its token was found valid. */
 export interface Caller extends PresentedToken {
   scope: Scope;
+  /** The tier of the account, as it was when the token was looked up. */
+  isPremium: boolean;
 }
 
 /** A secret of 256 random bits, and the hash that is stored of it. */

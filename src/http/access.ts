@@ -10,9 +10,9 @@ import { addressKey, removeQuotaHeaders, requireQuota } from './quota-headers.ts
 /** Who may come in: token, rate limit, scope, in this order (decision 1), before a byte of the body is read. */
 
 /**
- * Finds the caller and counts the request; throws `INVALID_TOKEN`, `RATE_LIMITED` or `PERMISSION_DENIED`. A token that
- * the limiter refused lately is refused from memory, at once: a throw, not a rejection. A token seen lately is not
- * looked up: the operation's own statement checks it.
+ * Finds the caller and counts the request; throws `INVALID_TOKEN`, `RATE_LIMITED` or `PERMISSION_DENIED`. A token seen
+ * lately is not looked up: the operation's own statement checks it; where the limiter refused it lately as well, it is
+ * refused from memory, at once: a throw, not a rejection.
  */
 export function authenticate(
   context: Context,
@@ -22,23 +22,32 @@ export function authenticate(
 ): Promise<void> {
   const token = parseAuthorization(request.headers.authorization);
   if (token === undefined) throw invalidToken();
-  const standing = context.coordination.tokens.refusal(token.key);
-  if (standing !== undefined) requireQuota(reply, standing);
-  return admitToken(context, scope, token, request, reply);
+  const remembered = context.callers.find(token);
+  if (remembered !== undefined) {
+    const { tokens } = context.coordination.limiters;
+    const standing = tokens.refusal(token.key, requestLimit(context, remembered));
+    if (standing !== undefined) requireQuota(reply, standing);
+  }
+  return admitToken(context, scope, token, remembered, request, reply);
 }
+
+/** Requests that a token of this caller may send in any window. */
+const requestLimit = ({ config }: Context, { isPremium }: Caller): number =>
+  isPremium ? config.rateLimitRequestsPremium : config.rateLimitRequests;
 
 async function admitToken(
   context: Context,
   scope: Scope,
   token: PresentedToken,
+  remembered: Caller | undefined,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  const remembered = context.callers.find(token);
   const caller = remembered ?? (await lookUp(context, token));
   request.caller = caller;
   request.callerIsFresh = remembered === undefined;
-  requireQuota(reply, await context.coordination.tokens.consume(token.key));
+  const { tokens } = context.coordination.limiters;
+  requireQuota(reply, await tokens.consume(token.key, requestLimit(context, caller)));
   if (scope === 'write' && caller.scope !== 'write')
     throw permissionDenied('the token has scope read, not write');
 }
@@ -56,10 +65,11 @@ export async function limitAddress(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  const { addresses } = context.coordination;
+  const { addresses } = context.coordination.limiters;
+  const limit = context.config.rateLimitRequests;
   const ip = isIP(request.ip) > 0 ? request.ip : (request.socket.remoteAddress ?? '');
   const key = addressKey(ip);
-  requireQuota(reply, addresses.refusal(key) ?? (await addresses.consume(key)));
+  requireQuota(reply, addresses.refusal(key, limit) ?? (await addresses.consume(key, limit)));
 }
 
 /**

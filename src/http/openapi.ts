@@ -11,9 +11,9 @@ type Json = Record<string, unknown>;
 const DESCRIPTION = `Stores bookmarks for authenticated users: create, edit, delete, search, list, sync with long polling,
 tags, import and export. Every endpoint is a POST with a JSON body, an empty object where it takes nothing.
 
-**Errors** are \`{ "error": string, "code": string }\`. **Limits**: 100 requests per 60 s and token, a sliding window;
-every answer to a valid token says in \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` where it
-stands. **Scopes**: \`read\` reads; \`write\` reads and changes.`;
+**Errors** are \`{ "error": string, "code": string }\`. **Limits**: 100 requests per 60 s and token, a sliding window; a
+deployment may give premium accounts another limit. Every response to a valid token says in \`X-RateLimit-Limit\`,
+\`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` where it stands. **Scopes**: \`read\` reads; \`write\` reads and changes.`;
 
 /** Schemas that several operations share, by name. */
 type Shared = Record<string, Json>;
@@ -47,10 +47,14 @@ const HEADERS = {
     description: 'The one that came with the request, or a new one; it stands in the log.',
     schema: { type: 'string' },
   },
-  'X-RateLimit-Limit': { description: 'Requests that any window admits.', schema: { type: 'integer' } },
+  'X-RateLimit-Limit': {
+    description: "Requests that any window admits: that of the account's tier.",
+    schema: { type: 'integer' },
+  },
   'X-RateLimit-Remaining': { description: 'Requests left now.', schema: { type: 'integer' } },
   'X-RateLimit-Reset': {
-    description: 'Unix time in seconds at which the oldest counted request leaves the window.',
+    description:
+      'Unix time in seconds at which the oldest counted request leaves the window; of a refused request, at which a slot is free.',
     schema: { type: 'integer' },
   },
   'Retry-After': { description: 'Seconds to wait, at least 1.', schema: { type: 'integer', minimum: 1 } },

@@ -7,7 +7,7 @@ import {
   TraceFlags,
   trace,
 } from '@opentelemetry/api';
-import type { Coordination, RateLimiter } from '../coordination/port.ts';
+import type { Coordination, Limiters, RateLimiter } from '../coordination/port.ts';
 import type { Database } from '../store/database.ts';
 import { VERSION } from './version.ts';
 
@@ -110,14 +110,16 @@ export const traceDatabase = (database: Database, { span }: Tracing): Database =
 });
 
 const traceLimiter = (limiter: RateLimiter, { span }: Tracing): RateLimiter => ({
-  refusal: (key) => limiter.refusal(key),
-  consume: (key) => span('redis rate limit', { 'db.system.name': 'redis' }, () => limiter.consume(key)),
+  refusal: (key, limit) => limiter.refusal(key, limit),
+  consume: (key, limit) =>
+    span('redis rate limit', { 'db.system.name': 'redis' }, () => limiter.consume(key, limit)),
 });
 
 /** The same coordination, what goes to Redis for a request in spans. */
 export const traceCoordination = (coordination: Coordination, tracing: Tracing): Coordination => ({
-  tokens: traceLimiter(coordination.tokens, tracing),
-  addresses: traceLimiter(coordination.addresses, tracing),
+  limiters: Object.fromEntries(
+    Object.entries(coordination.limiters).map(([name, limiter]) => [name, traceLimiter(limiter, tracing)]),
+  ) as Limiters,
   wakes: coordination.wakes,
   imports: {
     add: (id) =>

@@ -16,13 +16,15 @@ const LOOK_UP_DEADLINE_MS = 3_000;
 /** The caller behind a token, `undefined` where it is unknown, revoked or expired. */
 export async function findCaller(db: Database, token: PresentedToken): Promise<Caller | undefined> {
   const [row] = await db.read(
-    (sql) => sql<{ scope: Scope }[]>`
-      select scope
-      from tokens
-      where user_id = ${token.userId} and token_hash = ${token.hash} and kind = ${token.kind} and expires_at > now()`,
+    (sql) => sql<{ scope: Scope; isPremium: boolean }[]>`
+      select t.scope, a.is_premium as "isPremium"
+      from tokens t
+      join accounts a on a.user_id = ${token.userId}
+      where t.user_id = ${token.userId} and t.token_hash = ${token.hash} and t.kind = ${token.kind}
+        and t.expires_at > now()`,
     LOOK_UP_DEADLINE_MS,
   );
-  return row && { ...token, scope: row.scope };
+  return row && { ...token, ...row };
 }
 
 /** Revokes the caller's token; throws `INVALID_TOKEN` where it was not valid any more. */

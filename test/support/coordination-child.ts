@@ -7,7 +7,7 @@ import { silentLog } from './silent-log.ts';
  */
 const [redisUrl, redisPrefix] = process.argv.slice(2) as [string, string];
 const coordination = await openCoordination(
-  { redisUrls: [redisUrl], redisPrefix, limit: 1, windowMs: 1_000, maxHeld: 1, maxHeldPerHolder: 1 },
+  { redisUrls: [redisUrl], redisPrefix, windowMs: 1_000, maxHeld: 1, maxHeldPerHolder: 1 },
   {
     log: silentLog,
     runImport: (id) => {

@@ -27,6 +27,7 @@ export const TEST_CONFIG: Omit<Config, 'databaseUrl'> = {
   redisCa: undefined,
   redisPrefix: 'bookmarks',
   rateLimitRequests: 100_000,
+  rateLimitRequestsPremium: 100_000,
   rateLimitWindowSeconds: 60,
   syncWaitSeconds: 29,
   maxWaiters: 12_000,

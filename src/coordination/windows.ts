@@ -1,0 +1,26 @@
+/**
+ * Every limiter of the service: its name in `coordination.limiters`, what it counts under in Redis, and its window in
+ * milliseconds (at least 1,000; absent: that of the configuration). A further limiter is one line here: who uses it
+ * brings the limit with each call.
+ */
+const WINDOWS = {
+  /** Requests by token hash (spec 8). */
+  tokens: { keyPart: 'token' },
+  /** Invite exchanges by client address (decision 25). */
+  addresses: { keyPart: 'address' },
+} satisfies Record<string, { keyPart: string; windowMs?: number }>;
+
+export type LimiterName = keyof typeof WINDOWS;
+
+/** Opens one limiter for each line above. */
+export function openLimiters<Limiter>(
+  configuredWindowMs: number,
+  open: (keyPart: string, windowMs: number) => Limiter,
+): Readonly<Record<LimiterName, Limiter>> {
+  const windows: [string, { keyPart: string; windowMs?: number }][] = Object.entries(WINDOWS);
+  const opened = windows.map(([name, { keyPart, windowMs = configuredWindowMs }]) => [
+    name,
+    open(keyPart, windowMs),
+  ]);
+  return Object.fromEntries(opened);
+}
