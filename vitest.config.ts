@@ -13,8 +13,6 @@ export default defineConfig({
     pool: 'forks',
     // Tests wait for servers more than they compute.
     maxWorkers: Math.max(2, availableParallelism()),
-    // Real processes on shared cores: in CI a test may fail once, and is named when it does.
-    retry: process.env.CI ? 1 : 0,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     reporters: ['default', new NotRunReporter()],

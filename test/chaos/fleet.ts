@@ -24,7 +24,7 @@ export interface Fleet extends AsyncDisposable {
   readonly processes: ServiceProcess[];
   /** What stands between a process and what it speaks to, by name. */
   readonly proxies: Map<string, FaultyProxy>;
-  /** PageReader into the database from beside the service. */
+  /** Reads the database from beside the service. */
   readonly sql: postgres.Sql;
   /** Makes a user with API tokens of scope write. */
   user(tokens: number): Promise<{ id: number; tokens: string[] }>;

@@ -39,7 +39,7 @@ export async function awaitFollowers({ sql }: Fleet, { followers }: Journal): Pr
   }
 }
 
-/** PageReader at what is left once nobody asks for anything any more. */
+/** Looks for what is left once nobody asks for anything any more. */
 export async function comeToRest(
   fleet: Fleet,
   before: Reports,

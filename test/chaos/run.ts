@@ -4,7 +4,7 @@ import type { Result } from './checks/findings.ts';
 import { type Fleet, openFleet } from './fleet.ts';
 import { follow } from './follow.ts';
 import { beGreedy } from './greedy.ts';
-import { type Evidence, type Journal, type Limits, openJournal } from './journal.ts';
+import { type Evidence, type Journal, type Limits, nowMs, openJournal, type Rest } from './journal.ts';
 import { deriveSeed, seedRandom } from './random.ts';
 import { readAgainAndAgain } from './reader.ts';
 import { awaitFollowers, comeToRest, reportAll } from './rest.ts';
@@ -15,7 +15,10 @@ import { Writer } from './writer.ts';
 /** How a run is made. */
 export interface RunOptions {
   seed: number;
+  /** How long the actors work, unless `isEnough` ends it. */
   seconds: number;
+  /** Judges what is known so far, without the final database, twice a second: true ends the run. */
+  isEnough?: (evidence: Evidence) => boolean;
   redis: 'single' | 'cluster';
   /** How many processes serve, and how many run imports. */
   fleet: { apis: number; workers: number };
@@ -24,6 +27,8 @@ export interface RunOptions {
   followersPerUser: number;
   /** Mean pause between two calls of a writer. */
   pauseMs: number;
+  /** Mean pause between two reads of a reader. */
+  readerPauseMs: number;
   limits: Limits;
   /** How long a poll is held. */
   syncWaitSeconds: number;
@@ -55,6 +60,7 @@ export const DEFAULTS: Omit<RunOptions, 'seed' | 'log'> = {
   writersPerUser: 5,
   followersPerUser: 5,
   pauseMs: 3_000,
+  readerPauseMs: 8_000,
   limits: { bookmarks: 120, requests: 40, windowMs: 10_000 },
   syncWaitSeconds: 29,
   withFaults: true,
@@ -83,21 +89,36 @@ export async function runChaos(options: RunOptions): Promise<{ results: Result[]
   const faults = options.withFaults ? runFaults(fleet, journal, draw, writing.signal) : undefined;
   log(`${seconds} s of work begin`);
   const progress = setInterval(() => log(describeProgress(journal)), 15_000);
-  await sleep(seconds * 1_000);
+  const wasEnough = await untilEnough(options, journal);
   writing.abort();
   await faults;
   log(`all faults are healed: ${describeProgress(journal)}`);
   await within(actors.writers, LAST_CALLS_MS, journal, 'a call was still under way long after the end');
   log('all calls have ended');
-  const behind = await awaitFollowers(fleet, journal);
+  const behind = wasEnough ? [] : await awaitFollowers(fleet, journal);
   clearInterval(progress);
-  log('all followers were told of everything');
+  log('all followers got everything');
   reading.abort();
   await Promise.all([actors.readers, mutated]);
   const rest = await comeToRest(fleet, before, behind, log);
   log('all is at rest');
   const evidence = { journal, rest, limits };
   return { results: checkAll(evidence), evidence };
+}
+
+/** What is known of the final database while there is none. */
+const NO_REST: Rest = { rows: [], recountFaults: [], leftovers: [], behind: [] };
+
+async function untilEnough(
+  { seconds, limits, isEnough = () => false }: RunOptions,
+  journal: Journal,
+): Promise<boolean> {
+  const endMs = nowMs() + seconds * 1_000;
+  while (nowMs() < endMs) {
+    if (isEnough({ journal, limits, rest: NO_REST })) return true;
+    await sleep(Math.max(1, Math.min(500, endMs - nowMs())));
+  }
+  return false;
 }
 
 async function within(
@@ -122,7 +143,7 @@ async function startActors(
   reading: AbortSignal,
 ): Promise<{ writers: Promise<unknown>; readers: Promise<unknown> }> {
   const { origin } = fleet.balancer;
-  const { seed, pauseMs, writersPerUser, followersPerUser, limits } = options;
+  const { seed, pauseMs, readerPauseMs, writersPerUser, followersPerUser, limits } = options;
   const writers: Promise<void>[] = [];
   const readers: Promise<void>[] = [];
   let parts = 0;
@@ -140,7 +161,7 @@ async function startActors(
       writers.push(new Writer(parts).run(writing));
     }
     const fetch = options.mutation?.readerFetch;
-    const reader = { user: id, origin, token: take(), journal, draw: own(), pauseMs: 8_000, fetch };
+    const reader = { user: id, origin, token: take(), journal, draw: own(), pauseMs: readerPauseMs, fetch };
     readers.push(readAgainAndAgain(reader, reading));
     if (n < GREEDY) {
       const greedy = { origin, token: take(), journal, draw: own(), burst: limits.requests * 2 };

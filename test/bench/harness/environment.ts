@@ -14,6 +14,8 @@ export interface Environment extends AsyncDisposable {
   folder: string;
   postgresPid: number;
   redis: { url: string; pid: number };
+  /** Variables of every replica, over the bench's own. */
+  settings: Record<string, string>;
   /** The url of a database by name, made by `make` at the first call: others are copied from it. */
   database(name: string, make: (url: string) => Promise<void>): Promise<string>;
   /** A copy of a database, under another name; nobody may be connected to the original. */
@@ -35,8 +37,8 @@ const POSTGRES_SETTINGS = {
   file_copy_method: 'copy',
 };
 
-/** Starts the servers. */
-export async function openEnvironment(): Promise<Environment> {
+/** Starts the servers; `settings` are variables for every replica. */
+export async function openEnvironment(settings: Record<string, string> = {}): Promise<Environment> {
   const stack = new AsyncDisposableStack();
   try {
     const folder = makeFolder('bench');
@@ -54,6 +56,7 @@ export async function openEnvironment(): Promise<Environment> {
       folder,
       postgresPid: postgres.pid!,
       redis,
+      settings,
       database: (name, make) => {
         const url = made.get(name) ?? databases.create(name).then((url) => make(url).then(() => url));
         made.set(name, url);

@@ -42,6 +42,7 @@ export async function startReplica(
       DATABASE_URL: databaseUrl,
       REDIS_URL: environment.redis.url,
       PORT: String(port),
+      ...environment.settings,
       ...variables,
     },
   });

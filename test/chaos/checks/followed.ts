@@ -19,13 +19,19 @@ export function checkFollowed(story: Story): Result {
     const missed = listMissed(follower, story.birthsByUser.get(follower.user) ?? []);
     const unexcused = missed.filter(({ id, goneFromMs }) => !(goneFromMs < passedMs(follower.receipts, id)));
     excused += missed.length - unexcused.length;
-    findings.push(...unexcused.map(({ id, url }) => `${follower.name} never got ${id} (${url})`));
+    findings.push(...unexcused.map((birth) => describeMissed(follower, birth)));
   }
   return {
     point: 'followed',
     counts: { followers: followers.length, receipts, restarts, 'removed before they were read': excused },
     findings,
   };
+}
+
+/** A follower that got a later one has missed it for good. */
+function describeMissed({ name, receipts }: Follower, { id, url }: Birth): string {
+  const isPassed = passedMs(receipts, id) < Number.POSITIVE_INFINITY;
+  return `${name} never got ${id} (${url})${isPassed ? ', but a later one' : ''}`;
 }
 
 function findDisorder({ name, receipts }: Follower): string[] {
