@@ -1,5 +1,5 @@
 import { ApiError, type ClientErrorCode } from '../client/index.ts';
-import { UnreadableFile } from './formats/unreadable.ts';
+import { UnreadableFile } from './formats/entry.ts';
 
 /** A fault in words for whoever typed the command. */
 export class CliError extends Error {

@@ -10,6 +10,12 @@ process.once('SIGTERM', () => controller.abort());
 // Whoever reads the output may have seen enough: `bookmarks list | head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
-process.exitCode = await runCli(process.argv.slice(2), readEnvironment(), process, controller.signal);
+const { stdin, stdout, stderr } = process;
+process.exitCode = await runCli(
+  process.argv.slice(2),
+  readEnvironment(),
+  { stdin, stdout, stderr },
+  controller.signal,
+);
 // Standard input that is still open would keep the process.
 process.stdin.unref?.();

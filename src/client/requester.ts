@@ -1,7 +1,6 @@
 import type { Endpoints } from '../domain/resources.ts';
 import type { ApiError } from './errors.ts';
 import { Quota } from './quota.ts';
-import { randomId } from './random-id.ts';
 import { retryDelayMs } from './retry.ts';
 import { type Clock, sleep } from './timing.ts';
 import { type OpenAnswer, openRequest, readJson, type Sending } from './transport.ts';
@@ -145,4 +144,10 @@ export class Requester {
       }
     }
   }
+}
+
+/** 128 random bits as 32 hexadecimal digits. Unlike `crypto.randomUUID` it exists on pages without TLS too. */
+function randomId(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

@@ -1,7 +1,7 @@
 import type { Caller } from '../domain/tokens.ts';
-import { notePassed } from '../process/garbage.ts';
 import type { Database } from '../store/database.ts';
 import { beginExport, type ExportBounds, type ExportPage, readExportPage } from '../store/export.ts';
+import { notePassed } from './garbage.ts';
 
 /** Export as a stream (decision 17). */
 

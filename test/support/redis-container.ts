@@ -1,5 +1,5 @@
 import { GenericContainer, getContainerRuntimeClient } from 'testcontainers';
-import type { RedisRun } from './redis.ts';
+import type { RedisRun } from './redis-process.ts';
 
 const IMAGE = 'redis:7.4.6-alpine';
 

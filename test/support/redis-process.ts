@@ -1,8 +1,17 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { freezeFamily, isRunning, noteProcess, sendSignal, thawFamily } from './processes.ts';
-import type { RedisRun } from './redis.ts';
 import { runDir } from './run.ts';
+
+/** One run of the server, as a process of this machine or in a container. */
+export interface RedisRun {
+  /** Sends the signal and resolves when the server has ended; at once where it has already. */
+  end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
+  /** False once it has ended by itself. */
+  isRunning(): Promise<boolean>;
+  freeze(): Promise<void>;
+  thaw(): Promise<void>;
+}
 
 /** Runs a Redis server as a child of this process. */
 export async function startRedisProcess(program: string, args: string[], folder: string): Promise<RedisRun> {

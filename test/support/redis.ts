@@ -6,7 +6,7 @@ import { makeFolder, removeFolder } from './folders.ts';
 import { findFreePort } from './ports.ts';
 import { findProgram, provide } from './programs.ts';
 import { startRedisContainer } from './redis-container.ts';
-import { startRedisProcess } from './redis-process.ts';
+import { type RedisRun, startRedisProcess } from './redis-process.ts';
 import { runDir } from './run.ts';
 
 /** How a private Redis is started. */
@@ -35,16 +35,6 @@ export interface RedisServer extends AsyncDisposable {
   thaw(): Promise<void>;
   /** Ends it, frozen or not. */
   stop(): Promise<void>;
-}
-
-/** One run of the server, as a process of this machine or in a container. */
-export interface RedisRun {
-  /** Sends the signal and resolves when the server has ended; at once where it has already. */
-  end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
-  /** False once it has ended by itself. */
-  isRunning(): Promise<boolean>;
-  freeze(): Promise<void>;
-  thaw(): Promise<void>;
 }
 
 /** Starts a Redis with these arguments, which may use the files in `folder`. */

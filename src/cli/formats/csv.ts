@@ -1,6 +1,5 @@
 import { CsvError, parse } from 'csv-parse/sync';
-import type { ForeignBookmark, Format } from './entry.ts';
-import { UnreadableFile } from './unreadable.ts';
+import { type ForeignBookmark, type Format, UnreadableFile } from './entry.ts';
 
 /** Tables with a header: Raindrop's export, and others whose columns have usual names. */
 

@@ -15,6 +15,11 @@ export interface ForeignBookmark {
   updatedAt?: unknown;
 }
 
+/** The file holds no bookmarks that can be read; the message says why, and what to do. */
+export class UnreadableFile extends Error {
+  override readonly name = 'UnreadableFile';
+}
+
 /** An entry that is no web page: a bookmarklet, a folder of searches, a file. */
 export interface LeftOut {
   url: string;

@@ -1,10 +1,9 @@
 import type { ImportEntry } from '../../domain/resources.ts';
 import { looksLikeCsv, parseCsv } from './csv.ts';
-import { collect, type ParsedFile } from './entry.ts';
+import { collect, type ParsedFile, UnreadableFile } from './entry.ts';
 import { fromLinkding, type LinkdingBookmark } from './linkding.ts';
 import { type NetscapeOptions, parseNetscape } from './netscape.ts';
 import { fromPost, type PinboardPost, parsePinboardXml } from './pinboard.ts';
-import { UnreadableFile } from './unreadable.ts';
 
 /** From a file that some program exported to the entries of an import. Which program it was is seen from the file. */
 

@@ -2,9 +2,9 @@ import type { Hash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { invalid, unavailable } from '../../domain/errors.ts';
 import type { Caller } from '../../domain/tokens.ts';
-import { notePassed } from '../../process/garbage.ts';
 import { DatabaseUnavailable } from '../../store/errors.ts';
 import { beginImport, cancelImport, type StagedImport, stageChunk } from '../../store/imports.ts';
+import { notePassed } from '../garbage.ts';
 import type { ImportContext } from './context.ts';
 import { newImport } from './job.ts';
 

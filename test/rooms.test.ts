@@ -1,0 +1,211 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: code within texts
+import { describe, expect, test } from 'vitest';
+import { findBreaches } from './rooms/rules.ts';
+
+// The rules that `npm run check` holds src/ to (CONTRIBUTING.md, docs/design.md), each against breaches of many spellings.
+
+const LONG = '\n//'.repeat(20);
+
+/** What is said of files, by path, all of them long enough. */
+const check = (files: Record<string, string>) =>
+  findBreaches(new Map(Object.entries(files).map(([path, code]) => [path, code + LONG])));
+
+/** What is said of one file, beside some that it may import. */
+const checkFile = (path: string, code: string) =>
+  check({
+    'src/http/app.ts': 'export const app = 1;',
+    'src/domain/text.ts': 'export const fold = 1; export type Folded = string;',
+    [path]: code,
+  });
+
+describe('circles of imports', () => {
+  test.each([
+    ['a value', "import { b } from './b.ts';"],
+    ['a type', "import type { B } from './b.ts';"],
+    ['a type among values', "import { type B } from './b.ts';"],
+    ['a type in its place', "export type A = import('./b.ts').B;"],
+    ['an effect', "import './b.ts';"],
+    ['names passed on', "export { b } from './b.ts';"],
+    ['a type passed on', "export type { B } from './b.ts';"],
+    ['everything passed on', "export * from './b.ts';"],
+    ['a namespace passed on', "export * as all from './b.ts';"],
+    ['a later import', "export const load = async () => (await import('./b.ts')).b;"],
+    ['a later import by a template', 'export const load = () => import(`./b.ts`);'],
+    ['the alias of src', "import { b } from '#src/domain/b.ts';"],
+    ['import equals', "import b = require('./b.ts');"],
+  ])('%s closes one', (_what, code) => {
+    const found = check({
+      'src/domain/a.ts': code,
+      'src/domain/b.ts': "import type { C } from './c.ts';\nexport type B = C;",
+      'src/domain/c.ts': "import type { A } from './a.ts';\nexport type C = A;",
+    });
+    expect(found).toEqual([
+      'circle of imports: src/domain/a.ts -> src/domain/b.ts -> src/domain/c.ts -> src/domain/a.ts',
+    ]);
+  });
+
+  test('a file that imports itself is one', () => {
+    expect(check({ 'src/domain/a.ts': "import type { A } from './a.ts';" })).toHaveLength(1);
+  });
+
+  test('two ways to one file are none', () => {
+    const found = check({
+      'src/domain/a.ts': "import './b.ts';\nimport './c.ts';",
+      'src/domain/b.ts': "import './c.ts';",
+      'src/domain/c.ts': 'export {};',
+    });
+    expect(found).toEqual([]);
+  });
+
+  test('tests have none either', () => {
+    const found = check({ 'test/a.ts': "import './b.ts';", 'test/b.ts': "import './a.ts';" });
+    expect(found).toHaveLength(1);
+  });
+});
+
+describe('rooms', () => {
+  test.each([
+    ['src/store/a.ts', "import type { app } from '../http/app.ts';"],
+    ['src/store/a.ts', "export * from '../http/app.ts';"],
+    ['src/store/patches/a.ts', "import '../../http/app.ts';"],
+    ['src/coordination/a.ts', "export const load = () => import('../http/app.ts');"],
+    ['src/domain/a.ts', "export type App = typeof import('../http/app.ts').app;"],
+    ['src/domain/a.ts', "import { app } from '#src/http/app.ts';"],
+    ['src/domain/a.ts', "export const url = new URL('../http/app.ts', import.meta.url);"],
+    ['src/domain/a.ts', "import { app } from '../../src/http/app.ts';"],
+    ['src/domain/a.ts', "import { help } from '../../test/support/help.ts';"],
+    ['src/operations/deep/a.ts', "import type { app } from '../../http/app.ts';"],
+    ['src/http/health.ts', "import { routes } from '../routes/account.ts';"],
+    ['src/client/a.ts', "import type { Database } from '../store/database.ts';"],
+    ['src/config.ts', "import { pool } from './store/pool.ts';"],
+  ])('%s may not say %s', (path, code) => {
+    expect(checkFile(path, code)).toEqual([expect.stringMatching(/^src\/.+:1: .+ may not import /)]);
+  });
+
+  test('a new room needs rules of its own', () => {
+    expect(checkFile('src/helpers/a.ts', '')).toEqual([expect.stringContaining('belongs to no room')]);
+  });
+
+  test('what a room may know, it may', () => {
+    const code = "import type { Folded } from '../domain/text.ts';\nexport * from './b.ts';";
+    expect(checkFile('src/store/a.ts', code)).toEqual([]);
+  });
+});
+
+describe('packages', () => {
+  test.each([
+    "import { Redis } from 'ioredis';",
+    "import type { Redis } from 'ioredis';",
+    "import 'bullmq';",
+    "export { Queue } from 'bullmq';",
+    "export const load = () => import('rate-limiter-flexible');",
+    "export type Client = import('ioredis').Redis;",
+    "import Redis from 'ioredis/built/Redis.js';",
+    "export const path = import.meta.resolve('ioredis');",
+    "import { createRequire } from 'node:module';",
+    "import type { FastifyRequest } from 'fastify';",
+    "import postgres from 'postgres';",
+  ])('operations may not say %s', (code) => {
+    expect(checkFile('src/operations/a.ts', code)).toEqual([
+      expect.stringMatching(/:1: only .+ may import /),
+    ]);
+  });
+
+  test('a text that happens to be the name of one is none', () => {
+    expect(checkFile('src/embedded/a.ts', "spawn('postgres', []);\nexport const user = 'postgres';")).toEqual(
+      [],
+    );
+  });
+});
+
+describe('the environment', () => {
+  test.each([
+    'export const url = process.env.URL;',
+    "export const url = process['env'].URL;",
+    'export const url = process?.env.URL;',
+    'export const { env } = process;',
+    'export const { env: given } = process;',
+    'export const { pid, ...rest } = process;',
+    'export const url = globalThis.process.env.URL;',
+    "import { env } from 'node:process';",
+    "import node from 'node:process';",
+    "export * from 'process';",
+    "export const load = () => import('node:process');",
+    'export const node = process;',
+    'start(process);',
+    "const name = 'env'; export const all = process[name];",
+  ])('is not read by %s', (code) => {
+    expect(checkFile('src/operations/a.ts', code)).toEqual([expect.stringContaining('environment')]);
+  });
+
+  test('the rest of the process may be used, and the two readers may read', () => {
+    const code =
+      'const { pid } = process;\nprocess.on(`exit`, () => {});\nexport const job = { process: pid }.process;';
+    expect(checkFile('src/operations/a.ts', code)).toEqual([]);
+    expect(checkFile('src/config.ts', 'export const read = (env = process.env) => env;')).toEqual([]);
+  });
+});
+
+describe('SQL', () => {
+  test.each([
+    'db.read((sql) => sql`and id > ${1}`);',
+    'context.database.sql`${text}`;',
+    "pool.unsafe('SELECT 1');",
+    "export const text = 'select id from users';",
+    'export const text = `\n  with gone as (delete from tokens where id = 1) select 1`;',
+    'export const text = `insert into users (email) values (1)`;',
+    "export const text = 'update accounts set is_premium = true';",
+    "export const text = 'delete from users';",
+    "export const text = 'create unique index one on users (email)';",
+    "export const text = 'TRUNCATE users';",
+  ])('does not stand outside of the store: %s', (code) => {
+    expect(checkFile('src/operations/a.ts', code)).not.toEqual([]);
+    expect(checkFile('src/store/a.ts', code)).toEqual([]);
+  });
+
+  test.each([
+    'Select a file to import.',
+    'delete a user with all that is theirs',
+    'update',
+    'begin where the last run ended, with a file',
+    '/tags/update',
+  ])('%s is none', (text) => {
+    expect(checkFile('src/operations/a.ts', `export const text = ${JSON.stringify(text)};`)).toEqual([]);
+  });
+});
+
+describe('names in Redis', () => {
+  test.each([
+    "client.get('bookmarks:limit');",
+    'client.get(`${prefix}:limit:${key}`);',
+    "client.publish('user:wakes', '1');",
+    'client.get(`{${prefix}}imports`);',
+  ])('stand in one file: %s', (code) => {
+    expect(checkFile('src/coordination/a.ts', code)).toEqual([
+      expect.stringContaining('names what is in Redis'),
+    ]);
+    expect(checkFile('src/coordination/keys.ts', code)).toEqual([]);
+  });
+
+  test('messages, times and urls are none', () => {
+    const code =
+      "log('degraded: Redis is away');\nexport const at = 'rediss://host';\nfail(`${name}: ${message}`);";
+    expect(checkFile('src/coordination/a.ts', code)).toEqual([]);
+  });
+});
+
+test('a short file is a boundary or part of its neighbour', () => {
+  const short = (path: string) => findBreaches(new Map([[path, 'export const one = 1;\n']]));
+  expect(short('src/store/health.ts')).toEqual([expect.stringContaining('less than 20 lines')]);
+  expect(short('src/coordination/topics.ts')).toEqual([]);
+});
+
+test('an import whose module is computed is refused', () => {
+  expect(checkFile('src/operations/a.ts', 'export const load = (name: string) => import(name);')).toEqual([
+    expect.stringContaining('has to be a text'),
+  ]);
+});
+
+test('a file that cannot be read as TypeScript is no file without breaches', () => {
+  expect(() => checkFile('src/operations/a.ts', 'import {')).toThrow('src/operations/a.ts');
+});

