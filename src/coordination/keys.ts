@@ -1,7 +1,7 @@
 /** Every name that the service uses in Redis. */
 export interface RedisKeys {
-  /** Prefix of the limiters' keys; the window's part and the key itself follow. */
-  limits: string;
+  /** Prefix of the keys of one limiter, `keyPart` of its window in it; the limited key itself follows. */
+  limit(keyPart: string): string;
   /** The channel of wake-ups. */
   wakes: string;
   /** BullMQ's prefix, in braces: all keys of a queue must lie on one node of a cluster. */
@@ -14,7 +14,7 @@ export interface RedisKeys {
 /** Names for one deployment. `prefix` sets apart deployments that share a Redis. */
 export function nameKeys(prefix: string): RedisKeys {
   return {
-    limits: `${prefix}:limit`,
+    limit: (keyPart) => `${prefix}:limit:${keyPart}`,
     wakes: `${prefix}:wakes`,
     importsPrefix: `{${prefix}}`,
     importsQueue: 'imports',

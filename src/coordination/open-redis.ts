@@ -70,8 +70,14 @@ function openSharedLimiters(shared: SharedParts, keys: RedisKeys, state: LinkSta
   const circuit = openLimiterCircuit(client, keys.probe, (up, reason) => state.set('limits', up, reason));
   const limiters = openLimiters(options.windowMs, (keyPart, windowMs) => {
     const memory = new ProcessRateLimiter(windowMs, clock, counters);
-    const keyPrefix = `${keys.limits}:${keyPart}`;
-    return new RedisRateLimiter({ client, circuit, keyPrefix, windowMs, memory, counters });
+    return new RedisRateLimiter({
+      client,
+      circuit,
+      keyPrefix: keys.limit(keyPart),
+      windowMs,
+      memory,
+      counters,
+    });
   });
   const close = () => {
     circuit.end();
