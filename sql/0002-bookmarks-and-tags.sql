@@ -1,3 +1,4 @@
+-- works-with: 2
 -- Bookmarks and tags.
 
 -- Trusted since PostgreSQL 13: the owner of the database may create it.

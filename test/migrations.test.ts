@@ -1,10 +1,11 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, inject, onTestFinished, test } from 'vitest';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { DatabaseUnavailable } from '../src/store/errors.ts';
-import { checkSchema, migrate, readMigrations, SchemaMismatch } from '../src/store/migrations.ts';
+import { checkSchema, migrate, SchemaMismatch } from '../src/store/migrations.ts';
 import { openDatabase } from '../src/store/open-database.ts';
+import { readSchemaFiles } from '../src/store/schema-files.ts';
 import { createDatabase, runOn, withDatabase } from './support/database.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { startPgBouncer } from './support/pgbouncer.ts';
@@ -15,15 +16,28 @@ const first = 'create table firsts (n integer);\ncreate index firsts_n on firsts
 const second = `create function doubled(n integer) returns integer language sql begin atomic select n * 2; end;
 insert into firsts values (doubled(1));`;
 
-/** A folder of migrations, `0001-a.sql` and so on. */
+/** A folder of migrations, `0001-a.sql` and so on; each works with its own code only, unless it says otherwise. */
 function writeMigrations(...texts: string[]): string {
   const folder = makeFolder('migrations');
   onTestFinished(() => removeFolder(folder));
   texts.forEach((text, index) => {
-    writeFileSync(join(folder, `000${index + 1}-${'abcdef'[index]}.sql`), text);
+    const whole = text.startsWith('-- works-with') ? text : `-- works-with: ${index + 1}\n${text}`;
+    writeFileSync(join(folder, `000${index + 1}-${'abcdef'[index]}.sql`), whole);
   });
   return folder;
 }
+
+/** The same with functions, by their names. */
+function writeSchema(migrations: string[], functions: Record<string, string>): string {
+  const folder = writeMigrations(...migrations);
+  mkdirSync(join(folder, 'functions'));
+  for (const [name, text] of Object.entries(functions))
+    writeFileSync(join(folder, 'functions', `${name.replaceAll('_', '-')}.sql`), text);
+  return folder;
+}
+
+const numberFunction = (name: string, body: string, result = 'integer') =>
+  `create or replace function ${name}() returns ${result} language sql as $$ select ${body} $$`;
 
 /** An empty database: no schema, unlike `createDatabase`'s. */
 async function createEmpty(): Promise<string> {
@@ -60,10 +74,15 @@ test('migrations are applied in order, recorded, and never again', async () => {
   expect(await migrate({ url, folder: more })).toEqual([3]);
 });
 
-test('the migrations of the service itself are numbered and applied', async () => {
+test('the migrations and functions of the service itself are applied', async () => {
   const { url, drop } = await createDatabase();
   onTestFinished(drop);
-  expect(await recorded(url)).toEqual(readMigrations().map(({ version, name }) => ({ version, name })));
+  const { migrations, functions } = readSchemaFiles();
+  expect(await recorded(url)).toEqual(migrations.map(({ version, name }) => ({ version, name })));
+  const made = `select proname::text as name from pg_proc
+    where pronamespace = 'public'::regnamespace and proname in (select name from schema_functions)
+    order by proname::text collate "C"`;
+  expect(await runOn(url, made)).toEqual(functions.map(({ name }) => ({ name })));
 });
 
 test('several processes that migrate at once apply each migration once', async () => {
@@ -75,14 +94,20 @@ test('several processes that migrate at once apply each migration once', async (
   expect(await runOn(url, 'select count(*)::int as n from firsts')).toEqual([{ n: 3 }]);
 });
 
-test('a migration that fails leaves nothing of itself, and is named', async () => {
+test('a migration that fails is named, and leaves nothing of itself nor of what is applied with it', async () => {
   const url = await createEmpty();
-  const folder = writeMigrations(first, 'create table halves (); select 1 / 0;', 'create table never ()');
-  await expect(migrate({ url, folder })).rejects.toThrow('migration 2 (b) failed: division by zero');
+  await migrate({ url, folder: writeMigrations(first) });
+  const texts = [
+    first,
+    'create table wholes ()',
+    'create table halves (); select 1 / 0;',
+    'create table never ()',
+  ];
+  const folder = writeMigrations(...texts);
+  await expect(migrate({ url, folder })).rejects.toThrow('migration 3 (c) failed: division by zero');
   expect(await recorded(url)).toEqual([{ version: 1, name: 'a' }]);
-  expect(await runOn(url, "select to_regclass('halves') as halves, to_regclass('never') as never")).toEqual([
-    { halves: null, never: null },
-  ]);
+  const left = `select count(*)::int as n from pg_tables where tablename in ('wholes', 'halves', 'never')`;
+  expect(await runOn(url, left)).toEqual([{ n: 0 }]);
 });
 
 test('a migration whose connection is lost is whole or not there, and can be run again', async () => {
@@ -95,7 +120,7 @@ test('a migration whose connection is lost is whole or not there, and can be run
   while ((await runOn(url, end)).length === 0) await sleep(5);
   expect(await outcome).toMatch(/^migration 2 \(b\) failed: terminating connection/);
   expect(await runOn(url, "select to_regclass('halves') as halves")).toEqual([{ halves: null }]);
-  expect(await migrate({ url, folder })).toEqual([2]);
+  expect(await migrate({ url, folder })).toEqual([1, 2]);
 });
 
 test("a migration may take longer than the role's statement_timeout", async () => {
@@ -113,16 +138,34 @@ test('migrations work through a pooler in transaction mode, by several processes
   expect(applied.flat().sort()).toEqual([1, 2]);
 });
 
-test('a database newer than the code is refused, by roles and by migrate', async () => {
+test('a newer schema that does not work with the code is refused, by roles and by migrate', async () => {
   const url = await createEmpty();
-  await migrate({ url, folder: writeMigrations(first, second) });
+  await migrate({ url, folder: writeMigrations(first, second, '-- works-with: 2\nselect 1') });
   const older = writeMigrations(first);
   const refusal = new SchemaMismatch(
-    "the database's schema has version 2, this version of the service knows 1: " +
-      'run a version of the service that is as new as the database',
+    "the database's schema has version 3 and works with versions of the service that know 2 or more; " +
+      'this one knows 1: run a version of the service that is as new as the database',
   );
   await expect(migrate({ url, folder: older })).rejects.toEqual(refusal);
   await expect(check(url, older)).rejects.toEqual(refusal);
+  await check(url, writeMigrations(first, second));
+});
+
+test('an older release starts on a newer schema that works with it; its migrate changes nothing', async () => {
+  const url = await createEmpty();
+  const newer = writeSchema([first, '-- works-with: 1\nselect 1'], {
+    one: numberFunction('one', '11'),
+    two: numberFunction('two', '22'),
+  });
+  const older = writeSchema([first], { one: numberFunction('one', '1') });
+  await migrate({ url, folder: older });
+  expect(await migrate({ url, folder: newer })).toEqual([2]);
+  expect(await migrate({ url, folder: older, log: silentLog })).toEqual([]);
+  await check(url, older);
+  expect(await runOn(url, 'select one(), two()')).toEqual([{ one: 11, two: 22 }]);
+  // Beside one of the newer release that runs at the same moment, too.
+  await Promise.all([older, newer, older, newer].map((folder) => migrate({ url, folder })));
+  expect(await runOn(url, 'select one(), two()')).toEqual([{ one: 11, two: 22 }]);
 });
 
 test('a database older than the code is refused by roles, which say what to run', async () => {
@@ -140,10 +183,108 @@ test('a database older than the code is refused by roles, which say what to run'
   await check(url, folder);
 });
 
+describe('functions', () => {
+  const functionsOf = (url: string) =>
+    runOn<{ name: string; version: number }>(url, 'select name, version from schema_functions order by name');
+
+  test('are put in place when their text has changed, and only then', async () => {
+    const url = await createEmpty();
+    const make = (two: string) =>
+      writeSchema([first], { one: numberFunction('one', '1'), two: numberFunction('two', two) });
+    const oids = async () => runOn(url, "select xmin::text from pg_proc where proname = 'one'");
+    await migrate({ url, folder: make('2') });
+    const before = await oids();
+    expect(await migrate({ url, folder: make('3') })).toEqual([]);
+    expect(await runOn(url, 'select one(), two()')).toEqual([{ one: 1, two: 3 }]);
+    expect(await oids()).toEqual(before);
+  });
+
+  test('may call each other whatever the order of their files', async () => {
+    const url = await createEmpty();
+    const folder = writeSchema([first], {
+      one: numberFunction('one', 'two() - 1'),
+      two: numberFunction('two', '2'),
+    });
+    await migrate({ url, folder });
+    expect(await runOn(url, 'select one()')).toEqual([{ one: 1 }]);
+  });
+
+  test.each([
+    [
+      'that has a fault',
+      { one: numberFunction('one', 'missing()') },
+      /^function one failed: function missing\(\)/,
+    ],
+    [
+      'with another result than before',
+      { one: numberFunction('one', "'text'", 'text') },
+      /^function one failed: cannot change return type/,
+    ],
+  ])('%s is named, and all stays as it was', async (_, functions, message) => {
+    const url = await createEmpty();
+    await migrate({ url, folder: writeSchema([first], { one: numberFunction('one', '1') }) });
+    const folder = writeSchema([first, 'create table more ()'], functions);
+    await expect(migrate({ url, folder })).rejects.toThrow(message);
+    expect(await recorded(url)).toEqual([{ version: 1, name: 'a' }]);
+    expect(await runOn(url, 'select one()')).toEqual([{ one: 1 }]);
+  });
+
+  test('that a table no longer suits are found, though their text is as it was', async () => {
+    const url = await createEmpty();
+    const functions = { top: numberFunction('top', 'max(n) from firsts') };
+    await migrate({ url, folder: writeSchema([first], functions) });
+    const folder = writeSchema([first, 'alter table firsts rename n to m'], functions);
+    await expect(migrate({ url, folder })).rejects.toThrow(/^function top failed: column "n" does not exist/);
+  });
+
+  test('whose file is gone stay for the release before, until a numbered migration drops them', async () => {
+    const url = await createEmpty();
+    const [one, two] = [numberFunction('one', '1'), numberFunction('two', '2')];
+    await migrate({ url, folder: writeSchema([first], { one, two }) });
+    await migrate({ url, folder: writeSchema([first, 'select 1'], { two }) });
+    expect(await runOn(url, 'select one()')).toEqual([{ one: 1 }]);
+    expect(await functionsOf(url)).toEqual([{ name: 'two', version: 1 }]);
+    await migrate({ url, folder: writeSchema([first, 'select 1', 'drop function one'], { two }) });
+    await expect(runOn(url, 'select one()')).rejects.toThrow('does not exist');
+  });
+
+  test('are put in place once, with their tables, by several processes at once', async () => {
+    const url = await createEmpty();
+    const folder = writeSchema([first, second], { top: numberFunction('top', 'max(n) from firsts') });
+    const applied = await Promise.all(Array.from({ length: 6 }, () => migrate({ url, folder })));
+    expect(applied.flat()).toEqual([1, 2]);
+    expect(await functionsOf(url)).toEqual([{ name: 'top', version: 2 }]);
+  });
+
+  test.each([
+    [
+      'another name than its file',
+      'create or replace function other() returns integer language sql as $$ select 1 $$',
+    ],
+    ['no "or replace"', 'create function one() returns integer language sql as $$ select 1 $$'],
+    ['two functions', `${numberFunction('one', '1')};\n${numberFunction('two', '1')}`],
+  ])('a file with %s is refused before anything runs', (_, text) => {
+    const folder = writeSchema([first], { one: text });
+    expect(() => readSchemaFiles(folder)).toThrow(
+      'sql/functions/one.sql: expected one `create or replace function one`',
+    );
+  });
+});
+
+test.each([
+  ['nothing', 'select 1'],
+  ['a version newer than itself', '-- works-with: 2\nselect 1'],
+  ['no number', '-- works-with: all\nselect 1'],
+])('a migration that says %s of what it works with is refused', (_, text) => {
+  const folder = writeMigrations(first);
+  writeFileSync(join(folder, '0001-a.sql'), text);
+  expect(() => readSchemaFiles(folder)).toThrow('sql/0001-a.sql: expected a first line `-- works-with: N`');
+});
+
 test('a migration that is missing or misnamed is refused before anything runs', () => {
   const folder = writeMigrations(first);
   writeFileSync(join(folder, '0003-late.sql'), second);
-  expect(() => readMigrations(folder)).toThrow('0003-late.sql: expected number 2 as NNNN-name.sql');
+  expect(() => readSchemaFiles(folder)).toThrow('0003-late.sql: expected number 2 as NNNN-name.sql');
 });
 
 test('a database that is lost while its schema is read is unavailable, which is told in one line', async () => {

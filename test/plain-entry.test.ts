@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { entry } from '../src/operations/import/entries.ts';
+import { importedEntry as entry } from '../src/domain/bookmark-schemas.ts';
 import { PlainEntries } from '../src/operations/import/plain-entry.ts';
 
 const strange = fc.constantFrom(

@@ -1,3 +1,4 @@
+import { FIELD_NAMES, type FieldName } from '../domain/bookmark-fields.ts';
 import type { Bookmark } from '../domain/resources.ts';
 import type { RequestOptions } from './requester.ts';
 
@@ -61,11 +62,13 @@ export async function reconcile(
   return { ...result, gone: [...unseen.keys()].sort((a, b) => a - b) };
 }
 
-const FIELDS = ['url', 'title', 'comment', 'created_at', 'updated_at'] as const;
-
 function differs(known: LocalBookmark, bookmark: Bookmark): boolean {
-  if (FIELDS.some((field) => known[field] !== undefined && known[field] !== bookmark[field])) return true;
-  return known.tags !== undefined && nameTags(known.tags) !== nameTags(bookmark.tags);
+  return FIELD_NAMES.some(
+    (name) => known[name] !== undefined && textOf(known[name]) !== textOf(bookmark[name]),
+  );
 }
+
+/** What is compared of a field: of tags their ids and names, in their order. */
+const textOf = (value: Bookmark[FieldName]): unknown => (Array.isArray(value) ? nameTags(value) : value);
 
 const nameTags = (tags: Bookmark['tags']): string => JSON.stringify(tags.map(({ id, name }) => [id, name]));

@@ -1,11 +1,9 @@
 import { z } from 'zod';
 import { countCodePoints, foldText, isStorable } from './text.ts';
+import { parseTimestamp } from './timestamp.ts';
 
-/** The bounds of spec 2.5 and 8 (decision 9). Lengths are Unicode code points, after trimming. */
+/** The bounds of spec 2.5 and 8 (decision 9) beside those of a bookmark's own fields, which `BOOKMARK_FIELDS` has. */
 export const BOUNDS = {
-  url: 8_192,
-  title: 2_048,
-  comment: 10_000,
   tagName: 255,
   tagsPerBookmark: 100,
   tagsPerUser: 10_000,
@@ -31,7 +29,7 @@ function urlRule(text: string): string | undefined {
 }
 
 /** Trimmed text of `min` to `max` code points that Postgres stores as it is (decision 5). */
-function text({ max, min = 0 }: { max: number; min?: number }) {
+export function text({ max, min = 0 }: { max: number; min?: number }) {
   return z
     .string()
     .trim()
@@ -43,20 +41,29 @@ function text({ max, min = 0 }: { max: number; min?: number }) {
 }
 
 /** An absolute http or https url, stored as sent but for outer white space (decision 10). */
-export const url = text({ max: BOUNDS.url, min: 1 })
-  .check((ctx) => {
-    if (ctx.issues.length > 0) return;
-    const rule = urlRule(ctx.value);
-    if (rule !== undefined) ctx.issues.push({ code: 'custom', message: rule, input: ctx.value });
+export const url = ({ max }: { max: number }) =>
+  text({ max, min: 1 })
+    .check((ctx) => {
+      if (ctx.issues.length > 0) return;
+      const rule = urlRule(ctx.value);
+      if (rule !== undefined) ctx.issues.push({ code: 'custom', message: rule, input: ctx.value });
+    })
+    .meta({ format: 'uri', maxLength: max });
+
+/** A time that a client gives, as UTC with milliseconds (decision 18). */
+export const timestamp = z
+  .string()
+  .transform((given, ctx) => {
+    const parsed = parseTimestamp(given);
+    if (parsed !== undefined) return parsed;
+    ctx.issues.push({
+      code: 'custom',
+      message: 'expected an RFC 3339 timestamp of the years 0001 to 9999',
+      input: given,
+    });
+    return z.NEVER;
   })
-  .meta({ format: 'uri', maxLength: BOUNDS.url, examples: ['https://example.org/'] });
-
-export const title = text({ max: BOUNDS.title }).meta({ maxLength: BOUNDS.title, examples: ['An example'] });
-
-export const comment = text({ max: BOUNDS.comment }).meta({
-  maxLength: BOUNDS.comment,
-  examples: ['to read'],
-});
+  .meta({ format: 'date-time' });
 
 /** A search query; blank matches everything (decision 13). */
 export const searchQuery = text({ max: BOUNDS.query }).meta({
@@ -124,18 +131,23 @@ function readTagNames(
 }
 
 /** The tag names of one bookmark, repeated ones once; at most 100 (decision 9). `nameOf` says what of an entry is its name. */
-export const tagNamesBy = (nameOf: (entry: unknown) => unknown) =>
+const tagNamesBy = <Entry>(nameOf: (entry: unknown) => unknown, items: object) =>
   z
-    .custom<string[]>(Array.isArray, 'expected an array')
+    .custom<Entry[]>(Array.isArray, 'expected an array')
     .transform((given, ctx) => readTagNames(given, ctx, nameOf))
-    .meta({
-      type: 'array',
-      items: { type: 'string', ...TAG_NAME_LENGTH },
-      maxItems: BOUNDS.tagsPerBookmark,
-      examples: [['reading', 'later']],
-    });
+    .meta({ type: 'array', items, maxItems: BOUNDS.tagsPerBookmark });
 
-export const tagNames = tagNamesBy((entry) => entry);
+const TAG_NAME = { type: 'string', ...TAG_NAME_LENGTH };
+
+export const tagNames = tagNamesBy<string>((entry) => entry, TAG_NAME);
+
+const nameOf = (tag: unknown): unknown =>
+  typeof tag === 'object' && tag !== null && !Array.isArray(tag) && 'name' in tag ? tag.name : tag;
+
+/** The same of an import, where a tag may also be an object with a `name`: what export gives. */
+export const importedTagNames = tagNamesBy<string | { name: string }>(nameOf, {
+  anyOf: [TAG_NAME, { type: 'object', required: ['name'], properties: { name: TAG_NAME } }],
+});
 
 /** The id of a bookmark or tag (decision 6). */
 export const id = z

@@ -1,3 +1,5 @@
+import type { BookmarkFields, FieldName, GivenName, Operation } from './bookmark-fields.ts';
+
 /**
  * The resources of spec 2, the requests and the answers of spec 4, as they travel. Plain types, shared by the service
  * and its clients: `routes/route.ts` holds every schema to them, so that neither can drift.
@@ -9,17 +11,41 @@ export interface BookmarkTag {
   name: string;
 }
 
-/** A bookmark, the same in add, list, search, sync and export (spec 2.2). */
-export interface Bookmark {
-  id: number;
+/** What a field of a kind holds. */
+interface Held {
   url: string;
-  title: string;
-  comment: string;
-  /** In the order of their folded names. */
+  text: string;
   tags: BookmarkTag[];
-  /** UTC, ISO 8601 with milliseconds and `Z`. */
-  created_at: string;
-  updated_at: string;
+  time: string;
+  flag: boolean;
+}
+
+/** What a request gives for a field of a kind. */
+interface Given extends Omit<Held, 'tags'> {
+  tags: string[];
+}
+
+type HeldFields = { -readonly [Name in FieldName]: Held[BookmarkFields[Name]['kind']] };
+
+type Kind<Name extends FieldName> = BookmarkFields[Name]['kind'];
+
+/** The fields that every request of an operation gives: none where it edits. */
+type RequiredName<Op extends Operation> = Op extends 'edit'
+  ? never
+  : {
+      [Name in GivenName<Op>]: BookmarkFields[Name] extends { isRequired: true } ? Name : never;
+    }[GivenName<Op>];
+
+/** What a request of an operation gives of a bookmark. */
+type GivenFields<Op extends Operation, Values extends Record<keyof Given, unknown> = Given> = {
+  -readonly [Name in RequiredName<Op>]: Values[Kind<Name>];
+} & {
+  -readonly [Name in Exclude<GivenName<Op>, RequiredName<Op>>]?: Values[Kind<Name>] | undefined;
+};
+
+/** A bookmark, the same in add, list, search, sync and export (spec 2.2); `BOOKMARK_FIELDS` describes its fields. */
+export interface Bookmark extends HeldFields {
+  id: number;
 }
 
 /** What `/bookmarks/edit` answers: the six fields of spec 4.2. */
@@ -95,23 +121,10 @@ export interface LoggedOut {
   message: string;
 }
 
-export interface NewBookmark {
-  /** Absolute, http or https; stored as sent. */
-  url: string;
-  title?: string | undefined;
-  comment?: string | undefined;
-  /** Names; those that do not exist are created. */
-  tags?: string[] | undefined;
-}
+export type NewBookmark = GivenFields<'add'>;
 
 /** Fields to change; an absent one stays as it is. */
-export interface BookmarkEdit {
-  id: number;
-  title?: string | undefined;
-  comment?: string | undefined;
-  /** Replaces the tags. */
-  tags?: string[] | undefined;
-}
+export type BookmarkEdit = { id: number } & GivenFields<'edit'>;
 
 export interface ById {
   id: number;
@@ -198,16 +211,10 @@ export interface BookmarkExport {
 }
 
 /** An entry of an import: what export gives, and less (decision 18). */
-export interface ImportEntry {
-  url: string;
-  title?: string | undefined;
-  comment?: string | undefined;
-  tags?: (string | { name: string })[] | undefined;
-  /** RFC 3339 with offset; now when absent. */
-  created_at?: string | undefined;
-  /** As `created_at` when absent. */
-  updated_at?: string | undefined;
-}
+export type ImportEntry = GivenFields<
+  'import',
+  Omit<Given, 'tags'> & { tags: (string | { name: string })[] }
+>;
 
 export interface BookmarkImport {
   /** At most 100,000. */

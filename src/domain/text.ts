@@ -1,3 +1,5 @@
+import { SEARCHED_NAMES } from './bookmark-fields.ts';
+
 /** Text as the service compares and counts it (decision 5). */
 
 /**
@@ -33,9 +35,12 @@ export const searchTerms = (query: string): string[] =>
 export const searchTextLine = (text: string): string =>
   PRINTABLE_ASCII.test(text) ? text.toLowerCase() : foldText(text).replace(/\s/gu, ' ');
 
-/** What search looks into: url, title and comment, a line each, so that no term spans two of them. */
-export const searchText = (bookmark: { url: string; title: string; comment: string }): string =>
-  `${searchTextLine(bookmark.url)}\n${searchTextLine(bookmark.title)}\n${searchTextLine(bookmark.comment)}`;
+/** What search looks into: the searched fields, a line each, so that no term spans two of them. */
+export function searchText(bookmark: Record<(typeof SEARCHED_NAMES)[number], string>): string {
+  let text = '';
+  for (const name of SEARCHED_NAMES) text += `${text === '' ? '' : '\n'}${searchTextLine(bookmark[name])}`;
+  return text;
+}
 
 /** Counts Unicode code points, at most up to `limit + 1`. */
 export function countCodePoints(text: string, limit: number): number {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { userTopic } from '../coordination/topics.ts';
-import { comment, id, integer, searchQuery, tagName, tagNames, title, url } from '../domain/fields.ts';
+import { addedBookmark, bookmarkChange } from '../domain/bookmark-schemas.ts';
+import { id, integer, searchQuery, tagName } from '../domain/fields.ts';
 import { foldText, searchTerms } from '../domain/text.ts';
 import { callerRoute } from '../http/route.ts';
 import { addBookmark, deleteBookmark, editBookmark, readPage } from '../store/bookmarks.ts';
@@ -15,12 +16,7 @@ const add = callerRoute({
   scope: 'write',
   summary: 'Add a bookmark',
   description: 'Tags that do not exist are created. Does not look for duplicates.',
-  body: z.object({
-    url,
-    title: title.default(''),
-    comment: comment.default(''),
-    tags: tagNames.default({ names: [], keys: [] }),
-  }),
+  body: addedBookmark,
   response: schemas.bookmark,
   errors: ['LIMIT_EXCEEDED'],
   isIdempotent: true,
@@ -38,10 +34,11 @@ const edit = callerRoute({
   summary: 'Edit a bookmark',
   description:
     'Only the fields given are changed; a list of tags replaces the tags. With only an id nothing changes.',
-  body: z.object({ id, title: title.optional(), comment: comment.optional(), tags: tagNames.optional() }),
+  body: z.object({ id, ...bookmarkChange.shape }),
   response: schemas.bookmark.omit({ created_at: true }),
   errors: ['NOT_FOUND', 'LIMIT_EXCEEDED'],
-  handle: ({ context, caller, body }) => editBookmark(context.database, caller, body.id, body),
+  handle: ({ context, caller, body: { id, ...change } }) =>
+    editBookmark(context.database, caller, id, change),
 });
 
 const remove = callerRoute({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { shownFields } from '../domain/bookmark-schemas.ts';
 import { id } from '../domain/fields.ts';
 
 /** Schemas of what is answered, for the reference; the answers themselves are built by Postgres. */
@@ -20,12 +21,13 @@ export const bookmarkTag = z.object({ id, name: tagName });
 export const bookmark = z
   .object({
     id,
-    url: z.string().meta({ format: 'uri', examples: ['https://example.org/'] }),
-    title: z.string().meta({ examples: ['An example'] }),
-    comment: z.string().meta({ examples: ['to read'] }),
-    tags: z.array(bookmarkTag),
-    created_at: timestampText,
-    updated_at: timestampText,
+    ...shownFields({
+      url: z.string().meta({ format: 'uri' }),
+      text: z.string(),
+      tags: z.array(bookmarkTag),
+      time: timestampText,
+      flag: z.boolean(),
+    }),
   })
   .meta({ id: 'Bookmark' });
 

@@ -1,24 +1,19 @@
 import { hash } from 'node:crypto';
-import { BOUNDS, MAX_ID, type TagNames } from '../domain/fields.ts';
+import type { z } from 'zod';
+import { SEARCHED_NAMES } from '../domain/bookmark-fields.ts';
+import type { addedBookmark, bookmarkChange } from '../domain/bookmark-schemas.ts';
+import { BOUNDS, MAX_ID } from '../domain/fields.ts';
 import type { Idempotency } from '../domain/idempotency.ts';
 import { searchText, searchTextLine } from '../domain/text.ts';
 import type { Database, Sql } from './database.ts';
 import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
 import { type Owner, tokenIsValid } from './tokens.ts';
 
-export interface NewBookmark {
-  url: string;
-  title: string;
-  comment: string;
-  tags: TagNames;
-}
+/** A bookmark to be added; its fields but the tags go to SQL as they are. */
+export type NewBookmark = z.output<typeof addedBookmark>;
 
 /** Fields to change; an absent one stays as it is. */
-export interface BookmarkChange {
-  title?: string | undefined;
-  comment?: string | undefined;
-  tags?: TagNames | undefined;
-}
+export type BookmarkChange = z.output<typeof bookmarkChange>;
 
 /** Consecutive bookmarks of a user: JSON text of an array of spec 2.2's bookmarks, as Postgres wrote it. */
 export interface Page {
@@ -47,14 +42,13 @@ export async function addBookmark(
   freeBookmarkLimit: number,
   idempotency?: Idempotency,
 ): Promise<string> {
-  const { url, title, comment, tags } = bookmark;
+  const { tags, ...fields } = bookmark;
+  const stored = { ...fields, url_key: urlKey(fields.url), search_text: searchText(fields) };
   const rows = await db.write(
     (sql) => sql<{ outcome: Outcome | null; bookmark: string }[]>`
       select outcome, bookmark
       from add_bookmark(
-        ${owner.userId}, ${owner.hash},
-        ${url}, ${urlKey(url)}, ${title}, ${comment}, ${searchText(bookmark)},
-        ${tags.names}, ${tags.keys},
+        ${owner.userId}, ${owner.hash}, ${JSON.stringify(stored)}::text::jsonb, ${tags.names}, ${tags.keys},
         ${freeBookmarkLimit}, ${BOUNDS.tagsPerUser},
         ${idempotency?.key ?? null}, ${idempotency?.requestHash ?? null}
       )`,
@@ -67,19 +61,24 @@ export async function editBookmark(
   db: Database,
   owner: Owner,
   id: number,
-  change: BookmarkChange,
+  { tags, ...change }: BookmarkChange,
 ): Promise<string> {
-  const { title = null, comment = null, tags } = change;
+  const stored = { ...change, ...searchLines(change) };
   const rows = await db.write(
     (sql) => sql<{ outcome: Outcome | null; bookmark: string }[]>`
       select outcome, bookmark
       from edit_bookmark(
-        ${owner.userId}, ${owner.hash}, ${id},
-        ${title}, ${title && searchTextLine(title)}, ${comment}, ${comment && searchTextLine(comment)},
+        ${owner.userId}, ${owner.hash}, ${id}, ${JSON.stringify(stored)}::text::jsonb,
         ${tags?.names ?? null}, ${tags?.keys ?? null}, ${BOUNDS.tagsPerUser}
       )`,
   );
   return requireSuccess(rows).bookmark;
+}
+
+/** The lines of the search text that change with the fields: `title_line` with `title`. */
+function searchLines(change: Readonly<Record<string, unknown>>): Record<string, string> {
+  const changed = SEARCHED_NAMES.filter((name) => change[name] !== undefined);
+  return Object.fromEntries(changed.map((name) => [`${name}_line`, searchTextLine(change[name] as string)]));
 }
 
 /** Deletes a bookmark for good; throws `NOT_FOUND`. */

@@ -1,23 +1,18 @@
 import { BOUNDS } from '../domain/fields.ts';
 import type { Idempotency } from '../domain/idempotency.ts';
 import type { Database } from './database.ts';
-import { joinTexts, plainArray } from './joined-texts.ts';
+import { joinColumns, plainArray } from './joined-texts.ts';
 import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
 import { type Owner, tokenIsValid } from './tokens.ts';
 
-/** The entries of an import as columns in step: what `import_bookmarks` takes. */
+/** The entries of an import, as `import_bookmarks` takes them. */
 export interface ImportColumns {
-  urls: string[];
   urlKeys: string[];
-  titles: string[];
-  comments: string[];
-  searchTexts: string[];
-  /** UTC with milliseconds; null: now. */
-  created: (string | null)[];
-  /** UTC with milliseconds; null: as `created`. */
-  updated: (string | null)[];
-  /** The place of an entry's tag set in `setRefs`, from 1; 0: no tags. */
-  tagSets: number[];
+  /**
+   * By name a text for each entry, in step; an empty one stands for the field's default. Beside the fields of a bookmark:
+   * `url_key`, `search_text`, and `tag_set`, the place of an entry's tag set in `setRefs`, from 1, or 0 for no tags.
+   */
+  columns: Readonly<Record<string, readonly string[]>>;
   setRefs: string[];
   tagNames: string[];
   tagKeys: string[];
@@ -93,16 +88,14 @@ async function writeImport(
   freeBookmarkLimit: number,
 ) {
   const { replace, columns, skipped, errors, idempotency } = await dropKnown(db, of.userId, work);
-  const { urls, titles, comments, searchTexts } = columns;
-  const texts = joinTexts([urls, titles, comments, searchTexts]);
-  const [joinedUrls, joinedTitles, joinedComments, joinedSearchTexts] = texts.columns;
+  const names = Object.keys(columns.columns);
+  const { text, columnSeparator, separator } = joinColumns(Object.values(columns.columns));
   return db.write(
     (sql) => sql<Written[]>`
       select outcome, result
       from import_bookmarks(
-        ${of.userId}, ${of.hash}, ${of.id}, ${replace}, ${texts.separator},
-        ${joinedUrls!}, ${plainArray(columns.urlKeys)}, ${joinedTitles!}, ${joinedComments!}, ${joinedSearchTexts!},
-        ${plainArray(columns.created)}, ${plainArray(columns.updated)}, ${plainArray(columns.tagSets)},
+        ${of.userId}, ${of.hash}, ${of.id}, ${replace},
+        ${names}, ${text}, ${columnSeparator}, ${separator},
         ${columns.setRefs}, ${columns.tagNames}, ${columns.tagKeys},
         ${skipped}, ${errors},
         ${freeBookmarkLimit}, ${BOUNDS.tagsPerUser},
@@ -111,19 +104,7 @@ async function writeImport(
   );
 }
 
-const NO_COLUMNS: ImportColumns = {
-  urls: [],
-  urlKeys: [],
-  titles: [],
-  comments: [],
-  searchTexts: [],
-  created: [],
-  updated: [],
-  tagSets: [],
-  setRefs: [],
-  tagNames: [],
-  tagKeys: [],
-};
+const NO_COLUMNS: ImportColumns = { urlKeys: [], columns: {}, setRefs: [], tagNames: [], tagKeys: [] };
 
 /**
  * A merge of nothing new, as a sync of two services repeats it, is told by its keys alone. It then writes nothing, so
@@ -131,7 +112,7 @@ const NO_COLUMNS: ImportColumns = {
  */
 async function dropKnown(db: Database, userId: number, work: ImportWork): Promise<ImportWork> {
   const { replace, columns, skipped } = work;
-  if (replace || columns.urls.length < LOOK_AHEAD_ENTRIES) return work;
+  if (replace || columns.urlKeys.length < LOOK_AHEAD_ENTRIES) return work;
   // Not as an anti join: for a user whom the statistics do not know yet it was planned as a loop over all pairs.
   const [row] = await db.read(
     (sql) => sql<{ known: number }[]>`
@@ -140,7 +121,7 @@ async function dropKnown(db: Database, userId: number, work: ImportWork): Promis
       where user_id = ${userId} and url_key = any (${plainArray(columns.urlKeys)}::uuid[])`,
   );
   return row?.known === columns.urlKeys.length
-    ? { ...work, columns: NO_COLUMNS, skipped: skipped + columns.urls.length }
+    ? { ...work, columns: NO_COLUMNS, skipped: skipped + columns.urlKeys.length }
     : work;
 }
 

@@ -1,38 +1,17 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import type { Sql } from './database.ts';
 import { sqlStateOf, translateError } from './errors.ts';
 import { type DatabaseLog, openDatabase } from './open-database.ts';
-
-const sqlFolder = fileURLToPath(new URL('../../sql/', import.meta.url));
+import { type Migration, readSchemaFiles, type SchemaFiles, type SqlFunction } from './schema-files.ts';
 
 /** "bookmarks" in bytes; any number would do that nobody else locks. */
 const lockKey = '7093575361963549555';
 
-/** Ours, raised by the migration itself: another process has applied it while this one waited for the lock. */
-const alreadyApplied = 'BK001';
+/** Raised by our own transaction: another process has migrated while this one waited for the lock. */
+const stateChanged = 'BK001';
 
-/** One file of `sql/`. */
-export interface Migration {
-  version: number;
-  name: string;
-  text: string;
-}
-
-/** The database's schema is not the one that this code works with. The message says what to run. */
+/** The database's schema is not one that this code works with. The message says what to run. */
 export class SchemaMismatch extends Error {
   override readonly name = 'SchemaMismatch';
-}
-
-/** Reads `NNNN-name.sql` files in order; throws where a number is missing or doubled. */
-export function readMigrations(folder: string = sqlFolder): Migration[] {
-  const files = readdirSync(folder).filter((file) => file.endsWith('.sql'));
-  return files.sort().map((file, index) => {
-    const [, digits, name] = /^(\d{4})-([a-z0-9-]+)\.sql$/.exec(file) ?? [];
-    if (Number(digits) !== index + 1)
-      throw new Error(`sql/${file}: expected number ${index + 1} as NNNN-name.sql`);
-    return { version: index + 1, name: name!, text: readFileSync(`${folder}/${file}`, 'utf8') };
-  });
 }
 
 /** What `migrate` works on. */
@@ -43,106 +22,223 @@ export interface MigrateOptions {
   log?: DatabaseLog & { info(facts: object, message: string): void };
 }
 
+/** Where a database stands. */
+interface SchemaState {
+  /** 0 where nothing was ever applied. */
+  version: number;
+  /** The oldest schema version whose code works with it. */
+  worksWith: number;
+  /** Checksums of the functions by their names. */
+  functions: Readonly<Record<string, string>>;
+  /** Changes with everything that `migrate` does. */
+  fingerprint: string;
+}
+
 /**
- * Brings the database to the newest schema and gives the versions it applied. Any number of processes may do so at
- * once. Each migration is one transaction, whole or not at all; rejects with `SchemaMismatch` where the database is
- * newer than the code.
+ * Brings the database to the newest schema: the numbered migrations that it lacks, and every function whose text has
+ * changed, in one transaction under one lock, all of it or nothing. Any number of processes may do so at once. Gives the
+ * versions that it applied. Does nothing to a database of a newer schema that still works with this code, so that an older
+ * release never puts its functions in place of newer ones; rejects with `SchemaMismatch` where it does not work with it.
  */
 export async function migrate({ url, folder, log }: MigrateOptions): Promise<number[]> {
-  const migrations = readMigrations(folder);
+  const files = readSchemaFiles(folder);
+  let step = 'nothing';
   // Prepared statements are of no use here, and no limit fits all migrations.
   const limits = { deadlineMs: 0, statementTimeoutMs: 0, lockTimeoutMs: 0, idleInTransactionTimeoutMs: 0 };
-  const database = await openDatabase({ url, application: 'migrate', max: 1, prepare: false, ...limits });
+  const onNotice = (message: string) => {
+    if (message.startsWith(STEP)) step = message.slice(STEP.length);
+  };
+  const database = await openDatabase({
+    url,
+    application: 'migrate',
+    max: 1,
+    prepare: false,
+    onNotice,
+    ...limits,
+  });
   try {
-    return await applyAll(database.sql, migrations, log);
+    return await applyAll(database.sql, files, log);
+  } catch (error) {
+    if (sqlStateOf(error) === undefined) throw error;
+    throw new Error(`${step} failed: ${(error as Error).message}`, { cause: error });
   } finally {
     await database.close();
   }
 }
 
-async function applyAll(sql: Sql, migrations: Migration[], log: MigrateOptions['log']): Promise<number[]> {
-  const current = await readVersion(sql);
-  refuseNewer(current, migrations.length);
-  const applied: number[] = [];
-  for (const migration of migrations.slice(current)) {
-    if (!(await apply(sql, migration))) continue;
-    log?.info({ version: migration.version, name: migration.name }, 'migration applied');
-    applied.push(migration.version);
+async function applyAll(sql: Sql, files: SchemaFiles, log: MigrateOptions['log']): Promise<number[]> {
+  for (;;) {
+    const state = await readState(sql);
+    const known = files.migrations.length;
+    refuseNewer(state, known);
+    if (state.version > known) {
+      log?.info({ version: state.version, known }, 'the schema is newer than this release and works with it');
+      return [];
+    }
+    const change = changesOf(files, state);
+    if (isNothing(change)) return [];
+    if (!(await apply(sql, change, state))) continue;
+    for (const { version, name } of change.migrations) log?.info({ version, name }, 'migration applied');
+    if (change.functions.length > 0)
+      log?.info({ names: change.functions.map(({ name }) => name) }, 'functions applied');
+    return change.migrations.map(({ version }) => version);
   }
-  // Another process of a newer version may have run meanwhile.
-  refuseNewer(await readVersion(sql), migrations.length);
-  return applied;
 }
+
+/** What a database lacks. */
+interface Change {
+  migrations: Migration[];
+  functions: SqlFunction[];
+  /** Functions that the code has no longer. A numbered migration drops them; here they are only forgotten. */
+  forgotten: string[];
+  /** The names of all functions of the code. */
+  names: string[];
+  version: number;
+}
+
+function changesOf({ migrations, functions }: SchemaFiles, state: SchemaState): Change {
+  const names = functions.map(({ name }) => name);
+  return {
+    migrations: migrations.slice(state.version),
+    functions: functions.filter(({ name, checksum }) => state.functions[name] !== checksum),
+    forgotten: Object.keys(state.functions).filter((name) => !names.includes(name)),
+    names,
+    version: migrations.length,
+  };
+}
+
+const isNothing = ({ migrations, functions, forgotten }: Change): boolean =>
+  migrations.length + functions.length + forgotten.length === 0;
 
 /**
- * Applies one migration; false where another process has. All of it travels as one simple query, which Postgres runs
- * as one transaction: no connection or pooler can lose it halfway.
+ * Applies a change; false where the database is no longer as it was read. All of it travels as one simple query, which
+ * Postgres runs as one transaction: no connection or pooler can lose it halfway.
  */
-async function apply(sql: Sql, migration: Migration): Promise<boolean> {
+async function apply(sql: Sql, change: Change, state: SchemaState): Promise<boolean> {
   try {
-    await sql.unsafe(transactionOf(migration)).simple();
+    await sql.unsafe(transactionOf(change, state)).simple();
     return true;
   } catch (error) {
-    if (sqlStateOf(error) === alreadyApplied) return false;
-    const { version, name } = migration;
-    throw new Error(`migration ${version} (${name}) failed: ${(error as Error).message}`, { cause: error });
+    if (sqlStateOf(error) === stateChanged) return false;
+    throw error;
   }
 }
 
+const STEP = 'step: ';
+
+/** Names what runs next, for the message of an error: no level of messages keeps `info` from the client. */
+const announce = (step: string) => `do $step$ begin raise info '${STEP}${step}'; end $step$;`;
+
+const FINGERPRINT = `coalesce((select max(version) from schema_migrations), 0) || ' ' || coalesce(
+  (select string_agg(name || ' ' || checksum, ' ' order by name collate "C") from schema_functions), ''
+)`;
+
 /** The lock is waited for without limit; a lock on a table in use only for 30 s, as others queue up behind it. */
-function transactionOf({ version, name, text }: Migration): string {
-  return `
+const transactionOf = (change: Change, { fingerprint }: SchemaState): string => `
 set local statement_timeout = 0;
 set local lock_timeout = 0;
 select pg_advisory_xact_lock(${lockKey});
 create table if not exists schema_migrations (
   version integer constraint schema_migrations_pkey primary key,
   name text not null,
+  -- the oldest schema version whose code works with this one
+  works_with integer not null,
+  applied_at timestamptz not null default now()
+);
+create table if not exists schema_functions (
+  name text constraint schema_functions_pkey primary key,
+  checksum text not null,
+  -- of the schema when it was put in place
+  version integer not null,
   applied_at timestamptz not null default now()
 );
 do $guard$
 begin
-  if exists (select from schema_migrations where version = ${version}) then
-    raise exception 'already applied' using errcode = '${alreadyApplied}';
+  if ${FINGERPRINT} <> '${fingerprint}' then
+    raise exception 'the schema has changed' using errcode = '${stateChanged}';
   end if;
 end
 $guard$;
 set local lock_timeout = '30s';
+${change.migrations.map(applyMigration).join('\n')}
+${applyFunctions(change)}`;
+
+const applyMigration = ({ version, name, worksWith, text }: Migration): string => `
+${announce(`migration ${version} (${name})`)}
 ${text}
 ;
-insert into schema_migrations (version, name) values (${version}, '${name}');`;
-}
+insert into schema_migrations (version, name, works_with) values (${version}, '${name}', ${worksWith});`;
 
-/** The version of the database's schema; 0 where nothing was ever applied. Rejects with `DatabaseUnavailable` where it is. */
-async function readVersion(sql: Sql): Promise<number> {
+/** Bodies are checked once all functions are there, so that their order does not matter; unchanged ones too. */
+const applyFunctions = ({ functions, forgotten, names, version }: Change): string => `
+set local check_function_bodies = off;
+${functions.map((each) => applyFunction(each, version)).join('\n')}
+delete from schema_functions where name = any ('{${forgotten.join(',')}}');
+set local check_function_bodies = on;
+do $check$
+declare
+  v_function record;
+begin
+  for v_function in
+    select p.oid, p.proname, l.lanvalidator::regproc as validator
+    from pg_proc p
+    join pg_language l on l.oid = p.prolang
+    where p.pronamespace = current_schema()::regnamespace and p.proname = any ('{${names.join(',')}}')
+  loop
+    raise info '${STEP}function %', v_function.proname;
+    execute format('select %s(%s)', v_function.validator, v_function.oid);
+  end loop;
+end
+$check$;`;
+
+const applyFunction = ({ name, checksum, text }: SqlFunction, version: number): string => `
+${announce(`function ${name}`)}
+${text}
+;
+insert into schema_functions (name, checksum, version) values ('${name}', '${checksum}', ${version})
+on conflict (name) do update
+set checksum = excluded.checksum, version = excluded.version, applied_at = excluded.applied_at;`;
+
+const EMPTY: SchemaState = { version: 0, worksWith: 0, functions: {}, fingerprint: '0 ' };
+
+/** Where the database stands. Rejects with `DatabaseUnavailable` where it cannot be asked. */
+async function readState(sql: Sql): Promise<SchemaState> {
   try {
     const [table] = await sql<{ exists: boolean }[]>`
       select to_regclass('schema_migrations') is not null as exists`;
-    if (!table?.exists) return 0;
-    const [row] = await sql<{ version: number }[]>`
-      select coalesce(max(version), 0)::integer as version from schema_migrations`;
-    return row?.version ?? 0;
+    if (!table?.exists) return EMPTY;
+    const [row] = await sql<SchemaState[]>`
+      select
+        coalesce((select max(version) from schema_migrations), 0) as version,
+        coalesce((select max(works_with) from schema_migrations), 0) as "worksWith",
+        coalesce((select jsonb_object_agg(name, checksum) from schema_functions), '{}') as functions,
+        ${sql.unsafe(FINGERPRINT)} as fingerprint`;
+    return row!;
   } catch (error) {
     throw translateError(error, false);
   }
 }
 
-/** Rejects with `SchemaMismatch` unless the database's schema is exactly the one of this code. */
+/**
+ * Rejects with `SchemaMismatch` unless this code works with the database's schema: with its own, and with a newer one
+ * whose migrations all say so.
+ */
 export async function checkSchema(sql: Sql, folder?: string): Promise<void> {
-  const needed = readMigrations(folder).length;
-  const current = await readVersion(sql);
-  refuseNewer(current, needed);
-  if (current === needed) return;
+  const needed = readSchemaFiles(folder).migrations.length;
+  const state = await readState(sql);
+  refuseNewer(state, needed);
+  if (state.version >= needed) return;
   throw new SchemaMismatch(
-    `the database's schema has version ${current}, this version of the service needs ${needed}: ` +
+    `the database's schema has version ${state.version}, this version of the service needs ${needed}: ` +
       'run `npm run migrate` first',
   );
 }
 
-function refuseNewer(current: number, needed: number): void {
-  if (current <= needed) return;
+/** Only migrations that the code does not know count: `worksWith` of the newest ones, as it never falls. */
+function refuseNewer({ version, worksWith }: SchemaState, known: number): void {
+  if (version <= known || worksWith <= known) return;
   throw new SchemaMismatch(
-    `the database's schema has version ${current}, this version of the service knows ${needed}: ` +
-      'run a version of the service that is as new as the database',
+    `the database's schema has version ${version} and works with versions of the service that know ${worksWith} or ` +
+      `more; this one knows ${known}: run a version of the service that is as new as the database`,
   );
 }

@@ -33,9 +33,13 @@ export interface DatabaseOptions {
   log?: DatabaseLog;
   /** Hears of every wait for a connection that ended with one, in seconds. */
   onWaited?: (seconds: number) => void;
+  /** Is given the text of every notice that Postgres sends. */
+  onNotice?: (message: string) => void;
 }
 
-type Settings = Required<Omit<DatabaseOptions, 'log' | 'onWaited'>> & Pick<DatabaseOptions, 'onWaited'>;
+type Optional = 'log' | 'onWaited' | 'onNotice';
+
+type Settings = Required<Omit<DatabaseOptions, Optional>> & Pick<DatabaseOptions, Exclude<Optional, 'log'>>;
 
 const defaults: Omit<Settings, 'url'> = {
   application: 'bookmark-service',
@@ -129,7 +133,7 @@ function connect(settings: Settings, withTimeouts: boolean): Sql {
     idle_timeout: 0,
     keep_alive: 30,
     backoff: () => 0.1 + Math.random() * 0.1, // the driver's own grows to 20 s
-    onnotice: () => {},
+    onnotice: ({ message }) => settings.onNotice?.(message ?? ''),
     transform: { undefined: null },
     types: { int8: { to: 20, from: [20], serialize: String, parse: parseInt8 } },
     connection: {

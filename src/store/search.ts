@@ -74,12 +74,10 @@ const findMatching = (sql: Sql, owner: Owner, { terms, tagKey, page, perPage }: 
   )
   select ${tokenIsValid(sql, owner)} as valid,
     (select cardinality(ids) from matching) as total,
-    '[' || coalesce(
-      string_agg(render_bookmark(id, url, title, comment, tags, created_at, updated_at), ','), ''
-    ) || ']' as bookmarks
+    '[' || coalesce(string_agg(rendered, ','), '') || ']' as bookmarks
   from (
-    select id, url, title, comment, tags, created_at, updated_at
-    from bookmarks
+    select render_bookmark(b) as rendered
+    from bookmarks b
     where user_id = ${owner.userId} and id = any ((
       select ids[${slice(page, perPage).from}:${slice(page, perPage).to}] from matching
     )::bigint[])

@@ -1,7 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
+import { BOOKMARK_FIELDS, namesGivenTo } from '../../domain/bookmark-fields.ts';
+import { importedEntry } from '../../domain/bookmark-schemas.ts';
 import { invalid } from '../../domain/errors.ts';
-import { BOUNDS, comment, tagName, tagNamesBy, title, url } from '../../domain/fields.ts';
+import { BOUNDS } from '../../domain/fields.ts';
 import type { ImportError } from '../../domain/resources.ts';
 import { searchText } from '../../domain/text.ts';
 import { describeIssue, formatIssue, parseBody } from '../../domain/validation.ts';
@@ -9,42 +11,11 @@ import { hrefKey } from '../../store/bookmarks.ts';
 import type { ImportColumns } from '../../store/imports.ts';
 import { PlainEntries, type PlainEntry } from './plain-entry.ts';
 import { TagSets } from './tag-sets.ts';
-import { parseTimestamp } from './timestamp.ts';
 
 /** From the body of an import to columns that Postgres takes whole (decisions 18 to 20). */
 
-const timestamp = z
-  .string()
-  .transform((text, ctx) => {
-    const parsed = parseTimestamp(text);
-    if (parsed !== undefined) return parsed;
-    ctx.issues.push({
-      code: 'custom',
-      message: 'expected an RFC 3339 timestamp of the years 0001 to 9999',
-      input: text,
-    });
-    return z.NEVER;
-  })
-  .meta({ format: 'date-time', examples: ['2026-01-31T12:00:00.000Z'] });
-
-const nameOf = (tag: unknown): unknown =>
-  typeof tag === 'object' && tag !== null && !Array.isArray(tag) && 'name' in tag ? tag.name : tag;
-
 /** Other requests come in between: entries are checked for so long at a time. */
 const TURN_MS = 5;
-
-/** A tag as a name, or as an object with a `name`: what export gives. */
-const tags = tagNamesBy(nameOf);
-
-/** What an entry has to be; exported for tests, which hold the short way against it. */
-export const entry = z.object({
-  url,
-  title: title.default(''),
-  comment: comment.default(''),
-  tags: tags.default({ names: [], keys: [] }),
-  created_at: timestamp.optional(),
-  updated_at: timestamp.optional(),
-});
 
 const envelope = z.object({
   bookmarks: z.array(z.unknown()).max(BOUNDS.importEntries),
@@ -53,21 +24,7 @@ const envelope = z.object({
 
 /** The body's schema as the reference shows it: entries are checked one by one, so that one never fails the rest. */
 export const importBody = z.object({
-  bookmarks: z
-    .array(
-      z.object({
-        url,
-        title: title.optional(),
-        comment: comment.optional(),
-        tags: z
-          .array(z.union([tagName, z.object({ name: tagName })]))
-          .max(BOUNDS.tagsPerBookmark)
-          .optional(),
-        created_at: timestamp.optional(),
-        updated_at: timestamp.optional(),
-      }),
-    )
-    .max(BOUNDS.importEntries),
+  bookmarks: z.array(importedEntry).max(BOUNDS.importEntries),
   mode: z.enum(['merge', 'replace']).default('merge'),
 });
 
@@ -100,7 +57,7 @@ export async function prepareImport(body: unknown): Promise<PreparedImport> {
       columns.add(plain);
       continue;
     }
-    const result = entry.safeParse(raw, { error: describeIssue });
+    const result = importedEntry.safeParse(raw, { error: describeIssue });
     if (result.success) columns.add({ ...result.data, href: new URL(result.data.url).href });
     else
       errors.push({
@@ -129,21 +86,18 @@ function urlOf(raw: unknown): string | null {
   return typeof given === 'string' ? given.toWellFormed() : null;
 }
 
+/** The fields that are a column as they are; tags are the column `tag_set`. */
+const COLUMN_NAMES = namesGivenTo('import').filter((name) => BOOKMARK_FIELDS[name].kind !== 'tags');
+
 /** Gathers entries as columns in step. */
 class Columns {
   skipped = 0;
   readonly #keys: Set<string> | undefined;
   readonly #sets = new TagSets();
-  readonly #columns = {
-    urls: [] as string[],
-    urlKeys: [] as string[],
-    titles: [] as string[],
-    comments: [] as string[],
-    searchTexts: [] as string[],
-    created: [] as (string | null)[],
-    updated: [] as (string | null)[],
-    tagSets: [] as number[],
-  };
+  readonly #columns = COLUMN_NAMES.map((name) => ({ name, values: [] as string[] }));
+  readonly #urlKeys: string[] = [];
+  readonly #searchTexts: string[] = [];
+  readonly #tagSets: string[] = [];
 
   constructor(skipsRepeated: boolean) {
     this.#keys = skipsRepeated ? new Set() : undefined;
@@ -156,18 +110,22 @@ class Columns {
       return;
     }
     this.#keys?.add(key);
-    const columns = this.#columns;
-    columns.urls.push(entry.url);
-    columns.urlKeys.push(key);
-    columns.titles.push(entry.title);
-    columns.comments.push(entry.comment);
-    columns.searchTexts.push(searchText(entry));
-    columns.created.push(entry.created_at ?? null);
-    columns.updated.push(entry.updated_at ?? null);
-    columns.tagSets.push(this.#sets.add(entry.tags));
+    for (const { name, values } of this.#columns) values.push(String(entry[name] ?? ''));
+    this.#urlKeys.push(key);
+    this.#searchTexts.push(searchText(entry));
+    this.#tagSets.push(String(this.#sets.add(entry.tags)));
   }
 
   take(): ImportColumns {
-    return { ...this.#columns, ...this.#sets.take() };
+    return {
+      urlKeys: this.#urlKeys,
+      columns: {
+        ...Object.fromEntries(this.#columns.map(({ name, values }) => [name, values])),
+        url_key: this.#urlKeys,
+        search_text: this.#searchTexts,
+        tag_set: this.#tagSets,
+      },
+      ...this.#sets.take(),
+    };
   }
 }

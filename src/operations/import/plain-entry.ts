@@ -1,23 +1,20 @@
+import { BOOKMARK_FIELDS, type Field, namesGivenTo } from '../../domain/bookmark-fields.ts';
+import type { ImportedFields } from '../../domain/bookmark-schemas.ts';
 import { BOUNDS, type TagName, type TagNames } from '../../domain/fields.ts';
 import { foldText, isStorable } from '../../domain/text.ts';
-import { parseTimestamp } from './timestamp.ts';
+import { parseTimestamp } from '../../domain/timestamp.ts';
 
 /**
  * The short way for an entry of an import that is plainly valid: schemas check anything, in three times the time. It
- * gives what they would, or nothing: then they have to look.
+ * gives what they would, or nothing: then the schema decides. It knows the kinds of fields only; which fields there are is
+ * described in `bookmark-fields.ts`.
  */
 
-/** An entry, checked. */
-export interface PlainEntry {
-  url: string;
-  /** The url as WHATWG serialises it. */
-  href: string;
-  title: string;
-  comment: string;
-  tags: TagNames;
-  created_at?: string | undefined;
-  updated_at?: string | undefined;
-}
+/** An entry, checked, and its url as WHATWG serialises it. */
+export type PlainEntry = ImportedFields & { href: string };
+
+/** What a reader gives for a value that only the schema can decide on. */
+const UNCLEAR = null;
 
 const PLAIN_URL = /^https?:\/\/[\x21-\x7e]+$/;
 
@@ -26,19 +23,20 @@ const NO_TAGS: TagNames = { names: [], keys: [] };
 /** Distinct tags that are remembered; of an import with more the others take the long way. */
 const MAX_TAGS = 20_000;
 
+const FIELDS = namesGivenTo('import').map((name) => ({ name, field: BOOKMARK_FIELDS[name] as Field }));
+
+const readUrl = (given: unknown, max: number) =>
+  typeof given === 'string' && given.length <= max && PLAIN_URL.test(given) ? given : UNCLEAR;
+
 /** Trimmed text that is storable and within its bound by any count. */
-function readText(given: unknown, max: number): string | undefined {
-  if (given === undefined) return '';
-  if (typeof given !== 'string') return undefined;
+function readText(given: unknown, max: number): string | typeof UNCLEAR {
+  if (typeof given !== 'string') return UNCLEAR;
   const text = given.trim();
-  return text.length <= max && isStorable(text) ? text : undefined;
+  return text.length <= max && isStorable(text) ? text : UNCLEAR;
 }
 
-/** `null`: not plain. */
-function readTime(given: unknown): string | undefined | null {
-  if (given === undefined) return undefined;
-  return typeof given === 'string' ? (parseTimestamp(given) ?? null) : null;
-}
+const readTime = (given: unknown) =>
+  typeof given === 'string' ? (parseTimestamp(given) ?? UNCLEAR) : UNCLEAR;
 
 /** Reads the entries of one import, whose tags are few and come again and again. */
 export class PlainEntries {
@@ -46,18 +44,36 @@ export class PlainEntries {
 
   read(raw: unknown): PlainEntry | undefined {
     if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return undefined;
-    const given = raw as Record<string, unknown>;
-    const { url } = given;
-    if (typeof url !== 'string' || url.length > BOUNDS.url || !PLAIN_URL.test(url)) return undefined;
-    const title = readText(given.title, BOUNDS.title);
-    const comment = readText(given.comment, BOUNDS.comment);
-    const tags = given.tags === undefined ? NO_TAGS : this.#readTags(given.tags);
-    const created_at = readTime(given.created_at);
-    const updated_at = readTime(given.updated_at);
-    if (title === undefined || comment === undefined || tags === undefined) return undefined;
-    if (created_at === null || updated_at === null) return undefined;
-    const href = URL.parse(url)?.href;
-    return href === undefined ? undefined : { url, href, title, comment, tags, created_at, updated_at };
+    const entry: Record<string, unknown> = {};
+    for (const { name, field } of FIELDS) {
+      const value = this.#readField((raw as Record<string, unknown>)[name], field);
+      if (value === UNCLEAR) return undefined;
+      entry[name] = value;
+    }
+    const href = URL.parse(entry.url as string)?.href;
+    if (href === undefined) return undefined;
+    entry.href = href;
+    return entry as unknown as PlainEntry;
+  }
+
+  #readField(given: unknown, field: Field): unknown {
+    if (given === undefined) {
+      if (field.kind === 'tags') return NO_TAGS;
+      if (field.kind === 'url') return UNCLEAR;
+      return field.kind === 'time' ? undefined : field.default;
+    }
+    switch (field.kind) {
+      case 'url':
+        return readUrl(given, field.max);
+      case 'text':
+        return readText(given, field.max);
+      case 'tags':
+        return this.#readTags(given) ?? UNCLEAR;
+      case 'time':
+        return readTime(given);
+      case 'flag':
+        return typeof given === 'boolean' ? given : UNCLEAR;
+    }
   }
 
   #readTags(given: unknown): TagNames | undefined {

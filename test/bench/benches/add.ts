@@ -25,11 +25,13 @@ const ADD_SCRIPT = `
 \\set tag random(1, 49)
 select outcome, bookmark from add_bookmark(
   :user, ${PGBENCH_TOKEN_HASH},
-  'https://bench.example/added/' || :n, md5(:n::text)::uuid,
-  'A page that somebody wants to read, number ' || :n,
-  'Something was said about it, and this is where it was said at some length.',
-  'https://bench.example/added/' || :n || e'\\na page that somebody wants to read, number ' || :n
-    || e'\\nsomething was said about it, and this is where it was said at some length.',
+  format(
+    '{"url":"https://bench.example/added/%1$s","title":"A page that somebody wants to read, number %1$s",'
+    '"comment":"Something was said about it, and this is where it was said at some length.","url_key":"%2$s",'
+    '"search_text":"https://bench.example/added/%1$s\\na page that somebody wants to read, number %1$s'
+    '\\nsomething was said about it, and this is where it was said at some length."}',
+    :n::bigint, md5(:n::text)
+  )::jsonb,
   array['Tag ' || :tag, 'Tag ' || (:tag::integer + 1)], array['tag ' || :tag, 'tag ' || (:tag::integer + 1)],
   1000000000, 10000, null, null
 );`;

@@ -42,12 +42,12 @@ async function runExport(plan: Plan, { url, user, bookmarks }: Collection): Prom
       return { rate: bytes / drained.ms / 1_000, operations: bookmarks };
     },
   };
-  const rendered = 'render_bookmark(id, url, title, comment, tags, created_at, updated_at)';
+  const rendered = 'render_bookmark(b)';
   const psql: Side = {
     name: 'psql, COPY of the same JSON to /dev/null',
     processes: { postgres: [postgresPid] },
     run: async () => {
-      const select = `select ${rendered} from bookmarks where user_id = ${user} order by id`;
+      const select = `select ${rendered} from bookmarks b where user_id = ${user} order by id`;
       return {
         rate: bytes / (await timePsql(url, `copy (${select}) to stdout`)) / 1_000,
         operations: bookmarks,

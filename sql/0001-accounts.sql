@@ -1,3 +1,4 @@
+-- works-with: 1
 -- The tables. A user's data (accounts, tokens, bookmarks, tags, imports) has `user_id` first in every key, and every
 -- statement names it by value for every table it touches: one user's rows lie together and can be sharded by user.
 -- The directory (users, invites) is the exception: it answers who there is.
@@ -70,3 +71,19 @@ create table tokens (
 );
 
 create index tokens_expires_at on tokens (expires_at) where expires_at < 'infinity';
+
+-- Responses to requests that came with an `Idempotency-Key`, kept for 24 hours: written with what they report, in one
+-- transaction, so that a repeat finds either both or neither.
+create table idempotency_keys (
+  user_id bigint,
+  key text collate "C",
+  -- SHA-256 of the path and the body
+  request_hash bytea not null,
+  -- JSON text
+  answer text not null,
+  created_at timestamptz not null default now(),
+  constraint idempotency_keys_pkey primary key (user_id, key),
+  constraint idempotency_keys_account foreign key (user_id) references accounts (user_id) on delete cascade
+);
+
+create index idempotency_keys_created_at on idempotency_keys (created_at);

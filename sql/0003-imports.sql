@@ -1,0 +1,41 @@
+-- works-with: 3
+-- A large import between its receipt and its answer. `receiving`: its bytes arrive; `queued`: they are all there and a
+-- worker may run it; `done`: it ran, or was found invalid, and `result` is what to answer; `cancelled`: it never runs.
+create table imports (
+  user_id bigint,
+  id uuid,
+  state text collate "C" not null default 'receiving',
+  -- counts against the cap of staged bytes: what was announced, then what arrived
+  bytes bigint not null,
+  created_at timestamptz not null default now(),
+  -- renewed while the bytes arrive: an upload that its replica died under is told by its age
+  touched_at timestamptz not null default now(),
+  -- an answer as JSON text: `{"imported":…}`, or `{"error":…,"code":…}`
+  result text,
+  -- what came with the request, once it is queued
+  idempotency_key text collate "C",
+  request_hash bytea,
+  -- the trace that the request belongs to
+  trace_parent text collate "C",
+  constraint imports_pkey primary key (user_id, id),
+  constraint imports_account foreign key (user_id) references accounts (user_id) on delete cascade,
+  constraint imports_state check (state in ('receiving', 'queued', 'done', 'cancelled')),
+  constraint imports_result check ((state = 'done') = (result is not null))
+);
+
+-- One large import of a user at a time (decision 21).
+create unique index imports_one_at_a_time on imports (user_id) where state in ('receiving', 'queued');
+
+create index imports_touched_at on imports (touched_at);
+
+create table import_chunks (
+  user_id bigint,
+  import_id uuid,
+  position integer,
+  bytes bytea not null,
+  constraint import_chunks_pkey primary key (user_id, import_id, position),
+  constraint import_chunks_import foreign key (user_id, import_id) references imports (user_id, id) on delete cascade
+);
+
+-- Compressing what is read once and deleted costs more than it saves.
+alter table import_chunks alter column bytes set storage external;

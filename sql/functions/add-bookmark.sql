@@ -1,0 +1,90 @@
+-- Adds a bookmark. `p_bookmark` holds its fields, and `url_key` and `search_text` beside them. A bookmark that passes a cap
+-- changes nothing.
+create or replace function add_bookmark(
+  p_user_id bigint, p_token_hash bytea, p_bookmark jsonb, p_tag_names text[], p_tag_keys text[],
+  p_free_limit bigint, p_tag_limit integer,
+  p_idempotency_key text, p_request_hash bytea,
+  out outcome text, out bookmark text
+)
+language plpgsql as $$
+declare
+  v_tag_ids bigint[] := '{}';
+  v_new_ids bigint[];
+  v_tags text := '[]';
+begin
+  if p_idempotency_key is not null then
+    perform from accounts where user_id = p_user_id for no key update;
+    if not token_is_valid(p_user_id, p_token_hash) then
+      outcome := 'token';
+      return;
+    end if;
+    select k.outcome, k.answer into outcome, bookmark from find_answer(p_user_id, p_idempotency_key, p_request_hash) k;
+    if outcome is not null or bookmark is not null then
+      return;
+    end if;
+  end if;
+
+  update accounts set bookmark_count = bookmark_count + 1
+  where user_id = p_user_id and (is_premium or bookmark_count < p_free_limit) and exists (
+    select from tokens where user_id = p_user_id and token_hash = p_token_hash and expires_at > now()
+  );
+  if not found then
+    outcome := case when token_is_valid(p_user_id, p_token_hash) then 'bookmark_limit' else 'token' end;
+    return;
+  end if;
+
+  if cardinality(p_tag_keys) > 0 then
+    with counted as (
+      -- One upsert: an update of what is there is planned anew at every call and doubles the time of an add.
+      -- Of a row that was inserted, not updated, xmax is 0.
+      insert into tags as t (user_id, name, name_key, bookmark_count)
+      select p_user_id, wanted.name, wanted.key, 1
+      from unnest(p_tag_names, p_tag_keys) as wanted (name, key)
+      on conflict (user_id, name_key) do update set bookmark_count = t.bookmark_count + 1
+      returning t.id, t.name, t.name_key, t.xmax = 0 as is_new
+    )
+    select
+      array_agg(id),
+      render_tags(string_agg(render_tag(id, name), ',' order by name_key)),
+      array_agg(id) filter (where is_new)
+    into v_tag_ids, v_tags, v_new_ids
+    from counted;
+    if v_new_ids is not null then
+      update accounts set tag_count = tag_count + cardinality(v_new_ids)
+      where user_id = p_user_id and tag_count + cardinality(v_new_ids) <= p_tag_limit;
+      if not found then
+        delete from tags where user_id = p_user_id and id = any (v_new_ids);
+        update tags set bookmark_count = bookmark_count - 1 where user_id = p_user_id and id = any (v_tag_ids);
+        update accounts set bookmark_count = bookmark_count - 1 where user_id = p_user_id;
+        outcome := 'tag_limit';
+        return;
+      end if;
+    end if;
+  end if;
+
+  insert into bookmarks as b (
+    user_id, created_at, updated_at, tag_ids, tags, url_key, search_text, url, title, comment
+  )
+  select
+    p_user_id, now_ms, now_ms, v_tag_ids, v_tags, (p_bookmark ->> 'url_key')::uuid, p_bookmark ->> 'search_text',
+    p_bookmark ->> 'url', p_bookmark ->> 'title', p_bookmark ->> 'comment'
+  from (select date_trunc('milliseconds', clock_timestamp()) as now_ms) moment
+  -- The lock may have been waited for, and the token revoked meanwhile.
+  where exists (
+    select from tokens where user_id = p_user_id and token_hash = p_token_hash and expires_at > now()
+  )
+  returning render_bookmark(b) into bookmark;
+  if not found then
+    update tags set bookmark_count = bookmark_count - 1 where user_id = p_user_id and id = any (v_tag_ids);
+    delete from tags where user_id = p_user_id and id = any (v_new_ids);
+    update accounts
+    set bookmark_count = bookmark_count - 1, tag_count = tag_count - coalesce(cardinality(v_new_ids), 0)
+    where user_id = p_user_id;
+    outcome := 'token';
+    return;
+  end if;
+  if p_idempotency_key is not null then
+    perform keep_answer(p_user_id, p_idempotency_key, p_request_hash, bookmark);
+  end if;
+end
+$$;

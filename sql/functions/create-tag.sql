@@ -1,0 +1,33 @@
+-- Creates a tag; one whose name is there already stays as it is.
+create or replace function create_tag(
+  p_user_id bigint, p_token_hash bytea, p_name text, p_key text, p_tag_limit integer,
+  p_idempotency_key text, p_request_hash bytea,
+  out outcome text, out tag text
+)
+language plpgsql as $$
+begin
+  perform from accounts where user_id = p_user_id for no key update;
+  if not token_is_valid(p_user_id, p_token_hash) then
+    outcome := 'token';
+    return;
+  end if;
+  select k.outcome, k.answer into outcome, tag from find_answer(p_user_id, p_idempotency_key, p_request_hash) k;
+  if outcome is not null or tag is not null then
+    return;
+  end if;
+
+  if exists (select from tags where user_id = p_user_id and name_key = p_key) then
+    outcome := 'tag_exists';
+    return;
+  end if;
+  update accounts set tag_count = tag_count + 1 where user_id = p_user_id and tag_count < p_tag_limit;
+  if not found then
+    outcome := 'tag_limit';
+    return;
+  end if;
+  insert into tags (user_id, name, name_key) values (p_user_id, p_name, p_key)
+  returning '{"id":' || id || ',"name":' || to_json(name) || ',"created_at":"' || render_time(created_at) || '"}'
+  into tag;
+  perform keep_answer(p_user_id, p_idempotency_key, p_request_hash, tag);
+end
+$$;

@@ -1,0 +1,20 @@
+-- Deletes a bookmark. Its tags stay.
+create or replace function delete_bookmark(p_user_id bigint, p_token_hash bytea, p_id bigint, out outcome text)
+language plpgsql as $$
+declare
+  v_tag_ids bigint[];
+begin
+  perform from accounts where user_id = p_user_id for no key update;
+  if not token_is_valid(p_user_id, p_token_hash) then
+    outcome := 'token';
+    return;
+  end if;
+  delete from bookmarks where user_id = p_user_id and id = p_id returning tag_ids into v_tag_ids;
+  if not found then
+    outcome := 'bookmark_missing';
+    return;
+  end if;
+  update accounts set bookmark_count = bookmark_count - 1 where user_id = p_user_id;
+  update tags set bookmark_count = bookmark_count - 1 where user_id = p_user_id and id = any (v_tag_ids);
+end
+$$;

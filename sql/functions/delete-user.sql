@@ -1,0 +1,20 @@
+-- Deletes a user with all that is theirs; false where there is none. Locks are taken in the order that every writer
+-- keeps, staged imports before the account. The account goes before the bookmarks: a writer that waits
+-- for it then finds no account and writes nothing.
+create or replace function delete_user(p_email_key text) returns boolean
+language plpgsql as $$
+declare
+  v_id bigint;
+begin
+  select id into v_id from users where email_key = p_email_key for update;
+  if not found then
+    return false;
+  end if;
+  delete from imports where user_id = v_id;
+  delete from accounts where user_id = v_id;
+  delete from bookmarks where user_id = v_id;
+  delete from users where id = v_id;
+  delete from invites where email_key = p_email_key;
+  return true;
+end
+$$;

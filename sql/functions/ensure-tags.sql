@@ -1,0 +1,30 @@
+-- The ids of the named tags, missing ones made; null where that would pass the tag limit. Under the user's lock only.
+create or replace function ensure_tags(p_user_id bigint, p_names text[], p_keys text[], p_tag_limit integer) returns bigint[]
+language plpgsql as $$
+declare
+  v_ids bigint[];
+  v_missing integer;
+begin
+  select coalesce(array_agg(id), '{}') into v_ids from tags where user_id = p_user_id and name_key = any (p_keys);
+  v_missing := cardinality(p_keys) - cardinality(v_ids);
+  if v_missing = 0 then
+    return v_ids;
+  end if;
+
+  update accounts set tag_count = tag_count + v_missing
+  where user_id = p_user_id and tag_count + v_missing <= p_tag_limit;
+  if not found then
+    return null;
+  end if;
+
+  with made as (
+    insert into tags (user_id, name, name_key)
+    select p_user_id, wanted.name, wanted.key
+    from unnest(p_names, p_keys) as wanted (name, key)
+    where not exists (select from tags t where t.user_id = p_user_id and t.name_key = wanted.key)
+    returning id
+  )
+  select v_ids || array_agg(id) into v_ids from made;
+  return v_ids;
+end
+$$;

@@ -1,0 +1,29 @@
+-- Renames a tag, on all bookmarks that carry it.
+create or replace function rename_tag(
+  p_user_id bigint, p_token_hash bytea, p_id bigint, p_name text, p_key text, out outcome text
+)
+language plpgsql as $$
+begin
+  perform from accounts where user_id = p_user_id for no key update;
+  if not token_is_valid(p_user_id, p_token_hash) then
+    outcome := 'token';
+    return;
+  end if;
+  if not exists (select from tags where user_id = p_user_id and id = p_id) then
+    outcome := 'tag_missing';
+    return;
+  end if;
+  if exists (select from tags where user_id = p_user_id and name_key = p_key and id <> p_id) then
+    outcome := 'tag_exists';
+    return;
+  end if;
+  update tags set name = p_name, name_key = p_key where user_id = p_user_id and id = p_id;
+  update bookmarks b
+  set tags = (
+    select render_tags(string_agg(render_tag(t.id, t.name), ',' order by t.name_key))
+    from tags t
+    where t.user_id = p_user_id and t.id = any (b.tag_ids)
+  )
+  where user_id = p_user_id and tag_ids @> array[p_id];
+end
+$$;

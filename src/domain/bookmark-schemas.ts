@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import {
+  BOOKMARK_FIELDS,
+  type BookmarkFields,
+  FIELD_NAMES,
+  type Field,
+  type FieldName,
+  type GivenName,
+  namesGivenTo,
+  type Operation,
+} from './bookmark-fields.ts';
+import { importedTagNames, tagNames, text, timestamp, url } from './fields.ts';
+
+/** What requests give of a bookmark, as schemas made from the description of its fields. */
+
+/** A field's schema, by its kind. */
+const GIVEN = {
+  url: (field: Field & { kind: 'url' }) => url(field),
+  text: (field: Field & { kind: 'text' }) => text(field),
+  tags: () => tagNames,
+  time: () => timestamp,
+  flag: () => z.boolean(),
+};
+
+/** In an import a tag may also be an object. */
+const IMPORTED = { ...GIVEN, tags: () => importedTagNames };
+
+interface Kinds {
+  add: typeof GIVEN;
+  edit: typeof GIVEN;
+  import: typeof IMPORTED;
+}
+
+type Schema<Op extends Operation, Name extends FieldName> = ReturnType<
+  Kinds[Op][BookmarkFields[Name]['kind']]
+>;
+
+/** What may be absent has its default; an edit leaves it as it is. */
+type GivenSchema<Op extends Operation, Name extends FieldName> = Op extends 'edit'
+  ? z.ZodOptional<Schema<Op, Name>>
+  : BookmarkFields[Name] extends { isRequired: true }
+    ? Schema<Op, Name>
+    : BookmarkFields[Name] extends { default: unknown }
+      ? z.ZodPrefault<Schema<Op, Name>>
+      : z.ZodOptional<Schema<Op, Name>>;
+
+function givenSchema(name: FieldName, operation: Operation): z.ZodType {
+  const field: Field = BOOKMARK_FIELDS[name];
+  const kinds = operation === 'import' ? IMPORTED : GIVEN;
+  const schema: z.ZodType = kinds[field.kind](field as never);
+  const shown = schema.meta({ ...schema.meta(), examples: [...field.examples] });
+  if (operation === 'edit') return shown.optional();
+  if ('isRequired' in field) return shown;
+  return 'default' in field ? shown.prefault(field.default) : shown.optional();
+}
+
+/** The fields of a body that an operation may give. */
+const shapeOf = <Op extends Operation>(operation: Op) =>
+  Object.fromEntries(namesGivenTo(operation).map((name) => [name, givenSchema(name, operation)])) as {
+    [Name in GivenName<Op>]: GivenSchema<Op, Name>;
+  };
+
+/** What `/bookmarks/add` takes. */
+export const addedBookmark = z.object(shapeOf('add'));
+
+/** What `/bookmarks/edit` takes beside the id. */
+export const bookmarkChange = z.object(shapeOf('edit'));
+
+/** An entry of an import (decision 18). */
+export const importedEntry = z.object(shapeOf('import'));
+
+export type ImportedFields = z.output<typeof importedEntry>;
+
+/** The shape of a bookmark's fields in a response, by their kinds. */
+export function shownFields<Kinds extends Record<Field['kind'], z.ZodType>>(
+  kinds: Kinds,
+): { [Name in FieldName]: Kinds[BookmarkFields[Name]['kind']] } {
+  const shape = FIELD_NAMES.map((name) => {
+    const { kind, examples } = BOOKMARK_FIELDS[name];
+    return [
+      name,
+      kind === 'tags' ? kinds.tags : kinds[kind].meta({ ...kinds[kind].meta(), examples: [...examples] }),
+    ];
+  });
+  return Object.fromEntries(shape);
+}

@@ -1,0 +1,71 @@
+import { hash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const sqlFolder = fileURLToPath(new URL('../../sql/', import.meta.url));
+
+/** One numbered file of `sql/`: it changes tables, once, and is never edited after its release. */
+export interface Migration {
+  version: number;
+  name: string;
+  /** The oldest schema version whose code still works once this migration is applied. */
+  worksWith: number;
+  text: string;
+}
+
+/** One file of `sql/functions/`: put in place anew whenever its text has changed. */
+export interface SqlFunction {
+  name: string;
+  /** SHA-256 of the text, in hex. */
+  checksum: string;
+  text: string;
+}
+
+/** What the code expects of a database. */
+export interface SchemaFiles {
+  migrations: Migration[];
+  functions: SqlFunction[];
+}
+
+/** Reads `sql/`; throws for a file that is misnamed, misnumbered or lacks what it has to say. */
+export function readSchemaFiles(folder: string = sqlFolder): SchemaFiles {
+  return { migrations: readMigrations(folder), functions: readFunctions(`${folder}/functions`) };
+}
+
+function readMigrations(folder: string): Migration[] {
+  const files = readdirSync(folder).filter((file) => file.endsWith('.sql'));
+  const migrations = files.sort().map((file, index) => {
+    const [, digits, name] = /^(\d{4})-([a-z0-9-]+)\.sql$/.exec(file) ?? [];
+    const version = index + 1;
+    if (Number(digits) !== version)
+      throw new Error(`sql/${file}: expected number ${version} as NNNN-name.sql`);
+    const text = readFileSync(`${folder}/${file}`, 'utf8');
+    return { version, name: name!, worksWith: readWorksWith(file, version, text), text };
+  });
+  migrations.forEach(({ version, worksWith }, index) => {
+    if (worksWith < (migrations[index - 1]?.worksWith ?? 0))
+      throw new Error(`sql: migration ${version} works with an older version than the one before it`);
+  });
+  return migrations;
+}
+
+function readWorksWith(file: string, version: number, text: string): number {
+  const worksWith = Number(/^-- works-with: ([1-9]\d{0,3})\n/.exec(text)?.[1]);
+  if (worksWith <= version) return worksWith;
+  throw new Error(
+    `sql/${file}: expected a first line \`-- works-with: N\`, the oldest version whose code works with it`,
+  );
+}
+
+function readFunctions(folder: string): SqlFunction[] {
+  if (!existsSync(folder)) return [];
+  const files = readdirSync(folder).filter((file) => file.endsWith('.sql'));
+  return files.sort().map((file) => {
+    const name = file.slice(0, -'.sql'.length).replaceAll('-', '_');
+    const text = readFileSync(`${folder}/${file}`, 'utf8');
+    const made = [...text.matchAll(/^create (.*?)function (\w+)/gm)].map(([, how, made]) => `${how}${made}`);
+    if (made.length !== 1 || made[0] !== `or replace ${name}`)
+      throw new Error(`sql/functions/${file}: expected one \`create or replace function ${name}\``);
+    return { name, checksum: hash('sha256', text, 'hex'), text };
+  });
+}

@@ -1,0 +1,168 @@
+import { describe, expect, test } from 'vitest';
+import { reconcile } from '../src/client/reconcile.ts';
+import {
+  BOOKMARK_FIELDS,
+  FIELD_NAMES,
+  type FieldName,
+  namesGivenTo,
+  type Operation,
+} from '../src/domain/bookmark-fields.ts';
+import { useService } from './support/service.ts';
+
+// Every field that `BOOKMARK_FIELDS` describes is taken, stored, shown and compared wherever it says so.
+
+const service = useService();
+
+type Values = Record<string, unknown>;
+
+/** A value that no field has by default, another for each `n`. */
+function sampleOf(name: FieldName, n: number): unknown {
+  const field = BOOKMARK_FIELDS[name];
+  if (field.kind === 'url') return `https://example.org/${n}`;
+  if (field.kind === 'text') return `${name}number${n}`;
+  if (field.kind === 'tags') return [`Tag ${n}`, 'Tag'];
+  if (field.kind === 'time') return `200${n}-02-03T04:05:06.789Z`;
+  return !(field as { default: boolean }).default;
+}
+
+const samplesFor = (operation: Operation, n: number): Values =>
+  Object.fromEntries(namesGivenTo(operation).map((name) => [name, sampleOf(name, n)]));
+
+/** As a request gives it: tags by their names. */
+const asGiven = (bookmark: Values): Values => ({
+  ...bookmark,
+  tags: (bookmark.tags as { name: string }[]).map(({ name }) => name).sort(),
+});
+
+const sorted = (values: Values): Values =>
+  'tags' in values ? { ...values, tags: [...(values.tags as string[])].sort() } : values;
+
+const defaults: Values = Object.fromEntries(
+  FIELD_NAMES.flatMap((name) => {
+    const field = BOOKMARK_FIELDS[name];
+    return 'default' in field ? [[name, field.default]] : [];
+  }),
+);
+
+type User = Awaited<ReturnType<typeof service.user>>;
+
+/** The user's only bookmark, as each endpoint that shows bookmarks shows it. */
+async function showEverywhere(user: User): Promise<Values[]> {
+  const paths = ['/bookmarks/list', '/bookmarks/search', '/bookmarks/sync', '/export'];
+  const pages = await Promise.all(paths.map((path) => user.post(path)));
+  return pages.map(({ body }) => {
+    expect(body.bookmarks).toHaveLength(1);
+    return body.bookmarks[0];
+  });
+}
+
+async function expectShown(user: User, expected: Values): Promise<void> {
+  for (const bookmark of await showEverywhere(user)) {
+    expect(Object.keys(bookmark)).toEqual(['id', ...FIELD_NAMES]);
+    expect(asGiven(bookmark)).toMatchObject(sorted(expected));
+  }
+  for (const name of FIELD_NAMES) {
+    if (!('isSearched' in BOOKMARK_FIELDS[name])) continue;
+    const found = await user.post('/bookmarks/search', { query: expected[name] });
+    expect(found.body.total, `a search for the ${name}`).toBe(1);
+  }
+}
+
+describe('a field that a request gives is stored, found and shown', () => {
+  test('by add', async () => {
+    const user = await service.user();
+    const given = samplesFor('add', 1);
+    const { body } = await user.post('/bookmarks/add', given);
+    expect(asGiven(body)).toMatchObject(sorted(given));
+    await expectShown(user, given);
+  });
+
+  test.each(namesGivenTo('edit'))('by edit: %s', async (name) => {
+    const user = await service.user();
+    const before = samplesFor('add', 1);
+    const { body } = await user.post('/bookmarks/add', before);
+    const changed = BOOKMARK_FIELDS[name].kind === ('flag' as string) ? defaults[name] : sampleOf(name, 2);
+    const edited = await user.post('/bookmarks/edit', { id: body.id, [name]: changed });
+    expect(asGiven(edited.body)).toMatchObject(sorted({ ...before, [name]: changed }));
+    expect(Object.keys(edited.body)).toEqual(['id', ...FIELD_NAMES].filter((each) => each !== 'created_at'));
+    await expectShown(user, { ...before, [name]: changed });
+  });
+
+  test.each(['merge', 'replace'])('by import: %s', async (mode) => {
+    const user = await service.user();
+    const entry = samplesFor('import', 3);
+    const { body } = await user.post('/import', { mode, bookmarks: [entry] });
+    expect(body).toEqual({ imported: 1, skipped: 0, errors: [] });
+    await expectShown(user, entry);
+    // What it exports it takes, whichever way an entry is checked.
+    const [exported] = (await user.post('/export')).body.bookmarks;
+    await user.post('/import', { mode: 'replace', bookmarks: [exported] });
+    await expectShown(user, entry);
+    await user.post('/import', { mode: 'replace', bookmarks: [{ ...exported, url: ` ${entry.url} ` }] });
+    await expectShown(user, entry);
+  });
+});
+
+test('what a request leaves away has its default', async () => {
+  const [adding, importing] = [await service.user(), await service.user()];
+  await adding.post('/bookmarks/add', { url: 'https://example.org/' });
+  await importing.post('/import', { bookmarks: [{ url: 'https://example.org/' }] });
+  for (const user of [adding, importing]) {
+    for (const bookmark of await showEverywhere(user)) expect(bookmark).toMatchObject(defaults);
+  }
+});
+
+test('a replica of a release that does not know a field yet leaves it at its default', async () => {
+  const user = await service.user();
+  const { sql } = service.context.database;
+  const known = {
+    url: 'https://example.org/',
+    title: '',
+    comment: '',
+    url_key: crypto.randomUUID(),
+    search_text: '',
+  };
+  const [token] = await sql<
+    { hash: Buffer }[]
+  >`select token_hash as hash from tokens where user_id = ${user.id}`;
+  const [added] = await sql<{ outcome: string | null; bookmark: string }[]>`
+    select * from add_bookmark(
+      ${user.id}, ${token!.hash}, ${JSON.stringify(known)}::text::jsonb, '{}', '{}', 100, 100, null, null
+    )`;
+  expect(added!.outcome).toBeNull();
+  expect(JSON.parse(added!.bookmark)).toMatchObject(defaults);
+  const [imported] = await sql<{ outcome: string | null }[]>`
+    select * from import_bookmarks(
+      ${user.id}, ${token!.hash}, ${crypto.randomUUID()}, true, '{url,url_key,search_text,tag_set}',
+      ${`https://example.org/|${crypto.randomUUID()}|x|0`}, '|', ';', '{}', '{}', '{}', 0, '[]', 100, 100, null, null
+    )`;
+  expect(imported!.outcome).toBeNull();
+  for (const bookmark of await showEverywhere(user)) expect(bookmark).toMatchObject(defaults);
+});
+
+test.each(FIELD_NAMES)('the client finds a bookmark whose %s differs', async (name) => {
+  const user = await service.user();
+  const { body } = await user.post('/import', { bookmarks: [samplesFor('import', 1)] });
+  expect(body.imported).toBe(1);
+  const [there] = (await user.post('/bookmarks/list')).body.bookmarks;
+  const pages = async function* () {
+    yield [there];
+  };
+  const other = name === 'tags' ? [] : typeof there[name] === 'boolean' ? !there[name] : `${there[name]}?`;
+  expect(await reconcile(pages(), [there])).toMatchObject({ changed: [], unchanged: 1 });
+  expect(await reconcile(pages(), [{ ...there, [name]: other }])).toMatchObject({ changed: [there] });
+});
+
+test('the reference names every field where it may be given and where it is shown', async () => {
+  const response = await fetch(`${service.origin}/openapi.json`);
+  const { paths, components } = (await response.json()) as Record<string, Record<string, Values>>;
+  const bodyOf = (path: string) =>
+    // biome-ignore lint/suspicious/noExplicitAny: the document is read from outside
+    (paths as any)[path].post.requestBody.content['application/json'].schema.properties;
+  const entry = bodyOf('/import').bookmarks.items.properties;
+  expect(Object.keys(bodyOf('/bookmarks/add'))).toEqual(namesGivenTo('add'));
+  expect(Object.keys(bodyOf('/bookmarks/edit'))).toEqual(['id', ...namesGivenTo('edit')]);
+  expect(Object.keys(entry)).toEqual(namesGivenTo('import'));
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  expect(Object.keys((components as any).schemas.Bookmark.properties)).toEqual(['id', ...FIELD_NAMES]);
+});
