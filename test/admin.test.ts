@@ -221,6 +221,25 @@ describe.concurrent('what goes wrong', () => {
       /npm run migrate/,
     );
   });
+
+  test('what revokes or deletes runs on any schema, however old or new', async () => {
+    await using database = await createDatabase();
+    const onDatabase = { DATABASE_URL: database.url };
+    await run('user create --email a@example.org', onDatabase);
+    const issue = async () =>
+      JSON.parse((await run('token create --email a@example.org --scope read', onDatabase)).output);
+    const [first, second] = [await issue(), await issue()];
+    const newer = "insert into schema_migrations (version, name, works_with) values (9999, 'to-come', 9999)";
+    await runOn(database.url, newer);
+    expectRefusal(await run('user set --email a@example.org --premium true', onDatabase), /version 9999/);
+    const listed = JSON.parse((await run('token list --email a@example.org', onDatabase)).output);
+    expect(listed.tokens).toMatchObject([{ id: first.id }, { id: second.id }]);
+    expect((await run(`token revoke --id ${first.id}`, onDatabase)).code).toBe(0);
+    await runOn(database.url, 'delete from schema_migrations where version > 1');
+    expect((await run(`token revoke --id ${second.id}`, onDatabase)).code).toBe(0);
+    expect((await run('user delete --email a@example.org', onDatabase)).code).toBe(0);
+    expect(await runOn(database.url, 'select from users')).toHaveLength(0);
+  });
 });
 
 test.concurrent.each([

@@ -41,6 +41,9 @@ const email = () =>
 const premium = () =>
   new Option('--premium <flag>', 'whether the account has no cap').choices(['true', 'false']);
 
+/** Of what revokes or deletes, and of what finds a token to revoke. */
+const ANY_SCHEMA = { onAnySchema: true };
+
 const noUser = () => new CommandError('no user has this e-mail address');
 
 async function requireUserId({ database }: AdminContext, address: string): Promise<number> {
@@ -84,7 +87,7 @@ function addUserCommands(user: Command): void {
         if (!(await deleteUser(context.database, foldText(options.email)))) throw noUser();
         context.wake(userTopic(id));
         return { deleted: true };
-      }),
+      }, ANY_SCHEMA),
     );
 }
 
@@ -123,9 +126,12 @@ function addTokenCommands(token: Command): void {
     .description("list a user's valid tokens")
     .addOption(email())
     .action((options) =>
-      runCommand(async (context) => ({
-        tokens: await listTokens(context.database, await requireUserId(context, options.email)),
-      })),
+      runCommand(
+        async (context) => ({
+          tokens: await listTokens(context.database, await requireUserId(context, options.email)),
+        }),
+        ANY_SCHEMA,
+      ),
     );
   token
     .command('revoke')
@@ -139,7 +145,7 @@ function addTokenCommands(token: Command): void {
         if (!isRevoked) throw new CommandError('no valid token has this id');
         wake(userTopic(Number(userId)));
         return { revoked: true };
-      }),
+      }, ANY_SCHEMA),
     );
 }
 

@@ -19,8 +19,16 @@ export interface AdminContext {
   wake(topic: string): void;
 }
 
+export interface CommandOptions {
+  /** Runs on any schema: what revokes or deletes must not wait for the right version of the service. */
+  onAnySchema?: boolean;
+}
+
 /** Runs a command against the configured or the embedded database and prints its answer as one JSON object. */
-export async function runCommand(command: (context: AdminContext) => Promise<object>): Promise<void> {
+export async function runCommand(
+  command: (context: AdminContext) => Promise<object>,
+  { onAnySchema = false }: CommandOptions = {},
+): Promise<void> {
   const config = readConfig();
   // Standard output is for the answer alone.
   const log = openLog('silent');
@@ -30,11 +38,11 @@ export async function runCommand(command: (context: AdminContext) => Promise<obj
     const embedded = await attachEmbeddedPostgres({ dataDir: config.dataDir, log });
     stack.defer(() => embedded.stop());
     url = embedded.url;
-    await migrate({ url, log });
+    if (!onAnySchema) await migrate({ url, log });
   }
   const database = await openDatabase({ url, prepare: config.databasePrepare, max: 1, application: 'admin' });
   stack.defer(() => database.close());
-  await checkSchema(database.sql);
+  if (!onAnySchema) await checkSchema(database.sql);
   const topics = new Set<string>();
   const answer = await command({ database, wake: (topic) => topics.add(topic) });
   if (config.redisUrls && topics.size > 0) await wakeAll(config, topics);
