@@ -149,7 +149,7 @@ const caFile = z
   .optional()
   .meta({ example: '/etc/redis/ca.pem' });
 
-/** One schema a variable; what each means stands in the README. */
+/** One schema a variable; what each means stands in README.md. */
 const SCHEMAS = {
   NODE_ENV: z.string().default('development').meta({ example: 'production' }),
   HOST: z.string().default('127.0.0.1').meta({ example: '0.0.0.0' }),

@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isDeepStrictEqual } from 'node:util';
+import { isDeepStrictEqual, promisify } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
 import type { Bookmark } from '../src/domain/resources.ts';
 import { migrate } from '../src/store/migrations.ts';
@@ -10,30 +12,34 @@ import { findFaults } from './support/invariants.ts';
 import { provide } from './support/programs.ts';
 import type { Replica } from './support/replica.ts';
 import { runDir } from './support/run.ts';
-import { type SystemPostgres, startSystemPostgres } from './support/system-postgres.ts';
+import { type ClientProgram, type SystemPostgres, startSystemPostgres } from './support/system-postgres.ts';
 import type { Caller } from './support/users.ts';
 
 /** Backing up a running service and restoring it, by the commands of docs/operation.md. */
 
-/** Imports under way are left out: one that its client was told has failed must not run in what is restored. */
-const DUMP = ['--format=custom', '--exclude-table-data=imports', '--exclude-table-data=import_chunks'];
+/** The commands of docs/operation.md, in order: dump, restore, skip ids. */
+const [DUMP, RESTORE, SKIP_IDS] = (() => {
+  const text = readFileSync(new URL('../docs/operation.md', import.meta.url), 'utf8');
+  const [, commands] = /^```sh\n(pg_dump [\s\S]*?)^```$/m.exec(text)!;
+  return commands!.split(/^(?=pg_|psql)/m);
+})();
 
-const RESTORE = ['--exit-on-error', '--no-owner'];
-
-/**
- * Ids that were given after the dump are known to clients, whose cursors stand beyond them: they are never given again.
- * A billion is more than were given since, and nine millions of it fit below 2^53.
- */
-const SKIP_IDS = `select setval(format('%I.%I', schemaname, sequencename)::regclass, coalesce(last_value, 0) + 1000000000)
-  from pg_sequences where schemaname = current_schema`;
+/** Runs a documented command on a database and a file of this test; a shell parts its words. */
+async function run(postgres: SystemPostgres, command: string, url: string, file: string): Promise<void> {
+  const [, program, words] = /^(\w+) ([\s\S]*)$/.exec(command)!;
+  const script = `printf '%s\\0' ${words!.replaceAll('bookmarks.dump', '"$FILE"')}`;
+  const env = { MIGRATE_DATABASE_URL: url, NEW_DATABASE_URL: url, FILE: file };
+  const { stdout } = await promisify(execFile)('bash', ['-c', script], { env });
+  await postgres.run(program as ClientProgram, stdout.split('\0').slice(0, -1));
+}
 
 async function dump(postgres: SystemPostgres, url: string, file: string): Promise<void> {
-  await postgres.run('pg_dump', [...DUMP, `--file=${file}`, `--dbname=${url}`]);
+  await run(postgres, DUMP!, url, file);
 }
 
 async function restore(postgres: SystemPostgres, url: string, file: string): Promise<void> {
-  await postgres.run('pg_restore', [...RESTORE, `--dbname=${url}`, file]);
-  await postgres.run('psql', ['--set=ON_ERROR_STOP=1', `--dbname=${url}`, `--command=${SKIP_IDS}`]);
+  await run(postgres, RESTORE!, url, file);
+  await run(postgres, SKIP_IDS!, url, file);
 }
 
 /** Sends a request that must succeed; the body of the response. */

@@ -1,12 +1,15 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { migrate } from '../src/store/migrations.ts';
 import { createDatabase, runOn } from './support/database.ts';
 import { openFleet } from './support/fleet.ts';
 
-/** What docs/security.md grants to the role that serves. */
-const grantsTo = (role: string) => `
-  grant select, insert, update, delete on all tables in schema public to ${role};
-  grant usage on all sequences in schema public to ${role}`;
+/** What docs/security.md grants to the role that serves, there called `bookmarks`. */
+function grantsTo(role: string): string {
+  const text = readFileSync(new URL('../docs/security.md', import.meta.url), 'utf8');
+  const [, sql] = /^```sql\n([\s\S]*?)^```$/m.exec(text)!;
+  return sql!.replaceAll('to bookmarks;', `to ${role};`);
+}
 
 test('the service does all its work as a role that may read and write rows, and nothing else', async () => {
   await using database = await createDatabase();

@@ -1,0 +1,94 @@
+import { runCommand } from '../support/cli.ts';
+import type { Markdown } from './markdown.ts';
+import { listAdminCommands, listManifestObjects, readText } from './project.ts';
+import { differ } from './tables.ts';
+
+/** The commands that documents give: each must be one that the project, or its manifests, know. */
+
+/** Scripts that npm runs by itself. */
+const LIFECYCLE = new Set(['prepare', 'prepack', 'postpack']);
+
+/** npm's own commands that the documents use. */
+const OF_NPM = new Set(['ci', 'pack', 'run']);
+
+/** Every command of a document: a line of a fence, or a code span. */
+export function commandsIn({ blocks, fences }: Markdown): string[] {
+  const inFences = fences
+    .filter(({ language }) => language !== 'ts' && language !== 'sql')
+    .flatMap(({ text }) => text.replaceAll('\\\n', ' ').split(/\n|&&/));
+  return [...inFences, ...blocks.flatMap(({ spans }) => spans)].map((command) => command.trim());
+}
+
+/** Scripts of `package.json`: those that the documents name, and those that there are. */
+export function findScriptFaults(documents: readonly Markdown[]): string[] {
+  const named = documents.flatMap(commandsIn).flatMap((command) => {
+    const [, script, short] = /^(?:\w+=\S+ )*npm (?:run (?:--silent )?([\w:]+)|(\w+))/.exec(command) ?? [];
+    return script ?? short ?? [];
+  });
+  const scripts = Object.keys(JSON.parse(readText('package.json')).scripts);
+  return differ(
+    'npm scripts',
+    named.filter((name) => !OF_NPM.has(name)),
+    scripts.filter((name) => !LIFECYCLE.has(name)),
+  );
+}
+
+/** What follows the program in a command line. */
+function argumentsOf(command: string, program: RegExp): string[] | undefined {
+  const start = program.exec(command)?.[0];
+  return start === undefined ? undefined : command.slice(start.length).trim().split(/\s+/);
+}
+
+const optionsIn = (args: readonly string[]): string[] => args.filter((word) => /^--\w/.test(word));
+
+const ADMIN = /^(npm run --silent admin -- |admin |.*node src\/main\.ts admin )/;
+
+/** The operator's commands, with their options. */
+export function findAdminFaults(documents: readonly Markdown[]): string[] {
+  const known = listAdminCommands();
+  return documents.flatMap((document) =>
+    commandsIn(document).flatMap((command) => {
+      const args = argumentsOf(command, ADMIN);
+      if (args === undefined || ['…', ''].includes(args[0]!)) return [];
+      const options = known.get(args.slice(0, 2).join(' '));
+      if (options === undefined) return [`${document.path}: no command ${command}`];
+      return optionsIn(args)
+        .filter((option) => !options.has(option))
+        .map((option) => `${document.path}: ${command} has no ${option}`);
+    }),
+  );
+}
+
+const CLI = /^npm run --silent cli -- /;
+
+/** Commands of the command line, with their options, held against its own help. */
+export async function findCliFaults(documents: readonly Markdown[]): Promise<string[]> {
+  const faults: string[] = [];
+  for (const document of documents) {
+    for (const command of commandsIn(document)) {
+      const args = argumentsOf(command, CLI);
+      const name = args?.find((word, n) => !word.startsWith('-') && args[n - 1] !== '--url');
+      if (args === undefined || name === undefined) continue;
+      const { code, out } = await runCommand([name, '--help']);
+      if (code !== 0 || !out.includes(`bookmarks ${name}`))
+        faults.push(`${document.path}: no command ${command}`);
+      for (const option of optionsIn(args)) {
+        if (!out.includes(option)) faults.push(`${document.path}: ${command} has no ${option}`);
+      }
+    }
+  }
+  return faults;
+}
+
+/** Objects that commands of kubectl name. */
+export function findManifestFaults(documents: readonly Markdown[]): string[] {
+  const known = listManifestObjects();
+  return documents.flatMap((document) =>
+    commandsIn(document)
+      .filter((command) => command.startsWith('kubectl'))
+      .flatMap((command) => [...command.matchAll(/\b(deploy|deployment|job|service)\/([\w-]+)/g)])
+      .map(([, kind, name]) => `${kind === 'deploy' ? 'deployment' : kind}/${name}`)
+      .filter((object) => !known.has(object))
+      .map((object) => `${document.path}: no object ${object}`),
+  );
+}

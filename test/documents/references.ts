@@ -1,0 +1,169 @@
+import { dirname, join } from 'node:path';
+import { BASE_PATH, ROUTES } from '../../src/http/app.ts';
+import { METRIC_NAMES } from '../../src/observability/metrics.ts';
+import { type Block, codeIn, type Markdown, tableOf } from './markdown.ts';
+import { CODE, FILE_NAMES, FILES, FOLDERS, TEST_NAMES, WORDS } from './project.ts';
+
+/** What a document names in passing, and whether it exists. Each check gives what it finds wrong. */
+
+/** What commands in the documents make, and a name to be given. */
+const MADE_BY_COMMANDS = new Set([
+  'NNNN-name.sql',
+  'release.yaml',
+  'sbom.json',
+  'session.ts',
+  'bookmarks.json',
+]);
+
+const FILE_NAME = /^[\w.-]+\.(ts|mjs|sql|lua|yaml|json|ini|env|md)$/;
+
+const TOP_FOLDERS = /^(src|test|sql|docs|k8s|\.ci)\//;
+
+/** Paths that are no endpoints. */
+const OTHER_PATHS = new Set(['/livez', '/readyz', '/metrics', '/docs', '/openapi.json', BASE_PATH]);
+
+const pathsOf = new Set([...ROUTES.map(({ path }) => path), ...OTHER_PATHS]);
+
+const at = ({ path }: Markdown, { line }: Block): string => `${path}:${line}`;
+
+/** Calls back with each code span, and where it stands. */
+function* eachSpan(document: Markdown): Generator<[span: string, where: string]> {
+  for (const block of document.blocks) for (const span of block.spans) yield [span, at(document, block)];
+}
+
+/** Relative links, and the anchors that they name. */
+export function findBrokenLinks(documents: readonly Markdown[]): string[] {
+  const byPath = new Map(documents.map((document) => [document.path, document]));
+  return documents.flatMap((document) =>
+    document.links.flatMap((link) => {
+      const [target = '', anchor] = link.split('#');
+      const path = target === '' ? document.path : join(dirname(document.path), target).replace(/\/$/, '');
+      if (!FILES.has(path) && !FOLDERS.has(path)) return [`${document.path}: no file ${link}`];
+      const isThere = anchor === undefined || byPath.get(path)?.anchors.has(anchor);
+      return isThere ? [] : [`${document.path}: no heading ${link}`];
+    }),
+  );
+}
+
+const isPath = (word: string): boolean => FILES.has(word) || FOLDERS.has(word.replace(/\/$/, ''));
+
+/** Files and folders, in code spans and in commands. */
+export function findMissingFiles(document: Markdown): string[] {
+  const inCommands = document.fences.flatMap(({ text }) =>
+    text.split(/[\s'"=]+/).map((word) => [word, document.path] as const),
+  );
+  const inSpans = [...eachSpan(document)].flatMap(([span, where]) =>
+    span
+      .split(' › ')[0]!
+      .split(/[\s'"=]+/)
+      .map((word) => [word, where] as const),
+  );
+  return [...inSpans, ...inCommands].flatMap(([given, where]) => {
+    const word = given.replace(/^\.\//, '').replace(/[;,]$/, '');
+    if (TOP_FOLDERS.test(word)) return isPath(word) ? [] : [`${where}: no file ${word}`];
+    if (!FILE_NAME.test(word) || MADE_BY_COMMANDS.has(word)) return [];
+    return FILE_NAMES.has(word) ? [] : [`${where}: no file ${word}`];
+  });
+}
+
+/** Tests, as `file › name`. */
+export function findMissingTests(document: Markdown): string[] {
+  return [...eachSpan(document)].flatMap(([span, where]) => {
+    const [file, name, ...rest] = span.split(' › ');
+    if (name === undefined) return [];
+    const names = TEST_NAMES.get(`test/${file}`);
+    return rest.length === 0 && names?.has(name) ? [] : [`${where}: no test ${span}`];
+  });
+}
+
+/** Names of code, and of what it reads and writes: fields, columns, variables, codes. */
+export function findUnknownNames(document: Markdown): string[] {
+  const assigned = new Set(
+    document.fences.flatMap(({ text }) => [...text.matchAll(/^(\w+)=/gm)].map(([, name]) => name)),
+  );
+  return [...eachSpan(document)].flatMap(([span, where]) => {
+    const name = /^#?([A-Za-z_]\w*)(\(\))?$/.exec(span)?.[1];
+    if (name === undefined || WORDS.has(name) || assigned.has(name)) return [];
+    return [`${where}: nothing is named ${name}`];
+  });
+}
+
+const HEADER = /^[A-Z][a-z]+(-[A-Z][A-Za-z]*)+$|^X-[\w-]+$/;
+
+const ALL_CODE = [...CODE.values()].join('\n').toLowerCase();
+
+/** Endpoints, headers and options. */
+export function findUnknownWireNames(document: Markdown): string[] {
+  return [...eachSpan(document)].flatMap(([span, where]) => {
+    if (/^\/[\w/.-]+$/.test(span)) return pathsOf.has(span) ? [] : [`${where}: no path ${span}`];
+    const options = [...span.replace('--silent', '').matchAll(/(?<=^| )--([a-z][\w-]+)/g)].map(
+      ([option]) => option,
+    );
+    const header = span.split(':')[0]!;
+    const words = HEADER.test(header) ? [header, ...options] : options;
+    // kubectl has options of its own.
+    if (span.startsWith('kubectl')) return [];
+    return words
+      .filter((word) => !ALL_CODE.includes(word.toLowerCase()))
+      .map((word) => `${where}: nothing knows ${word}`);
+  });
+}
+
+const SERIES = /^bookmarks_[a-z_]+$/;
+
+/** Metrics; a histogram's series have an ending of their own. */
+export function findUnknownMetrics(document: Markdown): string[] {
+  const known = new Set<string>(METRIC_NAMES);
+  return [...eachSpan(document)]
+    .filter(([span]) => SERIES.test(span) && span !== 'bookmarks_import')
+    .filter(([span]) => !known.has(span.replace(/_(bucket|sum|count)$/, '')))
+    .map(([span, where]) => `${where}: no metric ${span}`);
+}
+
+/** Names that stand beside a file have to stand in it, wherever a row or an item names files. */
+export function findNamesElsewhere(document: Markdown): string[] {
+  return document.blocks.flatMap((block) => {
+    const files = block.spans.filter((span) => CODE.has(span));
+    if (files.length === 0) return [];
+    const names = block.spans.flatMap((span) => /^#?[a-z_]+(?:[A-Z_]\w*)+$/.exec(span)?.[0] ?? []);
+    return names
+      .filter((name) => !files.some((file) => CODE.get(file)!.includes(name)))
+      .map((name) => `${at(document, block)}: ${name} is not in ${files.join(', ')}`);
+  });
+}
+
+/** Sections and decisions that code cites, in the contract. */
+export function findUnknownCitations(contract: Markdown): string[] {
+  const sections = new Set(
+    contract.blocks
+      .filter(({ kind }) => kind === 'heading')
+      .map(({ text }) => /^#+ ([\d.]+?)\.? /.exec(text)?.[1]),
+  );
+  const decisions = new Set(tableOf(contract, '| | decision |').map(([number]) => number));
+  return [...CODE].flatMap(([file, text]) => [
+    ...[...text.matchAll(/\bspec (\d(?:\.\d)?)\b(?!\.\d)/g)]
+      .filter(([, section]) => !sections.has(section))
+      .map(([citation]) => `${file}: ${citation} is no section of the contract`),
+    ...[...text.matchAll(/\bdecisions? (\d+)(?:(?: and|,| to) (\d+))?/g)]
+      .flatMap(([, ...numbers]) => numbers.filter((number) => number !== undefined))
+      .filter((number) => !decisions.has(number))
+      .map((number) => `${file}: decision ${number} is not in the contract`),
+  ]);
+}
+
+/** Documents that code sends its reader to. */
+export function findUnknownDocuments(documents: readonly Markdown[]): string[] {
+  const anchors = new Map(documents.map((document) => [document.path, document.anchors]));
+  return [...CODE].flatMap(([file, text]) =>
+    [...text.matchAll(/\b((?:docs\/)?[\w-]+\.md)(?:#([\w-]+))?/g)]
+      .filter(([, path]) => /^(docs\/|README|CONTRIBUTING|CHANGELOG)/.test(path!))
+      .filter(([, path, anchor]) => {
+        const known = anchors.get(path!);
+        return known === undefined || (anchor !== undefined && !known.has(anchor));
+      })
+      .map(([link]) => `${file}: no document ${link}`),
+  );
+}
+
+/** The code spans in a cell. */
+export const spansIn = (cell: string | undefined): string[] => codeIn(cell ?? '');

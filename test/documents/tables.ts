@@ -1,0 +1,170 @@
+import { z } from 'zod';
+import { ConfigError, readConfig } from '../../src/config.ts';
+import { BOUNDS } from '../../src/domain/fields.ts';
+import { ROUTES } from '../../src/http/app.ts';
+import { STATUS_BY_CODE } from '../../src/http/error-responses.ts';
+import { METRIC_NAMES } from '../../src/observability/metrics.ts';
+import { type Markdown, tableOf } from './markdown.ts';
+import { CODE, FOLDERS, listAdminCommands, listVariables, TEST_NAMES } from './project.ts';
+import { spansIn } from './references.ts';
+
+/** The tables that have to be whole: what they list, and what there is. Each check gives what differs. */
+
+/** What is on one side only. */
+export function differ(what: string, documented: Iterable<string>, there: Iterable<string>): string[] {
+  const [left, right] = [new Set(documented), new Set(there)];
+  return [
+    ...[...left.difference(right)].map((name) => `${what}: ${name} is documented and does not exist`),
+    ...[...right.difference(left)].map((name) => `${what}: ${name} is not documented`),
+  ];
+}
+
+const UNITS: Record<string, number> = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 };
+
+/** `12,000` and `4 GiB` as digits; other text as it is. */
+function plainNumber(text: string): string {
+  const [, digits, unit] = /^([\d,]+)(?: (\w+))?$/.exec(text) ?? [];
+  return digits === undefined ? text : String(Number(digits.replaceAll(',', '')) * (UNITS[unit ?? ''] ?? 1));
+}
+
+/** What the refusal of a value that cannot be right says: the rule and an example. */
+function ruleOf(variable: string): { range: string | undefined; example: string | undefined } {
+  try {
+    readConfig({ [variable]: '\u0001' });
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const [, least, most] = /expected an integer from (\d+) to (\d+)/.exec(error.message) ?? [];
+    const example = /for example \w+=(.*)$/.exec(error.message)?.[1];
+    return { range: least && `${least} to ${most}`, example };
+  }
+  return { range: undefined, example: undefined };
+}
+
+/** The configuration table: every variable, with its default and its range where it is an integer. */
+export function findConfigurationFaults(readme: Markdown): string[] {
+  const rows = tableOf(readme, '| variable |').map(([name, ...rest]) => [spansIn(name)[0]!, ...rest]);
+  return [
+    ...differ(
+      'configuration',
+      rows.map(([name]) => name!),
+      listVariables(),
+    ),
+    ...rows.flatMap(([name, byDefault, range]) => {
+      const rule = ruleOf(name!);
+      if (rule.range === undefined) return [];
+      const [least, most] = range!.split(' to ').map(plainNumber);
+      // `none`, or what another variable says.
+      const isDefault = /^(none|`[A-Z_]+`)$/.test(byDefault!) || plainNumber(byDefault!) === rule.example;
+      return [
+        ...(rule.range === `${least} to ${most}`
+          ? []
+          : [`${name}: its range is ${rule.range}, not ${range}`]),
+        ...(isDefault ? [] : [`${name}: its default is ${rule.example}, not ${byDefault}`]),
+      ];
+    }),
+  ];
+}
+
+const fieldsOf = (schema: z.ZodType): string[] =>
+  schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+
+/** The API at a glance: each endpoint with its scope and fields, and no other. */
+export function findEndpointFaults(readme: Markdown): string[] {
+  const documented = tableOf(readme, '| endpoint |').map(
+    ([path, scope, takes, returns]) =>
+      `${spansIn(path)[0]} ${scope} (${spansIn(takes)}) → (${spansIn(returns)})`,
+  );
+  const there = ROUTES.map(
+    ({ path, scope, body, response }) => `${path} ${scope} (${fieldsOf(body)}) → (${fieldsOf(response)})`,
+  );
+  return differ('API at a glance', documented, there);
+}
+
+/** The contract describes each endpoint once, with its scope. */
+export function findContractEndpointFaults(contract: Markdown): string[] {
+  const documented = [...contract.text.matchAll(/^\*\*POST (\/[\w/]+)\*\* \((\w+)\)/gm)];
+  return differ(
+    'endpoints of the contract',
+    documented.map(([, path, scope]) => `${path} ${scope}`),
+    ROUTES.map(({ path, scope }) => `${path} ${scope}`),
+  );
+}
+
+/** The contract's codes with their statuses. */
+export function findErrorFaults(contract: Markdown): string[] {
+  return differ(
+    'errors',
+    tableOf(contract, '| code | status |').map(([code, status]) => `${spansIn(code)[0]} ${status}`),
+    Object.entries(STATUS_BY_CODE).map(([code, status]) => `${code} ${status}`),
+  );
+}
+
+/** The contract's bounds hold each number of `BOUNDS`. */
+export function findBoundFaults(contract: Markdown): string[] {
+  const rows = tableOf(contract, '| | at most |').map((cells) => cells.join(' '));
+  return Object.entries(BOUNDS)
+    .filter(([, bound]) => !rows.some((row) => row.includes(` ${bound.toLocaleString('en')}`)))
+    .map(([name, bound]) => `bounds: ${name} ${bound} is not in section 2.5`);
+}
+
+/** Decisions stand in the order of their numbers; each names tests, but those that are decided elsewhere. */
+export function findDecisionFaults(contract: Markdown): string[] {
+  const rows = tableOf(contract, '| | decision |');
+  return [
+    ...rows
+      .filter(([number], index) => Number(number) <= Number(rows[index - 1]?.[0] ?? 0))
+      .map(([number]) => `decisions: ${number} is out of order`),
+    ...rows
+      .filter(([, , heldBy]) => heldBy !== '–' && spansIn(heldBy).length === 0)
+      .map(([number]) => `decisions: ${number} names no test`),
+    ...rows
+      .flatMap(([number, , heldBy]) => spansIn(heldBy).map((span) => [number, span] as const))
+      .filter(([, span]) => !TEST_NAMES.has(`test/${span.split(' › ')[0]}`))
+      .map(([number, span]) => `decisions: ${number} names ${span}, which is no test`),
+  ];
+}
+
+/** The operator's document: every metric, alert and command. */
+export function findOperationFaults(operation: Markdown): string[] {
+  const alerts = CODE.get('k8s/monitoring/alerts.yaml')!;
+  const commands = operation.blocks
+    .flatMap(({ spans }) => spans)
+    .flatMap((span) => /^admin ([a-z]+ [a-z]+)/.exec(span)?.[1] ?? []);
+  return [
+    ...differ(
+      'metrics',
+      tableOf(operation, '| metric |').flatMap(([names]) => spansIn(names)),
+      METRIC_NAMES,
+    ),
+    ...differ(
+      'alerts',
+      tableOf(operation, '| alert |').map(([name]) => spansIn(name)[0]!),
+      [...alerts.matchAll(/- alert: (\w+)/g)].map(([, name]) => name!),
+    ),
+    ...differ('admin commands', commands, listAdminCommands().keys()),
+  ];
+}
+
+/** Each room of the code stands in the design's table. */
+export function findRoomFaults(design: Markdown): string[] {
+  const rooms = [...FOLDERS].filter((folder) => /^src\/[^/]+$/.test(folder)).map((folder) => `${folder}/`);
+  const documented = tableOf(design, '| folder |').map(([folder]) => spansIn(folder)[0]!);
+  return differ(
+    'rooms',
+    documented.filter((folder) => folder.startsWith('src/')),
+    rooms,
+  );
+}
+
+const LONGEST_README = 250;
+const LONGEST_PARAGRAPH = 5;
+
+/** The README stays short enough to be read. */
+export function findLengthFaults(readme: Markdown): string[] {
+  return [
+    ...(readme.lineCount < LONGEST_README ? [] : [`README.md has ${readme.lineCount} lines`]),
+    ...readme.blocks
+      .filter(({ lines }) => lines.length > LONGEST_PARAGRAPH)
+      .map(({ line, lines }) => `README.md:${line}: a paragraph of ${lines.length} lines`),
+  ];
+}
