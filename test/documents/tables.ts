@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ConfigError, readConfig } from '../../src/config.ts';
+import { BOOKMARK_FIELDS } from '../../src/domain/bookmark-fields.ts';
 import { BOUNDS } from '../../src/domain/fields.ts';
 import { ROUTES } from '../../src/http/app.ts';
 import { STATUS_BY_CODE } from '../../src/http/error-responses.ts';
@@ -99,10 +100,13 @@ export function findErrorFaults(contract: Markdown): string[] {
   );
 }
 
-/** The contract's bounds hold each number of `BOUNDS`. */
+/** The contract's bounds hold the bound of each field of a bookmark, and each number of `BOUNDS`. */
 export function findBoundFaults(contract: Markdown): string[] {
   const rows = tableOf(contract, '| | at most |').map((cells) => cells.join(' '));
-  return Object.entries(BOUNDS)
+  const ofFields = Object.entries(BOOKMARK_FIELDS).flatMap(([name, field]) =>
+    'max' in field ? [[name, field.max] as const] : [],
+  );
+  return [...ofFields, ...Object.entries(BOUNDS)]
     .filter(([, bound]) => !rows.some((row) => row.includes(` ${bound.toLocaleString('en')}`)))
     .map(([name, bound]) => `bounds: ${name} ${bound} is not in section 2.5`);
 }
