@@ -1,7 +1,7 @@
 import type { Caller } from '../domain/tokens.ts';
 import type { Database } from '../store/database.ts';
 import { beginExport, type ExportBounds, type ExportPage, readExportPage } from '../store/export.ts';
-import { notePassed } from './garbage.ts';
+import { releaseBytes } from './garbage.ts';
 
 /** Export as a stream (decision 17). */
 
@@ -34,7 +34,7 @@ async function* writeExport(
   for await (const page of oneAhead(readPages(database, caller, bounds))) {
     if (count > 0) yield ',';
     yield page.bookmarks;
-    notePassed(page.bookmarks.length);
+    releaseBytes(page.bookmarks.length);
     count += page.count;
   }
   yield `],"exported_at":"${bounds.exportedAt}","count":${count}}`;

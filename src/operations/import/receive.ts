@@ -4,7 +4,7 @@ import { invalid, unavailable } from '../../domain/errors.ts';
 import type { Caller } from '../../domain/tokens.ts';
 import { DatabaseUnavailable } from '../../store/errors.ts';
 import { beginImport, cancelImport, type StagedImport, stageChunk } from '../../store/imports.ts';
-import { notePassed } from '../garbage.ts';
+import { releaseBytes } from '../garbage.ts';
 import type { ImportContext } from './context.ts';
 import { newImport } from './job.ts';
 
@@ -153,7 +153,7 @@ async function stageRest(
     if (chunk.length === 0) break;
     if (!(await stageChunk(database, staged, position, chunk))) throw unavailable('the import was cancelled');
     // The driver copies it once more.
-    notePassed(2 * chunk.length);
+    releaseBytes(2 * chunk.length);
     position += 1;
   }
 }
