@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { buildKustomization } from '../k8s/check/kustomize.ts';
-import { OVERLAYS_FOLDER } from '../k8s/check/main.ts';
+import { overlayFolder } from '../k8s/check/overlay.ts';
 import { withDatabase } from './support/database.ts';
 import { openFleet } from './support/fleet.ts';
 import { runPgBouncer } from './support/pgbouncer.ts';
 import { openPool, throughPort } from './support/pool.ts';
 
-const objects = buildKustomization(`${OVERLAYS_FOLDER}production`);
+const objects = buildKustomization(overlayFolder('production'));
 const ini: string = objects.find(({ data }) => data?.['pgbouncer.ini'])!.data['pgbouncer.ini'];
 
 /** What needs a newer PgBouncer than Debian's, certificates, or a list of users. */

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { buildKustomization } from '../k8s/check/kustomize.ts';
-import { OVERLAYS_FOLDER } from '../k8s/check/main.ts';
+import { readOverlay } from '../k8s/check/overlay.ts';
 import { startEndpointBalancer } from './load/balancer.ts';
 import { startClients } from './load/clients.ts';
 import { endPod, type PodEnd, readPodLife, startPod } from './load/kubelet.ts';
@@ -29,7 +28,7 @@ const makeUsers = (fleet: Fleet) =>
 test('a roll-out by the manifests: every pod is replaced under load, and no request fails', {
   timeout: 60_000 + SCALE * 120_000,
 }, async () => {
-  const life = readPodLife(buildKustomization(`${OVERLAYS_FOLDER}production`), SCALE);
+  const life = readPodLife(readOverlay('production'), SCALE);
   const lagMs = life.preStopMs * shareOfPreStop;
   await using fleet = await openFleet();
   await using balancer = await startEndpointBalancer(REPLICAS + 1);

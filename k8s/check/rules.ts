@@ -1,12 +1,13 @@
 import type { KubernetesObject } from './objects.ts';
 import { nameOf } from './objects.ts';
 import { environmentRules } from './rules/environment.ts';
+import { flowRules } from './rules/flows.ts';
 import { monitoringRules } from './rules/monitoring.ts';
 import { podRules } from './rules/pods.ts';
+import { poolerRules } from './rules/pooler.ts';
 import { referenceRules } from './rules/references.ts';
 import { rollOutRules } from './rules/roll-out.ts';
 import type { Rule } from './rules/rule.ts';
-import { storeRules } from './rules/stores.ts';
 import { trafficRules } from './rules/traffic.ts';
 import { validateObject } from './schemas.ts';
 
@@ -17,7 +18,8 @@ export const RULES: readonly Rule[] = [
   ...rollOutRules,
   ...referenceRules,
   ...trafficRules,
-  ...storeRules,
+  ...flowRules,
+  ...poolerRules,
   ...monitoringRules,
 ];
 

@@ -26,6 +26,7 @@ const OF_THE_PLACE = [
   'PORT',
   'METRICS_PORT',
   'LOG_LEVEL',
+  'OTEL_EXPORTER_OTLP_ENDPOINT',
 ];
 
 /**
@@ -35,14 +36,14 @@ const OF_THE_PLACE = [
 export function readPodLife(objects: readonly KubernetesObject[], scale: number): PodLife {
   const api = listServiceWorkloads(objects).find(({ owner }) => owner.metadata.name === 'api')!;
   const { preStopSeconds, drainSeconds, graceSeconds } = readTermination(objects, 'api');
-  const settings = Object.entries(readEnvironment(objects, api)).filter(
+  const settings = Object.entries(readEnvironment(objects, api.main)).filter(
     ([name]) => !OF_THE_PLACE.includes(name),
   );
   const scaledDrainSeconds = Math.ceil(drainSeconds * scale);
   const waits = preStopSeconds + drainSeconds;
   return {
     env: { ...Object.fromEntries(settings), DRAIN_SECONDS: scaledDrainSeconds },
-    readinessPeriodMs: api.containers[0].readinessProbe.periodSeconds * scale * 1_000,
+    readinessPeriodMs: api.main.readinessProbe.periodSeconds * scale * 1_000,
     minReadyMs: (api.owner.spec.minReadySeconds ?? 0) * scale * 1_000,
     preStopMs: preStopSeconds * scale * 1_000,
     graceMs: (preStopSeconds * scale + scaledDrainSeconds + graceSeconds - waits) * 1_000,

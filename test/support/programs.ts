@@ -22,6 +22,8 @@ const PROGRAMS = {
   nginx: { names: ['nginx'], debianPackage: 'nginx-light', instead: undefined },
   haproxy: { names: ['haproxy'], debianPackage: 'haproxy', instead: undefined },
   pgbouncer: { names: ['pgbouncer'], debianPackage: 'pgbouncer', instead: undefined },
+  // Only its tool for rules is used.
+  promtool: { names: ['promtool'], debianPackage: 'prometheus', instead: undefined },
   // The server that has pg_dump and the like of its version beside it: the embedded one comes without them.
   postgresql: {
     names: ['postgres'],

@@ -1,74 +1,197 @@
 import { type Config, readConfig } from '../../../src/config.ts';
 import { type KubernetesObject, nameOf } from '../objects.ts';
+import { readQuantity } from '../quantity.ts';
 import { watchReads } from '../watch-reads.ts';
-import { listServiceWorkloads, ofKind, type Rule, type Workload } from './rule.ts';
+import {
+  type Container,
+  findRole,
+  listServiceWorkloads,
+  ofKind,
+  type Rule,
+  unless,
+  type Workload,
+} from './rule.ts';
 
-/** Secrets are not in the manifests; these stand for what they hold. */
-const PLACEHOLDERS: Record<string, string> = {
-  DATABASE_URL: 'postgres://user:password@pgbouncer:6432/bookmarks',
-  DATABASE_IMPORT_URL: 'postgres://user:password@pgbouncer:6432/bookmarks_import',
-  REDIS_URL: 'redis://redis:6379',
-};
+/** Variables of Node and of libraries, which the service itself does not read. */
+const OF_THE_RUNTIME = /^(NODE_OPTIONS|NODE_EXTRA_CA_CERTS|UV_THREADPOOL_SIZE|TZ)$/;
 
-/** The environment that a workload's first container gets: its ConfigMaps, then its own variables. */
+/** Whose `X-Forwarded-For` is believed can be nobody but the gateway's few pods. */
+const NARROWEST_PREFIX = { 4: 24, 6: 64 };
+
+interface Variable {
+  name: string;
+  value?: string;
+  valueFrom?: { secretKeyRef?: { name: string; key: string }; fieldRef?: { fieldPath: string } };
+}
+
+/** What a Secret of the overlay, or of its example, holds, readable. */
+export function readSecret(
+  objects: readonly KubernetesObject[],
+  name: string,
+): Record<string, string> | undefined {
+  const secret = ofKind(objects, 'Secret').find(({ metadata }) => metadata.name === name);
+  if (secret === undefined) return undefined;
+  const encoded = Object.entries((secret.data ?? {}) as Record<string, string>);
+  const decoded = encoded.map(([key, text]) => [key, Buffer.from(text, 'base64').toString()]);
+  return { ...Object.fromEntries(decoded), ...secret.stringData };
+}
+
+const readMap = (objects: readonly KubernetesObject[], name: string): Record<string, string> =>
+  ofKind(objects, 'ConfigMap').find(({ metadata }) => metadata.name === name)?.data ?? {};
+
+function readVariable(objects: readonly KubernetesObject[], { value, valueFrom }: Variable): string {
+  const { secretKeyRef, fieldRef } = valueFrom ?? {};
+  if (secretKeyRef) return readSecret(objects, secretKeyRef.name)?.[secretKeyRef.key] ?? '';
+  return value ?? fieldRef?.fieldPath ?? '';
+}
+
+/** The environment that a container gets: its ConfigMaps, then its own variables, `$(NAME)` in them replaced. */
 export function readEnvironment(
   objects: readonly KubernetesObject[],
-  workload: Workload,
+  { envFrom = [], env = [] }: Container,
 ): Record<string, string> {
-  const container = workload.containers[0];
-  const maps = (container.envFrom ?? []).map(({ configMapRef }: { configMapRef: { name: string } }) => {
-    const map = ofKind(objects, 'ConfigMap').find(({ metadata }) => metadata.name === configMapRef.name);
-    return map?.data ?? {};
-  });
-  const own = (container.env ?? []).map(({ name, value }: { name: string; value?: string }) => [
+  const maps = envFrom.map(({ configMapRef }: { configMapRef: { name: string } }) =>
+    readMap(objects, configMapRef.name),
+  );
+  const environment: Record<string, string> = Object.assign({}, ...maps);
+  for (const variable of env as Variable[]) {
+    environment[variable.name] = readVariable(objects, variable).replace(
+      /\$\((\w+)\)/g,
+      (reference, name) => environment[name] ?? reference,
+    );
+  }
+  return environment;
+}
+
+/** The same without the files that it names, which are in pods and not here. */
+function withoutFiles(environment: Record<string, string>): Record<string, string> {
+  const { REDIS_CA_FILE: _, ...rest } = environment;
+  const urls = Object.entries(rest).map(([name, text]) => [
     name,
-    value ?? PLACEHOLDERS[name] ?? '',
+    text.replace(/([?&])sslrootcert=[^&]*&?/, '$1'),
   ]);
-  return { ...Object.assign({}, ...maps), ...Object.fromEntries(own) };
+  return Object.fromEntries(urls);
 }
 
 /** What the service makes of that environment; throws its `ConfigError`. */
-export const readWorkloadConfig = (objects: readonly KubernetesObject[], workload: Workload): Config =>
-  readConfig(readEnvironment(objects, workload));
+export const readContainerConfig = (objects: readonly KubernetesObject[], container: Container): Config =>
+  readConfig(withoutFiles(readEnvironment(objects, container)));
 
 /** The configuration of the pods of one role, where the overlay has them. */
 export function findConfig(objects: readonly KubernetesObject[], role: 'api' | 'worker'): Config | undefined {
-  const workload = listServiceWorkloads(objects).find(({ owner }) => owner.metadata.name === role);
-  return workload && readWorkloadConfig(objects, workload);
+  const workload = findRole(objects, role);
+  return workload && readContainerConfig(objects, workload.main);
+}
+
+/** Each container of the service with the name to report it by. */
+const listServiceContainers = (objects: readonly KubernetesObject[]) =>
+  listServiceWorkloads(objects).flatMap(({ owner, containers }) =>
+    containers.map((container: Container) => ({ container, name: `${nameOf(owner)}: ${container.name}` })),
+  );
+
+function listUnknown(objects: readonly KubernetesObject[], container: Container): string[] {
+  const environment = withoutFiles(readEnvironment(objects, container));
+  const { proxy, listUnread } = watchReads(environment);
+  readConfig(proxy as Record<string, string>);
+  const isReferred = (name: string) =>
+    (container.env ?? []).some(({ value }: Variable) => value?.includes(`$(${name})`));
+  return listUnread().filter((name) => !OF_THE_RUNTIME.test(name) && !isReferred(name));
+}
+
+function describeError(check: () => string[]): string[] {
+  try {
+    return check();
+  } catch (error) {
+    return [(error as Error).message];
+  }
+}
+
+function findPortFaults(objects: readonly KubernetesObject[], { owner, main }: Workload): string[] {
+  const { port, metricsPort } = readContainerConfig(objects, main);
+  const ports: { name: string; containerPort: number }[] = main.ports ?? [];
+  const isThere = (name: string, number: number | undefined) =>
+    ports.some((candidate) => candidate.name === name && candidate.containerPort === number);
+  return [
+    ...unless(isThere('http', port), `${nameOf(owner)}: port http is not PORT ${port}`),
+    ...unless(
+      isThere('metrics', metricsPort),
+      `${nameOf(owner)}: port metrics is not METRICS_PORT ${metricsPort}`,
+    ),
+  ];
+}
+
+/** V8's heap in bytes, where the environment sets it. */
+function readHeapBytes(environment: Record<string, string>): number {
+  return Number(/--max-old-space-size=(\d+)/.exec(environment.NODE_OPTIONS ?? '')?.[1] ?? 0) * 2 ** 20;
+}
+
+const isWide = (network: string): boolean => {
+  const version = network.includes(':') ? 6 : 4;
+  const [address, prefix = version === 4 ? '32' : '128'] = network.split('/');
+  return !/^[\d.]+$|:/.test(address!) || Number(prefix) < NARROWEST_PREFIX[version];
+};
+
+function findTrustFaults(objects: readonly KubernetesObject[]): string[] {
+  if (ofKind(objects, 'HTTPRoute').length === 0) return [];
+  const { trustProxy } = findConfig(objects, 'api')!;
+  if (trustProxy === false) return ['TRUST_PROXY: nobody is believed, so that all clients are the gateway'];
+  if (typeof trustProxy === 'number') return [];
+  return trustProxy
+    .filter(isWide)
+    .map(
+      (network) => `TRUST_PROXY: ${network} is wider than /24, and all in it could name their own address`,
+    );
 }
 
 export const environmentRules: Rule[] = [
   {
     name: 'the service starts with the environment, and knows every variable in it',
     check: (objects) =>
-      listServiceWorkloads(objects).flatMap((workload) => {
-        const { proxy, listUnread } = watchReads(readEnvironment(objects, workload));
-        try {
-          readConfig(proxy as Record<string, string>);
-        } catch (error) {
-          return [`${nameOf(workload.owner)}: ${(error as Error).message}`];
-        }
-        return listUnread().map((name) => `${nameOf(workload.owner)}: the service reads no ${name}`);
-      }),
+      listServiceContainers(objects).flatMap(({ container, name }) =>
+        describeError(() =>
+          listUnknown(objects, container).map((variable) => `the service reads no ${variable}`),
+        ).map((fault) => `${name}: ${fault}`),
+      ),
   },
   {
     name: 'ports are those that the service listens on',
     check: (objects) =>
       listServiceWorkloads(objects)
         .filter(({ owner }) => owner.kind === 'Deployment')
-        .flatMap((workload) => {
-          const { port, metricsPort } = readWorkloadConfig(objects, workload);
-          const ports = workload.containers[0].ports ?? [];
-          const isThere = (name: string, number: number | undefined) =>
-            ports.some(
-              (p: { name: string; containerPort: number }) => p.name === name && p.containerPort === number,
-            );
-          return [
-            ...(isThere('http', port) ? [] : [`${nameOf(workload.owner)}: port http is not PORT ${port}`]),
-            ...(isThere('metrics', metricsPort)
-              ? []
-              : [`${nameOf(workload.owner)}: port metrics is not METRICS_PORT ${metricsPort}`]),
-          ];
-        }),
+        .flatMap((workload) => findPortFaults(objects, workload)),
+  },
+  {
+    name: 'the service listens where other pods reach it, as a production process',
+    check: (objects) =>
+      listServiceContainers(objects).flatMap(({ container, name }) => {
+        const { host, production } = readContainerConfig(objects, container);
+        return [
+          ...unless(host === '0.0.0.0' || host === '::', `${name}: HOST is ${host}`),
+          ...unless(production, `${name}: NODE_ENV is not production`),
+        ];
+      }),
+  },
+  {
+    name: 'all roles share one Redis, under one prefix, and one database',
+    check: (objects) => {
+      const configs = (['api', 'worker'] as const).map((role) => findConfig(objects, role)!);
+      const differing = (['redisUrls', 'redisPrefix', 'databaseUrl', 'databaseImportUrl'] as const).filter(
+        (field) => new Set(configs.map((config) => String(config[field]))).size > 1,
+      );
+      return differing.map((field) => `api and worker have another ${field}`);
+    },
+  },
+  {
+    name: 'the client is who the gateway says, and nobody else is believed',
+    check: (objects) => findTrustFaults(objects).map((fault) => `Deployment/api: ${fault}`),
+  },
+  {
+    name: "V8's heap is below the memory limit",
+    check: (objects) =>
+      listServiceContainers(objects).flatMap(({ container, name }) => {
+        const heap = readHeapBytes(readEnvironment(objects, container));
+        const limit = readQuantity(container.resources?.limits?.memory ?? '0');
+        return unless(heap < limit, `${name}: NODE_OPTIONS gives ${heap} bytes of ${limit}`);
+      }),
   },
 ];

@@ -1,10 +1,21 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { METRIC_NAMES } from '../../../src/observability/metrics.ts';
 import { type KubernetesObject, nameOf, walk } from '../objects.ts';
-import { find, ofKind, type Rule } from './rule.ts';
+import { readDurationSeconds } from '../quantity.ts';
+import { ofKind, type Rule, unless } from './rule.ts';
 
-/** Prometheus makes it at each scrape. */
-const OF_PROMETHEUS = ['up'];
+/** Of Prometheus itself, of kube-state-metrics and of the pooler's exporter: what the alerts read beside the service's own. */
+const OF_OTHERS = [
+  'up',
+  'kube_deployment_spec_replicas',
+  'kube_deployment_status_replicas_available',
+  'kube_horizontalpodautoscaler_spec_max_replicas',
+  'kube_horizontalpodautoscaler_status_desired_replicas',
+  'kube_job_failed',
+  'pgbouncer_pools_client_maxwait_seconds',
+  'pgbouncer_pools_client_waiting_connections',
+  'pgbouncer_pools_server_active_connections',
+];
 
 /** Words of PromQL that look like metrics where no parenthesis follows. */
 const KEYWORDS = [
@@ -27,7 +38,7 @@ export function listExportedMetrics(): Set<string> {
   collectDefaultMetrics({ register: registry });
   const ofNode = registry.getMetricsAsArray().map(({ name }) => name);
   registry.clear();
-  return new Set([...METRIC_NAMES, ...ofNode, ...OF_PROMETHEUS]);
+  return new Set([...METRIC_NAMES, ...ofNode, ...OF_OTHERS]);
 }
 
 /** Metrics that a PromQL expression reads, histograms by their own name. */
@@ -36,62 +47,142 @@ export function listMetrics(expression: string): string[] {
     .replaceAll(/"[^"]*"/g, '')
     .replaceAll(/\{[^}]*\}/g, '')
     .replaceAll(/\[[^\]]*\]/g, '')
-    .replaceAll(/\b(by|without|on|ignoring) *\([^)]*\)/g, '');
+    .replaceAll(/\b(by|without|on|ignoring|group_left|group_right) *\([^)]*\)/g, '');
   const words = bare.match(/[a-zA-Z_:][\w:]*(?! *\()\b(?! *\()/g) ?? [];
   return words
-    .filter((word) => !KEYWORDS.includes(word))
+    .filter((word) => !KEYWORDS.includes(word) && !/^\d/.test(word))
     .map((word) => word.replace(/_(bucket|sum|count)$/, ''));
 }
 
-/** Every expression of dashboards and alerts, and the metrics of autoscalers. */
-export function listExpressions(objects: readonly KubernetesObject[]): string[] {
-  const dashboards = ofKind(objects, 'ConfigMap')
-    .filter(({ metadata }) => metadata.labels?.grafana_dashboard === '1')
-    .flatMap(({ data }) => Object.values(data as Record<string, string>).map((text) => JSON.parse(text)));
-  const alerts = ofKind(objects, 'PrometheusRule');
-  const autoscaled = ofKind(objects, 'HorizontalPodAutoscaler').flatMap(({ spec }) => spec.metrics);
-  const expressions = [...walk([...dashboards, ...alerts])].map((part) => part.expr);
-  const podMetrics = autoscaled.map((metric) => metric.pods?.metric.name);
-  return [...expressions, ...podMetrics].filter((text) => typeof text === 'string');
+interface Dashboard {
+  name: string;
+  expressions: string[];
 }
 
-interface Alert {
-  alert: string;
+/** The dashboards with the expressions of their panels; throws for what is no JSON. */
+export const listDashboards = (objects: readonly KubernetesObject[]): Dashboard[] =>
+  ofKind(objects, 'ConfigMap')
+    .filter(({ metadata }) => metadata.labels?.grafana_dashboard !== undefined)
+    .map((map) => ({
+      name: nameOf(map),
+      expressions: Object.values(map.data as Record<string, string>).flatMap((text) =>
+        [...walk(JSON.parse(text))].map(({ expr }) => expr).filter((expr) => typeof expr === 'string'),
+      ),
+    }));
+
+interface AlertingRule {
+  alert?: string;
+  record?: string;
+  expr: string;
+  for?: string;
   labels?: { severity?: string };
   annotations?: { summary?: string };
 }
 
+const listAlertingRules = (objects: readonly KubernetesObject[]): AlertingRule[] =>
+  ofKind(objects, 'PrometheusRule').flatMap(({ spec }) =>
+    (spec.groups as { rules: AlertingRule[] }[]).flatMap(({ rules }) => rules),
+  );
+
+/** Every alert's name. */
+export const listAlerts = (objects: readonly KubernetesObject[]): string[] =>
+  listAlertingRules(objects).flatMap(({ alert }) => alert ?? []);
+
+/** Every expression of dashboards and alerts, and the metrics of autoscalers, with where it stands. */
+function listExpressions(objects: readonly KubernetesObject[]): { where: string; expr: string }[] {
+  const autoscaled = ofKind(objects, 'HorizontalPodAutoscaler').flatMap((autoscaler) =>
+    autoscaler.spec.metrics.flatMap((metric: { pods?: { metric: { name: string } } }) =>
+      metric.pods ? { where: nameOf(autoscaler), expr: metric.pods.metric.name } : [],
+    ),
+  );
+  return [
+    ...listAlertingRules(objects).map(({ alert, record, expr }) => ({
+      where: (alert ?? record)!,
+      expr: String(expr),
+    })),
+    ...listDashboards(objects).flatMap(({ name, expressions }) =>
+      expressions.map((expr) => ({ where: name, expr })),
+    ),
+    ...autoscaled,
+  ];
+}
+
+const CLOSING: Record<string, string> = { '(': ')', '[': ']', '{': '}' };
+
+/** Whether every bracket and quote that an expression opens is closed again, in order. */
+export function isBalanced(expression: string): boolean {
+  const open: string[] = [];
+  for (const sign of expression.replaceAll(/"(\\.|[^"\\])*"/g, '')) {
+    if (sign === '"') return false;
+    if (CLOSING[sign]) open.push(CLOSING[sign]);
+    else if (Object.values(CLOSING).includes(sign) && open.pop() !== sign) return false;
+  }
+  return open.length === 0;
+}
+
+const findUnknown = (objects: readonly KubernetesObject[]): string[] => {
+  const recorded = listAlertingRules(objects).flatMap(({ record }) => record ?? []);
+  const known = listExportedMetrics().union(new Set(recorded));
+  return listExpressions(objects).flatMap(({ where, expr }) =>
+    listMetrics(expr)
+      .filter((name) => !known.has(name))
+      .map((name) => `${where}: there is no metric ${name}`),
+  );
+};
+
+/** `or`s of an alert each say for which environment. */
+const tellsEnvironmentsApart = ({ expr }: AlertingRule): boolean =>
+  /\b(by|on) *\([^)]*\bnamespace\b/.test(expr) || /^bookmarks:\w+/.test(expr.trim());
+
+const findAlertFaults = (rule: AlertingRule): string[] => [
+  ...unless(/^(page|ticket)$/.test(rule.labels?.severity ?? ''), 'has no severity page or ticket'),
+  ...unless(!!rule.annotations?.summary, 'has no summary'),
+  ...unless(
+    rule.annotations?.summary?.includes('$labels.namespace') === true,
+    'does not say in which namespace',
+  ),
+  ...unless(tellsEnvironmentsApart(rule), 'adds up several environments'),
+  ...unless(!/namespace *=/.test(rule.expr), 'is about one namespace alone'),
+];
+
 export const monitoringRules: Rule[] = [
   {
-    name: 'dashboards, alerts and autoscalers read metrics that exist',
-    check: (objects) => {
-      const exported = listExportedMetrics();
-      const read = new Set(listExpressions(objects).flatMap(listMetrics));
-      return [...read].filter((name) => !exported.has(name)).map((name) => `there is no metric ${name}`);
-    },
+    name: 'expressions close what they open',
+    check: (objects) =>
+      listExpressions(objects)
+        .filter(({ expr }) => !isBalanced(expr))
+        .map(({ where, expr }) => `${where}: ${expr}`),
   },
+  { name: 'dashboards, alerts and autoscalers read metrics that exist', check: findUnknown },
   {
     name: 'where there are alerts, every metric of the service is on the dashboard',
     check: (objects) => {
       if (ofKind(objects, 'PrometheusRule').length === 0) return [];
-      const dashboard = find(objects, 'ConfigMap', 'dashboard');
-      const read = new Set(listExpressions(dashboard ? [dashboard] : []).flatMap(listMetrics));
+      const read = new Set(
+        listDashboards(objects).flatMap(({ expressions }) => expressions.flatMap(listMetrics)),
+      );
       return METRIC_NAMES.filter((name) => !read.has(name)).map(
         (name) => `the dashboard does not show ${name}`,
       );
     },
   },
   {
-    name: 'every alert says how urgent it is and what happens',
+    name: 'every alert says how urgent it is, what happens and where, and tells environments apart',
     check: (objects) =>
-      ofKind(objects, 'PrometheusRule').flatMap((rule) =>
-        (rule.spec.groups as { rules: Alert[] }[])
-          .flatMap(({ rules }) => rules)
+      listAlertingRules(objects)
+        .filter(({ alert }) => alert !== undefined)
+        .flatMap((rule) => findAlertFaults(rule).map((fault) => `${rule.alert} ${fault}`)),
+  },
+  {
+    name: 'a scrape ends before the next',
+    check: (objects) =>
+      ofKind(objects, 'ServiceMonitor').flatMap((monitor) =>
+        monitor.spec.endpoints
           .filter(
-            ({ labels, annotations }) =>
-              !/^(page|ticket)$/.test(labels?.severity ?? '') || !annotations?.summary,
+            ({ interval = '30s', scrapeTimeout = '10s' }) =>
+              readDurationSeconds(scrapeTimeout) > readDurationSeconds(interval),
           )
-          .map(({ alert }) => `${nameOf(rule)}: ${alert} has no severity or summary`),
+          .map(() => `${nameOf(monitor)}: scrapeTimeout is above interval`),
       ),
   },
 ];

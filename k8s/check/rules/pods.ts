@@ -1,9 +1,20 @@
 import { nameOf } from '../objects.ts';
-import { listServiceWorkloads, listWorkloads, ofKind, type Rule, type Workload } from './rule.ts';
+import { readQuantity } from '../quantity.ts';
+import {
+  type Container,
+  listServiceWorkloads,
+  listWorkloads,
+  ofKind,
+  type Rule,
+  unless,
+  type Workload,
+} from './rule.ts';
 
 /** A rule about every container; `fault` says what is wrong with one. */
-// biome-ignore lint/suspicious/noExplicitAny: checked by the schema
-const containerRule = (name: string, fault: (container: any, workload: Workload) => string[]): Rule => ({
+const containerRule = (
+  name: string,
+  fault: (container: Container, workload: Workload) => string[],
+): Rule => ({
   name,
   check: (objects) =>
     listWorkloads(objects).flatMap((workload) =>
@@ -22,7 +33,22 @@ const podRule = (name: string, fault: (workload: Workload) => string[]): Rule =>
     ),
 });
 
-const unless = (holds: boolean, text: string): string[] => (holds ? [] : [text]);
+/** A probe fails in time for the next, and not for one slow response alone. */
+function findProbeFaults(container: Container, probe: string): string[] {
+  const { periodSeconds = 10, timeoutSeconds = 1, failureThreshold = 3 } = container[probe] ?? {};
+  const patience = periodSeconds * failureThreshold;
+  return [
+    ...unless(
+      probe === 'readinessProbe' || timeoutSeconds <= 2 * periodSeconds,
+      `${probe} outlasts two periods`,
+    ),
+    ...unless(probe !== 'livenessProbe' || patience >= 20, `livenessProbe kills after ${patience} s`),
+    ...unless(probe !== 'startupProbe' || patience >= 20, `startupProbe kills after ${patience} s`),
+  ];
+}
+
+/** Longest that a pod which wants no requests may get them still. */
+const LONGEST_UNREADY_SECONDS = 30;
 
 export const podRules: Rule[] = [
   podRule('pods are as restricted pod security asks', ({ spec }) => [
@@ -59,7 +85,6 @@ export const podRules: Rule[] = [
           `${nameOf(namespace)}: pod security is not restricted`,
         ),
       ),
-      ...unless(ofKind(objects, 'Namespace').length === 1, 'there is no Namespace'),
     ],
   },
   containerRule('containers have requests and limits', ({ resources }) =>
@@ -69,10 +94,31 @@ export const podRules: Rule[] = [
       ),
     ),
   ),
+  containerRule('requests are at most the limits', ({ resources }) =>
+    ['cpu', 'memory'].flatMap((what) => {
+      const { [what]: request = 0 } = resources?.requests ?? {};
+      const { [what]: limit = request } = resources?.limits ?? {};
+      return unless(
+        readQuantity(request) <= readQuantity(limit),
+        `requests.${what} ${request} is above ${limit}`,
+      );
+    }),
+  ),
+  containerRule('probes leave time, and not too much', (container) => {
+    const { periodSeconds = 10, failureThreshold = 3 } = container.readinessProbe ?? {};
+    const isSlow =
+      container.readinessProbe !== undefined && periodSeconds * failureThreshold > LONGEST_UNREADY_SECONDS;
+    return [
+      ...['startupProbe', 'livenessProbe', 'readinessProbe']
+        .filter((probe) => container[probe] !== undefined)
+        .flatMap((probe) => findProbeFaults(container, probe)),
+      ...unless(!isSlow, `readinessProbe takes ${periodSeconds * failureThreshold} s to say no`),
+    ];
+  }),
   containerRule(
     'containers that serve have startup, liveness and readiness probes',
-    (container, { owner }) =>
-      owner.kind === 'Job'
+    (container, { owner, spec }) =>
+      owner.kind === 'Job' || (spec.initContainers ?? []).includes(container)
         ? []
         : ['startupProbe', 'livenessProbe', 'readinessProbe'].flatMap((probe) =>
             unless(container[probe] !== undefined, `has no ${probe}`),
@@ -86,7 +132,7 @@ export const podRules: Rule[] = [
     check: (objects) =>
       listServiceWorkloads(objects)
         .filter(({ owner }) => owner.kind !== 'Job')
-        .flatMap(({ owner, containers: [container] }) => [
+        .flatMap(({ owner, main: container }) => [
           ...['startupProbe', 'livenessProbe'].flatMap((probe) =>
             unless(container[probe]?.httpGet?.path === '/livez', `${nameOf(owner)}: ${probe} is not /livez`),
           ),
@@ -100,7 +146,9 @@ export const podRules: Rule[] = [
     name: 'api, worker and migration are one image',
     check: (objects) => {
       const images = new Set(
-        listServiceWorkloads(objects).map(({ containers: [container] }) => container.image),
+        listServiceWorkloads(objects).flatMap(({ containers }) =>
+          containers.map(({ image }: Container) => image),
+        ),
       );
       return unless(images.size === 1, `several images: ${[...images].join(', ')}`);
     },

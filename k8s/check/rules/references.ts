@@ -1,80 +1,202 @@
 import { type KubernetesObject, nameOf, walk } from '../objects.ts';
-import { find, listWorkloads, ofKind, type Rule, selects } from './rule.ts';
-
-/** Made outside of the manifests. */
-const SECRETS_FROM_OUTSIDE = ['connections', 'pgbouncer'];
+import { readSecret } from './environment.ts';
+import { listMountedFiles } from './files.ts';
+import {
+  type Container,
+  find,
+  findRole,
+  listWorkloads,
+  ofKind,
+  type Rule,
+  selects,
+  unless,
+  type Workload,
+} from './rule.ts';
 
 interface Port {
   name?: string;
   port?: number;
-  targetPort?: string;
+  containerPort?: number;
+  targetPort?: string | number;
 }
 
-const hasLabels = (labels: Record<string, string>, objects: readonly KubernetesObject[]) =>
-  listWorkloads(objects).some((workload) => selects({ matchLabels: labels }, workload.labels));
+const hasPort = ({ ports = [] }: Container, port: string | number): boolean =>
+  ports.some(({ name, containerPort }: Port) => name === port || containerPort === port);
 
 function checkService(service: KubernetesObject, objects: readonly KubernetesObject[]): string[] {
   const pods = listWorkloads(objects).filter(({ labels }) =>
     selects({ matchLabels: service.spec.selector }, labels),
   );
-  if (pods.length === 0) return [`${nameOf(service)}: selects no pods`];
+  if (pods.length !== 1) return [`selects the pods of ${pods.length} workloads`];
+  const { containers } = pods[0]!;
   return service.spec.ports
-    .filter(({ targetPort }: Port) =>
-      pods.some(
-        ({ containers: [container] }) => !container.ports?.some(({ name }: Port) => name === targetPort),
-      ),
-    )
-    .map(({ targetPort }: Port) => `${nameOf(service)}: its pods have no port ${targetPort}`);
+    .filter(({ targetPort }: Port) => !containers.some((container) => hasPort(container, targetPort!)))
+    .map(({ targetPort }: Port) => `its pods have no port ${targetPort}`);
 }
 
-function checkRoute(route: KubernetesObject, objects: readonly KubernetesObject[]): string[] {
-  return route.spec.rules
-    .flatMap(({ backendRefs }: { backendRefs: { name: string; port: number }[] }) => backendRefs)
-    .filter(
-      ({ name, port }: { name: string; port: number }) =>
-        !find(objects, 'Service', name)?.spec.ports.some((p: Port) => p.port === port),
-    )
-    .map(
-      ({ name, port }: { name: string; port: number }) =>
-        `${nameOf(route)}: there is no Service ${name}:${port}`,
-    );
-}
-
-function checkMonitor(monitor: KubernetesObject, objects: readonly KubernetesObject[]): string[] {
-  const services = ofKind(objects, 'Service').filter(({ metadata }) =>
-    selects(monitor.spec.selector, metadata.labels),
+function checkRoute({ spec }: KubernetesObject, objects: readonly KubernetesObject[]): string[] {
+  const backends: { name: string; port: number }[] = spec.rules.flatMap(
+    ({ backendRefs }: { backendRefs: object[] }) => backendRefs,
   );
-  return monitor.spec.endpoints
-    .filter(({ port }: { port: string }) =>
-      ['api', 'worker'].some(
-        (role) =>
-          !services.some(
-            ({ metadata, spec }) => metadata.name === role && spec.ports.some((p: Port) => p.name === port),
-          ),
-      ),
-    )
-    .map(
-      ({ port }: { port: string }) => `${nameOf(monitor)}: does not find the port ${port} of api and worker`,
-    );
+  const gateways: { namespace?: string; sectionName?: string }[] = spec.parentRefs;
+  return [
+    ...backends
+      .filter(
+        ({ name, port }) => !find(objects, 'Service', name)?.spec.ports.some((p: Port) => p.port === port),
+      )
+      .map(({ name, port }) => `there is no Service ${name}:${port}`),
+    ...gateways.flatMap(({ namespace, sectionName }) => [
+      ...unless(namespace !== undefined, 'its gateway has no namespace'),
+      ...unless(sectionName !== undefined, "names none of the gateway's listeners (sectionName)"),
+    ]),
+    ...unless((spec.hostnames ?? []).length > 0, 'takes requests for every host'),
+  ];
 }
 
-function checkMentions(owner: KubernetesObject, objects: readonly KubernetesObject[]): string[] {
-  const secrets = [
-    ...SECRETS_FROM_OUTSIDE,
-    ...ofKind(objects, 'Secret').map(({ metadata }) => metadata.name),
-  ];
-  const maps = ofKind(objects, 'ConfigMap').map(({ metadata }) => metadata.name);
+/** Each port of a monitor is one of a Service that it selects, and of each. */
+function checkMonitor({ spec }: KubernetesObject, objects: readonly KubernetesObject[]): string[] {
+  const services = ofKind(objects, 'Service').filter(({ metadata }) =>
+    selects(spec.selector, metadata.labels),
+  );
+  if (services.length === 0) return ['selects no Service'];
+  const endpoints: { port: string }[] = spec.endpoints;
+  return endpoints.flatMap(({ port }) =>
+    services
+      .filter((service) => !service.spec.ports.some(({ name }: Port) => name === port))
+      .map((service) => `${nameOf(service)} has no port ${port}`),
+  );
+}
+
+/** Keys of Secrets and ConfigMaps that a pod names, and whether they are there. */
+function checkMentions({ spec, containers }: Workload, objects: readonly KubernetesObject[]): string[] {
   // biome-ignore lint/suspicious/noExplicitAny: fields of any part of a pod
-  return [...walk(owner.spec.template.spec)].flatMap((part: any) => {
+  return [...walk([spec.volumes ?? [], ...containers])].flatMap((part: any) => {
     const secret = part.secretKeyRef?.name ?? part.secretRef?.name ?? part.secret?.secretName;
     const map = part.configMapKeyRef?.name ?? part.configMapRef?.name ?? part.configMap?.name;
+    const keys = [
+      part.secretKeyRef ?? part.configMapKeyRef,
+      ...((part.secret ?? part.configMap)?.items ?? []),
+    ]
+      .filter((reference) => reference !== undefined && !reference.optional)
+      .map(({ key }) => key);
+    const held =
+      secret === undefined ? find(objects, 'ConfigMap', map ?? '')?.data : readSecret(objects, secret);
+    if (secret === undefined && map === undefined) return [];
+    if (held === undefined)
+      return [`there is no ${secret === undefined ? `ConfigMap ${map}` : `Secret ${secret}`}`];
+    return keys.filter((key) => !(key in held)).map((key) => `${secret ?? map} has no key ${key}`);
+  });
+}
+
+const PROBES = ['startupProbe', 'livenessProbe', 'readinessProbe'];
+
+function checkProbes({ containers }: Workload): string[] {
+  return containers.flatMap((container) =>
+    PROBES.flatMap((probe) => {
+      const port = (container[probe]?.httpGet ?? container[probe]?.tcpSocket ?? container[probe]?.grpc)?.port;
+      const isThere = port === undefined || hasPort(container, port);
+      return unless(isThere, `${container.name}: ${probe} asks a port ${port} that it does not have`);
+    }),
+  );
+}
+
+/** Files that variables name: in urls, and by themselves. */
+function listNamedFiles(objects: readonly KubernetesObject[], { env = [] }: Container): string[] {
+  return env.flatMap(
+    ({ name, value, valueFrom }: { name: string; value?: string; valueFrom?: Container }) => {
+      const reference = valueFrom?.secretKeyRef;
+      const text = value ?? readSecret(objects, reference?.name ?? '')?.[reference?.key ?? ''] ?? '';
+      const inUrl = /[?&]sslrootcert=([^&]+)/.exec(text)?.[1];
+      return [...(inUrl ? [inUrl] : []), ...(/_FILE$|^NODE_EXTRA_CA_CERTS$/.test(name) ? [text] : [])];
+    },
+  );
+}
+
+function checkFiles(workload: Workload, objects: readonly KubernetesObject[]): string[] {
+  const { spec, containers } = workload;
+  const volumes: { name: string }[] = [...(spec.volumes ?? []), ...claimsOf(workload)];
+  return containers.flatMap((container) => {
+    const files = listMountedFiles(objects, workload, container);
+    const mounts: { name: string; mountPath: string }[] = container.volumeMounts ?? [];
     return [
-      ...(secret === undefined || secrets.includes(secret)
-        ? []
-        : [`${nameOf(owner)}: there is no Secret ${secret}`]),
-      ...(map === undefined || maps.includes(map) ? [] : [`${nameOf(owner)}: there is no ConfigMap ${map}`]),
+      ...mounts
+        .filter(({ name }) => !volumes.some((volume) => volume.name === name))
+        .map(({ name }) => `${container.name}: there is no volume ${name}`),
+      ...listNamedFiles(objects, container)
+        .filter((path) => !files.has(path))
+        .map((path) => `${container.name}: ${path} is not mounted`),
+      ...(container.command ?? [])
+        .filter((word: string) => word.startsWith('/etc/') && !files.has(word))
+        .map((path: string) => `${container.name}: ${path} is not mounted`),
     ];
   });
+}
+
+const claimsOf = ({ owner }: Workload): { name: string }[] =>
+  (owner.spec.volumeClaimTemplates ?? []).map(({ metadata }: KubernetesObject) => metadata);
+
+function checkWorkload(workload: Workload, objects: readonly KubernetesObject[]): string[] {
+  const { owner, labels, spec } = workload;
+  const account = spec.serviceAccountName;
+  const claimed = owner.spec.serviceName;
+  const spreads: { labelSelector: object }[] = spec.topologySpreadConstraints ?? [];
+  return [
+    ...unless(owner.kind === 'Job' || selects(owner.spec.selector, labels), 'selects no pods'),
+    ...unless(
+      account === undefined || !!find(objects, 'ServiceAccount', account),
+      `no ServiceAccount ${account}`,
+    ),
+    ...unless(claimed === undefined || !!find(objects, 'Service', claimed), `there is no Service ${claimed}`),
+    ...unless(
+      spreads.every(({ labelSelector }) => selects(labelSelector, labels)),
+      'spreads the pods of others',
+    ),
+    ...checkMentions(workload, objects),
+    ...checkProbes(workload),
+    ...checkFiles(workload, objects),
+  ];
+}
+
+/** What an object of a kind refers to. */
+const CHECKS: Record<string, (object: KubernetesObject, objects: readonly KubernetesObject[]) => string[]> = {
+  Service: checkService,
+  HTTPRoute: checkRoute,
+  ServiceMonitor: checkMonitor,
+  PodDisruptionBudget: ({ spec }, objects) =>
+    unless(
+      listWorkloads(objects).filter(({ labels }) => selects(spec.selector, labels)).length === 1,
+      'selects no pods',
+    ),
+  NetworkPolicy: ({ spec }, objects) =>
+    unless(
+      listWorkloads(objects).some(({ labels }) => selects(spec.podSelector, labels)),
+      'selects no pods',
+    ),
+  HorizontalPodAutoscaler: ({ spec: { scaleTargetRef } }, objects) =>
+    unless(!!find(objects, scaleTargetRef.kind, scaleTargetRef.name), 'scales nothing'),
+};
+
+/** Settings that pods read at their start: only another name makes a change of them roll the pods. */
+const hasHash = (name: string): boolean => /-[a-z0-9]{10}$/.test(name);
+
+function findGenerated(objects: readonly KubernetesObject[]): string[] {
+  const dashboards = ofKind(objects, 'ConfigMap').filter(
+    ({ metadata }) => metadata.labels?.grafana_dashboard,
+  );
+  const others = ofKind(objects, 'ConfigMap').filter((map) => !dashboards.includes(map));
+  const needsDashboard = ofKind(objects, 'PrometheusRule').length > 0;
+  return [
+    ...others
+      .filter(({ metadata }) => !hasHash(metadata.name))
+      .map((map) => `${nameOf(map)}: its name has no hash, so that a change of it rolls no pods`),
+    ...dashboards
+      .filter(({ metadata }) => hasHash(metadata.name) || metadata.labels?.grafana_dashboard !== '1')
+      .map((map) => `${nameOf(map)}: Grafana keeps the old one beside it`),
+    ...unless(
+      !needsDashboard || dashboards.length === 1,
+      'Grafana finds no dashboard (grafana_dashboard: "1")',
+    ),
+  ];
 }
 
 export const referenceRules: Rule[] = [
@@ -89,24 +211,50 @@ export const referenceRules: Rule[] = [
   {
     name: 'selectors and references find what they mean',
     check: (objects) => [
-      ...listWorkloads(objects).flatMap(({ owner, labels }) => [
-        ...(owner.kind === 'Job' || selects(owner.spec.selector, labels)
-          ? []
-          : [`${nameOf(owner)}: selects no pods`]),
-        ...checkMentions(owner, objects),
-      ]),
-      ...ofKind(objects, 'Service').flatMap((service) => checkService(service, objects)),
-      ...ofKind(objects, 'HTTPRoute').flatMap((route) => checkRoute(route, objects)),
-      ...ofKind(objects, 'ServiceMonitor').flatMap((monitor) => checkMonitor(monitor, objects)),
-      ...ofKind(objects, 'PodDisruptionBudget')
-        .filter(({ spec }) => !hasLabels(spec.selector.matchLabels, objects))
-        .map((budget) => `${nameOf(budget)}: selects no pods`),
-      ...ofKind(objects, 'NetworkPolicy')
-        .filter(({ spec }) => !listWorkloads(objects).some(({ labels }) => selects(spec.podSelector, labels)))
-        .map((policy) => `${nameOf(policy)}: selects no pods`),
-      ...ofKind(objects, 'HorizontalPodAutoscaler')
-        .filter(({ spec }) => !find(objects, spec.scaleTargetRef.kind, spec.scaleTargetRef.name))
-        .map((autoscaler) => `${nameOf(autoscaler)}: scales nothing`),
+      ...listWorkloads(objects).flatMap((workload) =>
+        checkWorkload(workload, objects).map((fault) => `${nameOf(workload.owner)}: ${fault}`),
+      ),
+      ...objects.flatMap((object) =>
+        (CHECKS[object.kind]?.(object, objects) ?? []).map((fault) => `${nameOf(object)}: ${fault}`),
+      ),
     ],
   },
+  {
+    name: 'everything is in one namespace, which is there',
+    check: (objects) => {
+      const [namespace, ...others] = ofKind(objects, 'Namespace');
+      if (namespace === undefined || others.length > 0) return ['there is not one Namespace'];
+      return objects
+        .filter(
+          ({ kind, metadata }) => kind !== 'Namespace' && metadata.namespace !== namespace.metadata.name,
+        )
+        .map((object) => `${nameOf(object)}: is in ${object.metadata.namespace}`);
+    },
+  },
+  {
+    name: 'a changed setting rolls the pods, and a changed dashboard replaces the old one',
+    check: findGenerated,
+  },
+  {
+    name: 'both roles are there, and each is found where it is asked for',
+    check: (objects) =>
+      (['api', 'worker'] as const).flatMap((role) => [
+        ...unless(
+          findRole(objects, role)?.main.args?.[0] === role,
+          `Deployment/${role}: does not run ${role}`,
+        ),
+        ...unless(find(objects, 'Service', role) !== undefined, `there is no Service ${role}`),
+        ...unless(
+          ofKind(objects, 'ServiceMonitor').length === 0 || isScraped(objects, role),
+          `no ServiceMonitor finds ${role}`,
+        ),
+      ]),
+  },
 ];
+
+const isScraped = (objects: readonly KubernetesObject[], role: string): boolean =>
+  ofKind(objects, 'ServiceMonitor').some(
+    ({ spec }) =>
+      spec.jobLabel === 'app.kubernetes.io/component' &&
+      selects(spec.selector, find(objects, 'Service', role)?.metadata.labels),
+  );

@@ -1,8 +1,20 @@
 import { CLOSE_LIMIT_MS } from '../../../src/process/serve.ts';
 import { type KubernetesObject, nameOf } from '../objects.ts';
 import { readQuantity } from '../quantity.ts';
-import { readWorkloadConfig } from './environment.ts';
-import { find, listServiceWorkloads, listWorkloads, ofKind, type Rule, selects } from './rule.ts';
+import { readContainerConfig } from './environment.ts';
+import { countPods } from './replicas.ts';
+import {
+  type Container,
+  find,
+  findRole,
+  listMigrations,
+  listServiceWorkloads,
+  listWorkloads,
+  ofKind,
+  type Rule,
+  selects,
+  unless,
+} from './rule.ts';
 
 /** Shorter, and nodes and balancers may not have heard that a pod is no endpoint any more. */
 const SHORTEST_PRE_STOP_SECONDS = 5;
@@ -18,13 +30,73 @@ const IMPORT_BYTES = 600e6;
 /** While Redis is away the replica that receives an import runs it, this many at a time. */
 const IMPORTS_WITHOUT_REDIS = 2;
 
+/** How long preStop holds a container's end up, in seconds: its own sleep, or the sleeps of its command. */
+function readPreStopSeconds({ lifecycle }: Container): number {
+  const { sleep, exec } = lifecycle?.preStop ?? {};
+  if (sleep) return sleep.seconds;
+  const sleeps = [...(exec?.command ?? []).join(' ').matchAll(/\bsleep (\d+)/g)];
+  return sleeps.reduce((sum, [, seconds]) => sum + Number(seconds), 0);
+}
+
 /** How long a pod takes from being told to end until it has ended, in seconds. */
 export function readTermination(objects: readonly KubernetesObject[], role: 'api' | 'worker') {
-  const workload = listServiceWorkloads(objects).find(({ owner }) => owner.metadata.name === role)!;
-  const preStopSeconds: number = workload.containers[0].lifecycle?.preStop?.sleep?.seconds ?? 0;
-  const { drainSeconds } = readWorkloadConfig(objects, workload);
-  const graceSeconds: number = workload.spec.terminationGracePeriodSeconds ?? 30;
-  return { preStopSeconds, drainSeconds, closeSeconds: CLOSE_LIMIT_MS / 1_000, graceSeconds };
+  const { main, spec } = findRole(objects, role)!;
+  const { drainSeconds } = readContainerConfig(objects, main);
+  return {
+    preStopSeconds: readPreStopSeconds(main),
+    drainSeconds,
+    closeSeconds: CLOSE_LIMIT_MS / 1_000,
+    graceSeconds: (spec.terminationGracePeriodSeconds ?? 30) as number,
+  };
+}
+
+function findMemoryFaults(objects: readonly KubernetesObject[]): string[] {
+  return listServiceWorkloads(objects).flatMap(({ owner, containers }) =>
+    containers.flatMap((container: Container) => {
+      const [role] = container.args ?? [];
+      const { maxWaiters, importConcurrency } = readContainerConfig(objects, container);
+      const polls = role === 'api' ? maxWaiters * WAITER_BYTES : 0;
+      const imports = { api: IMPORTS_WITHOUT_REDIS, worker: importConcurrency }[role as string] ?? 0;
+      const needed = PROCESS_BYTES + polls + imports * IMPORT_BYTES;
+      const limit = readQuantity(container.resources?.limits?.memory ?? '0');
+      return unless(
+        limit >= needed,
+        `${nameOf(owner)}: ${container.name} needs ${needed} bytes, has ${limit}`,
+      );
+    }),
+  );
+}
+
+function findJobFaults(objects: readonly KubernetesObject[]): string[] {
+  return ofKind(objects, 'Job').flatMap((job) => {
+    const { backoffLimit, activeDeadlineSeconds, template } = job.spec;
+    const { migrateWaitSeconds } = readContainerConfig(objects, template.spec.containers[0]);
+    return [
+      ...unless(template.spec.restartPolicy === 'Never', 'restartPolicy is not Never'),
+      ...unless(
+        activeDeadlineSeconds > 2 * migrateWaitSeconds,
+        'its deadline is below two tries of MIGRATE_WAIT_SECONDS',
+      ),
+      ...unless(backoffLimit <= 3, `it is tried ${backoffLimit} times again`),
+    ].map((fault) => `${nameOf(job)}: ${fault}`);
+  });
+}
+
+const readUrlKey = ({ env = [] }: Container): string | undefined =>
+  env.find(({ name }: { name: string }) => name === 'DATABASE_URL')?.valueFrom?.secretKeyRef?.key;
+
+/** Whether a budget lets at least one of so many pods go. */
+function isDrainable({ maxUnavailable, minAvailable }: Container, replicas: number): boolean {
+  if (maxUnavailable !== undefined) return countPods(maxUnavailable, Math.max(replicas, 1)) >= 1;
+  return minAvailable !== undefined && countPods(minAvailable, replicas) < replicas;
+}
+
+/** Pods of a Deployment at least. */
+function countPodsAtLeast(objects: readonly KubernetesObject[], deployment: KubernetesObject): number {
+  const autoscaler = ofKind(objects, 'HorizontalPodAutoscaler').find(
+    ({ spec }) => spec.scaleTargetRef.name === deployment.metadata.name,
+  );
+  return autoscaler?.spec.minReplicas ?? deployment.spec.replicas ?? 1;
 }
 
 export const rollOutRules: Rule[] = [
@@ -33,9 +105,25 @@ export const rollOutRules: Rule[] = [
     check: (objects) =>
       ofKind(objects, 'Deployment').flatMap((deployment) => {
         const { maxUnavailable, maxSurge } = deployment.spec.strategy?.rollingUpdate ?? {};
-        return maxUnavailable === 0 && maxSurge !== undefined && Number.parseInt(maxSurge, 10) > 0
-          ? []
-          : [`${nameOf(deployment)}: maxUnavailable is not 0, or maxSurge is`];
+        const replaces = Number.parseInt(maxUnavailable, 10) === 0 && Number.parseInt(maxSurge, 10) > 0;
+        return unless(replaces, `${nameOf(deployment)}: maxUnavailable is not 0, or maxSurge is`);
+      }),
+  },
+  {
+    name: 'a roll-out can be undone, and ends where it does not come on',
+    check: (objects) =>
+      ofKind(objects, 'Deployment').flatMap((deployment) => {
+        const {
+          revisionHistoryLimit = 10,
+          minReadySeconds = 0,
+          progressDeadlineSeconds = 600,
+          paused,
+        } = deployment.spec;
+        return [
+          ...unless(revisionHistoryLimit >= 1, 'keeps no revision to go back to'),
+          ...unless(minReadySeconds < progressDeadlineSeconds, 'is given up before a pod counts as ready'),
+          ...unless(!paused, 'is paused'),
+        ].map((fault) => `${nameOf(deployment)}: ${fault}`);
       }),
   },
   {
@@ -43,23 +131,45 @@ export const rollOutRules: Rule[] = [
     check: (objects) => {
       const { preStopSeconds, drainSeconds } = readTermination(objects, 'api');
       return [
-        ...(preStopSeconds >= SHORTEST_PRE_STOP_SECONDS
-          ? []
-          : [`Deployment/api: preStop sleeps ${preStopSeconds} s`]),
-        ...(drainSeconds > 0 ? [] : ['Deployment/api: DRAIN_SECONDS is 0']),
+        ...unless(
+          preStopSeconds >= SHORTEST_PRE_STOP_SECONDS,
+          `Deployment/api: preStop sleeps ${preStopSeconds} s`,
+        ),
+        ...unless(drainSeconds > 0, 'Deployment/api: DRAIN_SECONDS is 0'),
       ];
     },
   },
   {
     name: 'the grace period is above preStop, drain and close',
-    check: (objects) =>
-      (['api', 'worker'] as const).flatMap((role) => {
+    check: (objects) => [
+      ...(['api', 'worker'] as const).flatMap((role) => {
         const { preStopSeconds, drainSeconds, closeSeconds, graceSeconds } = readTermination(objects, role);
         const needed = preStopSeconds + drainSeconds + closeSeconds + ROOM_SECONDS;
-        return graceSeconds >= needed
-          ? []
-          : [`Deployment/${role}: terminationGracePeriodSeconds is ${graceSeconds}, needed are ${needed}`];
+        const fault = `terminationGracePeriodSeconds is ${graceSeconds}, needed are ${needed}`;
+        return unless(graceSeconds >= needed, `Deployment/${role}: ${fault}`);
       }),
+      ...listWorkloads(objects).flatMap(({ owner, spec, main }) => {
+        const [grace, preStop] = [spec.terminationGracePeriodSeconds ?? 30, readPreStopSeconds(main)];
+        return unless(
+          grace >= preStop + ROOM_SECONDS,
+          `${nameOf(owner)}: preStop takes ${preStop} s of ${grace}`,
+        );
+      }),
+    ],
+  },
+  {
+    name: 'a pooler lets go of its clients, who come back to another instance',
+    check: (objects) =>
+      listWorkloads(objects)
+        .filter(({ labels }) => labels['app.kubernetes.io/name'] === 'pgbouncer')
+        .flatMap(({ owner, main }) => {
+          const command = (main.lifecycle?.preStop?.exec?.command ?? []).join(' ');
+          const isRight = /sleep (\d+); kill -INT 1; sleep \d+/.test(command);
+          return [
+            ...unless(isRight, `${nameOf(owner)}: preStop does not wait, end by SIGINT and wait again`),
+            ...unless((owner.spec.replicas ?? 1) >= 2, `${nameOf(owner)}: there is no other instance`),
+          ];
+        }),
   },
   {
     name: 'api pods are spread over nodes and zones',
@@ -78,40 +188,28 @@ export const rollOutRules: Rule[] = [
           selects(spec.selector, deployment.spec.template.metadata.labels),
         );
         if (budget === undefined) return [`${nameOf(deployment)}: has no PodDisruptionBudget`];
-        return budget.spec.maxUnavailable >= 1 ? [] : [`${nameOf(budget)}: maxUnavailable is below 1`];
+        const replicas = countPodsAtLeast(objects, deployment);
+        return unless(
+          isDrainable(budget.spec, replicas),
+          `${nameOf(budget)}: lets none of ${replicas} pods go`,
+        );
       }),
   },
   {
-    name: 'a pod has the memory for the polls and imports that it may hold',
-    check: (objects) =>
-      listServiceWorkloads(objects)
-        .filter(({ owner }) => owner.kind === 'Deployment')
-        .flatMap((workload) => {
-          const isApi = workload.owner.metadata.name === 'api';
-          const { maxWaiters, importConcurrency } = readWorkloadConfig(objects, workload);
-          const polls = isApi ? maxWaiters * WAITER_BYTES : 0;
-          const imports = (isApi ? IMPORTS_WITHOUT_REDIS : importConcurrency) * IMPORT_BYTES;
-          const needed = PROCESS_BYTES + polls + imports;
-          const limit = readQuantity(workload.containers[0].resources?.limits?.memory ?? '0');
-          return limit >= needed
-            ? []
-            : [`${nameOf(workload.owner)}: needs ${needed} bytes, its limit is ${limit}`];
-        }),
+    name: 'a process has the memory for the polls and imports that it may hold',
+    check: findMemoryFaults,
   },
   {
-    name: 'the migration runs once, to its end, and not through the pooler',
-    check: (objects) => {
-      const job = listWorkloads(objects).find(({ owner }) => owner.kind === 'Job');
-      if (job === undefined) return ['there is no migration Job'];
-      const [container] = job.containers;
-      const url = container.env?.find(({ name }: { name: string }) => name === 'DATABASE_URL');
-      return [
-        ...(container.args?.[0] === 'migrate' ? [] : [`${nameOf(job.owner)}: does not migrate`]),
-        ...(job.spec.restartPolicy === 'Never' ? [] : [`${nameOf(job.owner)}: restartPolicy is not Never`]),
-        ...(url?.valueFrom?.secretKeyRef?.key === 'MIGRATE_DATABASE_URL'
-          ? []
-          : [`${nameOf(job.owner)}: DATABASE_URL is not MIGRATE_DATABASE_URL`]),
-      ];
-    },
+    name: 'the migration runs before the pods, to its end, and not through the pooler',
+    check: (objects) => [
+      ...unless(listMigrations(objects).length > 0, 'nothing migrates'),
+      ...listMigrations(objects).flatMap(({ workload, container }) =>
+        unless(
+          readUrlKey(container) === 'MIGRATE_DATABASE_URL',
+          `${nameOf(workload.owner)}: DATABASE_URL is not MIGRATE_DATABASE_URL`,
+        ),
+      ),
+      ...findJobFaults(objects),
+    ],
   },
 ];

@@ -8,14 +8,19 @@ export interface Rule {
   check(objects: readonly KubernetesObject[]): string[];
 }
 
+// biome-ignore lint/suspicious/noExplicitAny: checked by the schema
+export type Container = any;
+
 /** A pod template, and the object that makes pods of it. */
 export interface Workload {
   owner: KubernetesObject;
   labels: Record<string, string>;
   // biome-ignore lint/suspicious/noExplicitAny: checked by the schema
   spec: any;
-  // biome-ignore lint/suspicious/noExplicitAny: checked by the schema
-  containers: any[];
+  /** Those that run before the others, and the others. */
+  containers: Container[];
+  /** The one that the pod is there for; what stands beside it comes after. */
+  main: Container;
 }
 
 export const ofKind = (objects: readonly KubernetesObject[], kind: string): KubernetesObject[] =>
@@ -29,20 +34,33 @@ export const find = (objects: readonly KubernetesObject[], kind: string, name: s
 export function listWorkloads(objects: readonly KubernetesObject[]): Workload[] {
   return objects
     .filter(({ kind }) => ['Deployment', 'StatefulSet', 'Job'].includes(kind))
-    .map((owner) => ({
-      owner,
-      labels: owner.spec.template.metadata.labels,
-      spec: owner.spec.template.spec,
-      containers: [
-        ...(owner.spec.template.spec.initContainers ?? []),
-        ...owner.spec.template.spec.containers,
-      ],
-    }));
+    .map((owner) => {
+      const { spec, metadata } = owner.spec.template;
+      const containers = [...(spec.initContainers ?? []), ...spec.containers];
+      return { owner, labels: metadata.labels, spec, containers, main: spec.containers[0] };
+    });
 }
+
+export const isOfService = ({ labels }: Workload): boolean =>
+  labels['app.kubernetes.io/name'] === 'bookmarks';
 
 /** Those that run this service's image: api, worker, migrate. */
 export const listServiceWorkloads = (objects: readonly KubernetesObject[]): Workload[] =>
-  listWorkloads(objects).filter(({ labels }) => labels['app.kubernetes.io/name'] === 'bookmarks');
+  listWorkloads(objects).filter(isOfService);
+
+/** The workload of one role, where the overlay has it. */
+export const findRole = (
+  objects: readonly KubernetesObject[],
+  role: 'api' | 'worker',
+): Workload | undefined => listServiceWorkloads(objects).find(({ owner }) => owner.metadata.name === role);
+
+/** Containers that migrate: of a Job, or before others in their pods. */
+export const listMigrations = (objects: readonly KubernetesObject[]) =>
+  listServiceWorkloads(objects).flatMap((workload) =>
+    workload.containers
+      .filter(({ args }) => args?.[0] === 'migrate')
+      .map((container: Container) => ({ workload, container })),
+  );
 
 /** Whether a selector of labels and expressions (`In` alone) takes what has these labels. */
 export function selects(
@@ -60,3 +78,6 @@ export function selects(
     )
   );
 }
+
+/** The text as a finding where something does not hold. */
+export const unless = (holds: boolean, text: string): string[] => (holds ? [] : [text]);

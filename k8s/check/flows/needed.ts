@@ -1,0 +1,155 @@
+import type { KubernetesObject } from '../objects.ts';
+import { readEnvironment } from '../rules/environment.ts';
+import { type Pooler, readPooler } from '../rules/pooler.ts';
+import { isOfService, listWorkloads, ofKind, selects, type Workload } from '../rules/rule.ts';
+import type { Flow, Place } from './flow.ts';
+
+/** Who must reach whom, worked out from the configuration itself: urls of the environment, the pooler's, routes, monitors. */
+
+const DNS: Place = { kind: 'namespace', name: 'kube-system' };
+
+/** Where Prometheus runs: no object of this service says. */
+const PROMETHEUS: Place = { kind: 'namespace', name: 'monitoring' };
+
+const DEFAULT_PORTS: Record<string, number> = { 'http:': 80, 'https:': 443, 'redis:': 6379, 'rediss:': 6379 };
+
+/** Every connection that the overlay's parts open or take, each once. */
+export function listNeededFlows(objects: readonly KubernetesObject[]): Flow[] {
+  const outward = listWorkloads(objects).flatMap((workload) =>
+    listTargets(objects, workload).map(({ host, port, isPublic }): Flow => {
+      const { place, port: podPort } = findPlace(objects, host, port, isPublic);
+      return { from: { kind: 'pods', workload }, to: place, protocol: 'TCP', port: podPort };
+    }),
+  );
+  return [...listNameFlows(outward), ...outward, ...listRequests(objects), ...listScrapes(objects)];
+}
+
+interface Target {
+  host: string;
+  port: number;
+  isPublic: boolean;
+}
+
+/** What the pods of a workload open connections to. */
+function listTargets(objects: readonly KubernetesObject[], workload: Workload): Target[] {
+  const pooler: Pooler | undefined = readPooler(objects, workload);
+  if (pooler) {
+    return Object.values(pooler.databases).map((line) => ({
+      host: /host=(\S+)/.exec(line)?.[1] ?? '',
+      port: Number(/\bport=(\d+)/.exec(line)?.[1] ?? 5432),
+      isPublic: false,
+    }));
+  }
+  if (!isOfService(workload)) return [];
+  const environments = workload.containers.map((container) => readEnvironment(objects, container));
+  return environments.flatMap((environment) => listUrls(environment, workload));
+}
+
+/** The migration needs its database alone: the urls beside are there so that its configuration is whole. */
+const ofMigration = (name: string) => name === 'DATABASE_URL';
+
+function listUrls(environment: Record<string, string>, workload: Workload): Target[] {
+  const isMigration = workload.main.args?.[0] === 'migrate';
+  const urls = Object.entries(environment).filter(([name]) => !isMigration || ofMigration(name));
+  return urls.flatMap(([, text]) => {
+    const texts = /^\w+:\/\//.test(text) ? text.split(',') : [];
+    return texts.map(readTarget).filter((target) => target !== undefined);
+  });
+}
+
+function readTarget(text: string): Target | undefined {
+  const url = URL.parse(text.replace(/^postgres(ql)?:/, 'http:'));
+  if (!url || url.hostname === '127.0.0.1') return undefined;
+  const isPostgres = text.startsWith('postgres');
+  const port = Number(url.port) || (isPostgres ? 5432 : DEFAULT_PORTS[url.protocol]!);
+  return { host: url.hostname, port, isPublic: url.protocol === 'https:' };
+}
+
+/** The pods behind a name of the cluster with their port, another namespace, or what is outside. */
+function findPlace(
+  objects: readonly KubernetesObject[],
+  host: string,
+  port: number,
+  isPublic: boolean,
+): { place: Place; port: number } {
+  const [name, namespace, third] = host.split('.');
+  const own = ofKind(objects, 'Namespace')[0]?.metadata.name;
+  if (namespace === undefined || namespace === own) {
+    const service = ofKind(objects, 'Service').find(({ metadata }) => metadata.name === name);
+    if (service === undefined) throw new Error(`there is no Service ${host}`);
+    const ports: { port: number; targetPort?: string | number }[] = service.spec.ports;
+    const named = ports.find((candidate) => candidate.port === port);
+    if (named === undefined) throw new Error(`Service ${host} has no port ${port}`);
+    const workload = findPods(objects, service);
+    return { place: { kind: 'pods', workload }, port: readPort(workload, named.targetPort ?? port) };
+  }
+  const isCluster = third === undefined || third === 'svc';
+  return isCluster
+    ? { place: { kind: 'namespace', name: namespace }, port }
+    : { place: { kind: 'outside', host, isPublic }, port };
+}
+
+function findPods(objects: readonly KubernetesObject[], service: KubernetesObject): Workload {
+  const workload = listWorkloads(objects).find(({ labels }) =>
+    selects({ matchLabels: service.spec.selector }, labels),
+  );
+  if (workload === undefined) throw new Error(`Service ${service.metadata.name} selects no pods`);
+  return workload;
+}
+
+/** A port of pods by its number or name; throws where none has the name. */
+export function readPort(workload: Workload, port: string | number): number {
+  if (typeof port === 'number') return port;
+  const ports: { name?: string; containerPort: number }[] = workload.containers.flatMap(
+    (container) => container.ports ?? [],
+  );
+  const found = ports.find(({ name }) => name === port);
+  if (found === undefined) throw new Error(`${workload.owner.metadata.name} has no port ${port}`);
+  return found.containerPort;
+}
+
+/** Whoever connects by a name asks for its address. */
+function listNameFlows(outward: readonly Flow[]): Flow[] {
+  const workloads = new Set(outward.map(({ from }) => (from as Place & { kind: 'pods' }).workload));
+  return [...workloads].flatMap((workload) =>
+    (['UDP', 'TCP'] as const).map(
+      (protocol): Flow => ({ from: { kind: 'pods', workload }, to: DNS, protocol, port: 53 }),
+    ),
+  );
+}
+
+function listRequests(objects: readonly KubernetesObject[]): Flow[] {
+  return ofKind(objects, 'HTTPRoute').flatMap(({ spec }) => {
+    const gateways: Place[] = spec.parentRefs.map(
+      ({ namespace }: { namespace: string }): Place => ({ kind: 'namespace', name: namespace }),
+    );
+    const backends: { name: string; port: number }[] = spec.rules.flatMap(
+      ({ backendRefs }: { backendRefs: object[] }) => backendRefs,
+    );
+    return gateways.flatMap((from) =>
+      backends.map(({ name, port }): Flow => {
+        const { place, port: podPort } = findPlace(objects, name, port, false);
+        return { from, to: place, protocol: 'TCP', port: podPort };
+      }),
+    );
+  });
+}
+
+function listScrapes(objects: readonly KubernetesObject[]): Flow[] {
+  return ofKind(objects, 'ServiceMonitor').flatMap(({ spec }) => {
+    const services = ofKind(objects, 'Service').filter(({ metadata }) =>
+      selects(spec.selector, metadata.labels),
+    );
+    return services.flatMap((service) =>
+      spec.endpoints.map(({ port }: { port: string }): Flow => {
+        const workload = findPods(objects, service);
+        return {
+          from: PROMETHEUS,
+          to: { kind: 'pods', workload },
+          protocol: 'TCP',
+          port: readPort(workload, port),
+        };
+      }),
+    );
+  });
+}

@@ -1,0 +1,149 @@
+import { type KubernetesObject, nameOf } from '../objects.ts';
+import { listWorkloads, ofKind, selects, type Workload } from '../rules/rule.ts';
+import type { Flow, Place } from './flow.ts';
+import { readPort } from './needed.ts';
+
+/** Which side of its pods a policy is about. */
+export type Direction = 'Ingress' | 'Egress';
+
+/** Whom a rule of a policy lets pods talk to. */
+export type Peer =
+  | { kind: 'everyone' }
+  | { kind: 'pods'; workload: Workload }
+  | { kind: 'namespace'; name: string }
+  | { kind: 'network'; cidr: string; except: readonly string[] };
+
+/** One way that a policy opens: to one peer, at one port or (undefined) at every one. */
+export interface Opening {
+  policy: string;
+  direction: Direction;
+  workload: Workload;
+  peer: Peer;
+  protocol: string;
+  port: number | undefined;
+}
+
+interface PolicyPeer {
+  podSelector?: object;
+  namespaceSelector?: { matchLabels?: Record<string, string> };
+  ipBlock?: { cidr: string; except?: string[] };
+}
+
+interface PolicyPort {
+  protocol?: string;
+  port?: number | string;
+  endPort?: number;
+}
+
+/** Everything that the policies open, by policy, pods and direction. */
+export function listOpenings(objects: readonly KubernetesObject[]): Opening[] {
+  return ofKind(objects, 'NetworkPolicy').flatMap((policy) =>
+    listWorkloads(objects)
+      .filter(({ labels }) => selects(policy.spec.podSelector, labels))
+      .flatMap((workload) => [
+        ...openingsOf(objects, policy, workload, 'Ingress'),
+        ...openingsOf(objects, policy, workload, 'Egress'),
+      ]),
+  );
+}
+
+/** Whether any policy of the pods closes what the others do not open. */
+export const isIsolated = (
+  objects: readonly KubernetesObject[],
+  workload: Workload,
+  direction: Direction,
+): boolean =>
+  ofKind(objects, 'NetworkPolicy').some(
+    ({ spec }) =>
+      selects(spec.podSelector, workload.labels) && spec.policyTypes?.includes(direction) === true,
+  );
+
+function openingsOf(
+  objects: readonly KubernetesObject[],
+  policy: KubernetesObject,
+  workload: Workload,
+  direction: Direction,
+): Opening[] {
+  if (policy.spec.policyTypes?.includes(direction) !== true) return [];
+  const rules: { from?: PolicyPeer[]; to?: PolicyPeer[]; ports?: PolicyPort[] }[] =
+    policy.spec[direction.toLowerCase()] ?? [];
+  return rules.flatMap(({ from, to, ports }) => {
+    const given = direction === 'Ingress' ? from : to;
+    const peers = given?.length ? given.flatMap((peer) => readPeer(objects, peer)) : [EVERYONE];
+    return peers.flatMap((peer) => {
+      const owner = direction === 'Ingress' ? workload : peer.kind === 'pods' ? peer.workload : undefined;
+      return (ports?.length ? ports : [{}]).map(({ protocol = 'TCP', port, endPort }) => ({
+        policy: nameOf(policy),
+        direction,
+        workload,
+        peer,
+        protocol,
+        // A range is as good as every port: nothing here needs one.
+        port: endPort === undefined && port !== undefined ? numberOf(owner, port) : undefined,
+      }));
+    });
+  });
+}
+
+const EVERYONE: Peer = { kind: 'everyone' };
+
+const numberOf = (owner: Workload | undefined, port: number | string): number =>
+  typeof port === 'number' ? port : readPort(owner!, port);
+
+function readPeer(objects: readonly KubernetesObject[], peer: PolicyPeer): Peer[] {
+  const { podSelector, namespaceSelector, ipBlock } = peer;
+  if (ipBlock) return [{ kind: 'network', cidr: ipBlock.cidr, except: ipBlock.except ?? [] }];
+  if (namespaceSelector) {
+    const name = namespaceSelector.matchLabels?.['kubernetes.io/metadata.name'];
+    return [name === undefined ? EVERYONE : { kind: 'namespace', name }];
+  }
+  return listWorkloads(objects)
+    .filter(({ labels }) => selects(podSelector!, labels))
+    .map((workload) => ({ kind: 'pods', workload }));
+}
+
+/** The widest network that is still somebody's: of a managed store's instances, not of whoever else is near. */
+const NARROWEST_PREFIX = 24;
+
+/** What a way to a public service must leave out: the networks where clusters and their neighbours are. */
+const PRIVATE_NETWORKS = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '169.254.0.0/16'];
+
+const isNarrow = (cidr: string): boolean =>
+  Number(cidr.split('/')[1]) >= (cidr.includes(':') ? 64 : NARROWEST_PREFIX);
+
+/** Whether an opening serves a flow on its side. */
+export function serves(opening: Opening, flow: Flow): boolean {
+  const [own, other] = opening.direction === 'Egress' ? [flow.from, flow.to] : [flow.to, flow.from];
+  return (
+    own.kind === 'pods' &&
+    own.workload.owner === opening.workload.owner &&
+    opening.port === flow.port &&
+    opening.protocol === flow.protocol &&
+    meets(opening.peer, other)
+  );
+}
+
+function meets(peer: Peer, place: Place): boolean {
+  if (peer.kind === 'pods') return place.kind === 'pods' && place.workload.owner === peer.workload.owner;
+  if (peer.kind === 'namespace') return place.kind === 'namespace' && place.name === peer.name;
+  if (peer.kind !== 'network' || place.kind !== 'outside') return false;
+  if (isNarrow(peer.cidr)) return true;
+  return (
+    place.isPublic && peer.cidr === '0.0.0.0/0' && PRIVATE_NETWORKS.every((own) => peer.except.includes(own))
+  );
+}
+
+/** `every port of 0.0.0.0/0` */
+export function describeOpening({ policy, direction, workload, peer, protocol, port }: Opening): string {
+  const name =
+    peer.kind === 'pods'
+      ? peer.workload.owner.metadata.name
+      : peer.kind === 'namespace'
+        ? `namespace ${peer.name}`
+        : peer.kind === 'network'
+          ? peer.cidr
+          : 'everyone';
+  const own = workload.owner.metadata.name;
+  const way = direction === 'Egress' ? `${own} -> ${name}` : `${name} -> ${own}`;
+  return `${policy} opens ${way} ${port === undefined ? 'every port' : `${protocol} ${port}`}`;
+}

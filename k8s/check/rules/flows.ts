@@ -1,0 +1,75 @@
+import { describeFlow, type Flow, type Place } from '../flows/flow.ts';
+import { listNeededFlows } from '../flows/needed.ts';
+import {
+  type Direction,
+  describeOpening,
+  isIsolated,
+  listOpenings,
+  type Opening,
+  serves,
+} from '../flows/openings.ts';
+import type { KubernetesObject } from '../objects.ts';
+import { listWorkloads, type Rule } from './rule.ts';
+
+/** The flows that the overlay needs against the ways that its policies open, on both sides. */
+
+const DIRECTIONS: readonly Direction[] = ['Ingress', 'Egress'];
+
+const sideOf = (flow: Flow, direction: Direction): Place => (direction === 'Egress' ? flow.from : flow.to);
+
+function findClosed(objects: readonly KubernetesObject[], openings: readonly Opening[]): string[] {
+  return listNeededFlows(objects).flatMap((flow) =>
+    DIRECTIONS.filter((direction) => {
+      const place = sideOf(flow, direction);
+      return (
+        place.kind === 'pods' &&
+        isIsolated(objects, place.workload, direction) &&
+        !openings.some((opening) => opening.direction === direction && serves(opening, flow))
+      );
+    }).map((direction) => `${describeFlow(flow)}: no policy opens its ${direction.toLowerCase()}`),
+  );
+}
+
+/** The networks that one outside host is given, where they are not the same for all who reach it. */
+function findDiffering(objects: readonly KubernetesObject[], openings: readonly Opening[]): string[] {
+  const networks = new Map<string, Set<string>>();
+  for (const flow of listNeededFlows(objects)) {
+    if (flow.to.kind !== 'outside') continue;
+    const cidrs = openings
+      .filter((opening) => opening.direction === 'Egress' && serves(opening, flow))
+      .flatMap(({ peer }) => (peer.kind === 'network' ? [peer.cidr] : []));
+    const known = networks.get(flow.to.host) ?? new Set();
+    networks.set(flow.to.host, known.union(new Set([cidrs.sort().join(' ')])));
+  }
+  return [...networks]
+    .filter(([, known]) => known.size > 1)
+    .map(([host, known]) => `${host} is at ${[...known].join(' for one, at ')} for another`);
+}
+
+export const flowRules: Rule[] = [
+  {
+    name: 'what no network policy allows is denied',
+    check: (objects) =>
+      listWorkloads(objects).flatMap((workload) =>
+        DIRECTIONS.filter((direction) => !isIsolated(objects, workload, direction)).map(
+          (direction) => `${workload.owner.metadata.name}: no policy closes its ${direction.toLowerCase()}`,
+        ),
+      ),
+  },
+  {
+    name: 'whoever must reach somebody can, by the policies of both sides',
+    check: (objects) => {
+      const openings = listOpenings(objects);
+      return [...findClosed(objects, openings), ...findDiffering(objects, openings)];
+    },
+  },
+  {
+    name: 'network policies open nothing beyond',
+    check: (objects) => {
+      const flows = listNeededFlows(objects);
+      return listOpenings(objects)
+        .filter((opening) => !flows.some((flow) => serves(opening, flow)))
+        .map((opening) => `${describeOpening(opening)}, which nothing needs`);
+    },
+  },
+];

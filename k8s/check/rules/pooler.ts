@@ -1,0 +1,216 @@
+import { type KubernetesObject, nameOf } from '../objects.ts';
+import { findConfig, readSecret } from './environment.ts';
+import { listMountedFiles } from './files.ts';
+import { countPodsAtMost } from './replicas.ts';
+import { findRole, listWorkloads, ofKind, type Rule, unless, type Workload } from './rule.ts';
+
+/** Left for the migration and the operator. */
+const RESERVED_CONNECTIONS = 10;
+
+/** The service's own limits of a statement that is no import, and of its wait for a lock. */
+const STATEMENT_TIMEOUT_MS = 6_000;
+const LOCK_TIMEOUT_MS = 3_000;
+
+/** No request but an import waits longer for the database. */
+const REQUEST_DEADLINE_SECONDS = 10;
+
+/** A pooler with the configuration that it starts with. */
+export interface Pooler {
+  workload: Workload;
+  settings: Record<string, string>;
+  /** By the name that clients use: its line. */
+  databases: Record<string, string>;
+}
+
+/** Reads `[section]` and `key = value` lines. */
+export function readIni(text: string): Record<string, Record<string, string>> {
+  const sections: Record<string, Record<string, string>> = {};
+  let section = '';
+  for (const line of text.split('\n').map((raw) => raw.trim())) {
+    if (line === '' || line.startsWith(';')) continue;
+    const heading = /^\[(\w+)\]$/.exec(line)?.[1];
+    if (heading !== undefined) {
+      section = heading;
+      sections[section] = {};
+    }
+    const [, key, value] = /^(\w+) *= *(.*)$/.exec(line) ?? [];
+    if (key !== undefined) sections[section]![key] = value!;
+  }
+  return sections;
+}
+
+/** The workload as a pooler, where its command names a file that a ConfigMap holds. */
+export function readPooler(objects: readonly KubernetesObject[], workload: Workload): Pooler | undefined {
+  if (workload.labels['app.kubernetes.io/name'] !== 'pgbouncer') return undefined;
+  const path: string | undefined = workload.main.command?.at(-1);
+  const text = listMountedFiles(objects, workload, workload.main).get(path ?? '');
+  const { databases = {}, pgbouncer = {} } = readIni(text ?? '');
+  return { workload, settings: pgbouncer, databases };
+}
+
+/** Connections that all pods of the service may open together. */
+export function countClientConnections(objects: readonly KubernetesObject[]): number {
+  return (['api', 'worker'] as const)
+    .map((role) => {
+      const { databasePoolSize, databaseImportPoolSize } = findConfig(objects, role)!;
+      return countPodsAtMost(objects, role) * (databasePoolSize + databaseImportPoolSize);
+    })
+    .reduce((sum, connections) => sum + connections, 0);
+}
+
+const readNumber = (line: string, key: string): number =>
+  Number(new RegExp(`\\b${key} *= *(\\d+)`).exec(line)?.[1] ?? Number.NaN);
+
+/** A rule about the pooler, where the overlay has one. */
+const poolerRule = (
+  name: string,
+  fault: (pooler: Pooler, objects: readonly KubernetesObject[]) => string[],
+): Rule => ({
+  name,
+  check: (objects) =>
+    listWorkloads(objects).flatMap((workload) => {
+      const pooler = readPooler(objects, workload);
+      return pooler ? fault(pooler, objects).map((text) => `${nameOf(workload.owner)}: ${text}`) : [];
+    }),
+});
+
+/** The roles that `userlist.txt` knows, with their passwords. */
+function readUsers(
+  objects: readonly KubernetesObject[],
+  { workload, settings }: Pooler,
+): Map<string, string> {
+  const text = listMountedFiles(objects, workload, workload.main).get(settings.auth_file ?? '') ?? '';
+  return new Map(
+    [...text.matchAll(/^"([^"]*)" "([^"]*)"$/gm)].map(([, user, password]) => [user!, password!]),
+  );
+}
+
+/** The urls by which the service comes to the pooler. */
+function listClientUrls(objects: readonly KubernetesObject[]): URL[] {
+  const { databaseUrl, databaseImportUrl } = findConfig(objects, 'api')!;
+  return [databaseUrl, databaseImportUrl].filter((url) => url !== undefined).map((url) => new URL(url));
+}
+
+function findSessionFaults(name: string, line: string, statementMs: number, lockMs: number): string[] {
+  const statement = readNumber(line, 'statement_timeout');
+  const lock = readNumber(line, 'lock_timeout');
+  return [
+    ...unless(
+      statement === statementMs,
+      `${name}: statement_timeout is ${statement}, expected ${statementMs}`,
+    ),
+    ...unless(lock === lockMs, `${name}: lock_timeout is ${lock}, expected ${lockMs}`),
+    ...['read committed', 'bytea_output = hex', 'array_nulls = on']
+      .filter((needed) => !line.includes(needed))
+      .map((needed) => `${name}: sessions lack ${needed}`),
+  ];
+}
+
+export const poolerRules: Rule[] = [
+  poolerRule("replicas times pool fit into one pooler's connections", ({ settings }, objects) => {
+    const needed = countClientConnections(objects);
+    const limit = Number(settings.max_client_conn);
+    return unless(needed <= limit, `pods may open ${needed} connections, max_client_conn is ${limit}`);
+  }),
+  poolerRule(
+    "the poolers' pools fit into Postgres' connections, with two roles at work too",
+    (pooler, objects) => {
+      const { workload, databases } = pooler;
+      // Pools are per role, and a rotation has two.
+      const perInstance = Object.values(databases)
+        .map((line) => Math.max(readNumber(line, 'pool_size'), readNumber(line, 'max_db_connections')))
+        .reduce((sum, connections) => sum + connections, 0);
+      const needed =
+        countPodsAtMost(objects, workload.owner.metadata.name) * perInstance + RESERVED_CONNECTIONS;
+      const limit = Number(workload.owner.metadata.annotations?.['bookmarks/postgres-max-connections']);
+      return unless(needed <= limit, `opens up to ${needed} connections to Postgres, which grants ${limit}`);
+    },
+  ),
+  poolerRule('the pooler pools transactions with prepared statements', ({ settings, workload }) => {
+    const image: string = workload.main.image;
+    const [, major, minor] = /:(\d+)\.(\d+)/.exec(image) ?? [];
+    return [
+      ...unless(settings.pool_mode === 'transaction', 'pool_mode is not transaction'),
+      ...unless(Number(settings.max_prepared_statements) > 0, 'max_prepared_statements is not set'),
+      ...unless(Number(major) === 1 && Number(minor) >= 21, `${image} is older than 1.21`),
+      ...unless(!/timeout/.test(settings.ignore_startup_parameters ?? ''), 'ignores timeouts in silence'),
+    ];
+  }),
+  poolerRule("the pooler's sessions have the service's timeouts and settings", ({ databases }, objects) => {
+    const importMs = findConfig(objects, 'worker')!.importWaitSeconds * 1_000;
+    return [
+      ...findSessionFaults('bookmarks', databases.bookmarks ?? '', STATEMENT_TIMEOUT_MS, LOCK_TIMEOUT_MS),
+      ...findSessionFaults('bookmarks_import', databases.bookmarks_import ?? '', importMs, importMs),
+    ];
+  }),
+  poolerRule(
+    'the pooler listens where its pods say, and knows the databases and roles of the urls',
+    (pooler, objects) => {
+      const { workload, settings, databases } = pooler;
+      const ports: { containerPort: number }[] = workload.main.ports ?? [];
+      const users = readUsers(objects, pooler);
+      return [
+        ...unless(
+          ports.some(({ containerPort }) => String(containerPort) === settings.listen_port),
+          `listen_port ${settings.listen_port} is no port of its container`,
+        ),
+        ...unless(settings.listen_addr === '*', `listen_addr is ${settings.listen_addr}`),
+        ...listClientUrls(objects).flatMap(({ pathname, username, password }) => [
+          ...unless(databases[pathname.slice(1)] !== undefined, `there is no database ${pathname.slice(1)}`),
+          ...unless(users.get(username) === password, `auth_file has no ${username} with the url's password`),
+        ]),
+        ...unless(users.has(settings.stats_users ?? ''), `auth_file has no ${settings.stats_users}`),
+      ];
+    },
+  ),
+  poolerRule(
+    'the pooler proves who its clients are, and who Postgres is',
+    ({ workload, settings }, objects) => {
+      const files = listMountedFiles(objects, workload, workload.main);
+      return [
+        ...unless(settings.auth_type === 'scram-sha-256', `auth_type is ${settings.auth_type}`),
+        ...unless(
+          settings.server_tls_sslmode === 'verify-full',
+          `server_tls_sslmode is ${settings.server_tls_sslmode}`,
+        ),
+        ...['auth_file', 'server_tls_ca_file']
+          .filter((key) => !files.has(settings[key] ?? ''))
+          .map((key) => `${key}: ${settings[key]} is not mounted`),
+      ];
+    },
+  ),
+  poolerRule('the pooler gives up before the service does', ({ settings }) =>
+    ['query_wait_timeout', 'server_connect_timeout', 'server_login_retry']
+      .filter((key) => !(Number(settings[key]) > 0 && Number(settings[key]) <= REQUEST_DEADLINE_SECONDS))
+      .map((key) => `${key} is ${settings[key]}, a request waits ${REQUEST_DEADLINE_SECONDS} s`),
+  ),
+  {
+    name: 'who serves owns nothing, and secrets travel where they are proven to arrive',
+    check: (objects) => {
+      const { MIGRATE_DATABASE_URL: owner = '', REDIS_URL: redis = '' } =
+        readSecret(objects, 'connections') ?? {};
+      if (ofKind(objects, 'HTTPRoute').length === 0 || findRole(objects, 'api') === undefined) return [];
+      const serving = listClientUrls(objects).map(({ username }) => username);
+      return [
+        ...unless(
+          !serving.includes(new URL(owner).username),
+          'DATABASE_URL is of the role that owns the tables',
+        ),
+        ...unless(owner.includes('sslmode=verify-full'), 'MIGRATE_DATABASE_URL: sslmode is not verify-full'),
+        ...unless(redis.startsWith('rediss://'), 'REDIS_URL: is not rediss://'),
+      ].map((fault) => `Secret/connections: ${fault}`);
+    },
+  },
+  {
+    name: 'Redis evicts nothing and keeps its jobs over a restart',
+    check: (objects) =>
+      listWorkloads(objects)
+        .filter(({ labels }) => labels['app.kubernetes.io/name'] === 'redis')
+        .flatMap(({ owner, main }) => {
+          const line = (main.args ?? []).join(' ');
+          return ['--maxmemory-policy noeviction', '--appendonly yes']
+            .filter((needed) => !line.includes(needed))
+            .map((needed) => `${nameOf(owner)}: lacks ${needed}`);
+        }),
+  },
+];

@@ -1,0 +1,137 @@
+import { expect, test } from 'vitest';
+import { checkRules } from '../k8s/check/promtool.ts';
+import { findFaults, RULES } from '../k8s/check/rules.ts';
+import { ENVIRONMENT } from './k8s/breakages/environment.ts';
+import { FLOWS } from './k8s/breakages/flows.ts';
+import { MONITORING } from './k8s/breakages/monitoring.ts';
+import { PODS } from './k8s/breakages/pods.ts';
+import { POOLER } from './k8s/breakages/pooler.ts';
+import { REFERENCES } from './k8s/breakages/references.ts';
+import { ROLL_OUT } from './k8s/breakages/roll-out.ts';
+import { TRAFFIC } from './k8s/breakages/traffic.ts';
+import {
+  type Breakage,
+  type Change,
+  container,
+  copyOverlay,
+  edit,
+  type Overlay,
+  pick,
+  set,
+} from './k8s/overlay-copy.ts';
+import { provide } from './support/programs.ts';
+
+/** Mistakes that somebody could make in the manifests: each is found, and by the rule that is about it. */
+
+const BREAKAGES: Breakage[] = [
+  ...PODS,
+  ...ENVIRONMENT,
+  ...ROLL_OUT,
+  ...REFERENCES,
+  ...TRAFFIC,
+  ...FLOWS,
+  ...POOLER,
+  ...MONITORING,
+];
+
+test('every rule has something here that breaks it', () => {
+  const unbroken = RULES.filter(({ name }) => !BREAKAGES.some(([rule]) => name.includes(rule)));
+  expect(unbroken.map(({ name }) => name)).toEqual([]);
+});
+
+test.each(BREAKAGES.map(([rule, object, change, overlay], n) => ({ n, rule, object, change, overlay })))(
+  'rule "$rule" is seen broken ($n: $object)',
+  async ({ rule, object, change, overlay }) => {
+    const objects = copyOverlay(overlay);
+    change(pick(objects, object), objects);
+    const faults = await findFaults(objects);
+    const named = RULES.filter(({ name }) => name.includes(rule)).map(({ name }) => name);
+    expect(faults.filter((fault) => named.some((name) => fault.startsWith(`${name}: `)))).not.toEqual([]);
+  },
+);
+
+/** What is right, and a check that is too eager would refuse. */
+const RIGHT: [what: string, object: string, change: Change, overlay?: Overlay][] = [
+  ['a budget in per cent', 'PodDisruptionBudget/api', ({ spec }) => (spec.maxUnavailable = '50%')],
+  [
+    'a budget of those that stay',
+    'PodDisruptionBudget/worker',
+    ({ spec }) => Object.assign(spec, { maxUnavailable: undefined, minAvailable: 1 }),
+  ],
+  [
+    'options of Node',
+    'Deployment/api',
+    (api) =>
+      container(api).env.push({
+        name: 'NODE_OPTIONS',
+        value: '--max-old-space-size=1536 --enable-source-maps',
+      }),
+  ],
+  ['threads of libuv', 'ConfigMap/settings', set('UV_THREADPOOL_SIZE', '8')],
+  [
+    "the gateway's own addresses",
+    'ConfigMap/settings',
+    set('TRUST_PROXY', '10.1.2.3, 10.1.4.0/24, 2001:db8::/64'),
+  ],
+  ['a hop more', 'ConfigMap/settings', set('TRUST_PROXY', '2')],
+  ['a port by its name', 'NetworkPolicy/requests', ({ spec }) => (spec.ingress[0].ports[0].port = 'http')],
+  ['a probe by number', 'Deployment/api', (api) => (container(api).livenessProbe.httpGet.port = 3000)],
+  ['surge by number', 'Deployment/api', (api) => (api.spec.strategy.rollingUpdate.maxSurge = 2)],
+  [
+    'a backend timeout below the whole',
+    'HTTPRoute/api',
+    ({ spec }) => (spec.rules[2].timeouts.backendRequest = '55s'),
+  ],
+  ['whole cores', 'Deployment/worker', (worker) => (container(worker).resources.limits.cpu = 2)],
+];
+
+test.each(RIGHT)('%s is right', async (_, object, change, overlay) => {
+  const objects = copyOverlay(overlay);
+  change(pick(objects, object), objects);
+  expect(await findFaults(objects)).toEqual([]);
+});
+
+test('a collector in the open is reached by what leaves all private networks out', async () => {
+  const objects = copyOverlay();
+  pick(objects, 'ConfigMap/settings').data.OTEL_EXPORTER_OTLP_ENDPOINT = 'https://otlp.example.org';
+  const opening = pick(objects, 'NetworkPolicy/monitoring').spec.egress[0];
+  opening.ports[0].port = 443;
+  const except = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '169.254.0.0/16'];
+  opening.to = [{ ipBlock: { cidr: '0.0.0.0/0', except } }];
+  expect(await findFaults(objects)).toEqual([]);
+  opening.to[0].ipBlock.except.pop();
+  expect(await findFaults(objects)).not.toEqual([]);
+});
+
+test('a service without a trace collector needs no way to it', async () => {
+  const objects = copyOverlay();
+  delete pick(objects, 'ConfigMap/settings').data.OTEL_EXPORTER_OTLP_ENDPOINT;
+  delete pick(objects, 'NetworkPolicy/monitoring').spec.egress;
+  expect(await findFaults(objects)).toEqual([]);
+});
+
+test('promtool finds what no reading of ours does', async () => {
+  await provide('promtool');
+  const broken: [string, Change][] = [
+    ['PrometheusRule/bookmarks', ({ spec }) => (spec.groups[1].rules[0].expr = 'sum by (namespace) up')],
+    ['PrometheusRule/bookmarks', ({ spec }) => (spec.groups[1].rules[0].for = 'soon')],
+    [
+      'PrometheusRule/bookmarks',
+      ({ spec }) => (spec.groups[1].rules[0].annotations.summary = '{{ $labels.namespace'),
+    ],
+    ['ConfigMap/dashboard', edit('bookmarks.json', 'sum by (pod) (', 'sum by pod (')],
+    // An alert that fires later than its test says.
+    [
+      'PrometheusRule/bookmarks',
+      ({ spec }) => {
+        const rules: { alert: string; for?: string }[] = spec.groups[1].rules;
+        rules.find(({ alert }) => alert === 'BookmarksDatabaseUnreachable')!.for = '5m';
+      },
+    ],
+  ];
+  for (const [object, change] of broken) {
+    const objects = copyOverlay();
+    change(pick(objects, object), objects);
+    expect(checkRules(objects)).toEqual([expect.stringContaining('promtool')]);
+  }
+});

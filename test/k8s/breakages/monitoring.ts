@@ -1,0 +1,51 @@
+import { type Breakage, edit } from '../overlay-copy.ts';
+
+/** Mistakes about alerts, dashboard and scrapes. */
+export const MONITORING: Breakage[] = [
+  ['close what they open', 'PrometheusRule/bookmarks', ({ spec }) => (spec.groups[1].rules[0].expr += ')')],
+  [
+    'close what they open',
+    'ConfigMap/dashboard',
+    edit('bookmarks.json', 'sum by (pod) (bookmarks_waiters', 'sum by (pod) ((bookmarks_waiters'),
+  ],
+  [
+    'close what they open',
+    'PrometheusRule/bookmarks',
+    ({ spec }) => (spec.groups[1].rules[0].expr = 'up{job="api} == 0'),
+  ],
+  [
+    'metrics that exist',
+    'ConfigMap/dashboard',
+    edit('bookmarks.json', 'bookmarks_waiters_limit', 'bookmarks_waiters_max'),
+  ],
+  [
+    'metrics that exist',
+    'PrometheusRule/bookmarks',
+    ({ spec }) => (spec.groups[1].rules[0].expr = 'bookmarks_up == 0'),
+  ],
+  ['metrics that exist', 'PrometheusRule/bookmarks', ({ spec }) => spec.groups[0].rules.shift()],
+  [
+    'metrics that exist',
+    'HorizontalPodAutoscaler/api',
+    ({ spec }) =>
+      spec.metrics.push({ type: 'Pods', pods: { ...spec.metrics[1].pods, metric: { name: 'longpolls' } } }),
+  ],
+  [
+    'is on the dashboard',
+    'ConfigMap/dashboard',
+    edit('bookmarks.json', 'bookmarks_wakes_received_total', 'up'),
+  ],
+  ['how urgent', 'PrometheusRule/bookmarks', ({ spec }) => delete spec.groups[1].rules[0].labels],
+  [
+    'how urgent',
+    'PrometheusRule/bookmarks',
+    ({ spec }) => (spec.groups[1].rules[0].annotations.summary = 'Down.'),
+  ],
+  ['how urgent', 'PrometheusRule/bookmarks', ({ spec }) => (spec.groups[1].rules[0].expr = 'sum(up) == 0')],
+  [
+    'how urgent',
+    'PrometheusRule/bookmarks',
+    ({ spec }) => (spec.groups[1].rules[0].expr = 'sum by (namespace) (up{namespace="bookmarks"}) == 0'),
+  ],
+  ['scrape ends', 'ServiceMonitor/bookmarks', ({ spec }) => (spec.endpoints[0].scrapeTimeout = '20s')],
+];

@@ -1,0 +1,63 @@
+import { type Breakage, container, edit, set } from '../overlay-copy.ts';
+
+const PGBOUNCER_INI = 'pgbouncer.ini';
+
+/** Mistakes about PgBouncer, and the Secrets. */
+export const POOLER: Breakage[] = [
+  ['replicas times pool', 'HorizontalPodAutoscaler/api', ({ spec }) => (spec.maxReplicas = 100)],
+  ['replicas times pool', 'ConfigMap/settings', set('DATABASE_POOL_SIZE', '50')],
+  ['fit into Postgres', 'Deployment/pgbouncer', ({ spec }) => (spec.replicas = 4)],
+  ['fit into Postgres', 'ConfigMap/pgbouncer', edit(PGBOUNCER_INI, ' pool_size=6', '')],
+  ['fit into Postgres', 'ConfigMap/pgbouncer', edit(PGBOUNCER_INI, ' max_db_connections=20', '')],
+  ['pools transactions', 'ConfigMap/pgbouncer', edit(PGBOUNCER_INI, '= transaction', '= session')],
+  ['pools transactions', 'ConfigMap/pgbouncer', edit(PGBOUNCER_INI, 'max_prepared_statements = 200', '')],
+  ['pools transactions', 'Deployment/pgbouncer', (pooler) => (container(pooler).image = 'pgbouncer:1.18.0')],
+  [
+    'pools transactions',
+    'ConfigMap/pgbouncer',
+    edit(PGBOUNCER_INI, 'extra_float_digits', 'extra_float_digits, statement_timeout'),
+  ],
+  ['sessions have', 'ConfigMap/pgbouncer', edit(PGBOUNCER_INI, 'set statement_timeout = 120000;', '')],
+  [
+    'sessions have',
+    'ConfigMap/pgbouncer',
+    edit(PGBOUNCER_INI, 'lock_timeout = 3000', 'lock_timeout = 30000'),
+  ],
+  ['sessions have', 'ConfigMap/pgbouncer', edit(PGBOUNCER_INI, 'set bytea_output = hex;', '')],
+  ['sessions have', 'ConfigMap/settings', set('IMPORT_WAIT_SECONDS', '100')],
+  [
+    'listens where its pods',
+    'ConfigMap/pgbouncer',
+    edit(PGBOUNCER_INI, 'listen_port = 6432', 'listen_port = 5432'),
+  ],
+  [
+    'listens where its pods',
+    'ConfigMap/pgbouncer',
+    edit(PGBOUNCER_INI, 'listen_addr = *', 'listen_addr = 127.0.0.1'),
+  ],
+  [
+    'listens where its pods',
+    'ConfigMap/pgbouncer',
+    edit(PGBOUNCER_INI, 'bookmarks_import =', 'bookmarks_imports ='),
+  ],
+  [
+    'listens where its pods',
+    'ConfigMap/pgbouncer',
+    edit(PGBOUNCER_INI, 'stats_users = metrics', 'stats_users = stats'),
+  ],
+  ['listens where its pods', 'Secret/pgbouncer', edit('userlist.txt', '"bookmarks_a"', '"bookmarks"')],
+  ['proves who', 'ConfigMap/pgbouncer', edit(PGBOUNCER_INI, 'secret/userlist.txt', 'secret/users.txt')],
+  ['proves who', 'ConfigMap/pgbouncer', edit(PGBOUNCER_INI, 'secret/ca.crt', 'config/ca.crt')],
+  ['proves who', 'ConfigMap/pgbouncer', edit(PGBOUNCER_INI, 'scram-sha-256', 'any')],
+  ['proves who', 'ConfigMap/pgbouncer', edit(PGBOUNCER_INI, 'verify-full', 'require')],
+  [
+    'gives up before',
+    'ConfigMap/pgbouncer',
+    edit(PGBOUNCER_INI, 'query_wait_timeout = 10', 'query_wait_timeout = 120'),
+  ],
+  ['gives up before', 'ConfigMap/pgbouncer', edit(PGBOUNCER_INI, 'server_login_retry = 1\n', '')],
+  ['owns nothing', 'Secret/connections', edit('MIGRATE_DATABASE_URL', 'bookmarks_owner', 'bookmarks_a')],
+  ['owns nothing', 'Secret/connections', edit('MIGRATE_DATABASE_URL', 'verify-full', 'require')],
+  ['owns nothing', 'Secret/connections', edit('REDIS_URL', 'rediss', 'redis')],
+  ['Redis evicts nothing', 'StatefulSet/redis', (redis) => container(redis).args.splice(1, 2), 'local'],
+];

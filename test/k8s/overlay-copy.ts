@@ -1,0 +1,57 @@
+import { expect } from 'vitest';
+import { type KubernetesObject, nameOf } from '../../k8s/check/objects.ts';
+import { readOverlay } from '../../k8s/check/overlay.ts';
+
+/** An overlay that tests break. */
+export type Overlay = 'local' | 'production';
+
+const built = { local: readOverlay('local'), production: readOverlay('production') };
+
+/** An overlay's objects, to be broken. */
+export const copyOverlay = (overlay: Overlay = 'production') => structuredClone(built[overlay]);
+
+// biome-ignore lint/suspicious/noExplicitAny: tests reach into objects of every kind
+export type AnyObject = any;
+
+/** The object of this name, with or without the hash that a generator adds. */
+export function pick(objects: KubernetesObject[], name: string): AnyObject {
+  const found =
+    objects.find((object) => nameOf(object) === name) ??
+    objects.find((object) => nameOf(object).startsWith(`${name}-`));
+  if (!found) throw new Error(`there is no ${name}`);
+  return found;
+}
+
+/** Changes an overlay; the object that it names comes first. */
+export type Change = (object: AnyObject, objects: KubernetesObject[]) => void;
+
+/** A mistake in an object of an overlay (production where not given), and words of the rule that is about it. */
+export type Breakage = [rule: string, object: string, change: Change, overlay?: Overlay];
+
+export const pod = (object: AnyObject) => object.spec.template.spec;
+export const container = (object: AnyObject) => pod(object).containers[0];
+
+/** A variable of the first container, by its name. */
+export const variable = (object: AnyObject, name: string) =>
+  container(object).env.find((candidate: { name: string }) => candidate.name === name);
+
+/** Takes the object away. */
+export const remove: Change = (object, objects) => {
+  objects.splice(objects.indexOf(object), 1);
+};
+
+/** Replaces text in a file of a ConfigMap or Secret; fails where it is not there. */
+export const edit =
+  (file: string, from: string, to: string): Change =>
+  (object) => {
+    const texts = object.stringData ?? object.data;
+    expect(texts[file]).toContain(from);
+    texts[file] = texts[file].replaceAll(from, to);
+  };
+
+/** Sets a setting of the service. */
+export const set =
+  (name: string, value: string): Change =>
+  ({ data }) => {
+    data[name] = value;
+  };
