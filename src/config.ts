@@ -41,11 +41,15 @@ export interface Config {
   /** Mean delay of the event loop, and wait for a connection, beyond which requests are refused; 0: never. */
   overloadEventLoopMs: number;
   overloadPoolWaitMs: number;
+  /** How long `migrate` tries again while Postgres cannot be reached, or a table is in use. */
+  migrateWaitSeconds: number;
   /** Absent: no metrics. */
   metricsPort: number | undefined;
   /** Collector of traces; absent: none. */
   otlpEndpoint: string | undefined;
   traceRatio: number;
+  /** What names this process to the collector, beside the service and its role. */
+  traceResource: Readonly<Record<string, string>>;
 }
 
 /** A variable of the environment that cannot be used; its message names it, the fault and an example. */
@@ -149,6 +153,23 @@ const caFile = z
   .optional()
   .meta({ example: '/etc/redis/ca.pem' });
 
+/** `key=value` by commas, percent-encoded as OpenTelemetry's specification has it. */
+const resourceAttributes = z
+  .string()
+  .transform((text, ctx): Record<string, string> => {
+    const pairs = splitList(text).map((pair) => /^([^=]+)=(.*)$/.exec(pair));
+    try {
+      return Object.fromEntries(
+        pairs.map((pair) => [pair![1]!.trim(), decodeURIComponent(pair![2]!.trim())]),
+      );
+    } catch {
+      ctx.issues.push({ code: 'custom', message: 'expected key=value, separated by commas', input: text });
+      return z.NEVER;
+    }
+  })
+  .default({})
+  .meta({ example: 'service.instance.id=api-1,deployment.environment.name=production' });
+
 /** One schema a variable; what each means stands in README.md. */
 const SCHEMAS = {
   NODE_ENV: z.string().default('development').meta({ example: 'production' }),
@@ -197,6 +218,7 @@ const SCHEMAS = {
   DRAIN_SECONDS: integer(0, 60, 0),
   OVERLOAD_EVENT_LOOP_MS: integer(0, 60_000, 500),
   OVERLOAD_POOL_WAIT_MS: integer(0, 60_000, 2_000),
+  MIGRATE_WAIT_SECONDS: integer(0, 3_600, 60),
   METRICS_PORT: port.optional().meta({ example: '9464' }),
   OTEL_EXPORTER_OTLP_ENDPOINT: z
     .string()
@@ -209,6 +231,7 @@ const SCHEMAS = {
     .transform(Number)
     .default(1)
     .meta({ example: '0.01' }),
+  OTEL_RESOURCE_ATTRIBUTES: resourceAttributes,
 };
 
 type Schemas = typeof SCHEMAS;
@@ -270,9 +293,11 @@ export function readConfig(env: Environment = process.env): Config {
     drainSeconds: read('DRAIN_SECONDS'),
     overloadEventLoopMs: read('OVERLOAD_EVENT_LOOP_MS'),
     overloadPoolWaitMs: read('OVERLOAD_POOL_WAIT_MS'),
+    migrateWaitSeconds: read('MIGRATE_WAIT_SECONDS'),
     metricsPort: read('METRICS_PORT'),
     otlpEndpoint: read('OTEL_EXPORTER_OTLP_ENDPOINT'),
     traceRatio: read('OTEL_TRACES_SAMPLER_ARG'),
+    traceResource: read('OTEL_RESOURCE_ATTRIBUTES'),
   };
   refuseIncomplete(config);
   return config;

@@ -17,6 +17,7 @@ import { runImport } from './operations/import/run.ts';
 import { PageReader } from './operations/page-reads.ts';
 import type { Database } from './store/database.ts';
 import { type DatabaseOptions, openDatabase } from './store/open-database.ts';
+import { type DatabaseProbe, openProbe } from './store/probe.ts';
 
 /** What every route, job and command is given: opened once, closed in reverse order. */
 export interface Context {
@@ -26,6 +27,8 @@ export interface Context {
   /** A pool of its own for imports, whose statements may take minutes. */
   readonly importDatabase: Database;
   readonly coordination: Coordination;
+  /** Says whether the database responds, without waiting behind requests. */
+  readonly probe: DatabaseProbe;
   readonly callers: KnownCallers;
   readonly pageReader: PageReader;
   readonly metrics: Metrics;
@@ -76,6 +79,9 @@ export async function openContext(config: Config, log: Logger, databaseUrl: stri
   const database = await openPool('api', { max: config.databasePoolSize, deadlineMs: OPERATION_DEADLINE_MS });
   const importDatabase = await openPool('import', importPoolOptions(config));
 
+  const probe = await openProbe({ url: databaseUrl, prepare: config.databasePrepare });
+  opened.defer(() => probe.close());
+
   const plain = await openCoordination(coordinationOptions(config), {
     log,
     runImport: (id) => runImport(context, id),
@@ -90,6 +96,7 @@ export async function openContext(config: Config, log: Logger, databaseUrl: stri
     database,
     importDatabase,
     coordination,
+    probe,
     metrics,
     tracing,
     callers: new KnownCallers(),
@@ -100,7 +107,7 @@ export async function openContext(config: Config, log: Logger, databaseUrl: stri
     close: () => owned.disposeAsync(),
   };
   if (prometheus) {
-    prometheus.watch({ database, importDatabase, coordination, maxWaiters: config.maxWaiters });
+    prometheus.watch({ database, importDatabase, probe, coordination, maxWaiters: config.maxWaiters });
     const server = await serveMetrics(prometheus.registry, config.host, config.metricsPort!);
     opened.defer(() => void server.close());
   }

@@ -4,7 +4,8 @@ import { CommandError } from './admin/run.ts';
 import { ConfigError } from './config.ts';
 import { EmbeddedPostgresError } from './embedded/refusal.ts';
 import { describeError } from './observability/log.ts';
-import { runMigrations, type ServingRole, serve } from './process/serve.ts';
+import { runMigrations } from './process/run-migrations.ts';
+import { type ServingRole, serve } from './process/serve.ts';
 import { DatabaseUnavailable } from './store/errors.ts';
 import { SchemaMismatch } from './store/migrations.ts';
 

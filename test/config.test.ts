@@ -22,6 +22,7 @@ const INTEGERS: [string, keyof Config, number, number, number | undefined][] = [
   ['SESSION_DAYS', 'sessionDays', 1, 3_650, 90],
   ['REQUEST_TIMEOUT_SECONDS', 'requestTimeoutSeconds', 1, 3_600, 120],
   ['DRAIN_SECONDS', 'drainSeconds', 0, 60, 0],
+  ['MIGRATE_WAIT_SECONDS', 'migrateWaitSeconds', 0, 3_600, 60],
   ['OVERLOAD_EVENT_LOOP_MS', 'overloadEventLoopMs', 0, 60_000, 500],
   ['OVERLOAD_POOL_WAIT_MS', 'overloadPoolWaitMs', 0, 60_000, 2_000],
   ['METRICS_PORT', 'metricsPort', 0, 65_535, undefined],
@@ -174,6 +175,18 @@ const OTHERS: [string, keyof Config, unknown, [string, unknown][], string[]][] =
       ['1.0', 1],
     ],
     ['1.1', '-1', '50%', ''.padEnd(3, 'x')],
+  ],
+  [
+    'OTEL_RESOURCE_ATTRIBUTES',
+    'traceResource',
+    {},
+    [
+      [
+        'service.instance.id=api-1, deployment.environment.name=pro%20duction,empty=',
+        { 'service.instance.id': 'api-1', 'deployment.environment.name': 'pro duction', empty: '' },
+      ],
+    ],
+    ['pod', 'a=%', '=b', 'a=b,c'],
   ],
 ];
 

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { METRIC_NAMES } from '../src/observability/metrics.ts';
 import { migrate } from '../src/store/migrations.ts';
+import { until } from './support/fleet.ts';
 import { startPostgres } from './support/postgres.ts';
 import { startService } from './support/service.ts';
 
@@ -39,13 +40,41 @@ test('every documented metric is there after traffic, and no label names a user'
   const own = names.filter((name) => name.startsWith('bookmarks_'));
   const series = own.map((name) => name.replace(/\{.*/, '').replace(/_(bucket|sum|count)$/, ''));
   expect([...new Set(series)].sort()).toEqual([...METRIC_NAMES]);
-  expect(samples.get('bookmarks_http_requests_total{route="/api/v1/bookmarks/add",status="400"}')).toBe(1);
+  expect(
+    samples.get('bookmarks_http_requests_total{route="/api/v1/bookmarks/add",class="write",status="400"}'),
+  ).toBe(1);
   expect(samples.get('bookmarks_http_request_duration_seconds_count{route="/api/v1/bookmarks/add"}')).toBe(2);
   expect(samples.get('bookmarks_import_jobs_total{state="done"}')).toBe(1);
   expect(samples.get('bookmarks_limiter_decisions_total{decision="admitted"}')).toBe(54);
   expect(samples.get('bookmarks_waiters')).toBe(0);
+  expect(samples.get('bookmarks_database_reachable')).toBe(1);
   expect(names.join('\n')).not.toContain(user.token.slice(-43));
   expect(own.filter((name) => /user|token|email/.test(name))).toEqual([]);
+});
+
+test('requests are counted by what they are to their client, and probes are not', async () => {
+  const metricsPort = await freePort();
+  await using service = await startService({ metricsPort });
+  const user = await service.user();
+  await user.post('/bookmarks/list');
+  await user.post('/bookmarks/sync');
+  await user.post('/tags/create', { name: 'a' });
+  await user.post('/import', { bookmarks: [] });
+  await service.post('/auth/invite', { code: 'ABCDEFGH' });
+  await service.post('/nothing', {});
+  for (const path of ['/livez', '/readyz']) await fetch(service.origin + path);
+  const samples = [...(await scrape(metricsPort))].filter(([name]) =>
+    name.startsWith('bookmarks_http_requests'),
+  );
+  const classes = samples.map(([name, count]) => [/class="(\w+)"/.exec(name)![1], count]);
+  expect(classes.sort()).toEqual([
+    ['import', 1],
+    ['other', 1],
+    ['poll', 1],
+    ['read', 1],
+    ['write', 1],
+    ['write', 1],
+  ]);
 });
 
 test('metrics are served while the database is away, but for what only it knows', async () => {
@@ -64,6 +93,8 @@ test('metrics are served while the database is away, but for what only it knows'
   const samples = await scrape(metricsPort);
   expect(samples.get('bookmarks_waiters')).toBe(0);
   expect(samples.has('bookmarks_imports_staged{state="queued"}')).toBe(false);
+  // Whoever asks within a second of a check is given its result.
+  await until(async () => (await scrape(metricsPort)).get('bookmarks_database_reachable') === 0);
 });
 
 test('a trace runs from the request over SQL and Redis to the job', async () => {

@@ -12,6 +12,9 @@ import { type TestUser, useService } from './support/service.ts';
 // Processes take seconds to start where all cores are busy.
 vi.setConfig({ testTimeout: 120_000 });
 
+/** What `/readyz` says beside its verdict where all is well, without Redis. */
+const STORES = { database: 'reachable', redis: 'none' };
+
 const service = useService();
 let url: string;
 
@@ -44,7 +47,7 @@ describe.concurrent('roles', () => {
   ])('%s answers /livez and /readyz on PORT', async (role, servesApi) => {
     await using replica = await startReplica(role, { DATABASE_URL: url });
     expect(await get(replica, '/livez')).toEqual({ status: 200, body: { status: 'ok' } });
-    expect(await get(replica, '/readyz')).toEqual({ status: 200, body: { status: 'ready', redis: 'none' } });
+    expect(await get(replica, '/readyz')).toEqual({ status: 200, body: { status: 'ready', ...STORES } });
     const user = await service.user();
     const response = await fetch(`${replica.origin}/api/v1/user/profile`, {
       method: 'POST',
@@ -199,7 +202,7 @@ describe('going', () => {
     await replica.untilLogged('draining');
     expect(await get(replica, '/readyz')).toEqual({
       status: 503,
-      body: { status: 'not ready', reasons: ['draining'], redis: 'none' },
+      body: { status: 'not ready', reasons: ['draining'], ...STORES },
     });
     expect((await get(replica, '/livez')).status).toBe(200);
     const added = await replica.post('/bookmarks/add', { url: 'https://example.org/' }, user.token);

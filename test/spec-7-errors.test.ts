@@ -86,12 +86,12 @@ describe("faults that are not the client's (decision 3)", () => {
     ] as const) {
       const response = await cut.post(path, body, { token: user.token });
       expect([response.status, response.body.code], path).toEqual([503, 'UNAVAILABLE']);
-      expect(Number(response.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+      expect(['1', '2', '3', '4', '5']).toContain(response.headers.get('retry-after'));
       expect(response.text).not.toMatch(/ECONN|127\.0\.0\.1|postgres/i);
       expect(response.headers.get('x-ratelimit-remaining')).toMatch(/^\d+$/);
     }
-    const unready = await fetch(`${cut.origin}/readyz`);
-    expect([unready.status, (await unready.json()).reasons]).toEqual([503, ['database']]);
+    const readiness = await fetch(`${cut.origin}/readyz`);
+    expect([readiness.status, (await readiness.json()).database]).toEqual([200, 'unreachable']);
     expect((await fetch(`${cut.origin}/livez`)).status).toBe(200);
     proxy.release();
     expect((await cut.post('/user/profile', {}, { token: user.token })).status).toBe(200);

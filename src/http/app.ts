@@ -14,6 +14,7 @@ import { invalid, notFound } from '../domain/errors.ts';
 import { parseJson } from '../domain/json.ts';
 import type { Caller } from '../domain/tokens.ts';
 import { parseBody } from '../domain/validation.ts';
+import type { RequestClass } from '../observability/metrics.ts';
 import { accountRoutes } from '../routes/account.ts';
 import { bookmarkRoutes } from '../routes/bookmarks.ts';
 import { addImportParser, exportRoutes, importRoutes } from '../routes/import-export.ts';
@@ -30,6 +31,10 @@ import type { CallerRoute, ResponseBody, Route } from './route.ts';
 import { traceRequests } from './trace-requests.ts';
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Of the request, for the metrics. */
+    class?: RequestClass;
+  }
   interface FastifyRequest {
     /** Set once the token was found valid. */
     caller: Caller | undefined;
@@ -183,12 +188,27 @@ function addHooks(app: FastifyInstance, { config, lifecycle, metrics }: Context)
     const { url } = request.routeOptions;
     const facts = { route: url, status: reply.statusCode, user: request.caller?.userId };
     // Probes come every few seconds, from every pod.
-    const level = url === '/livez' || url === '/readyz' ? 'debug' : 'info';
+    const isProbe = url === '/livez' || url === '/readyz';
+    const level = isProbe ? 'debug' : 'info';
     request.log[level]({ ...facts, ms: Math.round(reply.elapsedTime * 10) / 10 }, 'request');
-    metrics.answered(url ?? 'unknown', reply.statusCode, reply.elapsedTime / 1_000, request.wasHeld);
+    if (!isProbe) {
+      metrics.answered({
+        route: url ?? 'unknown',
+        class: request.routeOptions.config.class ?? 'other',
+        status: reply.statusCode,
+        seconds: reply.elapsedTime / 1_000,
+        held: request.wasHeld,
+      });
+    }
     done();
   });
 }
+
+const classOf = ({ path, scope, isHeld }: Route): RequestClass => {
+  if (path === '/import') return 'import';
+  if (isHeld) return 'poll';
+  return scope === 'read' ? 'read' : 'write';
+};
 
 /** One way for every endpoint: token, rate limit, scope (before the body is read), body, handler, answer. */
 function addRoute(app: FastifyInstance, context: Context, overload: Overload, route: Route): void {
@@ -203,6 +223,7 @@ function addRoute(app: FastifyInstance, context: Context, overload: Overload, ro
     method: 'POST',
     url: BASE_PATH + route.path,
     onRequest: admit,
+    config: { class: classOf(route) },
     ...(route.bodyLimit !== undefined && { bodyLimit: route.bodyLimit }),
     handler: async (request, reply) => {
       const body = route.checksOwnBody ? undefined : parseBody(route.body, request.body);

@@ -46,7 +46,9 @@ const wordUnavailable = ({ reason }: DatabaseUnavailable): string =>
 /** The error to answer with; `undefined` for a fault of the service, of which the client learns nothing. */
 export function toApiError(error: unknown): ApiError | undefined {
   if (error instanceof ApiError) return error;
-  if (error instanceof DatabaseUnavailable) return unavailable(wordUnavailable(error), 1);
+  // Spread over 1 to 5 s: all clients of a database that comes back do not come back at once.
+  if (error instanceof DatabaseUnavailable)
+    return unavailable(wordUnavailable(error), 1 + Math.floor(Math.random() * 5));
   const { statusCode } = error as FrameworkError;
   if (statusCode === 429) return rateLimited(1);
   if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {

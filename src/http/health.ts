@@ -1,22 +1,21 @@
 import type { FastifyInstance } from 'fastify';
 import type { Context } from '../context.ts';
-import { ping } from '../store/database.ts';
 
 /** For whoever runs the service: is the process alive, and does it want requests. */
 
-/** What keeps a process from serving; empty when it is ready. Redis away is no reason: limits and waits go on without it. */
-export async function findUnready(context: Pick<Context, 'lifecycle' | 'database'>): Promise<string[]> {
-  if (context.lifecycle.draining) return ['draining'];
-  return (await ping(context.database)) ? [] : ['database'];
-}
-
-/** Adds `/livez` (the event loop turns) and `/readyz` (503 with the reasons while draining or without database). */
-export function healthRoutes(app: FastifyInstance, context: Context): void {
+/**
+ * Adds `/livez` (200 while the event loop runs) and `/readyz` (503 while the process drains). A replica that has lost its
+ * database or Redis stays ready: every other replica has lost them too, and a client is better served by this one's JSON
+ * 503 with `Retry-After` than by a gateway that has nobody left to send it to. `/readyz` names what is away all the same.
+ */
+export function healthRoutes(app: FastifyInstance, { coordination, lifecycle, probe }: Context): void {
   app.get('/livez', async () => ({ status: 'ok' }));
   app.get('/readyz', async (_request, reply) => {
-    const reasons = await findUnready(context);
-    const redis = context.coordination.state;
-    if (reasons.length === 0) return { status: 'ready', redis };
-    return reply.code(503).send({ status: 'not ready', reasons, redis });
+    const stores = {
+      database: (await probe.check()) ? 'reachable' : 'unreachable',
+      redis: coordination.state,
+    };
+    if (!lifecycle.draining) return { status: 'ready', ...stores };
+    return reply.code(503).send({ status: 'not ready', reasons: ['draining'], ...stores });
   });
 }

@@ -3,8 +3,9 @@ import { createServer, type Server } from 'node:http';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Coordination } from '../coordination/port.ts';
 import type { Database } from '../store/database.ts';
+import type { DatabaseProbe } from '../store/probe.ts';
 import { countStagedImports } from '../store/sweep.ts';
-import { VERSION } from './version.ts';
+import { REVISION, VERSION } from './version.ts';
 
 /** What the service tells Prometheus. No label grows with users. */
 
@@ -16,6 +17,7 @@ export const METRIC_NAMES = [
   'bookmarks_database_pool_size',
   'bookmarks_database_pool_wait_seconds',
   'bookmarks_database_pool_waiting',
+  'bookmarks_database_reachable',
   'bookmarks_http_request_duration_seconds',
   'bookmarks_http_requests_total',
   'bookmarks_import_duration_seconds',
@@ -31,10 +33,26 @@ export const METRIC_NAMES = [
   'bookmarks_wakes_received_total',
 ] as const;
 
+/**
+ * What a request is to whoever promises availability: `poll` reads what is new, held or not, `import` an array of bookmarks;
+ * `read` and `write` are by scope; `other` is no endpoint of the API. Probes are in no class, and are not counted.
+ */
+export type RequestClass = 'read' | 'write' | 'poll' | 'import' | 'other';
+
+/** A request with its response. */
+export interface AnsweredRequest {
+  route: string;
+  class: RequestClass;
+  status: number;
+  seconds: number;
+  /** Held as a long poll: timed as a wait, not as a request. */
+  held: boolean;
+}
+
 /** The parts of the service report here; `noMetrics` takes nothing and costs nothing. */
 export interface Metrics {
-  /** A request was answered; `held` ones are timed as waits, not as requests. */
-  answered(route: string, status: number, seconds: number, held: boolean): void;
+  /** A request was answered. */
+  answered(request: AnsweredRequest): void;
   /** From a wake's arrival at this replica to the page that it found. */
   woken(seconds: number): void;
   /** An import came to its end here. */
@@ -49,6 +67,7 @@ export interface Metrics {
 export interface MetricsSources {
   database: Database;
   importDatabase: Database;
+  probe: DatabaseProbe;
   coordination: Coordination;
   /** Polls that this replica holds at most. */
   maxWaiters: number;
@@ -73,8 +92,8 @@ export class PrometheusMetrics implements Metrics {
 
   readonly #requests = new Counter({
     name: 'bookmarks_http_requests_total',
-    help: 'Requests answered.',
-    labelNames: ['route', 'status'],
+    help: 'Requests answered, but for probes; classes are read, write, poll, import and other.',
+    labelNames: ['route', 'class', 'status'],
     registers: this.#registers,
   });
   readonly #durations = new Histogram({
@@ -128,13 +147,13 @@ export class PrometheusMetrics implements Metrics {
     for (const reason of ['event_loop', 'pool']) this.#overloads.inc({ reason }, 0);
     for (const pool of ['api', 'import']) this.#poolWaits.zero({ pool });
     collectDefaultMetrics({ register: this.registry });
-    this.#gauge('bookmarks_build_info', 'Always 1.', ['version', 'node'], (gauge) =>
-      gauge.set({ version: VERSION, node: process.versions.node }, 1),
+    this.#gauge('bookmarks_build_info', 'Always 1.', ['version', 'revision', 'node'], (gauge) =>
+      gauge.set({ version: VERSION, revision: REVISION, node: process.versions.node }, 1),
     );
   }
 
-  answered(route: string, status: number, seconds: number, held: boolean): void {
-    this.#requests.inc({ route, status });
+  answered({ route, class: requestClass, status, seconds, held }: AnsweredRequest): void {
+    this.#requests.inc({ route, class: requestClass, status });
     if (held) this.#waits.observe(seconds);
     else this.#durations.observe({ route }, seconds);
   }
@@ -165,6 +184,9 @@ export class PrometheusMetrics implements Metrics {
     );
     this.#gauge('bookmarks_coordination_degraded', '1 while Redis is away.', [], (gauge) =>
       gauge.set(coordination.state === 'degraded' ? 1 : 0),
+    );
+    this.#gauge('bookmarks_database_reachable', '1 while the database responds.', [], async (gauge) =>
+      gauge.set((await sources.probe.check()) ? 1 : 0),
     );
     this.#watchCounters(sources);
     this.#watchPools(sources);

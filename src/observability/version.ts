@@ -1,8 +1,15 @@
 import { readFileSync } from 'node:fs';
 
-const { version }: { version: string } = JSON.parse(
-  readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
-);
+const readJson = (path: string) => JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8'));
 
-/** The version of this service, as package.json has it. */
-export const VERSION = version;
+/** What the image says of itself: its build writes the file. */
+function readBuild(): { version: string; revision: string } {
+  try {
+    return readJson('../../build.json');
+  } catch {
+    return { version: readJson('../../package.json').version, revision: 'unknown' };
+  }
+}
+
+/** The version of this service: the image's, or package.json's; and the commit that the image was made of. */
+export const { version: VERSION, revision: REVISION } = readBuild();

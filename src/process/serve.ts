@@ -26,18 +26,6 @@ export const CLOSE_LIMIT_MS = 20_000;
 /** After a fault that nobody caught: what is in flight gets this long, then the process ends with 1. */
 const FAULT_LIMIT_MS = 5_000;
 
-/** Brings the configured or the embedded database to the newest schema. */
-export async function runMigrations(): Promise<void> {
-  const config = readConfig();
-  const log = openLog(config.logLevel);
-  const embedded = await openEmbedded(config, log);
-  try {
-    await migrate({ url: embedded?.url ?? config.databaseUrl!, log });
-  } finally {
-    await embedded?.stop();
-  }
-}
-
 /** Serves in a role until a signal comes. Rejects where it cannot start. */
 export async function serve(role: ServingRole): Promise<void> {
   const config = readConfig();

@@ -22,16 +22,3 @@ export interface Database {
   /** Refuses what waits, lets statements in flight end for up to `graceMs` (default 5 s), closes all connections. */
   close(graceMs?: number): Promise<void>;
 }
-
-/** A probe that waits longer is a failed one to Kubernetes. */
-const PROBE_DEADLINE_MS = 2_000;
-
-/** Whether the database responds now. */
-export async function ping(db: Database): Promise<boolean> {
-  try {
-    await db.read((sql) => sql`select 1`, PROBE_DEADLINE_MS);
-    return true;
-  } catch {
-    return false;
-  }
-}

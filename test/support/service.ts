@@ -43,9 +43,11 @@ export const TEST_CONFIG: Omit<Config, 'databaseUrl'> = {
   drainSeconds: 0,
   overloadEventLoopMs: 0,
   overloadPoolWaitMs: 0,
+  migrateWaitSeconds: 0,
   metricsPort: undefined,
   otlpEndpoint: undefined,
   traceRatio: 1,
+  traceResource: {},
 };
 
 /** Somebody with a token, who sends requests with it. */

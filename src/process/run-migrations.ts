@@ -1,0 +1,49 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Config, readConfig } from '../config.ts';
+import { openEmbeddedPostgres } from '../embedded/postgres.ts';
+import { type Logger, openLog } from '../observability/log.ts';
+import { DatabaseUnavailable, translateError } from '../store/errors.ts';
+import { migrate } from '../store/migrations.ts';
+
+/** Between two tries: a failover takes some ten seconds, and a Postgres that starts up has no use for haste. */
+const PAUSE_MS = 1_000;
+
+/** What another try may mend: Postgres cannot be reached, or a table stayed in use longer than a migration waits. */
+function isPassing(error: unknown): boolean {
+  const { cause } = error as Error;
+  const translated = translateError(cause ?? error, true);
+  if (!(translated instanceof DatabaseUnavailable)) return false;
+  const isRefused = /^28/.test(translated.code ?? '') || translated.code === '3D000';
+  return !isRefused;
+}
+
+/** Migrates; again for up to `MIGRATE_WAIT_SECONDS` where that may help. Rejects with the last try's error. */
+export async function migrateWithRetries(
+  url: string,
+  { migrateWaitSeconds }: Pick<Config, 'migrateWaitSeconds'>,
+  log: Logger,
+): Promise<void> {
+  const giveUpAt = performance.now() + migrateWaitSeconds * 1_000;
+  for (;;) {
+    try {
+      return void (await migrate({ url, log }));
+    } catch (error) {
+      if (!isPassing(error) || performance.now() + PAUSE_MS > giveUpAt) throw error;
+      log.warn({ err: error }, 'migration tries again');
+    }
+    await sleep(PAUSE_MS);
+  }
+}
+
+/** The role `migrate`: brings the configured or the embedded database to the newest schema. */
+export async function runMigrations(): Promise<void> {
+  const config = readConfig();
+  const log = openLog(config.logLevel);
+  if (config.databaseUrl !== undefined) return migrateWithRetries(config.databaseUrl, config, log);
+  const embedded = await openEmbeddedPostgres({ dataDir: config.dataDir, log });
+  try {
+    await migrate({ url: embedded.url, log });
+  } finally {
+    await embedded.stop();
+  }
+}
