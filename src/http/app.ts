@@ -14,7 +14,6 @@ import { invalid, notFound } from '../domain/errors.ts';
 import { parseJson } from '../domain/json.ts';
 import type { Caller } from '../domain/tokens.ts';
 import { parseBody } from '../domain/validation.ts';
-import type { RequestClass } from '../observability/metrics.ts';
 import { accountRoutes } from '../routes/account.ts';
 import { bookmarkRoutes } from '../routes/bookmarks.ts';
 import { addImportParser, exportRoutes, importRoutes } from '../routes/import-export.ts';
@@ -27,14 +26,11 @@ import { hashKeyedRequest, readIdempotency } from './idempotency.ts';
 import { respondToMalformedHttp, respondToOddRequests } from './malformed-requests.ts';
 import { Overload } from './overload.ts';
 import { referenceRoutes } from './reference.ts';
+import { classOf, reportRequests } from './report-requests.ts';
 import type { CallerRoute, ResponseBody, Route } from './route.ts';
 import { traceRequests } from './trace-requests.ts';
 
 declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** Of the request, for the metrics. */
-    class?: RequestClass;
-  }
   interface FastifyRequest {
     /** Set once the token was found valid. */
     caller: Caller | undefined;
@@ -171,7 +167,8 @@ function addFirstHook(app: FastifyInstance): void {
   });
 }
 
-function addHooks(app: FastifyInstance, { config, lifecycle, metrics }: Context): void {
+function addHooks(app: FastifyInstance, context: Context): void {
+  const { config, lifecycle } = context;
   if (config.otlpEndpoint) traceRequests(app);
   app.addHook('onRequest', (request, _reply, done) => {
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
@@ -184,31 +181,8 @@ function addHooks(app: FastifyInstance, { config, lifecycle, metrics }: Context)
     if (lifecycle.draining) reply.header('connection', 'close');
     done(null, payload);
   });
-  app.addHook('onResponse', (request, reply, done) => {
-    const { url } = request.routeOptions;
-    const facts = { route: url, status: reply.statusCode, user: request.caller?.userId };
-    // Probes come every few seconds, from every pod.
-    const isProbe = url === '/livez' || url === '/readyz';
-    const level = isProbe ? 'debug' : 'info';
-    request.log[level]({ ...facts, ms: Math.round(reply.elapsedTime * 10) / 10 }, 'request');
-    if (!isProbe) {
-      metrics.answered({
-        route: url ?? 'unknown',
-        class: request.routeOptions.config.class ?? 'other',
-        status: reply.statusCode,
-        seconds: reply.elapsedTime / 1_000,
-        held: request.wasHeld,
-      });
-    }
-    done();
-  });
+  reportRequests(app, context);
 }
-
-const classOf = ({ path, scope, isHeld }: Route): RequestClass => {
-  if (path === '/import') return 'import';
-  if (isHeld) return 'poll';
-  return scope === 'read' ? 'read' : 'write';
-};
 
 /** One way for every endpoint: token, rate limit, scope (before the body is read), body, handler, answer. */
 function addRoute(app: FastifyInstance, context: Context, overload: Overload, route: Route): void {

@@ -1,0 +1,47 @@
+import type { FastifyInstance } from 'fastify';
+import type { Context } from '../context.ts';
+import type { RequestClass } from '../observability/metrics.ts';
+import type { Route } from './route.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** What a request of the route is to its client, for the metrics. */
+    class?: RequestClass;
+  }
+}
+
+/** The class of a route's requests. An import is held too, for its worker, and is no poll. */
+export function classOf({ path, scope, isHeld }: Route): RequestClass {
+  if (path === '/import') return 'import';
+  if (isHeld) return 'poll';
+  return scope === 'read' ? 'read' : 'write';
+}
+
+/** Paths that clients make up are logged to this length, without their query and without what looks like a token. */
+const LOGGED_PATH_LENGTH = 200;
+
+const cutPath = (url: string): string =>
+  url.split('?')[0]!.replaceAll(/bk[a-z]_[\w-]+/g, '…').slice(0, LOGGED_PATH_LENGTH);
+
+/** Logs and counts every request once its response has gone. Probes come every few seconds: logged at `debug`, not counted. */
+export function reportRequests(app: FastifyInstance, { metrics }: Pick<Context, 'metrics'>): void {
+  app.addHook('onResponse', (request, reply, done) => {
+    const { url: route, config } = request.routeOptions;
+    const status = reply.statusCode;
+    const isProbe = route === '/livez' || route === '/readyz';
+    const facts = {
+      route,
+      status,
+      user: request.caller?.userId,
+      ms: Math.round(reply.elapsedTime * 10) / 10,
+    };
+    const path = route === undefined ? { path: cutPath(request.url) } : {};
+    request.log[isProbe ? 'debug' : 'info']({ ...facts, ...path }, 'request');
+    if (!isProbe) {
+      const seconds = reply.elapsedTime / 1_000;
+      const held = request.wasHeld;
+      metrics.answered({ route: route ?? 'unknown', class: config.class ?? 'other', status, seconds, held });
+    }
+    done();
+  });
+}
