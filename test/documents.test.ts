@@ -112,7 +112,7 @@ const CHANGES: [check: string, path: string, from: string | RegExp, to: string][
   ['commands of the operator', README, '--scope read', '--rights read'],
   ['commands of the command line', README, 'cli -- search', 'cli -- find'],
   ['commands of the command line', README, '--dry-run', '--try'],
-  ['objects of the manifests', OPERATION, 'status deployment/worker', 'status deployment/workers'],
+  ['objects of the manifests', OPERATION, 'restart deployment/api', 'restart deployment/apis'],
   ['the configuration table', README, /^\| `MAX_WAITERS`.*\n/m, ''],
   ['the configuration table', README, /^\| `MAX_WAITERS` \| 12,000/m, '| `MAX_WAITERS` | 10,000'],
   ['the configuration table', README, '1 to 3,650', '1 to 365'],

@@ -14,7 +14,7 @@ const ROOT = join(import.meta.dirname, '../..');
 /** Made by commands, or somebody else's. */
 const FOREIGN = new Set(['node_modules', '.git', '.data', 'dist']);
 
-const HAS_TEXT = /\.(ts|mjs|sql|lua|ya?ml|json|ini|env)$|^\.ci\/run$|^Dockerfile$/;
+const HAS_TEXT = /\.(ts|mjs|sh|sql|lua|ya?ml|json|ini|env)$|^\.ci\/run$|^Dockerfile$/;
 
 function listFiles(folder = ''): string[] {
   return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
