@@ -21,7 +21,10 @@ export function classOf({ path, scope, isHeld }: Route): RequestClass {
 const LOGGED_PATH_LENGTH = 200;
 
 const cutPath = (url: string): string =>
-  url.split('?')[0]!.replaceAll(/bk[a-z]_[\w-]+/g, '…').slice(0, LOGGED_PATH_LENGTH);
+  url
+    .split('?')[0]!
+    .replaceAll(/bk[a-z]_[\w-]+/g, '…')
+    .slice(0, LOGGED_PATH_LENGTH);
 
 /** Logs and counts every request once its response has gone. Probes come every few seconds: logged at `debug`, not counted. */
 export function reportRequests(app: FastifyInstance, { metrics }: Pick<Context, 'metrics'>): void {
