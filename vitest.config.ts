@@ -15,6 +15,8 @@ export default defineConfig({
     maxWorkers: Math.max(2, availableParallelism()),
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    // What sends no event is asked for; a busy machine may take long.
+    expect: { poll: { timeout: 25_000, interval: 10 } },
     reporters: ['default', new NotRunReporter()],
     // Node strips the types, as it does in production: a file that it cannot run fails here too.
     experimental: { viteModuleRunner: false, nodeLoader: false },

@@ -177,7 +177,7 @@ describe.concurrent('token', () => {
     await using shared = await startService({ redisUrls: [redis.url] });
     const user = await shared.user();
     const response = user.post('/bookmarks/sync', { wait: true });
-    await vi.waitFor(() => expect(shared.context.coordination.wakes.held).toBe(1));
+    await expect.poll(() => shared.context.coordination.wakes.held).toBe(1);
     const env = { DATABASE_URL: shared.database.url, REDIS_URL: redis.url };
     const { tokens } = await responseOf(`token list --email ${user.email}`, env);
     await responseOf(`token revoke --id ${tokens[0].id}`, env);

@@ -6,13 +6,14 @@ import { beforeAll, expect, test } from 'vitest';
 import type { Bookmark } from '../src/domain/resources.ts';
 import { migrate } from '../src/store/migrations.ts';
 import { runOn } from './support/database.ts';
-import { type Fleet, openFleet, until } from './support/fleet.ts';
+import { type Fleet, openFleet } from './support/fleet.ts';
 import { makeFolder } from './support/folders.ts';
 import { findFaults } from './support/invariants.ts';
 import { provide } from './support/programs.ts';
 import type { Replica } from './support/replica.ts';
 import { runDir } from './support/run.ts';
 import { type ClientProgram, type SystemPostgres, startSystemPostgres } from './support/system-postgres.ts';
+import { until } from './support/until.ts';
 import type { Caller } from './support/users.ts';
 
 /** Backing up a running service and restoring it, by the commands of docs/operation.md. */

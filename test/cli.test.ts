@@ -708,7 +708,7 @@ describe('as a process', () => {
     });
     const following = start(['sync', '--follow', '--new'], env);
     const { wakes } = service.context.coordination;
-    await expect.poll(() => wakes.held, { timeout: 20_000 }).toBe(1);
+    await expect.poll(() => wakes.held).toBe(1);
     following.kill('SIGINT');
     expect(await once(following, 'exit')).toEqual([130, null]);
 

@@ -1,10 +1,11 @@
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type DatabaseOptions, openDatabase } from '../src/store/open-database.ts';
 import { createDatabase, runOn, type TestDatabase } from './support/database.ts';
 import { catchUnavailable, one, openPool, selectOne, throughPort } from './support/pool.ts';
 import { type FaultyProxy, startProxy } from './support/proxy.ts';
+import { holdLock, killSessions, untilBlocked, untilRunning } from './support/sessions.ts';
 
 let server: TestDatabase;
 
@@ -23,18 +24,6 @@ async function openProxy(): Promise<FaultyProxy> {
   onTestFinished(() => proxy.close());
   return proxy;
 }
-async function waitUntilRunning(text: string): Promise<void> {
-  const look = `select from pg_stat_activity where wait_event = 'PgSleep' and query like '%${text}%'`;
-  while ((await runOn(server.url, look)).length === 0) await sleep(10);
-}
-
-const killSessions = (text: string) =>
-  runOn(
-    server.url,
-    `select pg_terminate_backend(pid) from pg_stat_activity
-     where datname = current_database() and pid <> pg_backend_pid() and query like '%${text}%'`,
-  );
-
 test('a driver without the patch is refused', async () => {
   const driver = postgres as { patched?: number };
   const { patched } = driver;
@@ -88,12 +77,12 @@ test('a lock that is not granted in time makes the database unavailable', async 
   const holding = catchUnavailable(
     holder.write((sql) => sql`update facts set fact = 'held' where id = 1 returning pg_sleep(20)`),
   );
-  await waitUntilRunning('held');
+  await untilRunning(server.url, 'held');
   const error = await catchUnavailable(
     database.write((sql) => sql`update facts set fact = 'x' where id = 1`),
   );
   expect(error).toMatchObject({ reason: 'cancelled', code: '55P03', mayHaveRun: false });
-  await killSessions('held');
+  await killSessions(server.url, 'held');
   await holding;
 });
 
@@ -102,12 +91,16 @@ test('a deadlock makes the database unavailable for the one who is sacrificed', 
   const update = (first: number, second: number) =>
     database.write(
       (sql) => sql`
-        with a as (update facts set fact = 'a' where id = ${first} returning id, pg_sleep(0.2)),
+        with a as (update facts set fact = 'a' where id = ${first} returning id, pg_advisory_xact_lock_shared(1)),
           b as (select from a),
           c as (update facts set fact = 'b' from b where id = ${second} returning id)
         select count(*) from c`,
     );
-  const outcomes = await Promise.allSettled([update(1, 2), update(2, 1)]);
+  await using gate = await holdLock(server.url, 'select pg_advisory_xact_lock(1)');
+  const updates = Promise.allSettled([update(1, 2), update(2, 1)]);
+  await untilBlocked(server.url, 'update facts', 2);
+  await gate.release();
+  const outcomes = await updates;
   const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
   expect(refused.map(({ reason }) => reason)).toMatchObject([
     { name: 'DatabaseUnavailable', reason: 'conflict', code: '40P01', mayHaveRun: false },
@@ -127,9 +120,13 @@ test('other errors are passed on as they are', async () => {
 
 test('a read is sent once more where the connection was lost before the response', async () => {
   const database = await open({ max: 1 });
-  const reading = database.read((sql) => sql`select 'again' as again from pg_sleep(0.3)`);
-  await waitUntilRunning('again');
-  await killSessions('again');
+  await runOn(server.url, 'create sequence tries');
+  // Only the first try is slow.
+  const reading = database.read(
+    (sql) => sql`select 'again' as again from pg_sleep(case nextval('tries') when 1 then 20 else 0 end)`,
+  );
+  await untilRunning(server.url, 'again');
+  await killSessions(server.url, 'again');
   expect(await reading).toEqual([{ again: 'again' }]);
 });
 
@@ -149,11 +146,11 @@ test('a write is never sent twice', async () => {
   await runOn(server.url, 'create sequence attempts');
   const writing = catchUnavailable(
     database.write(
-      (sql) => sql`insert into facts select nextval('attempts') + 100, 'once' from pg_sleep(0.3)`,
+      (sql) => sql`insert into facts select nextval('attempts') + 100, 'once' from pg_sleep(20)`,
     ),
   );
-  await waitUntilRunning('once');
-  await killSessions('once');
+  await untilRunning(server.url, 'once');
+  await killSessions(server.url, 'once');
   expect(await writing).toMatchObject({ reason: 'lost', code: '57P01', mayHaveRun: true });
   expect(await database.read((sql) => sql`select from facts where fact = 'once'`)).toHaveLength(0);
 });
@@ -169,11 +166,13 @@ test('a message of an unavailable database holds codes only, the cause is kept',
 
 test('a write that waits too long for a connection is refused and never runs', async () => {
   const database = await open({ max: 1, waitMs: 100 });
-  const slow = database.read((sql) => sql`select 1 as one from pg_sleep(0.5)`);
+  await using gate = await holdLock(server.url, 'select pg_advisory_xact_lock(1)');
+  const slow = database.read((sql) => sql`select 1 as one from pg_advisory_xact_lock(1)`);
   const late = database.write((sql) => sql`insert into facts values (20, 'late')`);
   expect(database.gauges).toMatchObject({ size: 1, inUse: 1, waiting: 1 });
   expect(await catchUnavailable(late)).toMatchObject({ reason: 'pool', mayHaveRun: false });
   expect(database.gauges).toMatchObject({ size: 1, inUse: 1, waiting: 0 });
+  await gate.release();
   expect(await slow).toEqual(one);
   expect(await database.read((sql) => sql`select from facts where id = 20`)).toHaveLength(0);
   expect(database.gauges).toMatchObject({ size: 1, inUse: 0, waiting: 0 });
@@ -182,15 +181,19 @@ test('a write that waits too long for a connection is refused and never runs', a
 test('who waits for a connection is served in turn, and only so many may wait', async () => {
   const database = await open({ max: 2, maxWaiting: 50 });
   const order: number[] = [];
+  await using gate = await holdLock(server.url, 'select pg_advisory_xact_lock(1)');
   const ask = async (n: number) => {
-    await database.read((sql) => sql`select ${n}::int, pg_sleep(case ${n}::int when 0 then 0.3 else 0 end)`);
+    await database.read((sql) => sql`select ${n}::int`);
     order.push(n);
   };
-  const asked = Array.from({ length: 52 }, (_, n) => ask(n));
+  const slow = database.read((sql) => sql`select from pg_advisory_xact_lock(1)`);
+  const asked = Array.from({ length: 51 }, (_, n) => ask(n));
   expect(database.gauges).toMatchObject({ size: 2, inUse: 2, waiting: 50 });
   expect(await catchUnavailable(selectOne(database))).toMatchObject({ reason: 'pool', mayHaveRun: false });
   await Promise.all(asked);
-  expect(order).toEqual([...Array.from({ length: 51 }, (_, n) => n + 1), 0]);
+  expect(order).toEqual(Array.from({ length: 51 }, (_, n) => n));
+  await gate.release();
+  await slow;
 });
 
 test('at most as many statements run as the pool has connections', async () => {
@@ -233,12 +236,14 @@ test('a server that accepts and closes fails a call at once, and all that wait b
 
 test('closing refuses calls that wait and calls that come, and lets those in flight end', async () => {
   const database = await open({ max: 1 });
-  const inFlight = database.read((sql) => sql`select 1 as one from pg_sleep(0.2)`);
+  await using gate = await holdLock(server.url, 'select pg_advisory_xact_lock(1)');
+  const inFlight = database.read((sql) => sql`select 1 as one from pg_advisory_xact_lock(1)`);
   const waiting = catchUnavailable(selectOne(database));
-  await waitUntilRunning('as one from pg_sleep');
+  await untilBlocked(server.url, 'as one from pg_advisory');
   const closed = database.close();
   expect(await waiting).toMatchObject({ reason: 'closed', mayHaveRun: false });
   expect(await catchUnavailable(selectOne(database))).toMatchObject({ reason: 'closed' });
+  await gate.release();
   expect(await inFlight).toEqual(one);
   await closed;
 });

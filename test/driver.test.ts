@@ -3,6 +3,7 @@ import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createDatabase, runOn, type TestDatabase } from './support/database.ts';
 import { type FaultyProxy, startProxy } from './support/proxy.ts';
+import { killSessions, untilRunning } from './support/sessions.ts';
 
 /**
  * Faults of the driver that would hit a service which sends one statement per operation: each was seen in postgres
@@ -58,19 +59,6 @@ const settle = (query: PromiseLike<readonly unknown[]>): Promise<unknown> =>
     (error: Error & { code?: string }) => error.code ?? error.message,
   );
 
-/** Ends the sessions that run a statement with this text. */
-const killSessions = (text: string) =>
-  runOn(
-    database.url,
-    `select pg_terminate_backend(pid) from pg_stat_activity
-     where datname = current_database() and pid <> pg_backend_pid() and query like '%${text}%'`,
-  );
-
-async function waitUntilRunning(text: string): Promise<void> {
-  const look = `select from pg_stat_activity where state = 'active' and pid <> pg_backend_pid() and query like '%${text}%'`;
-  while ((await runOn(database.url, look)).length === 0) await sleep(10);
-}
-
 const one = [{ one: 1 }];
 
 test('an error in the middle of rows leaves nothing to the next response', async () => {
@@ -84,8 +72,8 @@ test('an error in the middle of rows leaves nothing to the next response', async
 test('the error that ended a session is told to its statement and not to the next session', async () => {
   const sql = openDriver();
   const killed = settle(sql`select 'told', pg_sleep(20)`);
-  await waitUntilRunning('told');
-  await killSessions('told');
+  await untilRunning(database.url, 'told');
+  await killSessions(database.url, 'told');
   expect(await killed).toBe('57P01');
   expect(await settle(sql`select 1 as one`)).toEqual(one);
 });
@@ -218,8 +206,8 @@ test('with several hosts the loss of a connection under its first statement is t
   const { host } = new URL(database.url);
   const sql = openDriver({ hosts: `${host},127.0.0.1:1` });
   const first = settle(sql`select 'first of all', pg_sleep(20)`);
-  await waitUntilRunning('first of all');
-  await killSessions('first of all');
+  await untilRunning(database.url, 'first of all');
+  await killSessions(database.url, 'first of all');
   expect(await first).toBe('57P01');
 });
 
@@ -241,9 +229,9 @@ test('no statement waits behind a slow one while another connection is free', as
   const sql = openDriver({ max: 2 });
   await Promise.all([sql`select 1`, sql`select 2`]);
   const slow = settle(sql`select 'slow', pg_sleep(20)`);
-  await waitUntilRunning('slow');
+  await untilRunning(database.url, 'slow');
   for (let n = 0; n < 20; n++) expect(await settle(sql`select 1 as one`)).toEqual(one);
-  await killSessions('slow');
+  await killSessions(database.url, 'slow');
   expect(await slow).toBe('57P01');
 });
 
@@ -260,7 +248,7 @@ test('while sessions are killed under load every statement is settled, every res
     }
   };
   const workers = [1, 2, 3, 4].map(ask);
-  for (; rounds < 20; rounds++) await killSessions('load');
+  for (; rounds < 20; rounds++) await killSessions(database.url, 'load');
   await Promise.all(workers);
   codes.delete('EPIPE');
   codes.delete('ECONNRESET');

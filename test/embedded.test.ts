@@ -5,6 +5,7 @@ import {
   chownSync,
   cpSync,
   existsSync,
+  globSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -18,7 +19,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import {
   attachEmbeddedPostgres,
   type EmbeddedPostgres,
@@ -162,7 +163,7 @@ describe('the embedded database', () => {
     await stopped;
     expect(isRunning(server.pid!)).toBe(false);
     for (const member of family) sendSignal(member, 'SIGCONT');
-    await vi.waitFor(() => expect(family.filter(isRunning)).toEqual([]));
+    await expect.poll(() => family.filter(isRunning)).toEqual([]);
   });
 
   test('is not reached by Ctrl-C at the terminal', async () => {
@@ -175,6 +176,20 @@ describe('the embedded database', () => {
 });
 
 describe('after a crash', () => {
+  /** A folder whose service was killed while it made the data. One that was done sooner than it was seen is no such folder. */
+  async function interruptMaking(): Promise<string> {
+    for (let n = 0; ; n += 1) {
+      const fresh = join(folder, `interrupted-${n}`);
+      const child = startChild(fresh);
+      const hasBegun = () =>
+        existsSync(join(fresh, 'postgres')) ||
+        globSync('draft-postgres-*/data/global', { cwd: fresh }).length > 0;
+      await expect.poll(hasBegun, { interval: 2 }).toBe(true);
+      await child.end('SIGKILL');
+      if (!existsSync(join(fresh, 'postgres'))) return fresh;
+    }
+  }
+
   test('a server that a killed service left behind is stopped, and the data is there', async () => {
     const child = startChild(dataDir);
     const { url, serverPid } = await child.next();
@@ -226,28 +241,16 @@ describe('after a crash', () => {
     process.kill(serverPid!, 'SIGKILL');
     await child.end('SIGKILL');
     const opening = open();
-    await vi.waitFor(() => {
-      expect(readFileSync(join(dataDir, 'postgres.log'), 'utf8')).toContain(
-        'pre-existing shared memory block',
-      );
-    });
+    await expect
+      .poll(() => readFileSync(join(dataDir, 'postgres.log'), 'utf8'))
+      .toContain('pre-existing shared memory block');
     process.kill(backend!.pid, 'SIGCONT');
     await expect(runOn((await opening).url, 'select 1 as one')).resolves.toEqual([{ one: 1 }]);
     await sql.end({ timeout: 0 });
   });
 
   test('in the making of the data, it is made anew', async () => {
-    const fresh = join(folder, 'interrupted');
-    const child = startChild(fresh);
-    await vi.waitFor(
-      () => {
-        const draft = readdirSync(fresh).find((name) => name.startsWith('draft-postgres-'));
-        expect(existsSync(join(fresh, draft!, 'data/global'))).toBe(true);
-      },
-      { interval: 2, timeout: 10_000 },
-    );
-    await child.end('SIGKILL');
-    expect(existsSync(join(fresh, 'postgres'))).toBe(false);
+    const fresh = await interruptMaking();
     await expect(runOn((await open(fresh)).url, 'select 1 as one')).resolves.toEqual([{ one: 1 }]);
   });
 });
@@ -293,9 +296,9 @@ describe('the data has one owner', () => {
 
   test('a command that comes while the service starts waits for it', async () => {
     await using child = startChild(join(folder, 'starting'));
-    await vi.waitFor(() => expect(readdirSync(join(folder, 'starting'))).toContain('owner.lock'), {
-      interval: 2,
-    });
+    const isStarting = () =>
+      existsSync(join(folder, 'starting')) && readdirSync(join(folder, 'starting')).includes('owner.lock');
+    await expect.poll(isStarting, { interval: 2 }).toBe(true);
     const command = await attachEmbeddedPostgres({ dataDir: join(folder, 'starting'), log: silentLog });
     expect(command.url).toBe((await child.next()).url);
   });

@@ -3,16 +3,16 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { migrate } from '../src/store/migrations.ts';
 import { createDatabase, runOn } from './support/database.ts';
-import { type Fleet, openFleet, until } from './support/fleet.ts';
+import { type Fleet, openFleet } from './support/fleet.ts';
 import { findFaults } from './support/invariants.ts';
 import { startPgBouncer } from './support/pgbouncer.ts';
 import { throughPort } from './support/pool.ts';
-import { findFreePort } from './support/ports.ts';
 import { type PostgresServer, startPostgres } from './support/postgres.ts';
 import { startProxy } from './support/proxy.ts';
-import { type Replica, scrape } from './support/replica.ts';
+import type { Replica } from './support/replica.ts';
 import type { ApiResponse } from './support/responses.ts';
 import { silentLog } from './support/silent-log.ts';
+import { until } from './support/until.ts';
 import type { Caller } from './support/users.ts';
 
 // Redis and Postgres away, slow or restarted under a running service of real processes (decisions 3, 19 and 27).
@@ -41,18 +41,12 @@ describe('Redis under a running service', () => {
   const AWAY = 'Redis is away: this replica limits by itself, waits look into the database';
   const SERVES = 'Redis serves: limits, wakes and imports are shared';
   let fleet: Fleet;
-  let ports: number[];
   let replicas: Replica[];
   beforeAll(async () => {
     const env = { RATE_LIMIT_REQUESTS: LIMIT, IMPORT_INLINE_BYTES: 0, SYNC_WAIT_SECONDS: 29 };
     fleet = await openFleet({ env });
-    ports = [await findFreePort(), await findFreePort()];
-    [...replicas] = await Promise.all([
-      fleet.start('api', { METRICS_PORT: ports[0]! }),
-      fleet.start('api', { METRICS_PORT: ports[1]! }),
-      fleet.start('worker'),
-    ]);
-    replicas.length = 2;
+    await fleet.start('worker');
+    replicas = await Promise.all([fleet.start('api'), fleet.start('api')]);
   });
   afterAll(() => fleet[Symbol.asyncDispose]());
 
@@ -71,10 +65,10 @@ describe('Redis under a running service', () => {
     return responses.filter(({ status }) => status === 200).length;
   };
   const expectState = async (state: string, gauge: number) => {
-    for (const [index, replica] of replicas.entries()) {
+    for (const replica of replicas) {
       const { status, body } = await replica.readiness();
       expect([status, body.redis]).toEqual([200, state]);
-      expect((await scrape(ports[index]!)).get('bookmarks_coordination_degraded')).toBe(gauge);
+      expect((await replica.metrics()).get('bookmarks_coordination_degraded')).toBe(gauge);
     }
   };
   const expectAlone = async () => {
@@ -82,7 +76,7 @@ describe('Redis under a running service', () => {
     expect(await countAdmitted(4 * LIMIT)).toBe(2 * LIMIT);
     const user = await fleet.user();
     const poll = replicas[0]!.post('/bookmarks/sync', { wait: true }, user.token);
-    await until(async () => (await scrape(ports[0]!)).get('bookmarks_waiters') === 1);
+    await replicas[0]!.untilHeld(1);
     const added = await soon(replicas[1]!.post('/bookmarks/add', { url: 'http://new/' }, user.token));
     expect((await soon(poll)).body.bookmarks).toEqual([added.body]);
     const imported = await soon(
@@ -134,7 +128,7 @@ describe('Redis under a running service', () => {
     test(`${how}: no request fails, a held poll is woken, and all is shared again by itself`, async () => {
       const user = await fleet.user();
       const poll = replicas[0]!.post('/bookmarks/sync', { wait: true }, user.token);
-      await until(async () => (await scrape(ports[0]!)).get('bookmarks_waiters') === 1);
+      await replicas[0]!.untilHeld(1);
       await interrupt(fleet.redis);
       const added = await soon(replicas[1]!.post('/bookmarks/add', { url: 'http://new/' }, user.token));
       expect(added.status).toBe(200);

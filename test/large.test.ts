@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { deleteOldImports } from '../src/store/sweep.ts';
 import { runOn } from './support/database.ts';
@@ -11,6 +10,7 @@ import { measureGrowth } from './support/memory.ts';
 import { type RedisServer, startRedis } from './support/redis.ts';
 import { type Replica, startReplica } from './support/replica.ts';
 import { startService, type TestService, type TestUser, useService } from './support/service.ts';
+import { holdAccount } from './support/sessions.ts';
 
 // Decisions 9, 17, 19 and 21 at their limits: 100,000 entries in one transaction, exports and imports in flat memory.
 
@@ -178,17 +178,6 @@ describe('an export', { timeout: 120_000 }, () => {
   });
 });
 
-/** Holds an account's lock until what is answered is called. */
-async function holdAccount(databaseUrl: string, { id }: TestUser): Promise<() => Promise<void>> {
-  const sql = postgres(databaseUrl, { max: 1 });
-  await sql`begin`;
-  await sql`select from accounts where user_id = ${id} for no key update`;
-  return async () => {
-    await sql`commit`;
-    await sql.end();
-  };
-}
-
 describe('an upload', { timeout: 60_000 }, () => {
   const states = async (user: TestUser) =>
     (
@@ -200,7 +189,7 @@ describe('an upload', { timeout: 60_000 }, () => {
 
   /** Resolves once the user's imports are in these states. */
   async function untilStates(user: TestUser, expected: string[]): Promise<void> {
-    await expect.poll(() => states(user), { timeout: 20_000, interval: 20 }).toEqual(expected);
+    await expect.poll(() => states(user)).toEqual(expected);
   }
 
   test('that breaks off is never queued, and leaves the place free', async () => {
@@ -263,7 +252,7 @@ describe('an upload', { timeout: 60_000 }, () => {
     request.socket.destroy();
     await Promise.allSettled(ahead);
     expect(await states(user)).not.toEqual(['cancelled']);
-    for (const release of locks) await release();
+    for (const lock of locks) await lock.release();
     await untilStates(user, ['done']);
     expect((await user.post('/export', {})).body.count).toBe(5);
   });

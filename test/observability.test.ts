@@ -4,28 +4,14 @@ import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { METRIC_NAMES } from '../src/observability/metrics.ts';
 import { migrate } from '../src/store/migrations.ts';
-import { until } from './support/fleet.ts';
+import { findFreePort } from './support/ports.ts';
 import { startPostgres } from './support/postgres.ts';
+import { scrape } from './support/replica.ts';
 import { startService } from './support/service.ts';
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
-/** The samples of a scrape by name and labels. */
-async function scrape(port: number): Promise<Map<string, number>> {
-  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-  return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]));
-}
+import { until } from './support/until.ts';
 
 test('every documented metric is there after traffic, and no label names a user', async () => {
-  const metricsPort = await freePort();
+  const metricsPort = await findFreePort();
   await using service = await startService({ metricsPort, importInlineBytes: 0, syncWaitSeconds: 1 });
   const user = await service.user();
   const wait = user.post('/bookmarks/sync', { wait: true });
@@ -80,7 +66,7 @@ test('requests are counted by what they are to their client, and probes are not'
 test('metrics are served while the database is away, but for what only it knows', async () => {
   await using server = await startPostgres();
   await migrate({ url: server.url });
-  const metricsPort = await freePort();
+  const metricsPort = await findFreePort();
   const database = {
     url: server.url,
     name: 'bookmarks',

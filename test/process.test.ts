@@ -164,17 +164,6 @@ describe('going', () => {
     user = await service.user();
   });
 
-  const held = (replica: Replica) =>
-    vi.waitFor(async () => {
-      const rows = await runOn(
-        url,
-        "select 1 from pg_stat_activity where application_name = 'bookmark-service' and query like '%lastId%' limit 1",
-      );
-      expect(rows).toHaveLength(1);
-      // The look before the wait is over, and a response would have come by now.
-      expect((await replica.post('/user/profile', {}, user.token)).status).toBe(200);
-    });
-
   test.each<NodeJS.Signals>(['SIGTERM', 'SIGINT'])(
     '%s: held polls are answered empty with Connection: close, and the process ends with 0',
     async (signal) => {
@@ -182,7 +171,7 @@ describe('going', () => {
       const polls = [1, 2, 3].map((cursor) =>
         replica.post('/bookmarks/sync', { cursor, wait: true }, user.token),
       );
-      await held(replica);
+      await replica.untilHeld(3);
       replica.signal(signal);
       for (const [i, poll] of polls.entries()) {
         const { status, body, headers } = await poll;
@@ -193,36 +182,6 @@ describe('going', () => {
       expect(await replica.ended).toBe(0);
     },
   );
-
-  test('DRAIN_SECONDS: /readyz turns 503 at once while requests are answered and polls are held', async () => {
-    await using replica = await startReplica('all', { DATABASE_URL: url, DRAIN_SECONDS: 3 });
-    const poll = replica.post('/bookmarks/sync', { wait: true }, user.token);
-    await held(replica);
-    replica.signal('SIGTERM');
-    await replica.untilLogged('draining');
-    expect(await get(replica, '/readyz')).toEqual({
-      status: 503,
-      body: { status: 'not ready', reasons: ['draining'], ...STORES },
-    });
-    expect((await get(replica, '/livez')).status).toBe(200);
-    const added = await replica.post('/bookmarks/add', { url: 'https://example.org/' }, user.token);
-    expect([added.status, added.headers.get('connection')]).toEqual([200, 'close']);
-    expect((await poll).body).toMatchObject({ bookmarks: [{ id: added.body.id }], waited: true });
-    expect(await replica.ended).toBe(0);
-    await expect(fetch(`${replica.origin}/livez`)).rejects.toThrow();
-  });
-
-  test('a second signal ends the process at once', async () => {
-    await using replica = await startReplica('api', { DATABASE_URL: url, DRAIN_SECONDS: 60 });
-    const poll = replica.post('/bookmarks/sync', { wait: true }, user.token);
-    poll.catch(() => {});
-    await held(replica);
-    replica.signal('SIGTERM');
-    await replica.untilLogged('draining');
-    replica.signal('SIGTERM');
-    expect(await replica.ended).toBe(130);
-    await expect(poll).rejects.toThrow();
-  });
 
   test('a process without requests ends with 0', async () => {
     for (const role of ['worker', 'all'] as const) {

@@ -400,7 +400,7 @@ describe('Redis Cluster', () => {
     expect(one.counters.fallback).toBeGreaterThan(0);
     await servers[1]!.thaw();
     await Promise.all([one.untilSays(SHARED), two.untilSays(SHARED)]);
-    await expect.poll(() => expectShared(one, two).then(() => 'shared'), { timeout: 10_000 }).toBe('shared');
+    await expect.poll(() => expectShared(one, two).then(() => 'shared')).toBe('shared');
   });
 });
 

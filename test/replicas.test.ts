@@ -2,13 +2,14 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Fleet, openFleet, until } from './support/fleet.ts';
+import { type Fleet, openFleet } from './support/fleet.ts';
 import { startHaproxy } from './support/haproxy.ts';
 import { findFaults } from './support/invariants.ts';
 import { findFreePort } from './support/ports.ts';
 import { post } from './support/post.ts';
-import { type Replica, runMain, scrape } from './support/replica.ts';
+import { type Replica, runMain } from './support/replica.ts';
 import type { ApiResponse } from './support/responses.ts';
+import { until } from './support/until.ts';
 import type { Caller } from './support/users.ts';
 
 // Many replicas, one service: real processes over one Postgres and one Redis, and what happens when they come and go.
@@ -26,18 +27,16 @@ const quotaOf = ({ headers }: ApiResponse) =>
 describe('three replicas', () => {
   let fleet: Fleet;
   let replicas: Replica[];
-  let ports: number[];
   beforeAll(async () => {
     fleet = await openFleet({ env: { RATE_LIMIT_REQUESTS: 100, SYNC_WAIT_SECONDS: 25 } });
-    ports = [await findFreePort(), await findFreePort(), await findFreePort()];
-    replicas = await Promise.all(ports.map((port) => fleet.start('api', { METRICS_PORT: port })));
+    replicas = await Promise.all([1, 2, 3].map(() => fleet.start('api')));
   });
   afterAll(() => fleet[Symbol.asyncDispose]());
 
   /** A poll of the caller at each replica, once they are held. */
   const holdPolls = async ({ token }: Caller) => {
     const polls = replicas.map((replica) => replica.post('/bookmarks/sync', { wait: true }, token));
-    for (const port of ports) await until(async () => (await scrape(port)).get('bookmarks_waiters') === 1);
+    for (const replica of replicas) await replica.untilHeld(1);
     return polls;
   };
 
@@ -128,26 +127,23 @@ test('10,000 clients that go away leave no poll, no connection and no memory beh
   timeout: 60_000,
 }, async () => {
   await using fleet = await openFleet({ env: { SYNC_WAIT_SECONDS: 30 } });
-  const port = await findFreePort();
   const replica = await fleet.start('api', {
-    METRICS_PORT: port,
     NODE_OPTIONS: '--expose-gc --import=./test/support/report-heap.ts',
   });
   const users = await Promise.all(Array.from({ length: 625 }, () => fleet.user()));
-  const held = async () => (await scrape(port)).get('bookmarks_waiters');
   const comeAndGo = async (each: number) => {
     const sockets = await sendPolls(replica.origin, users, each);
-    await until(async () => (await held()) === each * users.length);
+    await replica.untilHeld(each * users.length);
     for (const socket of sockets) socket.resetAndDestroy();
-    await until(async () => (await held()) === 0);
+    await replica.untilHeld(0);
     return measureHeap(replica);
   };
-  const before = await scrape(port);
+  const before = await replica.metrics();
   const warm = await comeAndGo(3);
   const after10000 = await comeAndGo(16);
   // A leak of one closure a poll would be 10,000 times some hundred bytes.
   expect(after10000 - warm).toBeLessThan(1_000_000);
-  const after = await scrape(port);
+  const after = await replica.metrics();
   for (const name of ['process_open_fds', 'nodejs_active_handles_total', 'nodejs_active_requests_total']) {
     expect(after.get(name)! - before.get(name)!, name).toBeLessThan(50);
   }
@@ -229,24 +225,27 @@ test('three replicas behind a balancer are restarted in turn under load, and no 
 });
 
 describe.concurrent('a replica that is told to end', { timeout: 120_000 }, () => {
-  test('says at once that it is not ready, serves for DRAIN_SECONDS, ends its polls, then ends', async () => {
+  test('serves on for DRAIN_SECONDS, not ready and with its polls held; told again, it ends at once', async () => {
     await using fleet = await openFleet();
-    const metricsPort = await findFreePort();
-    const replica = await fleet.start('all', { DRAIN_SECONDS: 2, METRICS_PORT: metricsPort });
+    const replica = await fleet.start('all', { DRAIN_SECONDS: 60 });
     const user = await fleet.user();
     const poll = replica.post('/bookmarks/sync', { wait: true }, user.token);
-    await until(async () => (await scrape(metricsPort)).get('bookmarks_waiters') === 1);
+    await replica.untilHeld(1);
     expect((await replica.readiness()).status).toBe(200);
     const ended = replica.stop();
     await replica.untilLogged('draining');
     const readiness = await replica.readiness();
     expect([readiness.status, readiness.body.reasons]).toEqual([503, ['draining']]);
-    const served = await replica.post('/tags/create', { name: 'a' }, user.token);
-    expect([served.status, served.headers.get('connection')]).toEqual([200, 'close']);
-    const { status, body, headers } = await poll;
-    expect([status, headers.get('connection')]).toEqual([200, 'close']);
-    expect(body).toEqual({ bookmarks: [], cursor: 0, has_more: false, waited: true });
-    expect(await ended).toBe(0);
+    expect((await fetch(`${replica.origin}/livez`)).status).toBe(200);
+    const added = await replica.post('/bookmarks/add', { url: 'http://a/' }, user.token);
+    expect([added.status, added.headers.get('connection')]).toEqual([200, 'close']);
+    expect((await poll).body).toMatchObject({ bookmarks: [{ id: added.body.id }], waited: true });
+    const broken = replica.post('/bookmarks/sync', { cursor: added.body.id, wait: true }, user.token);
+    const rejected = expect(broken).rejects.toThrow();
+    await replica.untilHeld(1);
+    replica.signal('SIGTERM');
+    expect(await ended).toBe(130);
+    await rejected;
   });
 
   test('lets requests in flight finish, and ends without waiting for idle connections', async () => {
@@ -265,15 +264,6 @@ describe.concurrent('a replica that is told to end', { timeout: 120_000 }, () =>
     expect((await added).status).toBe(200);
     expect(await ended).toBe(0);
     expect(replica.log.at(-1)?.msg).toBe('closed');
-  });
-
-  test('and told again ends at once', async () => {
-    await using fleet = await openFleet();
-    const replica = await fleet.start('api', { DRAIN_SECONDS: 60 });
-    const ended = replica.stop();
-    await replica.untilLogged('draining');
-    replica.signal('SIGTERM');
-    expect(await ended).toBe(130);
   });
 
   test('finishes the import at work', async () => {

@@ -1,5 +1,5 @@
 import postgres from 'postgres';
-import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { ApiResponse } from './support/responses.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 
@@ -22,7 +22,7 @@ const idsOf = ({ body }: ApiResponse): number[] => body.bookmarks.map(({ id }: {
 
 /** Resolves once a replica holds so many waits. */
 const untilHeld = (count: number, of = service) =>
-  vi.waitFor(() => expect(of.context.coordination.wakes.held).toBe(count), { timeout: 10_000, interval: 5 });
+  expect.poll(() => of.context.coordination.wakes.held).toBe(count);
 
 /** Sends a sync that waits and resolves once it is held; its response comes later. */
 async function startWait(

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { runOn } from './support/database.ts';
 import { connectTo } from './support/responses.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
@@ -418,11 +418,7 @@ describe('a staged import as a job (decision 21)', () => {
 
   const rows = () =>
     runOn<{ state: string }>(service.database.url, `select state from imports where user_id = ${user.id}`);
-  const untilState = (state: string) =>
-    vi.waitFor(async () => expect(await rows()).toMatchObject([{ state }]), {
-      timeout: 10_000,
-      interval: 10,
-    });
+  const untilState = (state: string) => expect.poll(rows).toMatchObject([{ state }]);
 
   /** Sends the head of an import and half of its body; `rest` is the other half. */
   async function startUpload() {
@@ -461,9 +457,9 @@ describe('a staged import as a job (decision 21)', () => {
     const { connection, rest } = await startUpload();
     await untilState('receiving');
     await connection.write(rest);
-    await vi.waitFor(async () => expect(await rows()).not.toMatchObject([{ state: 'receiving' }]));
+    await expect.poll(rows).not.toMatchObject([{ state: 'receiving' }]);
     connection.destroy();
-    await vi.waitFor(async () => expect(await urlsOf(user)).toEqual([URL]), { timeout: 10_000 });
+    await expect.poll(() => urlsOf(user)).toEqual([URL]);
   });
 
   test('an import answered with 503 has not run and never will', async () => {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ROUTES } from '../src/http/app.ts';
 import { startService, useService, useUser } from './support/service.ts';
 
@@ -197,7 +197,7 @@ describe('revocation (decision 24)', () => {
     await using third = await startService({ syncWaitSeconds: 2 }, { database: service.database });
     const session = await service.session();
     const response = third.post('/bookmarks/sync', { wait: true }, { token: session.token });
-    await vi.waitFor(() => expect(third.context.coordination.wakes.held).toBe(1));
+    await expect.poll(() => third.context.coordination.wakes.held).toBe(1);
     await session.post('/logout');
     expect((await response).body.code).toBe('INVALID_TOKEN');
   });

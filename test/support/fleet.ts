@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import postgres from 'postgres';
 import type { ServingRole } from '../../src/process/serve.ts';
@@ -6,6 +5,7 @@ import { openDatabase } from '../../src/store/open-database.ts';
 import { createDatabase } from './database.ts';
 import { type RedisServer, startRedis } from './redis.ts';
 import { type Replica, type ReplicaEnv, startReplica } from './replica.ts';
+import { holdAccount, holdLock, type Lock, untilBlocked } from './sessions.ts';
 import { type Caller, createCaller, type UserOptions } from './users.ts';
 
 /** Replicas over one database and one Redis, which nobody else uses. */
@@ -30,10 +30,6 @@ export interface Fleet extends AsyncDisposable {
   untilBlocked(text: string): Promise<number>;
   /** Jobs of imports that Redis holds, waiting or at work. */
   jobs(): Promise<string[]>;
-}
-
-export interface Lock extends AsyncDisposable {
-  release(): Promise<void>;
 }
 
 /** How a fleet is set up; without a database it gets an empty one of its own. */
@@ -70,30 +66,12 @@ export async function openFleet({ databaseUrl, env = {} }: FleetOptions = {}): P
       (
         await sql<{ state: string }[]>`select state from imports where user_id = ${id} order by created_at`
       ).map(({ state }) => state),
-    hold: (statement) => hold(url, statement),
-    holdAccount: ({ id }) => hold(url, `select from accounts where user_id = ${id} for no key update`),
-    untilBlocked: (text) =>
-      until(async () => {
-        const [row] = await sql<{ pid: number }[]>`
-          select pid from pg_stat_activity
-          where datname = current_database() and wait_event_type = 'Lock' and position(${text} in query) > 0
-            and pid <> pg_backend_pid()`;
-        return row?.pid;
-      }),
+    hold: (statement) => holdLock(url, statement),
+    holdAccount: (user) => holdAccount(url, user),
+    untilBlocked: (text) => untilBlocked(url, text),
     jobs: () => listJobs(redis.url),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
-}
-
-async function hold(url: string, statement: string): Promise<Lock> {
-  const sql = postgres(url, { max: 1, onnotice: () => {} });
-  await sql.unsafe('begin');
-  await sql.unsafe(statement);
-  const release = async () => {
-    await sql.unsafe('rollback').catch(() => {});
-    await sql.end({ timeout: 0 });
-  };
-  return { release, [Symbol.asyncDispose]: release };
 }
 
 async function listJobs(redisUrl: string): Promise<string[]> {
@@ -102,19 +80,5 @@ async function listJobs(redisUrl: string): Promise<string[]> {
     return await redis.keys('*:imports:imp-*');
   } finally {
     redis.disconnect();
-  }
-}
-
-/** What a look finds, once it finds something; for what tells nobody when it happens. Rejects after `limitMs`. */
-export async function until<T>(
-  look: () => Promise<T | undefined | false> | T | undefined | false,
-  limitMs = 60_000,
-): Promise<T> {
-  const giveUpAt = Date.now() + limitMs;
-  for (;;) {
-    const found = await look();
-    if (found !== undefined && found !== false) return found;
-    if (Date.now() > giveUpAt) throw new Error(`not so within ${limitMs} ms: ${look}`);
-    await sleep(20);
   }
 }

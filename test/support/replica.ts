@@ -2,10 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { ServingRole } from '../../src/process/serve.ts';
+import { findFreePort } from './ports.ts';
 import { post } from './post.ts';
 import { freezeFamily, noteProcess, thawFamily } from './processes.ts';
 import { type ApiResponse, readResponse } from './responses.ts';
 import { runDir } from './run.ts';
+import { until } from './until.ts';
 
 /** A line of a replica's log. */
 export interface LogLine {
@@ -29,6 +31,10 @@ export interface Replica extends AsyncDisposable {
   post(path: string, body: unknown, token: string, options?: RequestInit): Promise<ApiResponse>;
   /** The response of `/readyz`. */
   readiness(): Promise<ApiResponse>;
+  /** The samples of its metrics by name and labels. */
+  metrics(): Promise<Map<string, number>>;
+  /** Resolves once it holds so many polls. */
+  untilHeld(count: number): Promise<void>;
   /** Resolves with the first line of the log, past or to come, that has this message; rejects where it ends before. */
   untilLogged(message: string): Promise<LogLine>;
   signal(signal: NodeJS.Signals): void;
@@ -53,7 +59,8 @@ const TEST_ENV: ReplicaEnv = {
 
 /** Starts `node src/main.ts <role>`; it serves when this resolves. Rejects with its errors where it does not. */
 export async function startReplica(role: ServingRole, env: ReplicaEnv): Promise<Replica> {
-  const child = spawnMain([role], { ...TEST_ENV, ...env });
+  const metricsPort = Number(env.METRICS_PORT ?? (await findFreePort()));
+  const child = spawnMain([role], { ...TEST_ENV, METRICS_PORT: metricsPort, ...env });
   noteProcess(runDir(), child.pid!);
   const log = readLog(child);
   const ended = once(child, 'exit').then(([code, signal]): ProcessEnd => code ?? signal);
@@ -69,6 +76,10 @@ export async function startReplica(role: ServingRole, env: ReplicaEnv): Promise<
     ended,
     post: (path, body, token, options) => post(String(origin), path, body, { ...options, token }),
     readiness: async () => readResponse(await fetch(`${origin}/readyz`)),
+    metrics: () => scrape(metricsPort),
+    untilHeld: async (count) => {
+      await until(async () => (await scrape(metricsPort)).get('bookmarks_waiters') === count);
+    },
     untilLogged: log.until,
     signal: (signal) => void child.kill(signal),
     stop: () => {
@@ -131,7 +142,7 @@ function readLog(child: ChildProcess): ReplicaLog {
   return { lines, until };
 }
 
-/** The samples of a replica's metrics by name and labels; `port` is its `METRICS_PORT`. */
+/** The samples of metrics by name and labels; `port` is a process's `METRICS_PORT`. */
 export async function scrape(port: number): Promise<Map<string, number>> {
   const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
