@@ -12,7 +12,7 @@ test('an export whose client goes away before it begins is no fault of the servi
   await using fleet = await openFleet();
   const { token } = await fleet.user();
   const replica = await fleet.start('api');
-  const lock = await fleet.hold('lock table accounts in access exclusive mode');
+  const lock = await fleet.hold('lock table bookmarks in access exclusive mode');
   const socket = connect(Number(new URL(replica.origin).port), '127.0.0.1');
   socket.write(describeRequest('/export', token, 2, '{}'));
   await fleet.untilBlocked('exportedAt');
