@@ -39,7 +39,7 @@ test('every documented metric is there after traffic, and no label names a user'
 });
 
 test('requests are counted by what they are to their client, and probes are not', async () => {
-  const metricsPort = await freePort();
+  const metricsPort = await findFreePort();
   await using service = await startService({ metricsPort });
   const user = await service.user();
   await user.post('/bookmarks/list');
