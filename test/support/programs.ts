@@ -19,6 +19,7 @@ const PROGRAMS = {
     debianPackage: 'redis-server',
     instead: 'TEST_REDIS_URL',
   },
+  curl: { names: ['curl'], debianPackage: 'curl', instead: undefined },
   nginx: { names: ['nginx'], debianPackage: 'nginx-light', instead: undefined },
   haproxy: { names: ['haproxy'], debianPackage: 'haproxy', instead: undefined },
   pgbouncer: { names: ['pgbouncer'], debianPackage: 'pgbouncer', instead: undefined },
