@@ -126,9 +126,9 @@ export function findNamesElsewhere(document: Markdown): string[] {
   return document.blocks.flatMap((block) => {
     const files = block.spans.filter((span) => CODE.has(span));
     if (files.length === 0) return [];
-    const names = block.spans.flatMap((span) => /^#?[a-z_]+(?:[A-Z_]\w*)+$/.exec(span)?.[0] ?? []);
+    const names = block.spans.flatMap((span) => /^#?([A-Za-z_]\w*)$/.exec(span)?.[1] ?? []);
     return names
-      .filter((name) => !files.some((file) => CODE.get(file)!.includes(name)))
+      .filter((name) => !files.some((file) => new RegExp(`\\b${name}\\b`).test(CODE.get(file)!)))
       .map((name) => `${at(document, block)}: ${name} is not in ${files.join(', ')}`);
   });
 }
