@@ -67,6 +67,41 @@ describe.concurrent('user', () => {
     expectRefusal(await run('user set --email tier@example.org --premium maybe'), /true, false/);
   });
 
+  test('show finds a user by address or by the id of a log, and counts what they hold', async () => {
+    const user = await service.user({ email: 'Shown@example.org' });
+    await user.post('/bookmarks/add', { url: 'https://example.org/', tags: ['a', 'b'] });
+    const shown = {
+      id: user.id,
+      email: 'Shown@example.org',
+      is_premium: false,
+      created_at: TIMESTAMP,
+      bookmark_count: 1,
+      tag_count: 2,
+      token_count: 1,
+    };
+    expect(await responseOf('user show --email shown@EXAMPLE.org')).toEqual(shown);
+    expect(await responseOf(`user show --id ${user.id}`)).toEqual(shown);
+    expectRefusal(await run('user show --id 999999999'), /no user has this id/);
+    expectRefusal(await run('user show --email nobody@example.org'), /no user has this e-mail/);
+    expectRefusal(await run('user show'), /name --email or --id/);
+    expectRefusal(await run(`user show --id ${user.id} --email shown@example.org`), /name --email or --id/);
+    expectRefusal(await run('user show --id 1;2'), /expected the id of a user/);
+  });
+
+  test('list goes through all users by id, in pages', async () => {
+    const [first, last] = [await service.user(), await service.user()];
+    const page = await responseOf(`user list --after ${first.id - 1} --limit 1`);
+    expect(page).toEqual({
+      users: [{ id: first.id, email: first.email, is_premium: false, created_at: TIMESTAMP }],
+      has_more: true,
+    });
+    const rest = await responseOf(`user list --after ${first.id} --limit 10000`);
+    expect(rest.users.map(({ id }: { id: number }) => id)).toContain(last.id);
+    expect(rest.users.map(({ id }: { id: number }) => id)).not.toContain(first.id);
+    expect(rest.has_more).toBe(false);
+    expectRefusal(await run('user list --limit 0'), /from 1 to 10000/);
+  });
+
   test('delete takes the user with all that is theirs; its tokens and waits end', async () => {
     const user = await service.user({ email: 'Gone@example.org' });
     const other = await service.user();

@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ServingRole } from '../src/process/serve.ts';
-import { runCommand } from './support/command.ts';
+import { runCommand, startCommand } from './support/command.ts';
 import { createDatabase, runOn, type TestDatabase } from './support/database.ts';
+import { startPostgres } from './support/postgres.ts';
 import { type Replica, startReplica } from './support/replica.ts';
 import { type TestUser, useService } from './support/service.ts';
 
@@ -75,6 +76,31 @@ describe.concurrent('roles', () => {
     const outcomes = [...(await Promise.all([migrate(), migrate()])), await migrate()];
     for (const outcome of outcomes) expect(outcome).toEqual({ code: 0, output: '', errors: '' });
     expect(await latestVersion(database)).toEqual(latest);
+  });
+
+  test('migrate waits for a Postgres that comes later', async () => {
+    await using server = await startPostgres();
+    const env = { DATABASE_URL: server.url, MIGRATE_WAIT_SECONDS: '60' };
+    await server.kill();
+    const { ended, untilLogged } = startCommand(['migrate'], env);
+    await untilLogged('migration tries again');
+    await server.restart();
+    expect(await ended).toMatchObject({ code: 0, errors: '' });
+  });
+
+  test('migrate gives up at its deadline, and at once for what waiting does not mend', async () => {
+    const nobody = { DATABASE_URL: 'postgres://127.0.0.1:1/bookmarks', LOG_LEVEL: 'silent' };
+    const late = await runCommand(['migrate'], { ...nobody, MIGRATE_WAIT_SECONDS: '0' });
+    expect(late).toMatchObject({ code: 1, errors: expect.stringContaining('database unavailable: connect') });
+    const missing = new URL(url);
+    missing.pathname = '/no_such_database';
+    // Would outlast the test.
+    const refused = await runCommand(['migrate'], {
+      DATABASE_URL: missing.href,
+      MIGRATE_WAIT_SECONDS: '3600',
+      LOG_LEVEL: 'silent',
+    });
+    expect(refused).toMatchObject({ code: 1, errors: expect.stringContaining('3D000') });
   });
 
   test.each(['api', 'worker'])(

@@ -7,8 +7,10 @@ import {
   createApiToken,
   createUser,
   deleteUser,
+  findUser,
   findUserId,
   listTokens,
+  listUsers,
   revokeTokenById,
   setPremium,
 } from '../store/admin.ts';
@@ -28,6 +30,17 @@ function parseDays(text: string): number {
   const days = Number(text);
   if (/^\d{1,5}$/.test(text) && days >= 1 && days <= 36_500) return days;
   throw new InvalidArgumentError('expected a whole number of days from 1 to 36500');
+}
+
+function parseId(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('expected the id of a user, a whole number');
+}
+
+function parseLimit(text: string): number {
+  const limit = Number(text);
+  if (/^\d{1,5}$/.test(text) && limit >= 1 && limit <= 10_000) return limit;
+  throw new InvalidArgumentError('expected a whole number from 1 to 10000');
 }
 
 function parseName(text: string): string {
@@ -64,6 +77,33 @@ function addUserCommands(user: Command): void {
         if (made === undefined) throw new CommandError('a user with this e-mail address is there already');
         return made;
       }),
+    );
+  user
+    .command('show')
+    .description('show a user, by address or by the id that logs hold')
+    .option('--email <email>', "the user's e-mail address", parseEmail)
+    .option('--id <id>', "the user's id", parseId)
+    .action((options: { email?: string; id?: number }) =>
+      runCommand(async ({ database }) => {
+        const { email: address, id } = options;
+        if ((address === undefined) === (id === undefined)) throw new CommandError('name --email or --id');
+        const key = address === undefined ? { id: id! } : { emailKey: foldText(address) };
+        const found = await findUser(database, key);
+        if (found === undefined)
+          throw address === undefined ? new CommandError('no user has this id') : noUser();
+        return found;
+      }, ANY_SCHEMA),
+    );
+  user
+    .command('list')
+    .description('list users by id')
+    .option('--after <id>', 'only users with a higher id', parseId, 0)
+    .addOption(new Option('--limit <limit>', 'how many at most').argParser(parseLimit).default(100))
+    .action(({ after, limit }: { after: number; limit: number }) =>
+      runCommand(async ({ database }) => {
+        const users = await listUsers(database, after, limit + 1);
+        return { users: users.slice(0, limit), has_more: users.length > limit };
+      }, ANY_SCHEMA),
     );
   user
     .command('set')

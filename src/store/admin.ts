@@ -61,6 +61,45 @@ export async function setPremium(
   return row;
 }
 
+/** A user with what they hold. */
+export interface UserDetails extends UserRecord {
+  bookmark_count: number;
+  tag_count: number;
+  /** Valid ones. */
+  token_count: number;
+}
+
+/** A user by id or by address; undefined where there is none. */
+export async function findUser(
+  db: Database,
+  { id = null, emailKey = null }: { id?: number | null; emailKey?: string | null },
+): Promise<UserDetails | undefined> {
+  const [row] = await db.read(
+    (sql) => sql<UserDetails[]>`
+      select u.id, u.email, a.is_premium, render_time(u.created_at) as created_at,
+        a.bookmark_count, a.tag_count,
+        (select count(*) from tokens k where k.user_id = u.id and k.expires_at > now()) as token_count
+      from users u
+      join accounts a on a.user_id = u.id
+      where u.id = ${id} or u.email_key = ${emailKey}`,
+  );
+  return row;
+}
+
+/** Users with an id above `after`, by id, at most `limit` of them. */
+export async function listUsers(db: Database, after: number, limit: number): Promise<UserRecord[]> {
+  const rows = await db.read(
+    (sql) => sql<UserRecord[]>`
+      select u.id, u.email, a.is_premium, render_time(u.created_at) as created_at
+      from users u
+      join accounts a on a.user_id = u.id
+      where u.id > ${after}
+      order by u.id
+      limit ${limit}`,
+  );
+  return [...rows];
+}
+
 /** The id of the user with this address. */
 export async function findUserId(db: Database, emailKey: string): Promise<number | undefined> {
   const [row] = await db.read(

@@ -10,17 +10,38 @@ export interface Outcome {
   errors: string;
 }
 
-/** Runs `node src/main.ts` with these arguments and no variables but these, to its end. */
-export async function runCommand(args: readonly string[], env: Record<string, string>): Promise<Outcome> {
+/** A command that runs. */
+export interface RunningCommand {
+  ended: Promise<Outcome>;
+  /** Resolves once its output holds the text; rejects where it ends without. */
+  untilLogged(text: string): Promise<void>;
+}
+
+/** Starts `node src/main.ts` with these arguments and no variables but these. */
+export function startCommand(args: readonly string[], env: Record<string, string>): RunningCommand {
   const child = spawn(process.execPath, ['src/main.ts', ...args], {
     env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: `${runDir()}/compiled`, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   noteProcess(runDir(), child.pid!);
-  const [[code], output, errors] = await Promise.all([
-    once(child, 'close'),
-    child.stdout.setEncoding('utf8').toArray(),
-    child.stderr.setEncoding('utf8').toArray(),
-  ]);
-  return { code, output: output.join(''), errors: errors.join('') };
+  let output = '';
+  let errors = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text;
+  });
+  const ended = once(child, 'close').then(([code]) => ({ code, output, errors }));
+  const untilLogged = async (text: string) => {
+    while (!output.includes(text)) {
+      const next = await Promise.race([once(child.stdout, 'data'), ended.then(() => undefined)]);
+      if (next === undefined && !output.includes(text)) throw new Error(`ended without "${text}": ${errors}`);
+    }
+  };
+  return { ended, untilLogged };
 }
+
+/** Runs `node src/main.ts` with these arguments and no variables but these, to its end. */
+export const runCommand = (args: readonly string[], env: Record<string, string>): Promise<Outcome> =>
+  startCommand(args, env).ended;
