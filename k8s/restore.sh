@@ -7,10 +7,6 @@ file=$1
 # Owners and rights are the new place's: roles.sql grants them.
 pg_restore --exit-on-error --single-transaction --no-owner --no-privileges --dbname="$DATABASE_URL" "$file"
 psql --no-psqlrc --quiet --set=ON_ERROR_STOP=1 --dbname="$DATABASE_URL" --file="$(dirname "$0")/database/roles.sql"
-# Clients know the ids that were given after the backup: none of them is given a second time, for a cursor would miss what
-# has it. A billion is more than were given since, and nine millions of it fit below 2^53.
-psql --no-psqlrc --quiet --output=/dev/null --set=ON_ERROR_STOP=1 --dbname="$DATABASE_URL" --command="
-  select setval(format('%I.%I', schemaname, sequencename)::regclass, coalesce(last_value, 0) + 1000000000)
-  from pg_sequences where schemaname = current_schema;
-  analyze"
+# Ids go on above all that were given after the backup by themselves (sql/functions/time-floor.sql).
+psql --no-psqlrc --quiet --set=ON_ERROR_STOP=1 --dbname="$DATABASE_URL" --command='analyze'
 echo 'restore: done; delete and revoke again what was deleted and revoked since the backup'

@@ -33,6 +33,8 @@ export interface Config {
   importConcurrency: number;
   importStagedBytes: number;
   sessionDays: number;
+  /** How long edits and deletions are kept for `/bookmarks/changes`. */
+  changesDays: number;
   corsOrigins: readonly string[];
   /** Proxies whose `X-Forwarded-For` is believed: how many hops, or which networks; `false`: none. */
   trustProxy: number | string[] | false;
@@ -207,6 +209,7 @@ const SCHEMAS = {
   IMPORT_CONCURRENCY: integer(1, 64, 2),
   IMPORT_STAGED_BYTES: integer(1, 1_099_511_627_776, 4_294_967_296),
   SESSION_DAYS: integer(1, 3_650, 90),
+  CHANGES_DAYS: integer(1, 3_650, 90),
   CORS_ORIGINS: z
     .string()
     .transform(splitList)
@@ -287,6 +290,7 @@ export function readConfig(env: Environment = process.env): Config {
     importConcurrency: read('IMPORT_CONCURRENCY'),
     importStagedBytes: read('IMPORT_STAGED_BYTES'),
     sessionDays: read('SESSION_DAYS'),
+    changesDays: read('CHANGES_DAYS'),
     corsOrigins: read('CORS_ORIGINS'),
     trustProxy: read('TRUST_PROXY'),
     requestTimeoutSeconds: read('REQUEST_TIMEOUT_SECONDS'),

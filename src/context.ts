@@ -14,7 +14,9 @@ import {
   traceDatabase,
 } from './observability/tracing.ts';
 import { runImport } from './operations/import/run.ts';
-import { PageReader } from './operations/page-reads.ts';
+import { CHANGES_PAGES, PageReader, SYNC_PAGES } from './operations/page-reads.ts';
+import type { Page } from './store/bookmarks.ts';
+import type { ChangesPage, ChangesStart } from './store/changes.ts';
 import type { Database } from './store/database.ts';
 import { type DatabaseOptions, openDatabase } from './store/open-database.ts';
 import { type DatabaseProbe, openProbe } from './store/probe.ts';
@@ -30,7 +32,8 @@ export interface Context {
   /** Says whether the database responds, without waiting behind requests. */
   readonly probe: DatabaseProbe;
   readonly callers: KnownCallers;
-  readonly pageReader: PageReader;
+  readonly pageReader: PageReader<number, Page>;
+  readonly changesReader: PageReader<ChangesStart, ChangesPage>;
   readonly metrics: Metrics;
   readonly tracing: Tracing;
   /** Limits how many requests of one user run at a time. The key is the user's id. */
@@ -100,7 +103,8 @@ export async function openContext(config: Config, log: Logger, databaseUrl: stri
     metrics,
     tracing,
     callers: new KnownCallers(),
-    pageReader: new PageReader(database, OPERATION_DEADLINE_MS),
+    pageReader: new PageReader(database, SYNC_PAGES, OPERATION_DEADLINE_MS),
+    changesReader: new PageReader(database, CHANGES_PAGES, OPERATION_DEADLINE_MS),
     requestPermits: halfForEachUser(config.databasePoolSize, PERMIT_WAIT_MS),
     importPermits: halfForEachUser(config.databaseImportPoolSize, config.importWaitSeconds * 1_000),
     lifecycle: { draining: false },

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual, promisify } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
+import { BookmarkClient, MemoryStore } from '../src/client/index.ts';
 import type { Bookmark } from '../src/domain/resources.ts';
 import { migrate } from '../src/store/migrations.ts';
 import { runOn } from './support/database.ts';
@@ -18,11 +19,11 @@ import type { Caller } from './support/users.ts';
 
 /** Backing up a running service and restoring it, by the commands of docs/operation.md. */
 
-/** The commands of docs/operation.md, in order: dump, restore, skip ids. */
-const [DUMP, RESTORE, SKIP_IDS] = (() => {
+/** The commands of docs/operation.md, in order: dump, restore. */
+const [DUMP, RESTORE] = (() => {
   const text = readFileSync(new URL('../docs/operation.md', import.meta.url), 'utf8');
   const [, commands] = /^```sh\n(pg_dump [\s\S]*?)^```$/m.exec(text)!;
-  return commands!.split(/^(?=pg_|psql)/m);
+  return commands!.split(/^(?=pg_)/m);
 })();
 
 /** Runs a documented command on a database and a file of this test; a shell parts its words. */
@@ -40,7 +41,6 @@ async function dump(postgres: SystemPostgres, url: string, file: string): Promis
 
 async function restore(postgres: SystemPostgres, url: string, file: string): Promise<void> {
   await run(postgres, RESTORE!, url, file);
-  await run(postgres, SKIP_IDS!, url, file);
 }
 
 /** Sends a request that must succeed; the body of the response. */
@@ -102,9 +102,16 @@ async function writeOne(replica: Replica, user: Caller, held: Bookmark[], turn: 
 
 const lastId = (bookmarks: readonly Bookmark[]): number => bookmarks.at(-1)?.id ?? 0;
 
+/** Brings a mirror's copy up to date. */
+async function catchUp({ origin }: Replica, { token }: Caller, store: MemoryStore): Promise<void> {
+  const client = new BookmarkClient({ baseUrl: `${origin}/api/v1`, token });
+  for await (const _ of client.mirror({ store, follow: false }));
+}
+
 /** A dump taken while writers write, and what was acknowledged before it began. */
 interface Backup {
-  writers: { user: Caller; states: Bookmark[][]; acknowledged: number }[];
+  /** `mirror` has followed to the very end, beyond the dump. */
+  writers: { user: Caller; states: Bookmark[][]; acknowledged: number; mirror: MemoryStore }[];
   /** Whose `replace` by an empty import was queued when the dump was taken, and ran later. */
   importer: { user: Caller; bookmarks: Bookmark[] };
   lastIdEver: number;
@@ -138,8 +145,14 @@ async function backUpUnderWrites(postgres: SystemPostgres, fleet: Fleet, file: s
   await Promise.all(writers.map((writer) => writer.writeMore(20)));
   await Promise.all(writers.map((writer) => writer.stop()));
   const lastIdEver = Math.max(...writers.flatMap(({ states }) => states.map(lastId)));
+  const mirrored = writers.map(async ({ user, states }, index) => {
+    const mirror = new MemoryStore();
+    await catchUp(replica, user, mirror);
+    expect([...mirror.bookmarks()]).toEqual(states.at(-1));
+    return { user, states, acknowledged: acknowledged[index]!, mirror };
+  });
   return {
-    writers: writers.map(({ user, states }, index) => ({ user, states, acknowledged: acknowledged[index]! })),
+    writers: await Promise.all(mirrored),
     importer: { user: importer, bookmarks },
     lastIdEver,
   };
@@ -167,7 +180,7 @@ test('a backup of a running service restores all that was acknowledged before it
   const replica = await after.start('all');
   expect((await send(replica, importer.user, '/export', {})).bookmarks).toEqual(importer.bookmarks);
 
-  for (const { user, states, acknowledged } of writers) {
+  for (const { user, states, acknowledged, mirror } of writers) {
     const { bookmarks } = await send(replica, user, '/export', {});
     const restoredState = states.findIndex((state) => isDeepStrictEqual(state, bookmarks));
     expect(restoredState).toBeGreaterThanOrEqual(acknowledged);
@@ -186,6 +199,9 @@ test('a backup of a running service restores all that was acknowledged before it
     expect(added.id).toBeGreaterThan(lastIdEver);
     const next = await send(replica, user, '/bookmarks/sync', { cursor: ahead });
     expect(next).toMatchObject({ bookmarks: [added], cursor: added.id });
+    // A mirror unlearns what the dump did not hold.
+    await catchUp(replica, user, mirror);
+    expect([...mirror.bookmarks()]).toEqual([...bookmarks, added]);
   }
   expect(await findFaults(restored)).toEqual([]);
 });

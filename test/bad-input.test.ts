@@ -238,6 +238,20 @@ const listCursor: Field = {
   ],
 };
 
+/** Two numbers are what a cursor of the list has: here they are malformed, as this kind has six. */
+const changesCursor: Field = {
+  good: [],
+  bad: [
+    ...listCursor.bad,
+    ...cases('is malformed', ...['1:1:1', '2:1:1:1:1:1', '2:1:1:1:1:1:1:1', '2:1:1:1:1:1:01'].map(encode)),
+  ],
+};
+
+const from: Field = {
+  good: ['now'],
+  bad: cases('expected "now"', null, true, 0, '', 'NOW', 'then', [], {}),
+};
+
 const mode: Field = {
   good: ['merge', 'replace'],
   bad: cases(
@@ -305,6 +319,10 @@ const ROUTE_CASES: Record<string, RouteCases> = {
   '/bookmarks/sync': {
     body: () => ({}),
     fields: { cursor: integer(0, MAX_ID), limit: integer(1, 100), wait },
+  },
+  '/bookmarks/changes': {
+    body: () => ({}),
+    fields: { cursor: changesCursor, from, limit: integer(1, 500), wait },
   },
   '/tags/list': { body: () => ({}), fields: {} },
   '/tags/create': {

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { parseAuthorization } from '../src/domain/tokens.ts';
-import { PageReader } from '../src/operations/page-reads.ts';
+import { PageReader, SYNC_PAGES } from '../src/operations/page-reads.ts';
 import { findCaller } from '../src/store/tokens.ts';
 import { runOn } from './support/database.ts';
 import { type TestUser, useService } from './support/service.ts';
@@ -80,7 +80,7 @@ describe('a look', () => {
         },
       },
     });
-    const looks = new PageReader(slow, 7_000);
+    const looks = new PageReader(slow, SYNC_PAGES, 7_000);
     const look = () => looks.read(caller, 0, 50);
     return { user, look, firstWasRead: read.promise, respondFirst: response.resolve, reads: () => reads };
   }

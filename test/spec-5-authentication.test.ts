@@ -14,7 +14,7 @@ const profile = (token?: string, of = service) =>
 const withHeader = (authorization: string) =>
   service.post('/user/profile', {}, { headers: { authorization } });
 
-/** Spec 4: every endpoint with the scope that it needs. */
+/** Spec 4 and decision 37: every endpoint with the scope that it needs. */
 const SCOPES: Record<string, 'read' | 'write' | 'public'> = {
   '/user/profile': 'read',
   '/auth/invite': 'public',
@@ -25,6 +25,7 @@ const SCOPES: Record<string, 'read' | 'write' | 'public'> = {
   '/bookmarks/search': 'read',
   '/bookmarks/list': 'read',
   '/bookmarks/sync': 'read',
+  '/bookmarks/changes': 'read',
   '/tags/list': 'read',
   '/tags/create': 'write',
   '/tags/update': 'write',
@@ -34,7 +35,7 @@ const SCOPES: Record<string, 'read' | 'write' | 'public'> = {
 };
 const WITH_TOKEN = Object.entries(SCOPES).filter(([, scope]) => scope !== 'public');
 
-test('the routes are those of spec 4, no more and no less', () => {
+test('the routes are those of the contract, no more and no less', () => {
   expect(Object.fromEntries(ROUTES.map(({ path, scope }) => [path, scope]))).toEqual(SCOPES);
 });
 

@@ -37,8 +37,8 @@ begin
     with counted as (
       -- One upsert: an update of what is there is planned anew at every call and doubles the time of an add.
       -- Of a row that was inserted, not updated, xmax is 0.
-      insert into tags as t (user_id, name, name_key, bookmark_count)
-      select p_user_id, wanted.name, wanted.key, 1
+      insert into tags as t (user_id, id, name, name_key, bookmark_count)
+      select p_user_id, draw_id('tags_id_seq'), wanted.name, wanted.key, 1
       from unnest(p_tag_names, p_tag_keys) as wanted (name, key)
       on conflict (user_id, name_key) do update set bookmark_count = t.bookmark_count + 1
       returning t.id, t.name, t.name_key, t.xmax = 0 as is_new
@@ -63,10 +63,10 @@ begin
   end if;
 
   insert into bookmarks as b (
-    user_id, created_at, updated_at, tag_ids, tags, url_key, search_text, url, title, comment
+    user_id, id, created_at, updated_at, tag_ids, tags, url_key, search_text, url, title, comment
   )
   select
-    p_user_id, now_ms, now_ms, v_tag_ids, v_tags, (p_bookmark ->> 'url_key')::uuid, p_bookmark ->> 'search_text',
+    p_user_id, draw_id('bookmarks_id_seq'), now_ms, now_ms, v_tag_ids, v_tags, (p_bookmark ->> 'url_key')::uuid, p_bookmark ->> 'search_text',
     p_bookmark ->> 'url', p_bookmark ->> 'title', p_bookmark ->> 'comment'
   from (select date_trunc('milliseconds', clock_timestamp()) as now_ms) moment
   -- The lock may have been waited for, and the token revoked meanwhile.

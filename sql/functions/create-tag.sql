@@ -25,7 +25,7 @@ begin
     outcome := 'tag_limit';
     return;
   end if;
-  insert into tags (user_id, name, name_key) values (p_user_id, p_name, p_key)
+  insert into tags (user_id, id, name, name_key) values (p_user_id, draw_id('tags_id_seq'), p_name, p_key)
   returning '{"id":' || id || ',"name":' || to_json(name) || ',"created_at":"' || render_time(created_at) || '"}'
   into tag;
   perform keep_answer(p_user_id, p_idempotency_key, p_request_hash, tag);

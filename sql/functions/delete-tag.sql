@@ -13,6 +13,7 @@ begin
     return;
   end if;
   update accounts set tag_count = tag_count - 1 where user_id = p_user_id;
+  perform note_changes(p_user_id, 'tag', array[p_id]);
   update bookmarks b
   set tag_ids = array_remove(tag_ids, p_id), tags = (
     select render_tags(string_agg(render_tag(t.id, t.name), ',' order by t.name_key))

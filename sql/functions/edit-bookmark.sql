@@ -12,9 +12,7 @@ declare
   v_tags text;
   v_now timestamptz;
 begin
-  if p_tag_keys is not null then
-    perform from accounts where user_id = p_user_id for no key update;
-  end if;
+  perform from accounts where user_id = p_user_id for no key update;
   if not token_is_valid(p_user_id, p_token_hash) then
     outcome := 'token';
     return;
@@ -52,6 +50,9 @@ begin
         || e'\n' || coalesce(p_change ->> 'comment_line', split_part(search_text, e'\n', 3)),
       updated_at = v_now
     where user_id = p_user_id and id = p_id;
+    if found then
+      perform note_changes(p_user_id, 'bookmark', array[p_id]);
+    end if;
   end if;
 
   select render_bookmark(b, true) into bookmark from bookmarks b where b.user_id = p_user_id and b.id = p_id;

@@ -18,8 +18,8 @@ begin
   end if;
 
   with made as (
-    insert into tags (user_id, name, name_key)
-    select p_user_id, wanted.name, wanted.key
+    insert into tags (user_id, id, name, name_key)
+    select p_user_id, draw_id('tags_id_seq'), wanted.name, wanted.key
     from unnest(p_names, p_keys) as wanted (name, key)
     where not exists (select from tags t where t.user_id = p_user_id and t.name_key = wanted.key)
     returning id

@@ -87,6 +87,8 @@ begin
   if p_replace then
     delete from bookmarks where user_id = p_user_id;
     update tags set bookmark_count = 0 where user_id = p_user_id and bookmark_count > 0;
+    -- The generation has every reader of changes begin anew.
+    delete from changes where user_id = p_user_id;
   end if;
   update accounts
   set bookmark_count = v_new + case when p_replace then 0 else bookmark_count end,
@@ -94,6 +96,7 @@ begin
   where user_id = p_user_id;
 
   v_now := date_trunc('milliseconds', clock_timestamp());
+  perform draw_id('bookmarks_id_seq');
   with sets as materialized (
     select sets.place as tag_set,
       array_agg(t.id order by refs.n) as tag_ids,

@@ -18,6 +18,7 @@ begin
     return;
   end if;
   update tags set name = p_name, name_key = p_key where user_id = p_user_id and id = p_id;
+  perform note_changes(p_user_id, 'tag', array[p_id]);
   update bookmarks b
   set tags = (
     select render_tags(string_agg(render_tag(t.id, t.name), ',' order by t.name_key))

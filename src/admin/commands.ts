@@ -1,9 +1,10 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
-import { userTopic } from '../coordination/topics.ts';
+import { wakePolls } from '../coordination/topics.ts';
 import { foldText, isStorable } from '../domain/text.ts';
 import { createSecret, formatToken, type Scope } from '../domain/tokens.ts';
 import {
+  beginEpoch,
   createApiToken,
   createUser,
   deleteUser,
@@ -125,7 +126,7 @@ function addUserCommands(user: Command): void {
       runCommand(async (context) => {
         const id = await requireUserId(context, options.email);
         if (!(await deleteUser(context.database, foldText(options.email)))) throw noUser();
-        context.wake(userTopic(id));
+        wakePolls(context, id);
         return { deleted: true };
       }, ANY_SCHEMA),
     );
@@ -178,20 +179,28 @@ function addTokenCommands(token: Command): void {
     .description('revoke a token; requests that wait with it end at once')
     .requiredOption('--id <id>', 'as `token list` gives it')
     .action((options: { id: string }) =>
-      runCommand(async ({ database, wake }) => {
-        const [, userId, tokenId] = /^(\d{1,15})-(\d{1,15})$/.exec(options.id) ?? [];
+      runCommand(async (context) => {
+        const [, userId, tokenId] = /^(\d{1,16})-(\d{1,16})$/.exec(options.id) ?? [];
         const isRevoked =
-          userId !== undefined && (await revokeTokenById(database, Number(userId), Number(tokenId)));
+          userId !== undefined && (await revokeTokenById(context.database, Number(userId), Number(tokenId)));
         if (!isRevoked) throw new CommandError('no valid token has this id');
-        wake(userTopic(Number(userId)));
+        wakePolls(context, Number(userId));
         return { revoked: true };
       }, ANY_SCHEMA),
     );
 }
 
-/** Adds `user`, `invite` and `token` to the `admin` command. */
+function addEpochCommands(epoch: Command): void {
+  epoch
+    .command('begin')
+    .description("have all clients of /bookmarks/changes begin anew, after a volume's snapshot was put back")
+    .action(() => runCommand(async ({ database }) => ({ epoch: await beginEpoch(database) }), ANY_SCHEMA));
+}
+
+/** Adds `user`, `invite`, `token` and `epoch` to the `admin` command. */
 export function addAdminCommands(admin: Command): void {
   addUserCommands(admin.command('user').description('users'));
   addInviteCommands(admin.command('invite').description('invites'));
   addTokenCommands(admin.command('token').description('tokens'));
+  addEpochCommands(admin.command('epoch').description('the history that the database tells'));
 }

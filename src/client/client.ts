@@ -6,6 +6,8 @@ import type {
   BookmarkList,
   BookmarkSearch,
   BookmarkTag,
+  Changes,
+  ChangesPosition,
   CreatedTag,
   Deleted,
   EditedBookmark,
@@ -24,6 +26,7 @@ import type {
 } from '../domain/resources.ts';
 import { streamExport } from './export-stream.ts';
 import { type FollowOptions, followBookmarks, type SyncBatch } from './follow.ts';
+import { type MirrorBatch, type MirrorOptions, mirrorBookmarks } from './mirror.ts';
 import { type LocalBookmark, type ReconcileOptions, type Reconciliation, reconcile } from './reconcile.ts';
 import { type KeyedOptions, Requester, type RequestOptions, type RetryEvent } from './requester.ts';
 import { type Clock, systemClock } from './timing.ts';
@@ -71,6 +74,10 @@ export class BookmarkClient {
       retryForMs: options.retryForMs ?? 120_000,
       onRetry: options.onRetry,
     });
+  }
+
+  get #time() {
+    return { clock: this.#options.clock ?? systemClock, random: this.#options.random ?? Math.random };
   }
 
   /** The same client with another token, and a quota of its own. */
@@ -123,6 +130,11 @@ export class BookmarkClient {
     return this.#requester.request('/bookmarks/sync', position, options);
   }
 
+  /** What became of the collection since a cursor, waiting for it if asked to. `mirror` does so without end. */
+  readChanges(position: ChangesPosition = {}, options?: RequestOptions): Promise<Changes> {
+    return this.#requester.request('/bookmarks/changes', position, options);
+  }
+
   /** All tags with the number of bookmarks that carry them (spec 4.3). */
   listTags(options?: RequestOptions): Promise<TagList> {
     return this.#requester.request('/tags/list', {}, options);
@@ -173,11 +185,15 @@ export class BookmarkClient {
    * fails meanwhile, short of a token that is not or no longer valid. Store each batch's cursor with what it brought.
    */
   sync(options?: FollowOptions): AsyncGenerator<SyncBatch, void, undefined> {
-    const parts = {
-      clock: this.#options.clock ?? systemClock,
-      random: this.#options.random ?? Math.random,
-    };
-    return followBookmarks(this.#requester, parts, options);
+    return followBookmarks(this.#requester, this.#time, options);
+  }
+
+  /**
+   * Keeps a local copy true, edits and deletions included: it goes on from the store's cursor, applies each page to the
+   * store, and then yields it. Never ends by itself while it follows, short of a token that is not or no longer valid.
+   */
+  mirror(options: MirrorOptions): AsyncGenerator<MirrorBatch, void, undefined> {
+    return mirrorBookmarks(this.#requester, this.#time, options);
   }
 
   /**

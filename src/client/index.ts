@@ -4,6 +4,8 @@ export type * from '../domain/resources.ts';
 export { BookmarkClient, type ClientOptions } from './client.ts';
 export { ApiError, type ApiErrorDetails, type ClientErrorCode } from './errors.ts';
 export type { FollowOptions, SyncBatch } from './follow.ts';
+export { MemoryStore } from './memory-store.ts';
+export type { MirrorBatch, MirrorOptions, MirrorPage, MirrorStore } from './mirror.ts';
 export {
   type LocalBookmark,
   type ReconcileOptions,

@@ -56,9 +56,13 @@ const READS: ReadonlySet<Path> = new Set<Path>([
   '/bookmarks/search',
   '/bookmarks/list',
   '/bookmarks/sync',
+  '/bookmarks/changes',
   '/tags/list',
   '/export',
 ]);
+
+/** May be held for something new. */
+const POLLS: ReadonlySet<Path> = new Set<Path>(['/bookmarks/sync', '/bookmarks/changes']);
 
 /** Do their work once for each `Idempotency-Key`, and answer every repeat as the first time. */
 const KEYED: ReadonlySet<Path> = new Set<Path>(['/bookmarks/add', '/tags/create', '/import']);
@@ -66,7 +70,7 @@ const KEYED: ReadonlySet<Path> = new Set<Path>(['/bookmarks/add', '/tags/create'
 /** How long the service may work or wait before it answers: 30 s in a poll, 2 minutes in a large import and as long to take it in. */
 function holdMs(path: Path, body: object): number {
   if (path === '/import') return 240_000;
-  return path === '/bookmarks/sync' && 'wait' in body && body.wait === true ? 30_000 : 0;
+  return POLLS.has(path) && 'wait' in body && body.wait === true ? 30_000 : 0;
 }
 
 /** What every attempt sends alike. */

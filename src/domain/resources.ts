@@ -189,6 +189,40 @@ export interface SyncedBookmarks {
   waited: boolean;
 }
 
+export interface ChangesPosition {
+  /** The last response's `cursor`; absent: from the beginning. */
+  cursor?: string | undefined;
+  /** In the place of a cursor: an empty page with the present cursor. */
+  from?: 'now' | undefined;
+  /** Objects of one page, 1 to 500; 100 when absent. */
+  limit?: number | undefined;
+  /** Wait up to 30 seconds for something new. */
+  wait?: boolean | undefined;
+}
+
+/**
+ * What became of a collection since a cursor. A client applies it in this order: where `reset` is true it drops all that
+ * it holds; it puts `bookmarks` in the place of those with the same ids; it removes `deleted`; it renames by `tags` in all
+ * that it holds; it takes `deleted_tags` out of all that it holds. To apply a page twice is to apply it once.
+ */
+export interface Changes {
+  /** Whether the client has to begin anew, with this page. */
+  reset: boolean;
+  /** New and edited ones, as they are now. */
+  bookmarks: Bookmark[];
+  /** The ids of bookmarks that are gone. */
+  deleted: number[];
+  /** New and renamed ones. */
+  tags: BookmarkTag[];
+  /** The ids of tags that are gone. */
+  deleted_tags: number[];
+  /** To be sent next. */
+  cursor: string;
+  has_more: boolean;
+  /** Whether the request was held (decision 16). */
+  waited: boolean;
+}
+
 export interface TagList {
   /** In the order of their names, whatever their case. */
   tags: Tag[];
@@ -234,6 +268,7 @@ export interface Endpoints {
   '/bookmarks/search': { request: BookmarkSearch; response: FoundBookmarks };
   '/bookmarks/list': { request: ListPosition; response: BookmarkList };
   '/bookmarks/sync': { request: SyncPosition; response: SyncedBookmarks };
+  '/bookmarks/changes': { request: ChangesPosition; response: Changes };
   '/tags/list': { request: Empty; response: TagList };
   '/tags/create': { request: NewTag; response: CreatedTag };
   '/tags/update': { request: TagRename; response: BookmarkTag };

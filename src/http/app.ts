@@ -16,6 +16,7 @@ import type { Caller } from '../domain/tokens.ts';
 import { parseBody } from '../domain/validation.ts';
 import { accountRoutes } from '../routes/account.ts';
 import { bookmarkRoutes } from '../routes/bookmarks.ts';
+import { changesRoutes } from '../routes/changes.ts';
 import { addImportParser, exportRoutes, importRoutes } from '../routes/import-export.ts';
 import { syncRoutes } from '../routes/sync.ts';
 import { tagRoutes } from '../routes/tags.ts';
@@ -50,6 +51,7 @@ export const ROUTES: readonly Route[] = [
   ...accountRoutes,
   ...bookmarkRoutes,
   ...syncRoutes,
+  ...changesRoutes,
   ...tagRoutes,
   ...exportRoutes,
   ...importRoutes,

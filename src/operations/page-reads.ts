@@ -2,81 +2,117 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { invalidToken } from '../domain/errors.ts';
 import type { Caller } from '../domain/tokens.ts';
 import { type Page, readPage, readPageForAll } from '../store/bookmarks.ts';
+import { type ChangesPage, type ChangesStart, readChanges, readChangesForAll } from '../store/changes.ts';
 import type { Database } from '../store/database.ts';
 
-/** A look waits for one before it at most so long, and then has so much less time than another. */
-const BEHIND_MS = 500;
+/** A batch waits for the one before it at most so long, and its statement then has so much less time. */
+const WAIT_BEHIND_MS = 500;
 
-/** Answers are written in one go, while nobody else is served: those of many polls go in parts. */
-const TOGETHER = 250;
+/** Responses are written in one go, while nobody else is served: those of many polls go in parts. */
+const BATCH_SIZE = 250;
 
-interface BatchResult {
-  page: Page;
+/** How a kind of page is read, for one caller and for several tokens of one user. */
+export interface PageSource<Start, Result> {
+  /** The same for equal starts. */
+  nameOf(start: Start): string;
+  read(db: Database, caller: Caller, start: Start, limit: number, deadlineMs: number): Promise<Result>;
+  readForAll(
+    db: Database,
+    callers: readonly Caller[],
+    start: Start,
+    limit: number,
+    deadlineMs: number,
+  ): Promise<Result & { valid: string[] }>;
+}
+
+/** Bookmarks after an id, rising (spec 4.2). */
+export const SYNC_PAGES: PageSource<number, Page> = {
+  nameOf: String,
+  read: readPage,
+  readForAll: readPageForAll,
+};
+
+/** What changed after a position. */
+export const CHANGES_PAGES: PageSource<ChangesStart, ChangesPage> = {
+  nameOf: JSON.stringify,
+  read: readChanges,
+  readForAll: readChangesForAll,
+};
+
+interface BatchResult<Result> {
+  page: Result;
   /** Hashes of valid tokens, in hex. */
   valid: ReadonlySet<string>;
 }
 
-/** Those who are answered by one statement. */
-interface Batch {
+/** The callers that one statement serves. */
+interface Batch<Result> {
   callers: Map<string, Caller>;
   size: number;
   isSent: boolean;
-  answer: Promise<BatchResult>;
+  result: Promise<BatchResult<Result>>;
 }
 
 /**
- * PageReader for what is new, one statement for all who ask for the same page at the same moment: the devices of one account
- * are woken together, and then poll again together. Whoever asks while that page is being read is answered by the next
- * statement, so an answer never is older than its question.
+ * Reads pages, by one statement for all who ask for the same page at the same moment: the devices of one account are woken
+ * together, and then poll again together. Whoever asks while that page is being read is served by the next statement, so
+ * that a page is never older than the request for it.
  */
-export class PageReader {
+export class PageReader<Start, Result> {
   readonly #database: Database;
+  readonly #source: PageSource<Start, Result>;
   readonly #deadlineMs: number;
-  readonly #last = new Map<string, Batch>();
+  readonly #last = new Map<string, Batch<Result>>();
 
-  /** `deadlineMs` is what the database gives a statement, from its call to its answer. */
-  constructor(database: Database, deadlineMs: number) {
+  /** `deadlineMs` is what the database gives a statement, from its call to its result. */
+  constructor(database: Database, source: PageSource<Start, Result>, deadlineMs: number) {
     this.#database = database;
+    this.#source = source;
     this.#deadlineMs = deadlineMs;
   }
 
-  /** The caller's bookmarks after an id, rising (spec 4.2); throws `INVALID_TOKEN` where the token is no longer valid. */
-  async read(caller: Caller, afterId: number, limit: number): Promise<Page> {
-    const name = `${caller.userId} ${afterId} ${limit}`;
+  /** The caller's page; throws `INVALID_TOKEN` where the token is no longer valid. */
+  async read(caller: Caller, start: Start, limit: number): Promise<Result> {
+    const name = `${caller.userId} ${limit} ${this.#source.nameOf(start)}`;
     const last = this.#last.get(name);
-    const isOpen = last !== undefined && !last.isSent && last.size < TOGETHER;
-    const batch = isOpen ? last : this.#open(name, last, afterId, limit);
+    const isOpen = last !== undefined && !last.isSent && last.size < BATCH_SIZE;
+    const batch = isOpen ? last : this.#open(name, last, start, limit);
     batch.callers.set(caller.key, caller);
     batch.size += 1;
-    const { page, valid } = await batch.answer;
+    const { page, valid } = await batch.result;
     if (!valid.has(caller.hash.toString('hex'))) throw invalidToken();
     return page;
   }
 
-  #open(name: string, before: Batch | undefined, afterId: number, limit: number): Batch {
-    const batch: Batch = { callers: new Map(), size: 0, isSent: false, answer: undefined! };
+  #open(name: string, before: Batch<Result> | undefined, start: Start, limit: number): Batch<Result> {
+    const batch: Batch<Result> = { callers: new Map(), size: 0, isSent: false, result: undefined! };
     this.#last.set(name, batch);
-    batch.answer = this.#run(batch, before, afterId, limit).finally(() => {
+    batch.result = this.#run(batch, before, start, limit).finally(() => {
       if (this.#last.get(name) === batch) this.#last.delete(name);
     });
     return batch;
   }
 
-  async #run(batch: Batch, before: Batch | undefined, afterId: number, limit: number): Promise<BatchResult> {
+  async #run(
+    batch: Batch<Result>,
+    before: Batch<Result> | undefined,
+    start: Start,
+    limit: number,
+  ): Promise<BatchResult<Result>> {
     // Even with none before it, those who were woken in the same moment join first.
     await (before && endOf(before));
     batch.isSent = true;
     const callers = [...batch.callers.values()];
     const [caller] = callers;
-    const deadlineMs = before ? this.#deadlineMs - BEHIND_MS : this.#deadlineMs;
+    const deadlineMs = before ? this.#deadlineMs - WAIT_BEHIND_MS : this.#deadlineMs;
     if (callers.length > 1) {
-      const { valid, ...page } = await readPageForAll(this.#database, callers, afterId, limit, deadlineMs);
-      return { page, valid: new Set(valid) };
+      const page = await this.#source.readForAll(this.#database, callers, start, limit, deadlineMs);
+      return { page, valid: new Set(page.valid) };
     }
-    const page = await readPage(this.#database, caller!, afterId, limit, deadlineMs);
+    const page = await this.#source.read(this.#database, caller!, start, limit, deadlineMs);
     return { page, valid: new Set([caller!.hash.toString('hex')]) };
   }
 }
 
-const endOf = ({ answer }: Batch): Promise<unknown> =>
-  Promise.race([answer.catch(() => {}), sleep(BEHIND_MS, undefined, { ref: false })]);
+const endOf = ({ result }: Batch<unknown>): Promise<unknown> =>
+  Promise.race([result.catch(() => {}), sleep(WAIT_BEHIND_MS, undefined, { ref: false })]);

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts';
 import { jobIdOf } from '../operations/import/job.ts';
-import { deleteExpired, deleteOldImports, findQueuedImports } from '../store/sweep.ts';
+import { deleteExpired, deleteOldChanges, deleteOldImports, findQueuedImports } from '../store/sweep.ts';
 
 /** Keeps the database clean, and lost jobs running. Every replica sweeps; what one has done the others do not find. */
 
@@ -20,9 +20,12 @@ async function sweepImports({ database, coordination, log }: Context): Promise<v
 }
 
 /** Deletes all that has run out, bite by bite: a single one a minute would fall behind what clients leave. */
-export async function deleteLeftovers({ database, lifecycle, log }: Context): Promise<void> {
+export async function deleteLeftovers({ config, database, lifecycle, log }: Context): Promise<void> {
   let deleted = 0;
-  for (let bite = 1; bite > 0 && !lifecycle.draining; deleted += bite) bite = await deleteExpired(database);
+  const steps = [() => deleteExpired(database), () => deleteOldChanges(database, config.changesDays)];
+  for (const step of steps) {
+    for (let count = 1; count > 0 && !lifecycle.draining; deleted += count) count = await step();
+  }
   if (deleted > 0) log.info({ deleted }, 'leftovers swept');
 }
 

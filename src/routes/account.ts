@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { userTopic } from '../coordination/topics.ts';
+import { wakePolls } from '../coordination/topics.ts';
 import { permissionDenied } from '../domain/errors.ts';
 import { id } from '../domain/fields.ts';
 import { createSecret, formatToken } from '../domain/tokens.ts';
@@ -59,7 +59,7 @@ const logout = callerRoute({
     if (caller.kind !== 'session') throw permissionDenied('only a session token can log out');
     await revokeToken(context.database, caller);
     context.callers.forget(caller);
-    context.coordination.wakes.wake(userTopic(caller.userId));
+    wakePolls(context.coordination.wakes, caller.userId);
     return { logged_out: true, message: 'the session has ended' };
   },
 });

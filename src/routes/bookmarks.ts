@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { userTopic } from '../coordination/topics.ts';
+import { wakeChangesPolls, wakePolls } from '../coordination/topics.ts';
 import { addedBookmark, bookmarkChange } from '../domain/bookmark-schemas.ts';
 import { id, integer, searchQuery, tagName } from '../domain/fields.ts';
 import { foldText, searchTerms } from '../domain/text.ts';
 import { callerRoute } from '../http/route.ts';
 import { addBookmark, deleteBookmark, editBookmark, readPage } from '../store/bookmarks.ts';
 import { searchBookmarks } from '../store/search.ts';
-import { formatCursor, parseCursor } from './cursor.ts';
+import { formatCursor, MAX_CURSOR_LENGTH, parseCursor } from './cursor.ts';
 import * as schemas from './response-schemas.ts';
 
 /** Bookmarks: spec 4.2, but for sync. */
@@ -23,7 +23,7 @@ const add = callerRoute({
   async handle({ context, caller, body, idempotency }) {
     const { freeBookmarkLimit } = context.config;
     const bookmark = await addBookmark(context.database, caller, body, freeBookmarkLimit, idempotency);
-    context.coordination.wakes.wake(userTopic(caller.userId));
+    wakePolls(context.coordination.wakes, caller.userId);
     return bookmark;
   },
 });
@@ -37,8 +37,11 @@ const edit = callerRoute({
   body: z.object({ id, ...bookmarkChange.shape }),
   response: schemas.bookmark.omit({ created_at: true }),
   errors: ['NOT_FOUND', 'LIMIT_EXCEEDED'],
-  handle: ({ context, caller, body: { id, ...change } }) =>
-    editBookmark(context.database, caller, id, change),
+  async handle({ context, caller, body: { id, ...change } }) {
+    const bookmark = await editBookmark(context.database, caller, id, change);
+    wakeChangesPolls(context.coordination.wakes, caller.userId);
+    return bookmark;
+  },
 });
 
 const remove = callerRoute({
@@ -51,6 +54,7 @@ const remove = callerRoute({
   errors: ['NOT_FOUND'],
   async handle({ context, caller, body }) {
     await deleteBookmark(context.database, caller, body.id);
+    wakeChangesPolls(context.coordination.wakes, caller.userId);
     return { deleted: true };
   },
 });
@@ -96,7 +100,7 @@ const list = callerRoute({
   body: z.object({
     cursor: z
       .string()
-      .max(200, 'is malformed')
+      .max(MAX_CURSOR_LENGTH, 'is malformed')
       .meta({ examples: ['MTo0Mjo0Mg'] })
       .optional(),
     limit: integer(1, 500, 100),

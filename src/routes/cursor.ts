@@ -1,18 +1,55 @@
 import { invalid } from '../domain/errors.ts';
+import type { ChangesPosition } from '../store/changes.ts';
 
-/** The cursor of `/bookmarks/list` (decision 14): opaque to clients, versioned, naming its user. */
+/** The cursors of `/bookmarks/list` (decision 14) and `/bookmarks/changes`: opaque to clients, versioned, naming their user. */
 
-const VERSION = 1;
+const LIST_VERSION = 1;
+const CHANGES_VERSION = 2;
+
+/** The longest cursor has six numbers of 16 digits. */
+export const MAX_CURSOR_LENGTH = 200;
 
 export const formatCursor = (userId: number, afterId: number): string =>
-  Buffer.from(`${VERSION}:${userId}:${afterId}`).toString('base64url');
+  encode(LIST_VERSION, [userId, afterId]);
 
 /** The id that a cursor stands after; throws `VALIDATION_ERROR` for a malformed one and for another user's. */
 export function parseCursor(cursor: string, userId: number): number {
-  const match = /^1:(\d{1,16}):(\d{1,16})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1'));
-  const afterId = Number(match?.[2]);
-  const isCanonical = match !== null && formatCursor(Number(match[1]), afterId) === cursor;
-  if (!isCanonical || !Number.isSafeInteger(afterId)) throw invalid('cursor: is malformed');
-  if (Number(match[1]) !== userId) throw invalid('cursor: belongs to another user');
-  return afterId;
+  const [afterId] = decode(cursor, LIST_VERSION, 1, userId);
+  return afterId!;
+}
+
+export const formatChangesCursor = (userId: number, position: ChangesPosition): string =>
+  encode(CHANGES_VERSION, [
+    userId,
+    position.epoch,
+    position.generation,
+    position.change,
+    position.bookmarkId,
+    position.tagId,
+  ]);
+
+/** The position that a cursor stands for; throws as `parseCursor` does. */
+export function parseChangesCursor(cursor: string, userId: number): ChangesPosition {
+  const [epoch, generation, change, bookmarkId, tagId] = decode(cursor, CHANGES_VERSION, 5, userId);
+  return {
+    epoch: epoch!,
+    generation: generation!,
+    change: change!,
+    bookmarkId: bookmarkId!,
+    tagId: tagId!,
+  };
+}
+
+const encode = (version: number, numbers: readonly number[]): string =>
+  Buffer.from([version, ...numbers].join(':')).toString('base64url');
+
+/** The numbers after the user's; only what `encode` wrote is accepted. */
+function decode(cursor: string, version: number, count: number, userId: number): number[] {
+  const parts = Buffer.from(cursor, 'base64url').toString('latin1').split(':');
+  const numbers = parts.filter((part) => /^\d{1,16}$/.test(part)).map(Number);
+  const [givenVersion, owner, ...rest] = numbers;
+  const isWhole = givenVersion === version && rest.length === count && numbers.every(Number.isSafeInteger);
+  if (!isWhole || encode(version, [owner!, ...rest]) !== cursor) throw invalid('cursor: is malformed');
+  if (owner !== userId) throw invalid('cursor: belongs to another user');
+  return rest;
 }

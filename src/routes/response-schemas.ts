@@ -32,3 +32,9 @@ export const bookmark = z
   .meta({ id: 'Bookmark' });
 
 export const deleted = z.object({ deleted: z.literal(true) });
+
+/** Whether a poll is to be held until there is something new. */
+export const wait = z
+  .boolean()
+  .default(false)
+  .meta({ examples: [true] });

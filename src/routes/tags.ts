@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { wakeChangesPolls } from '../coordination/topics.ts';
 import { id, tagName } from '../domain/fields.ts';
 import { foldText } from '../domain/text.ts';
 import { callerRoute } from '../http/route.ts';
@@ -31,8 +32,11 @@ const create = callerRoute({
   response: z.object({ id, name: schemas.tagName, created_at: schemas.timestampText }),
   errors: ['LIMIT_EXCEEDED'],
   isIdempotent: true,
-  handle: ({ context, caller, body, idempotency }) =>
-    createTag(context.database, caller, named(body.name), idempotency),
+  async handle({ context, caller, body, idempotency }) {
+    const tag = await createTag(context.database, caller, named(body.name), idempotency);
+    wakeChangesPolls(context.coordination.wakes, caller.userId);
+    return tag;
+  },
 });
 
 const update = callerRoute({
@@ -45,6 +49,7 @@ const update = callerRoute({
   errors: ['NOT_FOUND'],
   async handle({ context, caller, body }) {
     await renameTag(context.database, caller, body.id, named(body.name));
+    wakeChangesPolls(context.coordination.wakes, caller.userId);
     return { id: body.id, name: body.name };
   },
 });
@@ -59,6 +64,7 @@ const remove = callerRoute({
   errors: ['NOT_FOUND'],
   async handle({ context, caller, body }) {
     await deleteTag(context.database, caller, body.id);
+    wakeChangesPolls(context.coordination.wakes, caller.userId);
     return { deleted: true };
   },
 });

@@ -174,3 +174,9 @@ export async function revokeTokenById(db: Database, userId: number, tokenId: num
   );
   return rows.length > 0;
 }
+
+/** Begins a new epoch, so that all clients of `/bookmarks/changes` begin anew; gives its number. */
+export async function beginEpoch(db: Database): Promise<number> {
+  const [row] = await db.write((sql) => sql<{ epoch: number }[]>`select begin_epoch() as epoch`);
+  return row!.epoch;
+}

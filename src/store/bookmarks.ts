@@ -7,7 +7,7 @@ import type { Idempotency } from '../domain/idempotency.ts';
 import { searchText, searchTextLine } from '../domain/text.ts';
 import type { Database, Sql } from './database.ts';
 import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
-import { type Owner, tokenIsValid } from './tokens.ts';
+import { type Owner, tokenIsValid, validHashes } from './tokens.ts';
 
 /** A bookmark to be added; its fields but the tags go to SQL as they are. */
 export type NewBookmark = z.output<typeof addedBookmark>;
@@ -116,16 +116,10 @@ export async function readPageForAll(
   deadlineMs?: number,
 ): Promise<Page & { valid: string[] }> {
   const { userId } = owners[0]!;
-  const hashes = owners.map(({ hash }) => hash.toString('hex'));
   const rows = await db.read(
     (sql) => sql<(Page & { valid: string[] })[]>`
       select
-        array(
-          select encode(token_hash, 'hex')
-          from tokens
-          where user_id = ${userId} and expires_at > now()
-            and token_hash = any (array(select decode(given, 'hex') from unnest(${hashes}::text[]) given))
-        ) as valid,
+        ${validHashes(sql, owners)} as valid,
         ${pageColumns(sql, { userId }, limit)}
       from ${pageAfter(sql, { userId }, afterId, limit)}`,
     deadlineMs,

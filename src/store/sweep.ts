@@ -31,6 +31,12 @@ export async function deleteExpired(db: Database): Promise<number> {
   return row!.deleted;
 }
 
+/** Forgets the changes of one user that are older than so many days; says how many. */
+export async function deleteOldChanges(db: Database, days: number): Promise<number> {
+  const [row] = await db.write((sql) => sql<{ deleted: number }[]>`select sweep_changes(${days}) as deleted`);
+  return row!.deleted;
+}
+
 /**
  * Deletes imports that are over for an hour, uploads that nobody has fed for a minute, and queued ones that nobody
  * could run for a day; says how many.

@@ -10,6 +10,16 @@ export const tokenIsValid = (sql: Sql, { userId, hash }: Owner) => sql`exists (
   select from tokens where user_id = ${userId} and token_hash = ${hash} and expires_at > now()
 )`;
 
+/** The hashes, in hex, of those tokens of one user that are valid. */
+export const validHashes = (sql: Sql, owners: readonly Owner[]) => sql`array(
+  select encode(token_hash, 'hex')
+  from tokens
+  where user_id = ${owners[0]!.userId} and expires_at > now()
+    and token_hash = any (
+      array(select decode(given, 'hex') from unnest(${owners.map(({ hash }) => hash.toString('hex'))}::text[]) given)
+    )
+)`;
+
 /** With the operation's own 7 s a request waits 10 s for the database at most. */
 const LOOK_UP_DEADLINE_MS = 3_000;
 

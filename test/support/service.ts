@@ -37,6 +37,7 @@ export const TEST_CONFIG: Omit<Config, 'databaseUrl'> = {
   importConcurrency: 2,
   importStagedBytes: 4_294_967_296,
   sessionDays: 90,
+  changesDays: 90,
   corsOrigins: [],
   trustProxy: false,
   requestTimeoutSeconds: 120,

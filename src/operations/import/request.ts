@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { importTopic, userTopic } from '../../coordination/topics.ts';
+import { importTopic, wakePolls } from '../../coordination/topics.ts';
 import { ApiError, type ErrorBody, unavailable } from '../../domain/errors.ts';
 import type { Idempotency } from '../../domain/idempotency.ts';
 import { parseJson } from '../../domain/json.ts';
@@ -57,7 +57,7 @@ export async function importInline(
     if (!(error instanceof DatabaseUnavailable && error.mayHaveRun)) throw error;
     return settle(context, inline);
   });
-  context.coordination.wakes.wake(userTopic(caller.userId));
+  wakePolls(context.coordination.wakes, caller.userId);
   return result;
 }
 
@@ -81,7 +81,7 @@ export async function importStaged(
   if (state === undefined && !hasClient()) return '';
   const result = state === undefined ? await settle(context, staged) : readAnswer(state);
   // The worker does so as well, if it lived long enough.
-  context.coordination.wakes.wake(userTopic(staged.userId));
+  wakePolls(context.coordination.wakes, staged.userId);
   return result;
 }
 

@@ -1,4 +1,4 @@
-import { importTopic, userTopic } from '../../coordination/topics.ts';
+import { importTopic, wakePolls } from '../../coordination/topics.ts';
 import { ApiError } from '../../domain/errors.ts';
 import { parseJson } from '../../domain/json.ts';
 import {
@@ -33,7 +33,7 @@ export async function runImport(context: ImportContext, jobId: string): Promise<
   const { clock, wakes } = context.coordination;
   const tell = () => {
     wakes.wake(importTopic(jobId));
-    wakes.wake(userTopic(staged.userId));
+    wakePolls(wakes, staged.userId);
   };
   // The worker before this one may have died after its transaction and before it told anybody.
   if (found?.state === 'done') tell();

@@ -1,0 +1,19 @@
+-- Notes that bookmarks or tags were changed or deleted, as the account's next change numbers. Under the account's lock only.
+create or replace function note_changes(p_user_id bigint, p_kind text, p_object_ids bigint[]) returns void
+language plpgsql as $$
+declare
+  v_last bigint;
+begin
+  if cardinality(p_object_ids) = 0 then
+    return;
+  end if;
+  update accounts set last_change = greatest(last_change, time_floor()) + cardinality(p_object_ids)
+  where user_id = p_user_id
+  returning last_change into v_last;
+  insert into changes (user_id, kind, object_id, number)
+  select p_user_id, p_kind, changed.id, v_last - cardinality(p_object_ids) + changed.place
+  from unnest(p_object_ids) with ordinality as changed (id, place)
+  on conflict (user_id, kind, object_id) do update
+  set number = excluded.number, changed_at = excluded.changed_at;
+end
+$$;

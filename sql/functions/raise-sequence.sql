@@ -1,0 +1,22 @@
+-- Raises a sequence to `time_floor`, ten times a second at most over all sessions. `setval` alone could lower what another
+-- session has raised meanwhile, and an id would be given twice: so one session at a time, for microseconds. The lock is
+-- the session's, as one of the transaction would be held as long as an import takes.
+create or replace function raise_sequence(p_sequence regclass) returns void
+-- The role that serves may draw from sequences, and not set them.
+language plpgsql volatile security definer set search_path from current as $$
+declare
+  v_floor bigint;
+begin
+  perform pg_advisory_lock('pg_class'::regclass::integer, p_sequence::oid::integer);
+  begin
+    v_floor := time_floor();
+    if coalesce(pg_sequence_last_value(p_sequence), 0) < v_floor then
+      perform setval(p_sequence, v_floor);
+    end if;
+  exception when query_canceled or others then
+    perform pg_advisory_unlock('pg_class'::regclass::integer, p_sequence::oid::integer);
+    raise;
+  end;
+  perform pg_advisory_unlock('pg_class'::regclass::integer, p_sequence::oid::integer);
+end
+$$;

@@ -1,0 +1,41 @@
+-- What was changed or deleted after a number, by number: at most `p_limit` objects, and about 1 MiB of bookmarks (one at
+-- least). Bookmarks above `p_bookmark_id` are counted and not shown.
+create or replace function read_changed(
+  p_user_id bigint, p_change bigint, p_bookmark_id bigint, p_limit integer,
+  out bookmarks text, out deleted text, out tags text, out deleted_tags text,
+  out count integer, out last_number bigint, out has_more boolean
+)
+language plpgsql stable as $$
+begin
+  with picked as materialized (
+    select c.number, c.kind, c.object_id
+    from changes c
+    where c.user_id = p_user_id and c.number > p_change
+    order by c.number
+    limit p_limit
+  ), rendered as materialized (
+    select picked.number, picked.kind, picked.object_id, picked.kind = 'tag' or picked.object_id <= p_bookmark_id as is_shown,
+      case
+        when picked.kind = 'tag' then
+          (select render_tag(t.id, t.name) from tags t where t.user_id = p_user_id and t.id = picked.object_id)
+        when picked.object_id <= p_bookmark_id then
+          (select render_bookmark(b) from bookmarks b where b.user_id = p_user_id and b.id = picked.object_id)
+      end as object
+    from picked
+  ), sized as (
+    select number, kind, object_id, is_shown, object,
+      sum(octet_length(object)) over (order by number rows between unbounded preceding and 1 preceding) as bytes_before
+    from rendered
+  )
+  select
+    coalesce(string_agg(object, ',' order by number) filter (where kind = 'bookmark'), ''),
+    coalesce(string_agg(object_id::text, ',' order by number) filter (where kind = 'bookmark' and is_shown and object is null), ''),
+    coalesce(string_agg(object, ',' order by number) filter (where kind = 'tag'), ''),
+    coalesce(string_agg(object_id::text, ',' order by number) filter (where kind = 'tag' and object is null), ''),
+    count(*), max(number)
+  into bookmarks, deleted, tags, deleted_tags, count, last_number
+  from sized
+  where coalesce(bytes_before, 0) < 1048576;
+  has_more := exists (select from changes c where c.user_id = p_user_id and c.number > last_number);
+end
+$$;

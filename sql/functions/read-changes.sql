@@ -1,0 +1,92 @@
+-- A page of what became of a user's collection since a position, in one snapshot: at most `p_limit` objects, and about
+-- 1 MiB of bookmarks. First what was changed, by the numbers of changes; then new bookmarks and new tags, by id.
+--
+-- A position names its epoch and the account's generation (`replace`s), and says how far the reader has come: in the
+-- numbers of changes, in the ids of bookmarks, in those of tags. Nothing is missed: an object that is shown on one page and
+-- changed afterwards has a number above the positions of all pages until then, so it comes again before `has_more` is
+-- false. A bookmark above the position is left to the walk by id, which shows it as it is then. Tags are never left to it:
+-- a bookmark that was shown may carry one whose own turn has not come.
+create or replace function read_changes(
+  p_user_id bigint, p_epoch bigint, p_generation bigint,
+  p_change bigint, p_bookmark_id bigint, p_tag_id bigint,
+  p_limit integer, p_from_now boolean,
+  out reset boolean, out bookmarks text, out deleted text, out tags text, out deleted_tags text,
+  out epoch bigint, out generation bigint, out change bigint, out bookmark_id bigint, out tag_id bigint,
+  out has_more boolean, out is_empty boolean
+)
+-- Stable: every statement of it sees the snapshot of the statement that calls it.
+language plpgsql stable as $$
+declare
+  v_last_change bigint;
+  v_floor bigint;
+  v_left integer := p_limit;
+  v_bytes bigint := 0;
+  v_page record;
+begin
+  epoch := current_epoch();
+  select a.last_change, a.changes_floor, a.generation into v_last_change, v_floor, generation
+  from accounts a
+  where a.user_id = p_user_id;
+
+  bookmarks := '';
+  deleted := '';
+  tags := '';
+  deleted_tags := '';
+  has_more := false;
+  reset := not p_from_now and (
+    p_epoch is distinct from epoch or p_generation is distinct from generation
+    or p_change < v_floor or p_change > v_last_change
+  );
+  change := p_change;
+  bookmark_id := p_bookmark_id;
+  tag_id := p_tag_id;
+  if reset or p_from_now then
+    change := v_last_change;
+    bookmark_id := 0;
+    tag_id := 0;
+  end if;
+  if p_from_now then
+    select coalesce(max(b.id), 0) into bookmark_id from bookmarks b where b.user_id = p_user_id;
+    select coalesce(max(t.id), 0) into tag_id from tags t where t.user_id = p_user_id;
+    is_empty := true;
+    return;
+  end if;
+
+  if change < v_last_change then
+    select * into v_page from read_changed(p_user_id, change, bookmark_id, v_left);
+    bookmarks := v_page.bookmarks;
+    deleted := v_page.deleted;
+    tags := v_page.tags;
+    deleted_tags := v_page.deleted_tags;
+    v_left := v_left - v_page.count;
+    v_bytes := octet_length(bookmarks);
+    -- Numbers without rows were those of a collection that was replaced.
+    change := coalesce(v_page.last_number, v_last_change);
+    has_more := v_page.has_more;
+  end if;
+
+  if not has_more and v_left > 0 and v_bytes < 1048576 then
+    select * into v_page from read_page(p_user_id, bookmark_id, 9007199254740991, v_left);
+    if v_page.count > 0 then
+      bookmarks := concat_ws(',', nullif(bookmarks, ''), v_page.bookmarks);
+      bookmark_id := v_page.last_id;
+      v_left := v_left - v_page.count;
+    end if;
+  end if;
+  has_more := has_more or exists (select from bookmarks b where b.user_id = p_user_id and b.id > read_changes.bookmark_id);
+
+  if not has_more and v_left > 0 then
+    select string_agg(render_tag(page.id, page.name), ',' order by page.id), max(page.id), count(*)
+    into v_page
+    from (
+      select t.id, t.name from tags t where t.user_id = p_user_id and t.id > tag_id order by t.id limit v_left
+    ) page;
+    if v_page.count > 0 then
+      tags := concat_ws(',', nullif(tags, ''), v_page.string_agg);
+      tag_id := v_page.max;
+    end if;
+  end if;
+  has_more := has_more or exists (select from tags t where t.user_id = p_user_id and t.id > read_changes.tag_id);
+  is_empty := bookmarks = '' and deleted = '' and tags = '' and deleted_tags = '' and not reset;
+end
+$$;

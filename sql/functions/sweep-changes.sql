@@ -1,0 +1,30 @@
+-- Forgets the changes of one user that are older than so many days, and says how many: readers who are behind them begin
+-- anew. One user at a time, under the lock that every writer of changes takes first.
+create or replace function sweep_changes(p_days integer) returns bigint
+language plpgsql as $$
+declare
+  v_user_id bigint;
+  v_floor bigint;
+  v_count bigint;
+begin
+  select user_id into v_user_id
+  from changes
+  where changed_at < now() - make_interval(days => p_days)
+  order by changed_at
+  limit 1;
+  if not found then
+    return 0;
+  end if;
+  perform from accounts where user_id = v_user_id for no key update;
+  select max(number) into v_floor
+  from changes
+  where user_id = v_user_id and changed_at < now() - make_interval(days => p_days);
+  if v_floor is null then
+    return 0;
+  end if;
+  delete from changes where user_id = v_user_id and number <= v_floor;
+  get diagnostics v_count = row_count;
+  update accounts set changes_floor = greatest(changes_floor, v_floor) where user_id = v_user_id;
+  return v_count;
+end
+$$;

@@ -1,0 +1,108 @@
+import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
+import type { MirrorPage, MirrorStore } from './mirror.ts';
+
+/** A bookmark with the ids of its tags; their names stand once for all bookmarks. */
+type HeldBookmark = Omit<Bookmark, 'tags'> & { tagIds: number[] };
+
+/** A mirror's copy in memory; it begins empty in each process. */
+export class MemoryStore implements MirrorStore {
+  readonly #bookmarks = new Map<number, HeldBookmark>();
+  readonly #nameByTag = new Map<number, string>();
+  /** The bookmarks that carry a tag. */
+  readonly #carriers = new Map<number, Set<number>>();
+  #cursor: string | undefined;
+
+  async readCursor(): Promise<string | undefined> {
+    return this.#cursor;
+  }
+
+  async apply({ reset, bookmarks, deleted, tags, deleted_tags, cursor }: MirrorPage): Promise<void> {
+    if (reset) {
+      this.#bookmarks.clear();
+      this.#nameByTag.clear();
+      this.#carriers.clear();
+    }
+    for (const bookmark of bookmarks) this.#put(bookmark);
+    for (const id of deleted) this.#remove(id);
+    for (const { id, name } of tags) this.#nameByTag.set(id, name);
+    for (const id of deleted_tags) this.#removeTag(id);
+    this.#cursor = cursor;
+  }
+
+  #put({ tags, ...fields }: Bookmark): void {
+    this.#remove(fields.id);
+    for (const { id, name } of tags) {
+      this.#nameByTag.set(id, name);
+      const carriers = this.#carriers.get(id) ?? new Set();
+      this.#carriers.set(id, carriers.add(fields.id));
+    }
+    this.#bookmarks.set(fields.id, { ...fields, tagIds: tags.map(({ id }) => id) });
+  }
+
+  #remove(id: number): void {
+    for (const tagId of this.#bookmarks.get(id)?.tagIds ?? []) this.#carriers.get(tagId)?.delete(id);
+    this.#bookmarks.delete(id);
+  }
+
+  #removeTag(tagId: number): void {
+    for (const id of this.#carriers.get(tagId) ?? []) {
+      const bookmark = this.#bookmarks.get(id)!;
+      bookmark.tagIds = bookmark.tagIds.filter((other) => other !== tagId);
+    }
+    this.#carriers.delete(tagId);
+    this.#nameByTag.delete(tagId);
+  }
+
+  /** How many bookmarks the copy holds. */
+  get size(): number {
+    return this.#bookmarks.size;
+  }
+
+  /** The bookmark with an id, as the service would show it, tags in the order of their names. */
+  find(id: number): Bookmark | undefined {
+    const held = this.#bookmarks.get(id);
+    return held && this.#show(held);
+  }
+
+  /** All bookmarks, by id, rising. */
+  *bookmarks(): Generator<Bookmark, void, undefined> {
+    for (const id of [...this.#bookmarks.keys()].sort((a, b) => a - b)) {
+      yield this.#show(this.#bookmarks.get(id)!);
+    }
+  }
+
+  /** All tags, those of no bookmark too, in the order of their names. */
+  tags(): BookmarkTag[] {
+    return sortTags([...this.#nameByTag].map(([id, name]) => ({ id, name })));
+  }
+
+  #show({ id, url, title, comment, tagIds, created_at, updated_at }: HeldBookmark): Bookmark {
+    const tags = tagIds.map((tagId) => ({ id: tagId, name: this.#nameByTag.get(tagId)! }));
+    return { id, url, title, comment, tags: sortTags(tags), created_at, updated_at };
+  }
+}
+
+/** Tags in the order of their names without regard to case, by code point as the service orders them. */
+export const sortTags = (tags: BookmarkTag[]): BookmarkTag[] =>
+  tags
+    .map((tag) => ({ tag, key: foldName(tag.name) }))
+    // Between two pages of a catch-up two tags may have the same name.
+    .sort((a, b) => compareCodePoints(a.key, b.key) || a.tag.id - b.tag.id)
+    .map(({ tag }) => tag);
+
+/** NFC, lower case, final sigma as sigma. */
+const foldName = (name: string): string => name.toLowerCase().replaceAll('ς', 'σ').normalize('NFC');
+
+/** UTF-16 would put U+10000 and beyond before U+E000. */
+function compareCodePoints(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let at = 0; at < length; at += 1) {
+    const [left, right] = [a.charCodeAt(at), b.charCodeAt(at)];
+    if (left === right) continue;
+    return fixSurrogate(left) - fixSurrogate(right);
+  }
+  return a.length - b.length;
+}
+
+const fixSurrogate = (unit: number): number =>
+  unit >= 0xe000 ? unit - 0x800 : unit >= 0xd800 ? unit + 0x2000 : unit;

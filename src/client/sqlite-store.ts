@@ -1,0 +1,173 @@
+import { DatabaseSync } from 'node:sqlite';
+import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
+import { sortTags } from './memory-store.ts';
+import type { MirrorPage, MirrorStore } from './mirror.ts';
+
+/** The version of the tables below; a file of another one is refused. */
+const VERSION = 1;
+
+/** The tables are for its owner to read too: one row a bookmark, one a tag, one for each tag of a bookmark. */
+const SCHEMA = `
+  create table position (only_row integer primary key check (only_row = 1), cursor text not null) strict;
+  create table bookmarks (
+    id integer primary key,
+    url text not null,
+    title text not null,
+    comment text not null,
+    created_at text not null,
+    updated_at text not null
+  ) strict;
+  create table tags (id integer primary key, name text not null) strict;
+  create table bookmark_tags (
+    bookmark_id integer not null references bookmarks (id) on delete cascade,
+    tag_id integer not null references tags (id) on delete cascade,
+    primary key (bookmark_id, tag_id)
+  ) strict, without rowid;
+  create index bookmark_tags_tag_id on bookmark_tags (tag_id);
+  pragma user_version = ${VERSION};
+`;
+
+interface BookmarkRow extends Omit<Bookmark, 'tags'> {
+  tags: string;
+}
+
+const SELECT_BOOKMARKS = `
+  select b.id, b.url, b.title, b.comment, b.created_at, b.updated_at,
+    (
+      select json_group_array(json_object('id', t.id, 'name', t.name))
+      from bookmark_tags bt join tags t on t.id = bt.tag_id
+      where bt.bookmark_id = b.id
+    ) as tags
+  from bookmarks b`;
+
+/** The file is no mirror, or one that another version of this program wrote. */
+export class UnusableMirror extends Error {
+  override readonly name = 'UnusableMirror';
+}
+
+/**
+ * A mirror's copy in a SQLite file, for Node: each page is one transaction, so that a process that dies at any moment
+ * leaves a copy that goes on from its cursor. One process at a time writes to a file; others may read it meanwhile.
+ */
+export class SqliteStore implements MirrorStore, Disposable {
+  readonly #db: DatabaseSync;
+
+  /** Opens a file, or makes it; throws `UnusableMirror` for a file that is something else. */
+  constructor(path: string) {
+    this.#db = new DatabaseSync(path);
+    try {
+      this.#prepare();
+    } catch (error) {
+      this.#db.close();
+      if (error instanceof UnusableMirror) throw error;
+      throw new UnusableMirror(`${path} is no mirror: ${(error as Error).message}`);
+    }
+  }
+
+  #prepare(): void {
+    this.#db.exec('pragma busy_timeout = 5000; pragma journal_mode = wal; pragma foreign_keys = on;');
+    this.#transact(() => {
+      const { user_version: version } = this.#db.prepare('pragma user_version').get() as {
+        user_version: number;
+      };
+      if (version === VERSION) return;
+      const { count } = this.#db.prepare('select count(*) as count from sqlite_schema').get() as {
+        count: number;
+      };
+      if (version !== 0 || count > 0) throw new UnusableMirror('the file holds something else than a mirror');
+      this.#db.exec(SCHEMA);
+    });
+  }
+
+  async readCursor(): Promise<string | undefined> {
+    const row = this.#db.prepare('select cursor from position').get() as { cursor: string } | undefined;
+    return row?.cursor;
+  }
+
+  async apply(page: MirrorPage): Promise<void> {
+    this.#transact(() => this.#write(page));
+  }
+
+  #write({ reset, bookmarks, deleted, tags, deleted_tags, cursor }: MirrorPage): void {
+    if (reset) this.#db.exec('delete from bookmark_tags; delete from bookmarks; delete from tags;');
+    const putTag = this.#db.prepare(
+      'insert into tags (id, name) values (?, ?) on conflict (id) do update set name = excluded.name',
+    );
+    const putBookmark = this.#db.prepare(
+      `insert into bookmarks (id, url, title, comment, created_at, updated_at) values (?, ?, ?, ?, ?, ?)
+      on conflict (id) do update set url = excluded.url, title = excluded.title, comment = excluded.comment,
+        created_at = excluded.created_at, updated_at = excluded.updated_at`,
+    );
+    const dropTags = this.#db.prepare('delete from bookmark_tags where bookmark_id = ?');
+    const carryTag = this.#db.prepare('insert into bookmark_tags (bookmark_id, tag_id) values (?, ?)');
+    for (const { id, url, title, comment, tags: carried, created_at, updated_at } of bookmarks) {
+      putBookmark.run(id, url, title, comment, created_at, updated_at);
+      dropTags.run(id);
+      for (const tag of carried) {
+        putTag.run(tag.id, tag.name);
+        carryTag.run(id, tag.id);
+      }
+    }
+    const removeBookmark = this.#db.prepare('delete from bookmarks where id = ?');
+    for (const id of deleted) removeBookmark.run(id);
+    for (const { id, name } of tags) putTag.run(id, name);
+    const removeTag = this.#db.prepare('delete from tags where id = ?');
+    for (const id of deleted_tags) removeTag.run(id);
+    this.#db
+      .prepare(
+        'insert into position (only_row, cursor) values (1, ?) on conflict do update set cursor = excluded.cursor',
+      )
+      .run(cursor);
+  }
+
+  /** How many bookmarks the copy holds. */
+  get size(): number {
+    const { count } = this.#db.prepare('select count(*) as count from bookmarks').get() as { count: number };
+    return count;
+  }
+
+  /** The bookmark with an id, as the service would show it, tags in the order of their names. */
+  find(id: number): Bookmark | undefined {
+    const row = this.#db.prepare(`${SELECT_BOOKMARKS} where b.id = ?`).get(id);
+    return row && showBookmark(row as unknown as BookmarkRow);
+  }
+
+  /** All bookmarks, by id, rising. */
+  *bookmarks(): Generator<Bookmark, void, undefined> {
+    for (const row of this.#db.prepare(`${SELECT_BOOKMARKS} order by b.id`).iterate()) {
+      yield showBookmark(row as unknown as BookmarkRow);
+    }
+  }
+
+  /** All tags, those of no bookmark too, in the order of their names. */
+  tags(): BookmarkTag[] {
+    const rows = this.#db.prepare('select id, name from tags').all() as unknown as BookmarkTag[];
+    return sortTags(rows.map(({ id, name }) => ({ id, name })));
+  }
+
+  [Symbol.dispose](): void {
+    this.#db.close();
+  }
+
+  #transact(work: () => void): void {
+    // At once for writing, so that two processes on one file wait for each other instead of failing in the middle.
+    this.#db.exec('begin immediate');
+    try {
+      work();
+      this.#db.exec('commit');
+    } catch (error) {
+      this.#db.exec('rollback');
+      throw error;
+    }
+  }
+}
+
+const showBookmark = ({ id, url, title, comment, tags, created_at, updated_at }: BookmarkRow): Bookmark => ({
+  id,
+  url,
+  title,
+  comment,
+  tags: sortTags(JSON.parse(tags)),
+  created_at,
+  updated_at,
+});

@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import { changesTopic } from '../coordination/topics.ts';
+import { invalid } from '../domain/errors.ts';
+import { id, integer } from '../domain/fields.ts';
+import { callerRoute } from '../http/route.ts';
+import type { ChangesPage, ChangesStart } from '../store/changes.ts';
+import { formatChangesCursor, MAX_CURSOR_LENGTH, parseChangesCursor } from './cursor.ts';
+import { readOrWait } from './long-poll.ts';
+import * as schemas from './response-schemas.ts';
+
+/** Sync that shows everything: new, edited and deleted bookmarks, and tags (decision 37). */
+
+function findStart(
+  { cursor, from }: { cursor?: string | undefined; from?: 'now' | undefined },
+  userId: number,
+): ChangesStart {
+  if (cursor !== undefined && from !== undefined) throw invalid('from: expected either cursor or from');
+  if (from !== undefined) return 'now';
+  return cursor === undefined ? 'beginning' : parseChangesCursor(cursor, userId);
+}
+
+const formatPage = (page: ChangesPage, userId: number, waited: boolean): string =>
+  `{"reset":${page.reset},"bookmarks":[${page.bookmarks}],"deleted":[${page.deleted}],` +
+  `"tags":[${page.tags}],"deleted_tags":[${page.deletedTags}],` +
+  `"cursor":"${formatChangesCursor(userId, page)}","has_more":${page.hasMore},"waited":${waited}}`;
+
+const changes = callerRoute({
+  path: '/bookmarks/changes',
+  scope: 'read',
+  isHeld: true,
+  summary: 'Read what changed since a cursor, waiting for it if asked to',
+  description:
+    'Apply each answer in order: with `reset` drop all that you hold; put `bookmarks` in the place of those with their ' +
+    'ids; remove `deleted`; rename by `tags` and drop `deleted_tags` in all that you hold; store the cursor. Whenever ' +
+    '`has_more` is false you then hold exactly what the service holds. Nothing is ever missed, and applying an answer ' +
+    'twice changes nothing. With `wait` and nothing new the request is held for up to 29 seconds.',
+  body: z.object({
+    cursor: z
+      .string()
+      .max(MAX_CURSOR_LENGTH, 'is malformed')
+      .meta({ examples: ['Mjo0Mjo2MTAwMDAwMDAwMDAwOjA6MDo0Mjo3'] })
+      .optional(),
+    from: z.literal('now').optional(),
+    limit: integer(1, 500, 100),
+    wait: schemas.wait,
+  }),
+  response: z.object({
+    reset: z.boolean(),
+    bookmarks: z.array(schemas.bookmark),
+    deleted: z.array(id),
+    tags: z.array(schemas.bookmarkTag),
+    deleted_tags: z.array(id),
+    cursor: z.string().meta({ examples: ['Mjo0Mjo2MTAwMDAwMDAwMDAwOjA6MDo0Mjo3'] }),
+    has_more: z.boolean(),
+    waited: z.boolean(),
+  }),
+  async handle({ context, caller, body, request, reply }) {
+    const start = findStart(body, caller.userId);
+    const read = () => context.changesReader.read(caller, start, body.limit);
+    if (!body.wait || start === 'now') return formatPage(await read(), caller.userId, false);
+    const { page, waited } = await readOrWait(context, request, reply, {
+      caller,
+      topic: changesTopic(caller.userId),
+      read,
+      hasNews: ({ isEmpty, hasMore }) => !isEmpty || hasMore,
+    });
+    return formatPage(page, caller.userId, waited);
+  },
+});
+
+export const changesRoutes = [changes];

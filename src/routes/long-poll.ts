@@ -1,0 +1,76 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Context } from '../context.ts';
+import type { Waiter } from '../coordination/port.ts';
+import { unavailable } from '../domain/errors.ts';
+import type { Caller } from '../domain/tokens.ts';
+
+/** Long polling (decision 16), the same for `sync` and `changes`. */
+
+/** What a poll asks for. */
+export interface Poll<Page> {
+  caller: Caller;
+  /** What wakes the poll. */
+  topic: string;
+  /** Reads the page as it is now. */
+  read(): Promise<Page>;
+  /** Whether the page brings something, so that the poll ends. */
+  hasNews(page: Page): boolean;
+}
+
+/** The page that a poll ended with, and whether it was held. */
+export interface PollEnd<Page> {
+  page: Page;
+  waited: boolean;
+}
+
+/**
+ * Reads a page; where it brings nothing new, holds the request until something may have changed, and reads again. Throws
+ * `UNAVAILABLE` where the replica holds as many polls as it can.
+ *
+ * The order is what makes it exact: the waiter is registered before the first read, so whatever commits later is either
+ * seen by that read or wakes the waiter; and the last act is always a read.
+ */
+export async function readOrWait<Page>(
+  context: Context,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  poll: Poll<Page>,
+): Promise<PollEnd<Page>> {
+  const waiter = context.coordination.wakes.register(poll.topic, poll.caller.key);
+  const cancel = () => waiter.cancel();
+  reply.raw.once('close', cancel);
+  try {
+    const page = await poll.read();
+    if (poll.hasNews(page) || !hold(waiter)) return { page, waited: false };
+    request.wasHeld = true;
+    return { page: (await waitForNews(context, poll, waiter)) ?? page, waited: true };
+  } finally {
+    reply.raw.off('close', cancel);
+    waiter.release();
+  }
+}
+
+function hold(waiter: Waiter): boolean {
+  const refusal = waiter.hold();
+  if (refusal === 'replica-full') {
+    throw unavailable('this replica holds as many waits as it can', 1 + Math.floor(Math.random() * 5));
+  }
+  return refusal === undefined;
+}
+
+/** The page that ended the wait; undefined where the client has gone. */
+async function waitForNews<Page>(
+  { coordination: { clock }, config, metrics }: Context,
+  { read, hasNews }: Poll<Page>,
+  waiter: Waiter,
+): Promise<Page | undefined> {
+  const deadline = clock.now() + config.syncWaitSeconds * 1_000;
+  for (;;) {
+    const end = await waiter.next(deadline);
+    if (end === 'gone') return undefined;
+    const wokenAt = clock.now();
+    const page = await read();
+    if (end === 'woken' && hasNews(page)) metrics.woken((clock.now() - wokenAt) / 1_000);
+    if (hasNews(page) || end !== 'woken') return page;
+  }
+}

@@ -1,0 +1,80 @@
+import type { Database, Sql } from './database.ts';
+import { requireValidToken } from './outcomes.ts';
+import { type Owner, tokenIsValid, validHashes } from './tokens.ts';
+
+/** How far a reader of changes has come. A cursor holds it. */
+export interface ChangesPosition {
+  /** The history that the position belongs to: another one begins with a restore. */
+  epoch: number;
+  /** The account's count of `replace` imports. */
+  generation: number;
+  /** The last number of a change. */
+  change: number;
+  /** The last ids of the walks by id. */
+  bookmarkId: number;
+  tagId: number;
+}
+
+/** Where a read begins: a position, the beginning, or the present moment. */
+export type ChangesStart = ChangesPosition | 'beginning' | 'now';
+
+/** A page of changes; the lists are JSON texts of their entries, with commas between. */
+export interface ChangesPage extends ChangesPosition {
+  /** Whether the page begins anew, whatever the start was. */
+  reset: boolean;
+  bookmarks: string;
+  deleted: string;
+  tags: string;
+  deletedTags: string;
+  hasMore: boolean;
+  /** Whether it holds nothing, so that a reader may wait. */
+  isEmpty: boolean;
+}
+
+const BEGINNING: ChangesPosition = { epoch: 0, generation: 0, change: 0, bookmarkId: 0, tagId: 0 };
+
+/** What changed after a start, at most `limit` objects, in one snapshot; throws `INVALID_TOKEN`. */
+export async function readChanges(
+  db: Database,
+  owner: Owner,
+  start: ChangesStart,
+  limit: number,
+  deadlineMs?: number,
+): Promise<ChangesPage> {
+  const rows = await db.read(
+    (sql) => sql<({ valid: boolean } & ChangesPage)[]>`
+      select ${tokenIsValid(sql, owner)} as valid, ${columns(sql)}
+      from ${pageFrom(sql, owner, start, limit)}`,
+    deadlineMs,
+  );
+  return requireValidToken(rows);
+}
+
+/** The same for several tokens of one user, and which of them were valid: their hashes in hex. */
+export async function readChangesForAll(
+  db: Database,
+  owners: readonly Owner[],
+  start: ChangesStart,
+  limit: number,
+  deadlineMs?: number,
+): Promise<ChangesPage & { valid: string[] }> {
+  const rows = await db.read(
+    (sql) => sql<(ChangesPage & { valid: string[] })[]>`
+      select ${validHashes(sql, owners)} as valid, ${columns(sql)}
+      from ${pageFrom(sql, owners[0]!, start, limit)}`,
+    deadlineMs,
+  );
+  return rows[0]!;
+}
+
+function pageFrom(sql: Sql, { userId }: Pick<Owner, 'userId'>, start: ChangesStart, limit: number) {
+  const { epoch, generation, change, bookmarkId, tagId } = typeof start === 'string' ? BEGINNING : start;
+  return sql`read_changes(
+    ${userId}, ${epoch}, ${generation}, ${change}, ${bookmarkId}, ${tagId}, ${limit}, ${start === 'now'}
+  ) page`;
+}
+
+const columns = (sql: Sql) => sql`
+  page.reset, page.bookmarks, page.deleted, page.tags, page.deleted_tags as "deletedTags",
+  page.epoch, page.generation, page.change, page.bookmark_id as "bookmarkId", page.tag_id as "tagId",
+  page.has_more as "hasMore", page.is_empty as "isEmpty"`;

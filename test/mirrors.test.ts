@@ -1,0 +1,204 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { BookmarkClient, type Changes, MemoryStore } from '../src/client/index.ts';
+import { SqliteStore } from '../src/client/sqlite-store.ts';
+import { type TestUser, useService } from './support/service.ts';
+
+/** A mirror holds what the service holds, whatever histories are written meanwhile (decision 37). */
+
+const service = useService({ rateLimitRequests: 100_000 });
+
+type Store = MemoryStore | SqliteStore;
+
+const contentOf = (store: Store) => ({ bookmarks: [...store.bookmarks()], tags: store.tags() });
+
+async function shown(user: TestUser) {
+  const { bookmarks } = (await user.post('/export')).body;
+  const { tags } = (await user.post('/tags/list')).body;
+  return { bookmarks, tags: tags.map(({ id, name }: { id: number; name: string }) => ({ id, name })) };
+}
+
+/** Reads and applies one page; false where nothing more was there. */
+async function step(user: TestUser, store: Store, limit: number): Promise<boolean> {
+  const cursor = await store.readCursor();
+  const { status, body } = await user.post('/bookmarks/changes', { cursor, limit });
+  expect(status).toBe(200);
+  const page: Changes = body;
+  await store.apply(page);
+  return page.has_more;
+}
+
+async function catchUp(user: TestUser, store: Store, limit: number): Promise<void> {
+  while (await step(user, store, limit));
+}
+
+/** One write of a history; places are taken modulo what is there. */
+type Write =
+  | { kind: 'add'; url: number; tags: number[] }
+  | { kind: 'edit'; at: number; title: string; tags?: number[] }
+  | { kind: 'delete'; at: number }
+  | { kind: 'createTag' | 'deleteTag'; tag: number }
+  | { kind: 'renameTag'; tag: number; to: number }
+  | { kind: 'merge'; urls: number[]; tags: number[] }
+  | { kind: 'replace'; urls: number[]; tags: number[] };
+
+const place = fc.nat({ max: 20 });
+const tags = fc.uniqueArray(fc.nat({ max: 5 }), { maxLength: 3 });
+const urls = fc.array(fc.nat({ max: 9 }), { maxLength: 5 });
+
+const arbitraryWrite: fc.Arbitrary<Write> = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ kind: fc.constant('add' as const), url: place, tags }) },
+  {
+    weight: 5,
+    arbitrary: fc.record(
+      { kind: fc.constant('edit' as const), at: place, title: fc.constantFrom('', 'a', 'b'), tags },
+      { requiredKeys: ['kind', 'at', 'title'] },
+    ),
+  },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('delete' as const), at: place }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constantFrom('createTag' as const, 'deleteTag' as const),
+      tag: fc.nat({ max: 5 }),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('renameTag' as const),
+      tag: fc.nat({ max: 5 }),
+      to: fc.nat({ max: 7 }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('merge' as const), urls, tags }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('replace' as const), urls, tags }) },
+);
+
+const nameTag = (tag: number): string => `tag${tag}`;
+const nameUrl = (url: number): string => `https://example.org/${url}`;
+
+async function write(user: TestUser, one: Write): Promise<void> {
+  const idOf = async (path: string, key: 'bookmarks' | 'tags', at: number): Promise<number | undefined> => {
+    const found = (await user.post(path, {})).body[key] as { id: number }[];
+    return found[at % Math.max(1, found.length)]?.id;
+  };
+  const send = async (): Promise<{ status: number }> => {
+    switch (one.kind) {
+      case 'add':
+        return user.post('/bookmarks/add', { url: nameUrl(one.url), tags: one.tags.map(nameTag) });
+      case 'edit':
+        return user.post('/bookmarks/edit', {
+          id: (await idOf('/bookmarks/list', 'bookmarks', one.at)) ?? 1,
+          title: one.title,
+          ...(one.tags && { tags: one.tags.map(nameTag) }),
+        });
+      case 'delete':
+        return user.post('/bookmarks/delete', {
+          id: (await idOf('/bookmarks/list', 'bookmarks', one.at)) ?? 1,
+        });
+      case 'createTag':
+        return user.post('/tags/create', { name: nameTag(one.tag) });
+      case 'deleteTag':
+        return user.post('/tags/delete', { id: (await idOf('/tags/list', 'tags', one.tag)) ?? 1 });
+      case 'renameTag':
+        return user.post('/tags/update', {
+          id: (await idOf('/tags/list', 'tags', one.tag)) ?? 1,
+          name: nameTag(one.to),
+        });
+      case 'merge':
+      case 'replace':
+        return user.post('/import', {
+          mode: one.kind,
+          bookmarks: one.urls.map((url) => ({ url: nameUrl(url), tags: one.tags.map(nameTag) })),
+        });
+    }
+  };
+  // A name that is taken and an id that is gone are part of a history.
+  expect([200, 400, 404]).toContain((await send()).status);
+}
+
+describe('a mirror', () => {
+  test('equals the collection after any history, read in pages of any size between any two writes', async () => {
+    const arbitraryStep = fc.oneof(
+      { weight: 3, arbitrary: arbitraryWrite },
+      {
+        weight: 2,
+        arbitrary: fc.record({ kind: fc.constant('read' as const), limit: fc.integer({ min: 1, max: 4 }) }),
+      },
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(arbitraryStep, { minLength: 5, maxLength: 30 }), async (steps) => {
+        const user = await service.user();
+        const store = new MemoryStore();
+        for (const one of steps) {
+          if (one.kind === 'read') await step(user, store, one.limit);
+          else await write(user, one);
+        }
+        await catchUp(user, store, 2);
+        expect(contentOf(store)).toEqual(await shown(user));
+      }),
+      { numRuns: Number(process.env.TEST_HISTORIES ?? 60) },
+    );
+  }, 120_000);
+
+  test('misses nothing while several write at once', async () => {
+    const user = await service.user({ premium: true });
+    const histories = fc.sample(fc.array(arbitraryWrite, { minLength: 60, maxLength: 60 }), 4);
+    const stores: Store[] = [new MemoryStore(), new MemoryStore(), new SqliteStore(':memory:')];
+    let writing = true;
+    const readers = stores.map(async (store, n) => {
+      while (writing) await step(user, store, n + 1);
+      await catchUp(user, store, 3);
+    });
+    await Promise.all(
+      histories.map(async (history) => {
+        for (const one of history) await write(user, one);
+      }),
+    );
+    writing = false;
+    await Promise.all(readers);
+    const truth = await shown(user);
+    for (const store of stores) expect(contentOf(store)).toEqual(truth);
+  }, 60_000);
+});
+
+describe('client.mirror', () => {
+  const clientOf = ({ token }: TestUser) =>
+    new BookmarkClient({ baseUrl: `${service.origin}/api/v1`, token });
+
+  test('catches up, follows, and goes on from its store in another process', async () => {
+    const user = await service.user();
+    await user.post('/bookmarks/add', { url: nameUrl(1), tags: ['a'] });
+    const store = new MemoryStore();
+    const client = clientOf(user);
+    for await (const { isCaughtUp } of client.mirror({ store, follow: false })) expect(isCaughtUp).toBe(true);
+    expect(contentOf(store)).toEqual(await shown(user));
+
+    const controller = new AbortController();
+    const seen: number[] = [];
+    const following = (async () => {
+      for await (const batch of client.mirror({ store, signal: controller.signal })) {
+        seen.push(...batch.deleted);
+        if (batch.deleted.length > 0) controller.abort();
+      }
+    })();
+    await expect.poll(() => service.context.coordination.wakes.held).toBe(1);
+    const [first] = [...store.bookmarks()];
+    await user.post('/bookmarks/delete', { id: first!.id });
+    await expect(following).rejects.toThrow();
+    expect(seen).toEqual([first!.id]);
+    expect(contentOf(store)).toEqual(await shown(user));
+  });
+
+  test('says that an empty account is caught up, and applies a reset', async () => {
+    const user = await service.user();
+    const store = new MemoryStore();
+    const batches = await Array.fromAsync(clientOf(user).mirror({ store, follow: false }));
+    expect(batches).toMatchObject([{ reset: true, isCaughtUp: true, bookmarks: [] }]);
+    await user.post('/import', { mode: 'replace', bookmarks: [{ url: nameUrl(1) }] });
+    const later = await Array.fromAsync(clientOf(user).mirror({ store, follow: false }));
+    expect(later).toMatchObject([{ reset: true, isCaughtUp: true }]);
+    expect(contentOf(store)).toEqual(await shown(user));
+  });
+});

@@ -1,0 +1,384 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { MemoryStore } from '../src/client/memory-store.ts';
+import { deleteLeftovers } from '../src/process/sweeper.ts';
+import { runOn } from './support/database.ts';
+import { type TestUser, useService } from './support/service.ts';
+
+/** `/bookmarks/changes`: sync that shows everything (decision 37). */
+
+const service = useService();
+
+const url = (name: string | number) => `https://example.org/${name}`;
+const read = async (user: TestUser, body: object = {}) => (await user.post('/bookmarks/changes', body)).body;
+const add = async (user: TestUser, name: string | number, tags: string[] = []) =>
+  (await user.post('/bookmarks/add', { url: url(name), tags })).body;
+
+/** What a mirror of the account should hold. */
+async function shown(user: TestUser) {
+  const { bookmarks } = (await user.post('/export')).body;
+  const { tags } = (await user.post('/tags/list')).body;
+  return { bookmarks, tags: tags.map(({ id, name }: { id: number; name: string }) => ({ id, name })) };
+}
+
+const contentOf = (store: MemoryStore) => ({ bookmarks: [...store.bookmarks()], tags: store.tags() });
+
+/** Applies pages to a store until it is caught up; gives them. */
+async function catchUp(user: TestUser, store: MemoryStore, limit = 2) {
+  const pages = [];
+  for (;;) {
+    const page = await read(user, { cursor: await store.readCursor(), limit });
+    await store.apply(page);
+    pages.push(page);
+    if (!page.has_more) return pages;
+  }
+}
+
+/** A store that holds what the account holds now. */
+async function openMirror(user: TestUser) {
+  const store = new MemoryStore();
+  await catchUp(user, store, 500);
+  return store;
+}
+
+async function expectMirrored(user: TestUser, store: MemoryStore, limit?: number) {
+  const pages = await catchUp(user, store, limit);
+  expect(contentOf(store)).toEqual(await shown(user));
+  return pages;
+}
+
+describe('a page of changes', () => {
+  test('without a cursor begins at the beginning, with reset', async () => {
+    const user = await service.user();
+    const added = await add(user, 1, ['b', 'A']);
+    const page = await read(user);
+    expect(page).toEqual({
+      reset: true,
+      bookmarks: [added],
+      deleted: [],
+      tags: [...added.tags].sort((a, b) => a.id - b.id),
+      deleted_tags: [],
+      cursor: expect.any(String),
+      has_more: false,
+      waited: false,
+    });
+  });
+
+  test('of an empty account is empty, with a cursor to go on from', async () => {
+    const user = await service.user();
+    const first = await read(user);
+    expect(first).toMatchObject({ reset: true, bookmarks: [], tags: [], has_more: false });
+    const added = await add(user, 1);
+    expect(await read(user, { cursor: first.cursor })).toMatchObject({ reset: false, bookmarks: [added] });
+  });
+
+  test('shows edits, deletions, renamed and deleted tags, each once, and then nothing', async () => {
+    const user = await service.user();
+    const [kept, gone] = [await add(user, 1, ['old', 'doomed']), await add(user, 2)];
+    const store = await openMirror(user);
+    const tagId = (name: string) => kept.tags.find((tag: { name: string }) => tag.name === name).id;
+    const edited = (await user.post('/bookmarks/edit', { id: kept.id, title: 'new' })).body;
+    await user.post('/bookmarks/edit', { id: kept.id, comment: 'again' });
+    await user.post('/bookmarks/delete', { id: gone.id });
+    await user.post('/tags/update', { id: tagId('old'), name: 'new' });
+    await user.post('/tags/delete', { id: tagId('doomed') });
+    const page = await read(user, { cursor: await store.readCursor() });
+    expect(page).toMatchObject({
+      reset: false,
+      bookmarks: [{ id: kept.id, title: edited.title, comment: 'again' }],
+      deleted: [gone.id],
+      tags: [{ id: tagId('old'), name: 'new' }],
+      deleted_tags: [tagId('doomed')],
+      has_more: false,
+    });
+    await store.apply(page);
+    expect(contentOf(store)).toEqual(await shown(user));
+    const after = await read(user, { cursor: page.cursor });
+    expect(after).toEqual({
+      ...after,
+      reset: false,
+      bookmarks: [],
+      deleted: [],
+      tags: [],
+      deleted_tags: [],
+      cursor: page.cursor,
+    });
+  });
+
+  test('renames a tag of many bookmarks in one entry', async () => {
+    const user = await service.user();
+    for (const n of [1, 2, 3]) await add(user, n, ['t']);
+    const store = await openMirror(user);
+    const [tag] = store.tags();
+    await user.post('/tags/update', { id: tag!.id, name: 'T2' });
+    expect(await read(user, { cursor: await store.readCursor() })).toMatchObject({
+      bookmarks: [],
+      tags: [{ id: tag!.id, name: 'T2' }],
+    });
+  });
+
+  test('shows a tag that was made without a bookmark', async () => {
+    const user = await service.user();
+    const store = await openMirror(user);
+    const { id } = (await user.post('/tags/create', { name: 'alone' })).body;
+    expect(await read(user, { cursor: await store.readCursor() })).toMatchObject({
+      tags: [{ id, name: 'alone' }],
+    });
+    await expectMirrored(user, store);
+  });
+
+  test('an edit of nothing is no change', async () => {
+    const user = await service.user();
+    const { id } = await add(user, 1);
+    const store = await openMirror(user);
+    await user.post('/bookmarks/edit', { id });
+    expect(await read(user, { cursor: await store.readCursor() })).toMatchObject({ bookmarks: [] });
+  });
+
+  test('holds at most so many objects, whatever they are', async () => {
+    const user = await service.user();
+    for (const n of [1, 2, 3, 4]) await add(user, n, [`t${n}`]);
+    const store = new MemoryStore();
+    const sizeOf = (page: { bookmarks: []; deleted: []; tags: []; deleted_tags: [] }) =>
+      page.bookmarks.length + page.deleted.length + page.tags.length + page.deleted_tags.length;
+    const pages = await expectMirrored(user, store, 3);
+    expect(pages.map(sizeOf)).toEqual([3, 3, 2]);
+    await user.post('/bookmarks/delete', { id: store.bookmarks().next().value!.id });
+    for (const tag of store.tags()) await user.post('/tags/update', { id: tag.id, name: `${tag.name}x` });
+    expect((await expectMirrored(user, store, 3)).map(sizeOf)).toEqual([3, 2]);
+  });
+
+  test('is bounded in bytes: some 1 MiB of bookmarks, one at least', async () => {
+    const user = await service.user();
+    const long = '\u0001'.repeat(10_000);
+    const ids: number[] = [];
+    for (let n = 0; n < 40; n += 1) {
+      ids.push(
+        (await user.post('/bookmarks/add', { url: url(n), comment: long, title: long.slice(0, 2_048) })).body
+          .id,
+      );
+    }
+    const store = new MemoryStore();
+    const from = await read(user, { from: 'now' });
+    await expectMirrored(user, store, 500);
+    for (const id of ids) await user.post('/bookmarks/edit', { id, title: 'short' });
+    const page = await read(user, { cursor: from.cursor, limit: 500 });
+    expect(page.has_more).toBe(true);
+    expect(page.bookmarks.length).toBeLessThan(30);
+    await expectMirrored(user, store, 500);
+  });
+
+  test('leaves what was changed above the reader to the walk by id, and never forgets a tag of what was shown', async () => {
+    const user = await service.user();
+    const made = [];
+    for (const n of [1, 2, 3, 4]) made.push(await add(user, n, ['shared', `own${n}`]));
+    const store = new MemoryStore();
+    await store.apply(await read(user, { limit: 2 }));
+    // Neither the third bookmark nor any tag has had its turn.
+    await user.post('/bookmarks/edit', { id: made[2].id, title: 'edited before it was shown' });
+    await user.post('/bookmarks/delete', { id: made[3].id });
+    const shared = made[0].tags.find((tag: { name: string }) => tag.name === 'shared');
+    await user.post('/tags/delete', { id: shared.id });
+    const own = made[1].tags.find((tag: { name: string }) => tag.name === 'own2');
+    await user.post('/tags/update', { id: own.id, name: 'renamed' });
+    await expectMirrored(user, store, 1);
+  });
+});
+
+describe('from now', () => {
+  test('is an empty page after which only what comes is shown', async () => {
+    const user = await service.user();
+    const { id } = await add(user, 1, ['t']);
+    const now = await read(user, { from: 'now', wait: true });
+    expect(now).toMatchObject({ reset: false, bookmarks: [], tags: [], has_more: false, waited: false });
+    await user.post('/bookmarks/edit', { id, title: 'x' });
+    const added = await add(user, 2, ['t', 'u']);
+    const page = await read(user, { cursor: now.cursor });
+    expect(page.bookmarks.map((bookmark: { id: number }) => bookmark.id)).toEqual([id, added.id]);
+    expect(page.tags).toHaveLength(1);
+  });
+});
+
+describe('a reset', () => {
+  test('comes after a replace, and begins with that page', async () => {
+    const user = await service.user();
+    await add(user, 1, ['t']);
+    const store = await openMirror(user);
+    await user.post('/import', { mode: 'replace', bookmarks: [{ url: url(2) }] });
+    const page = await read(user, { cursor: await store.readCursor() });
+    expect(page).toMatchObject({ reset: true, bookmarks: [{ url: url(2) }], tags: [{ name: 't' }] });
+    await expectMirrored(user, store);
+  });
+
+  test('comes in the middle of a first walk where a replace cuts it, too', async () => {
+    const user = await service.user();
+    for (const n of [1, 2, 3]) await add(user, n);
+    const store = new MemoryStore();
+    await store.apply(await read(user, { limit: 2 }));
+    await user.post('/import', { mode: 'replace', bookmarks: [{ url: url(9) }] });
+    await expectMirrored(user, store, 1);
+  });
+
+  test('comes for a cursor older than what is kept, and for no other', async () => {
+    const user = await service.user();
+    const [one, two] = [await add(user, 1), await add(user, 2)];
+    const late = await openMirror(user);
+    await user.post('/bookmarks/delete', { id: one.id });
+    const early = await openMirror(user);
+    await runOn(
+      service.database.url,
+      `update changes set changed_at = now() - interval '91 days' where user_id = ${user.id}`,
+    );
+    await deleteLeftovers(service.context);
+    await user.post('/bookmarks/edit', { id: two.id, title: 'x' });
+    expect(await read(user, { cursor: await early.readCursor() })).toMatchObject({
+      reset: false,
+      bookmarks: [{ id: two.id }],
+    });
+    expect(await read(user, { cursor: await late.readCursor() })).toMatchObject({ reset: true });
+    await expectMirrored(user, late);
+    await expectMirrored(user, early);
+  });
+
+  test('comes where the database tells another history, as after a restore', async () => {
+    const user = await service.user();
+    await add(user, 1);
+    const store = await openMirror(user);
+    const forget = `update epoch set system_identifier = system_identifier - 1, server_started_at = '2026-01-01'`;
+    await runOn(service.database.url, forget);
+    expect(await read(user, { cursor: await store.readCursor() })).toMatchObject({ reset: true });
+    await expectMirrored(user, store);
+  });
+
+  test('does not come where the server was only restarted', async () => {
+    const user = await service.user();
+    await add(user, 1);
+    const store = await openMirror(user);
+    await runOn(service.database.url, `update epoch set server_started_at = '2026-01-01'`);
+    expect(await read(user, { cursor: await store.readCursor() })).toMatchObject({ reset: false });
+    const [row] = await runOn<{ kept: boolean }>(
+      service.database.url,
+      'select server_started_at = pg_postmaster_start_time() as kept from epoch',
+    );
+    expect(row!.kept).toBe(true);
+  });
+
+  test('comes for a cursor that is ahead of the account', async () => {
+    const user = await service.user();
+    const { id } = await add(user, 1);
+    await user.post('/bookmarks/edit', { id, title: 'x' });
+    const store = await openMirror(user);
+    await runOn(
+      service.database.url,
+      `update accounts set last_change = last_change - 1 where user_id = ${user.id}`,
+    );
+    expect(await read(user, { cursor: await store.readCursor() })).toMatchObject({ reset: true });
+  });
+});
+
+describe('a cursor', () => {
+  const refused = async (user: TestUser, body: object) => {
+    const { status, body: answer } = await user.post('/bookmarks/changes', body);
+    return [status, answer.code, answer.error];
+  };
+
+  test.each(['', 'x', 'MTo0Mjo0Mg', '!!', `${'A'.repeat(200)}`])('%j is malformed', async (cursor) => {
+    const user = await service.user();
+    expect(await refused(user, { cursor })).toEqual([400, 'VALIDATION_ERROR', 'cursor: is malformed']);
+  });
+
+  test('of another user, of list, too long, null or beside from is refused', async () => {
+    const [user, other] = [await service.user(), await service.user()];
+    const { cursor } = await read(other);
+    expect(await refused(user, { cursor })).toEqual([
+      400,
+      'VALIDATION_ERROR',
+      'cursor: belongs to another user',
+    ]);
+    for (const n of [1, 2]) await add(user, n);
+    const list = (await user.post('/bookmarks/list', { limit: 1 })).body.next_cursor;
+    for (const body of [{ cursor: list }, { cursor: 'A'.repeat(201) }, { cursor: null }]) {
+      expect((await refused(user, body)).slice(0, 2)).toEqual([400, 'VALIDATION_ERROR']);
+    }
+    const own = (await read(user)).cursor;
+    expect((await refused(user, { cursor: own, from: 'now' }))[2]).toMatch(/^from: /);
+    expect((await refused(user, { from: 'then' }))[2]).toMatch(/^from: /);
+    expect((await user.post('/bookmarks/list', { cursor: own })).status).toBe(400);
+  });
+
+  test.each([0, 501, 1.5, '1', null])('limit %j is refused', async (limit) => {
+    const user = await service.user();
+    expect(await refused(user, { limit })).toEqual([
+      400,
+      'VALIDATION_ERROR',
+      expect.stringMatching(/^limit: /),
+    ]);
+  });
+});
+
+describe('waiting', () => {
+  /** Sends a poll and resolves, with its response to come, once it is held. */
+  async function holdPoll(user: TestUser, path: string, body: object) {
+    const { wakes } = service.context.coordination;
+    const before = wakes.held;
+    const response = user.post(path, { ...body, wait: true });
+    await expect.poll(() => wakes.held, { interval: 10 }).toBe(before + 1);
+    return { response };
+  }
+
+  const CHANGES: [
+    string,
+    (user: TestUser, made: { id: number; tags: { id: number }[] }) => Promise<unknown>,
+  ][] = [
+    ['an edit', (user, { id }) => user.post('/bookmarks/edit', { id, title: 'x' })],
+    ['a deletion', (user, { id }) => user.post('/bookmarks/delete', { id })],
+    ['a renamed tag', (user, { tags }) => user.post('/tags/update', { id: tags[0]!.id, name: 'renamed' })],
+    ['a deleted tag', (user, { tags }) => user.post('/tags/delete', { id: tags[0]!.id })],
+    ['a created tag', (user) => user.post('/tags/create', { name: 'created' })],
+    ['an added bookmark', (user) => add(user, 'later')],
+    ['an import', (user) => user.post('/import', { bookmarks: [{ url: url('imported') }] })],
+    ['a replace', (user) => user.post('/import', { bookmarks: [], mode: 'replace' })],
+  ];
+
+  test.each(CHANGES)('%s ends the wait at once', async (_, change) => {
+    const user = await service.user();
+    const made = await add(user, 1, ['t']);
+    const store = await openMirror(user);
+    const { response } = await holdPoll(user, '/bookmarks/changes', { cursor: await store.readCursor() });
+    await change(user, made);
+    const { body } = await response;
+    expect(body.waited).toBe(true);
+    await store.apply(body);
+    await expectMirrored(user, store);
+  });
+
+  test('an edit does not wake those who wait in sync', async () => {
+    const user = await service.user();
+    const made = await add(user, 1, ['t']);
+    const { response } = await holdPoll(user, '/bookmarks/sync', { cursor: made.id });
+    const read = vi.spyOn(service.context.pageReader, 'read');
+    onTestFinished(() => read.mockRestore());
+    await user.post('/bookmarks/edit', { id: made.id, title: 'x' });
+    expect(read).not.toHaveBeenCalled();
+    const added = await add(user, 2);
+    expect((await response).body.bookmarks).toEqual([added]);
+    expect(read).toHaveBeenCalledOnce();
+  });
+
+  test('ends with 401 when the token is revoked', async () => {
+    const user = await service.session();
+    const store = await openMirror(user);
+    const { response } = await holdPoll(user, '/bookmarks/changes', { cursor: await store.readCursor() });
+    await user.post('/logout');
+    expect((await response).status).toBe(401);
+  });
+
+  test('answers at once where something is new, and at the first call', async () => {
+    const user = await service.user();
+    expect(await read(user, { wait: true })).toMatchObject({ reset: true, waited: false });
+    const store = await openMirror(user);
+    await add(user, 1);
+    expect(await read(user, { cursor: await store.readCursor(), wait: true })).toMatchObject({
+      waited: false,
+    });
+  });
+});
