@@ -7,6 +7,7 @@ import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { readBookmarkFile } from '../src/cli/formats/read-file.ts';
 import { formatNetscape, NETSCAPE_END, NETSCAPE_HEAD } from '../src/cli/formats/write-netscape.ts';
+import { SqliteStore } from '../src/client/sqlite-store.ts';
 import type { Bookmark } from '../src/domain/resources.ts';
 import { type CliOptions, runCommand } from './support/cli.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
@@ -632,6 +633,89 @@ describe('sync', () => {
       .filter(Boolean)
       .map((line) => JSON.parse(line).url);
     expect(urls).toEqual(['https://example.org/first', 'https://example.org/second']);
+  });
+});
+
+describe('sync --follow', () => {
+  test('prints edits, deletions and tags too, and goes on from its file', async () => {
+    const { run, user, env } = await openShell();
+    const file = join(env.XDG_CONFIG_HOME, 'cursor');
+    const { body: made } = await user.post('/bookmarks/add', { url: 'https://example.org/1', tags: ['a'] });
+    const followUntil = async (last: string, act: () => Promise<unknown>) => {
+      const controller = new AbortController();
+      const running = run(['sync', '--follow', '--cursor-file', file, '--json'], {
+        signal: controller.signal,
+        onOutput: (out) => out.includes(last) && controller.abort(),
+      });
+      await act();
+      const { out } = await running;
+      return out
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line));
+    };
+    expect(await followUntil('"tag"', async () => {})).toEqual([made, { tag: made.tags[0] }]);
+    const seen = await followUntil('deleted_tag', async () => {
+      await user.post('/bookmarks/edit', { id: made.id, title: 'edited' });
+      await user.post('/bookmarks/delete', { id: made.id });
+      await user.post('/tags/delete', { id: made.tags[0].id });
+    });
+    expect(seen.slice(-2)).toEqual([{ deleted: made.id }, { deleted_tag: made.tags[0].id }]);
+    expect((await run(['sync', '--cursor-file', file])).err).toContain('kept by sync --follow');
+  });
+
+  test("after a bookmark's id prints what is new, and then what changes, nothing twice", async () => {
+    const { run, user } = await openShell();
+    const ids: number[] = [];
+    for (const n of [1, 2])
+      ids.push((await user.post('/bookmarks/add', { url: `https://example.org/${n}` })).body.id);
+    const controller = new AbortController();
+    const { wakes } = service.context.coordination;
+    const before = wakes.held;
+    const running = run(['sync', '--follow', '--cursor', String(ids[0]), '--json'], {
+      signal: controller.signal,
+      onOutput: (out) => out.includes('deleted') && controller.abort(),
+    });
+    await expect.poll(() => wakes.held).toBe(before + 1);
+    await user.post('/bookmarks/delete', { id: ids[0] });
+    const lines = (await running).out
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line));
+    expect(lines).toMatchObject([{ id: ids[1] }, { deleted: ids[0] }]);
+    expect(lines).toHaveLength(2);
+  });
+});
+
+describe('mirror', () => {
+  test('makes a file hold what the service holds, and brings it up to date', async () => {
+    const { run, user, all, env } = await openShell();
+    const file = join(env.XDG_CONFIG_HOME, 'bookmarks.sqlite');
+    const { body: made } = await user.post('/bookmarks/add', {
+      url: 'https://example.org/1',
+      tags: ['b', 'a'],
+    });
+    expect(JSON.parse((await run(['mirror', file, '--json'])).out)).toEqual({
+      bookmarks: 1,
+      changed: 1,
+      removed: 0,
+      reset: true,
+    });
+    await user.post('/bookmarks/delete', { id: made.id });
+    await user.post('/bookmarks/add', { url: 'https://example.org/2' });
+    expect((await run(['mirror', file])).out).toBe('1 bookmarks: 1 new or changed, 1 removed\n');
+    using store = new SqliteStore(file);
+    expect([...store.bookmarks()]).toEqual(await all());
+  });
+
+  test('refuses a file that is something else, and says what to do', async () => {
+    const { run, env } = await openShell();
+    const file = join(env.XDG_CONFIG_HOME, 'notes.txt');
+    writeFileSync(file, 'these are my notes, and no mirror; '.repeat(100));
+    const { code, err } = await run(['mirror', file]);
+    expect(code).toBe(1);
+    expect(err).toMatch(/is no mirror[\s\S]*Name a new file/);
+    expect(readFileSync(file, 'utf8')).toContain('these are my notes');
   });
 });
 

@@ -3,6 +3,7 @@ import { addAccountCommands } from './commands/account.ts';
 import { addBookmarkCommands } from './commands/bookmarks.ts';
 import { addExportCommand } from './commands/export.ts';
 import { addImportCommand } from './commands/import.ts';
+import { addMirrorCommand } from './commands/mirror.ts';
 import { addSyncCommand } from './commands/sync.ts';
 import { addTagCommands } from './commands/tags.ts';
 import type { Environment } from './environment.ts';
@@ -59,6 +60,7 @@ function buildProgram(streams: Streams, run: Run): Command {
   addImportCommand(program, run);
   addExportCommand(program, run);
   addSyncCommand(program, run);
+  addMirrorCommand(program, run);
   for (const command of program.commands) {
     configure(command, streams);
     for (const inner of command.commands) configure(inner, streams);

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { type Command, Option } from 'commander';
-import type { BookmarkClient, SyncBatch } from '../../client/index.ts';
+import type { Bookmark, BookmarkClient, MirrorPage } from '../../client/index.ts';
 import { bookmarkTable } from '../bookmark-table.ts';
+import { toLine } from '../display-text.ts';
 import { CliError } from '../faults.ts';
+
 import { openOwnClient, type Run, type Session } from '../session.ts';
 
 interface SyncOptions {
@@ -17,7 +19,9 @@ interface SyncOptions {
 export function addSyncCommand(program: Command, run: Run): void {
   program
     .command('sync')
-    .description('print every bookmark once, the oldest first; with --follow, each new one as it comes')
+    .description(
+      'print every bookmark once, the oldest first; with --follow, each change as it comes, deletions too',
+    )
     .option('-f, --follow', 'go on until Ctrl-C', false)
     .addOption(
       new Option('--cursor <cursor>', 'begin after this bookmark id').conflicts(['cursorFile', 'new']),
@@ -26,36 +30,108 @@ export function addSyncCommand(program: Command, run: Run): void {
       new Option('--cursor-file <file>', 'begin where the last run with this file ended').conflicts('new'),
     )
     .option('--new', 'begin with what comes from now on', false)
-    .addHelpText('after', '\nWith --json each bookmark is a line of its own.')
+    .addHelpText(
+      'after',
+      '\nWith --json each bookmark is a line of its own; with --follow further lines are {"deleted": ID},' +
+        '\n{"tag": {"id": ID, "name": NAME}}, {"deleted_tag": ID}, and {"reset": true}: all begins anew.',
+    )
     .action(run(sync));
 }
 
 async function sync(session: Session, options: SyncOptions): Promise<void> {
-  const { terminal, signal } = session;
   const client = await openOwnClient(session);
-  const cursor = await findStart(session, client, options);
-  let isFirst = true;
-  for await (const batch of client.sync({ cursor, signal, follow: options.follow })) {
-    await print(session, batch, isFirst);
-    isFirst = false;
-    // After the printing: what a crash comes between is printed again rather than missed.
-    if (options.cursorFile !== undefined) await storeCursor(options.cursorFile, batch.cursor);
-  }
-  if (isFirst && !terminal.isJson) terminal.note('nothing new');
+  const start = await findStart(session, client, options);
+  if (options.follow) await follow(session, client, start, options.cursorFile);
+  else await printNew(session, client, start, options.cursorFile);
 }
 
-async function print({ terminal }: Session, { bookmarks }: SyncBatch, isFirst: boolean): Promise<void> {
+/** Prints the bookmarks after a cursor of `sync`, and returns those that it printed. */
+async function printNew(
+  session: Session,
+  client: BookmarkClient,
+  cursor: string,
+  cursorFile: string | undefined,
+): Promise<Map<number, string>> {
+  if (!isSyncCursor(cursor)) {
+    throw new CliError(
+      'this cursor was kept by sync --follow',
+      'Go on with --follow, or begin with a new file',
+    );
+  }
+  const { terminal, signal } = session;
+  const printed = new Map<number, string>();
+  for await (const batch of client.sync({ cursor, signal, follow: false })) {
+    await printBookmarks(session, batch.bookmarks, printed.size === 0);
+    for (const bookmark of batch.bookmarks) printed.set(bookmark.id, JSON.stringify(bookmark));
+    // After the printing: what a crash comes between is printed again rather than missed.
+    if (cursorFile !== undefined) await storeCursor(cursorFile, batch.cursor);
+  }
+  if (printed.size === 0 && !terminal.isJson) terminal.note('nothing new');
+  return printed;
+}
+
+/**
+ * Prints each change from a cursor on. After a bookmark's id it first prints what is new since; the cursor of changes is
+ * taken before that, so that nothing falls between, and what both show alike is printed once.
+ */
+async function follow(
+  session: Session,
+  client: BookmarkClient,
+  start: string,
+  cursorFile: string | undefined,
+): Promise<void> {
+  let cursor: string | undefined = start;
+  let printed = new Map<number, string>();
+  if (start === FROM_START) cursor = undefined;
+  else if (isSyncCursor(start)) {
+    cursor = (await client.readChanges({ from: 'now' }, { signal: session.signal })).cursor;
+    printed = await printNew(session, client, start, cursorFile);
+  }
+  const isNew = (bookmark: Bookmark) => printed.get(bookmark.id) !== JSON.stringify(bookmark);
+  let isFirst = printed.size === 0;
+  const store = {
+    readCursor: async () => cursor,
+    async apply(page: MirrorPage): Promise<void> {
+      await printPage(session, { ...page, bookmarks: page.bookmarks.filter(isNew) }, isFirst);
+      isFirst &&= page.bookmarks.length === 0;
+      if (cursorFile !== undefined) await storeCursor(cursorFile, page.cursor);
+    },
+  };
+  for await (const { isCaughtUp } of client.mirror({ store, signal: session.signal })) {
+    if (isCaughtUp) printed.clear();
+  }
+}
+
+async function printPage(session: Session, page: MirrorPage, isFirst: boolean): Promise<void> {
+  const { terminal } = session;
+  if (page.reset && !isFirst) await terminal.answer({ reset: true }, () => 'all begins anew');
+  if (page.bookmarks.length > 0) await printBookmarks(session, page.bookmarks, isFirst);
+  for (const id of page.deleted) await terminal.answer({ deleted: id }, () => `${id} was deleted`);
+  for (const tag of page.tags) await terminal.answer({ tag }, () => `tag ${tag.id} is ${toLine(tag.name)}`);
+  for (const id of page.deleted_tags) {
+    await terminal.answer({ deleted_tag: id }, () => `tag ${id} was deleted`);
+  }
+}
+
+async function printBookmarks({ terminal }: Session, bookmarks: Bookmark[], isFirst: boolean): Promise<void> {
   if (!terminal.isJson) return terminal.table(bookmarkTable(bookmarks), { header: isFirst });
   await terminal.write(bookmarks.map((bookmark) => `${JSON.stringify(bookmark)}\n`).join(''));
 }
 
+const FROM_START = '0';
+
+/** A bookmark's id, perhaps with where the list goes on: what `sync` without `--follow` keeps. */
+const isSyncCursor = (cursor: string): boolean => /^\d{1,16}(\.\S+)?$/.test(cursor);
+
 async function findStart({ signal }: Session, client: BookmarkClient, options: SyncOptions): Promise<string> {
+  if (options.new && options.follow) return (await client.readChanges({ from: 'now' }, { signal })).cursor;
   if (options.new) {
     const newest = await client.searchBookmarks({ per_page: 1 }, { signal });
     return String(newest.bookmarks[0]?.id ?? 0);
   }
-  const given = options.cursor ?? (options.cursorFile && (await readCursor(options.cursorFile))) ?? '0';
-  if (/^\d{1,16}(\.\S+)?$/.test(given)) return given;
+  const kept = options.cursorFile && (await readCursor(options.cursorFile));
+  const given = options.cursor ?? kept ?? FROM_START;
+  if (isSyncCursor(given) || (kept !== undefined && /^[\w-]{1,200}$/.test(given))) return given;
   throw new CliError(
     `${given.slice(0, 40)} is no cursor`,
     'Expected the id of a bookmark, or a file that sync wrote',

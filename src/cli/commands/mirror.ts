@@ -1,0 +1,62 @@
+import type { Command } from 'commander';
+import type { MirrorBatch } from '../../client/index.ts';
+import { SqliteStore, UnusableMirror } from '../../client/sqlite-store.ts';
+import { CliError } from '../faults.ts';
+
+import { openOwnClient, type Run, type Session } from '../session.ts';
+
+interface MirrorCommandOptions {
+  follow: boolean;
+}
+
+/** Adds `mirror`. */
+export function addMirrorCommand(program: Command, run: Run): void {
+  program
+    .command('mirror <file>')
+    .description('make a SQLite file hold what the service holds, or bring it up to date')
+    .option('-f, --follow', 'keep it true until Ctrl-C', false)
+    .addHelpText(
+      'after',
+      '\nThe tables bookmarks, tags and bookmark_tags may be read by other programs at any time:' +
+        '\n  sqlite3 FILE "select title, url from bookmarks order by id desc limit 10"',
+    )
+    .action(run(mirror));
+}
+
+async function mirror(session: Session, file: string, { follow }: MirrorCommandOptions): Promise<void> {
+  const { terminal, signal } = session;
+  const client = await openOwnClient(session);
+  using store = openStore(file);
+  using progress = terminal.progress();
+  let sum = { changed: 0, removed: 0 };
+  for await (const batch of client.mirror({ store, signal, follow })) {
+    sum = { changed: sum.changed + batch.bookmarks.length, removed: sum.removed + batch.deleted.length };
+    if (!batch.isCaughtUp) progress.set(`${store.size} bookmarks`);
+    else {
+      progress.set('');
+      await report(session, batch, sum, store.size);
+      sum = { changed: 0, removed: 0 };
+    }
+  }
+}
+
+function report(
+  { terminal }: Session,
+  { reset }: MirrorBatch,
+  { changed, removed }: { changed: number; removed: number },
+  bookmarks: number,
+): Promise<void> {
+  return terminal.answer(
+    { bookmarks, changed, removed, reset },
+    () => `${bookmarks} bookmarks: ${changed} new or changed, ${removed} removed`,
+  );
+}
+
+function openStore(file: string): SqliteStore {
+  try {
+    return new SqliteStore(file);
+  } catch (error) {
+    if (!(error instanceof UnusableMirror)) throw error;
+    throw new CliError(error.message, 'Name a new file, or one that this command made');
+  }
+}
