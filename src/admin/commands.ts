@@ -192,7 +192,7 @@ function addTokenCommands(token: Command): void {
 
 function addEpochCommands(epoch: Command): void {
   epoch
-    .command('begin')
+    .command('renew')
     .description("have all clients of /bookmarks/changes begin anew, after a volume's snapshot was put back")
     .action(() => runCommand(async ({ database }) => ({ epoch: await beginEpoch(database) }), ANY_SCHEMA));
 }

@@ -17,8 +17,7 @@ export function addMirrorCommand(program: Command, run: Run): void {
     .option('-f, --follow', 'keep it true until Ctrl-C', false)
     .addHelpText(
       'after',
-      '\nThe tables bookmarks, tags and bookmark_tags may be read by other programs at any time:' +
-        '\n  sqlite3 FILE "select title, url from bookmarks order by id desc limit 10"',
+      '\nOther programs may read its tables at any time: bookmarks, tags and bookmark_tags.',
     )
     .action(run(mirror));
 }
