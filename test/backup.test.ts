@@ -1,7 +1,6 @@
-import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isDeepStrictEqual, promisify } from 'node:util';
+import { fileURLToPath } from 'node:url';
+import { isDeepStrictEqual } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
 import { BookmarkClient, MemoryStore } from '../src/client/index.ts';
 import type { Bookmark } from '../src/domain/resources.ts';
@@ -13,35 +12,15 @@ import { findFaults } from './support/invariants.ts';
 import { provide } from './support/programs.ts';
 import type { Replica } from './support/replica.ts';
 import { runDir } from './support/run.ts';
-import { type ClientProgram, type SystemPostgres, startSystemPostgres } from './support/system-postgres.ts';
+import { type SystemPostgres, startSystemPostgres } from './support/system-postgres.ts';
 import { until } from './support/until.ts';
 import type { Caller } from './support/users.ts';
 
-/** Backing up a running service and restoring it, by the commands of docs/operation.md. */
+/** Backing up a running service and restoring it, by the scripts that docs/operation.md names. */
 
-/** The commands of docs/operation.md, in order: dump, restore. */
-const [DUMP, RESTORE] = (() => {
-  const text = readFileSync(new URL('../docs/operation.md', import.meta.url), 'utf8');
-  const [, commands] = /^```sh\n(pg_dump [\s\S]*?)^```$/m.exec(text)!;
-  return commands!.split(/^(?=pg_)/m);
-})();
-
-/** Runs a documented command on a database and a file of this test; a shell parts its words. */
-async function run(postgres: SystemPostgres, command: string, url: string, file: string): Promise<void> {
-  const [, program, words] = /^(\w+) ([\s\S]*)$/.exec(command)!;
-  const script = `printf '%s\\0' ${words!.replaceAll('bookmarks.dump', '"$FILE"')}`;
-  const env = { MIGRATE_DATABASE_URL: url, NEW_DATABASE_URL: url, FILE: file };
-  const { stdout } = await promisify(execFile)('bash', ['-c', script], { env });
-  await postgres.run(program as ClientProgram, stdout.split('\0').slice(0, -1));
-}
-
-async function dump(postgres: SystemPostgres, url: string, file: string): Promise<void> {
-  await run(postgres, DUMP!, url, file);
-}
-
-async function restore(postgres: SystemPostgres, url: string, file: string): Promise<void> {
-  await run(postgres, RESTORE!, url, file);
-}
+const scriptOf = (name: string): string => fileURLToPath(new URL(`../k8s/${name}`, import.meta.url));
+const BACKUP = scriptOf('backup.sh');
+const RESTORE = scriptOf('restore.sh');
 
 /** Sends a request that must succeed; the body of the response. */
 async function send({ origin, post }: Replica, { token }: Caller, path: string, body: object) {
@@ -134,7 +113,7 @@ async function backUpUnderWrites(postgres: SystemPostgres, fleet: Fleet, file: s
 
   await using table = await fleet.hold('lock table invites in access exclusive mode');
   const acknowledged = writers.map(({ states }) => states.length - 1);
-  const dumped = dump(postgres, fleet.databaseUrl, file);
+  const dumped = postgres.runScript(BACKUP, fleet.databaseUrl, [file]);
   await Promise.race([dumped, fleet.untilBlocked('LOCK TABLE')]);
   await Promise.all(writers.map((writer) => writer.writeMore(20)));
   await table.release();
@@ -173,7 +152,7 @@ test('a backup of a running service restores all that was acknowledged before it
   const { writers, importer, lastIdEver } = await backUpUnderWrites(postgres, before, file);
 
   const restored = await postgres.createDatabase('restored');
-  await restore(postgres, restored, file);
+  await postgres.runScript(RESTORE, restored, [file]);
   expect(await findFaults(restored)).toEqual([]);
   expect(await runOn(restored, 'select state from imports')).toEqual([]);
   await using after = await openFleet({ databaseUrl: restored });

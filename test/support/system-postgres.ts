@@ -12,15 +12,12 @@ import { noteProcess } from './processes.ts';
 import { provide } from './programs.ts';
 import { runDir } from './run.ts';
 
-/** The programs of a client that tests run. */
-export type ClientProgram = 'pg_dump' | 'pg_restore' | 'psql';
-
 /** A private Postgres of the system's version, with the programs of its clients. */
 export interface SystemPostgres extends AsyncDisposable {
   /** Makes an empty database; its url, as the role that owns it and has no other right. */
   createDatabase(name: string): Promise<string>;
-  /** Runs a program of the server's version to its end; what it printed. Rejects with its errors. */
-  run(program: ClientProgram, args: readonly string[]): Promise<string>;
+  /** Runs a script on a database, as its `DATABASE_URL`, with the programs of the server's version on its path. */
+  runScript(script: string, databaseUrl: string, args: readonly string[]): Promise<void>;
 }
 
 const SUPERUSER = 'postgres';
@@ -48,13 +45,20 @@ export async function startSystemPostgres(): Promise<SystemPostgres> {
   noteProcess(runDir(), server.pid);
 
   const urlOf = (user: string, database: string) => `postgres://${user}@127.0.0.1:${server.port}/${database}`;
-  await runOn(urlOf(SUPERUSER, 'postgres'), `create role ${OWNER} login`);
+  await runOn(
+    urlOf(SUPERUSER, 'postgres'),
+    `create role ${OWNER} login; create role bookmarks_serving nologin`,
+  );
   return {
     createDatabase: async (name) => {
       await runOn(urlOf(SUPERUSER, 'postgres'), `create database ${name} owner ${OWNER}`);
       return urlOf(OWNER, name);
     },
-    run,
+    runScript: async (script, databaseUrl, args) => {
+      const path = `${programs}:${process.env.PATH}`;
+      const env = { ...PROGRAM_ENVIRONMENT, PATH: path, DATABASE_URL: databaseUrl };
+      await promisify(execFile)('bash', [script, ...args], { env, cwd: '/' });
+    },
     async [Symbol.asyncDispose]() {
       await server.stop();
       removeFolder(folder);
