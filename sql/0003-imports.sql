@@ -12,14 +12,21 @@ create table imports (
   touched_at timestamptz not null default now(),
   -- an answer as JSON text: `{"imported":…}`, or `{"error":…,"code":…}`
   result text,
+  -- the token that it was sent with: once that is revoked, nothing happens (decision 34)
+  token_hash bytea,
   -- what came with the request, once it is queued
   idempotency_key text collate "C",
   request_hash bytea,
+  -- how many workers have begun it, which of them has it, and until when
+  attempts smallint not null default 0,
+  lease_id uuid,
+  lease_until timestamptz,
   -- the trace that the request belongs to
   trace_parent text collate "C",
   constraint imports_pkey primary key (user_id, id),
   constraint imports_account foreign key (user_id) references accounts (user_id) on delete cascade,
   constraint imports_state check (state in ('receiving', 'queued', 'done', 'cancelled')),
+  constraint imports_lease check ((lease_id is null) = (lease_until is null)),
   constraint imports_result check ((state = 'done') = (result is not null))
 );
 

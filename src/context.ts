@@ -87,7 +87,7 @@ export async function openContext(config: Config, log: Logger, databaseUrl: stri
 
   const plain = await openCoordination(coordinationOptions(config), {
     log,
-    runImport: (id) => runImport(context, id),
+    runImport: (id, stop) => runImport(context, id, stop),
   });
   opened.defer(() => plain.close());
   const coordination = config.otlpEndpoint ? traceCoordination(plain, tracing) : plain;

@@ -133,7 +133,7 @@ test('a replica of a release that does not know a field yet leaves it at its def
   expect(JSON.parse(added!.bookmark)).toMatchObject(defaults);
   const [imported] = await sql<{ outcome: string | null }[]>`
     select * from import_bookmarks(
-      ${user.id}, ${token!.hash}, ${crypto.randomUUID()}, true, '{url,url_key,search_text,tag_set}',
+      ${user.id}, ${token!.hash}, ${crypto.randomUUID()}, null, true, '{url,url_key,search_text,tag_set}',
       ${`https://example.org/|${crypto.randomUUID()}|x|0`}, '|', ';', '{}', '{}', '{}', 0, '[]', 100, 100, null, null
     )`;
   expect(imported!.outcome).toBeNull();

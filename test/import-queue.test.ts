@@ -69,9 +69,9 @@ describe('imports in this process', () => {
 
   test('one that throws does not stop the others', async () => {
     const { run, untilBegun } = stageImports();
-    const { queue, counters } = openQueue(async (id) => {
+    const { queue, counters } = openQueue(async (id, stop) => {
       if (id === 'bad') throw new Error('no');
-      return run(id);
+      return run(id, stop);
     });
     await queue.startWorker(1);
     await queue.add('bad');

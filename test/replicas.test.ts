@@ -405,20 +405,21 @@ describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => 
     await expectWhole(fleet, user, await response);
   });
 
-  test('by losing its lock, so that two run it, is done once', async () => {
+  test('by hanging in its transaction is not run by a second one beside it, and done once', async () => {
     const { fleet, api, user } = await openWithApi();
     await using _ = fleet;
     const [hung, account] = [await fleet.start('worker'), await fleet.holdAccount(user)];
     const response = api.post('/import', body, user.token);
     await fleet.untilBlocked('from import_bookmarks(');
     await Promise.all([hung.freeze(), fleet.start('worker')]);
-    await until(async () => {
-      const [row] = await fleet.sql`
-        select count(*)::int as running from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock' and query like '%from import_bookmarks(%'
-          and pid <> pg_backend_pid()`;
-      return row!.running === 2;
-    });
+    const isOver = async () =>
+      (await fleet.sql`select from imports where user_id = ${user.id} and lease_until < now()`).length > 0;
+    await until(isOver);
+    const running = await fleet.sql`
+      select from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like '%from import_bookmarks(%'
+        and pid <> pg_backend_pid()`;
+    expect(running).toHaveLength(1);
     hung.thaw();
     await account.release();
     await expectWhole(fleet, user, await response);

@@ -1,11 +1,12 @@
 -- Writes the entries of an import and its answer: all of it in one transaction, or nothing. A small import comes with the
 -- caller's token and leaves its answer behind as well: after a lost connection that row, or the cancellation that took
--- its place, tells whether it happened. A staged import comes without a token; one that is no longer queued (done by
--- another worker, or cancelled) is left alone. Entries come already checked, and free of duplicates among themselves in a
--- merge: as columns in step, all in one text, which `p_names` names. Tags come as distinct sets: the column `tag_set` gives
--- each entry's set (0: none), `p_set_refs` each set's places in `p_tag_names`, in the order of their folded names.
+-- its place, tells whether it happened. A staged import comes with a worker's lease instead, and has its token in its row;
+-- one that the lease does not hold any more (another worker's, done, or cancelled) is left alone. Entries come already
+-- checked, and free of duplicates among themselves in a merge: as columns in step, all in one text, which `p_names` names.
+-- Tags come as distinct sets: the column `tag_set` gives each entry's set (0: none), `p_set_refs` each set's places in
+-- `p_tag_names`, in the order of their folded names.
 create or replace function import_bookmarks(
-  p_user_id bigint, p_token_hash bytea, p_import_id uuid, p_replace boolean,
+  p_user_id bigint, p_token_hash bytea, p_import_id uuid, p_lease_id uuid, p_replace boolean,
   p_names text[], p_columns text, p_column_separator text, p_separator text,
   p_set_refs text[], p_tag_names text[], p_tag_keys text[],
   p_skipped bigint, p_errors text,
@@ -25,10 +26,10 @@ declare
   v_keys text[];
   v_now timestamptz;
 begin
-  if p_token_hash is null then
-    select idempotency_key, request_hash into p_idempotency_key, p_request_hash
+  if p_lease_id is not null then
+    select token_hash, idempotency_key, request_hash into p_token_hash, p_idempotency_key, p_request_hash
     from imports
-    where user_id = p_user_id and id = p_import_id and state = 'queued'
+    where user_id = p_user_id and id = p_import_id and state = 'queued' and lease_id = p_lease_id
     for update;
     if not found then
       outcome := 'import_over';
@@ -37,7 +38,7 @@ begin
   end if;
 
   select * into v_account from accounts where user_id = p_user_id for no key update;
-  if not found or p_token_hash is not null and not token_is_valid(p_user_id, p_token_hash) then
+  if not found or not token_is_valid(p_user_id, p_token_hash) then
     outcome := 'token';
     return;
   end if;
@@ -47,7 +48,7 @@ begin
     return;
   end if;
   if result is not null then
-    perform keep_import(p_user_id, p_import_id, p_token_hash is null, result);
+    perform keep_import(p_user_id, p_import_id, p_lease_id is not null, result);
     return;
   end if;
 
@@ -149,7 +150,7 @@ begin
   result := '{"imported":' || v_new
     || ',"skipped":' || p_skipped + cardinality(v_is_new) - v_new
     || ',"errors":' || p_errors || '}';
-  perform keep_import(p_user_id, p_import_id, p_token_hash is null, result);
+  perform keep_import(p_user_id, p_import_id, p_lease_id is not null, result);
   perform keep_answer(p_user_id, p_idempotency_key, p_request_hash, result);
 end
 $$;

@@ -4,7 +4,7 @@ create or replace function keep_import(p_user_id bigint, p_import_id uuid, p_is_
 language plpgsql as $$
 begin
   if p_is_staged then
-    update imports set state = 'done', result = p_result, touched_at = now()
+    update imports set state = 'done', result = p_result, touched_at = now(), lease_id = null, lease_until = null
     where user_id = p_user_id and id = p_import_id;
     delete from import_chunks where user_id = p_user_id and import_id = p_import_id;
   else

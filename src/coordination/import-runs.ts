@@ -1,14 +1,17 @@
 import type { Logger } from 'pino';
 import type { Counters } from './port.ts';
 
-/** Runs one staged import; it must bear being run twice, and side by side with itself. */
-export type RunImport = (id: string) => Promise<void>;
+/**
+ * Runs one staged import, or leaves it where another process has it. It must bear being called twice, and at once. When
+ * `stop` aborts it gives the import back, and returns as soon as it can.
+ */
+export type RunImport = (id: string, stop: AbortSignal) => Promise<void>;
 
 /** The same, counted, and logged where it fails. */
 export function watchRuns(runImport: RunImport, log: Logger, counters: Counters): RunImport {
-  return async (id) => {
+  return async (id, stop) => {
     try {
-      await runImport(id);
+      await runImport(id, stop);
       counters.importsDone += 1;
     } catch (error) {
       counters.importsFailed += 1;

@@ -4,6 +4,9 @@ import type { Clock, Counters, ImportQueue } from './port.ts';
 /** Imports at a time where no worker was started here: they share the process with requests. */
 const DEFAULT_CONCURRENCY = 2;
 
+/** How long imports that are told to stop may take to be given back. */
+const GIVE_BACK_WAIT_MS = 1_000;
+
 /** Runs imports in this process, first come, first served. What is left at its end stays staged for others. */
 export class ProcessImportQueue implements ImportQueue {
   readonly #runImport: RunImport;
@@ -13,6 +16,7 @@ export class ProcessImportQueue implements ImportQueue {
   readonly #running = new Map<string, Promise<void>>();
   #concurrency = DEFAULT_CONCURRENCY;
   #stopped = false;
+  #stop = new AbortController();
 
   constructor(runImport: RunImport, clock: Clock, counters: Counters) {
     this.#runImport = runImport;
@@ -29,16 +33,26 @@ export class ProcessImportQueue implements ImportQueue {
   async startWorker(concurrency: number): Promise<void> {
     this.#concurrency = concurrency;
     this.#stopped = false;
+    this.#stop = new AbortController();
     this.#startNext();
   }
 
   async stopWorker(graceMs: number): Promise<void> {
     this.#stopped = true;
     this.#waiting.clear();
-    const grace = Promise.withResolvers<void>();
-    const cancel = this.#clock.after(graceMs, grace.resolve);
-    await Promise.race([Promise.all(this.#running.values()), grace.promise]);
+    if (await this.#haveEnded(graceMs)) return;
+    this.#stop.abort();
+    await this.#haveEnded(GIVE_BACK_WAIT_MS);
+  }
+
+  /** Whether all that runs ends in time. */
+  async #haveEnded(waitMs: number): Promise<boolean> {
+    const late = Promise.withResolvers<boolean>();
+    const cancel = this.#clock.after(waitMs, () => late.resolve(false));
+    const ended = Promise.all(this.#running.values()).then(() => true);
+    const inTime = await Promise.race([ended, late.promise]);
     cancel();
+    return inTime;
   }
 
   #startNext(): void {
@@ -52,8 +66,9 @@ export class ProcessImportQueue implements ImportQueue {
 
   async #run(id: string): Promise<void> {
     // A failure was logged where it happened; the sweep of staged imports adds it again.
-    await Promise.resolve(id)
-      .then(this.#runImport)
+    const { signal } = this.#stop;
+    await Promise.resolve()
+      .then(() => this.#runImport(id, signal))
       .catch(() => {});
     this.#running.delete(id);
     this.#startNext();

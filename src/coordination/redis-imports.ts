@@ -105,6 +105,7 @@ class ImportWorker {
   readonly #clients: RedisClient[] = [];
   readonly #active = new Map<string, { job: ImportJob; token: string; ended: Promise<unknown> }>();
   #stopping = false;
+  readonly #stop = new AbortController();
 
   constructor(parts: RedisImportParts, concurrency: number) {
     this.#parts = parts;
@@ -129,7 +130,10 @@ class ImportWorker {
       () => true,
       () => false,
     );
-    if (!finished) await withDeadline(this.#giveBack(), CLOSE_WAIT_MS).catch(() => {});
+    if (!finished) {
+      this.#stop.abort();
+      await withDeadline(Promise.all([ended, this.#giveBack()]), CLOSE_WAIT_MS).catch(() => {});
+    }
     await withDeadline(this.#worker.close(!finished), CLOSE_WAIT_MS).catch(() => {});
     for (const client of this.#clients) client.disconnect();
   }
@@ -139,7 +143,7 @@ class ImportWorker {
       await job.moveToWait(token);
       throw new WaitingError();
     }
-    const run = this.#parts.runImport(job.data.id);
+    const run = this.#parts.runImport(job.data.id, this.#stop.signal);
     const ended = run.catch(() => {});
     this.#active.set(token, { job, token, ended });
     try {

@@ -49,6 +49,11 @@ export interface AnsweredRequest {
   held: boolean;
 }
 
+/** How a staged import ends: `given_up` where it ended every worker that began it. */
+const IMPORT_ENDS = ['done', 'failed', 'cancelled', 'given_up'] as const;
+
+export type ImportEnd = (typeof IMPORT_ENDS)[number];
+
 /** The parts of the service report here; `noMetrics` takes nothing and costs nothing. */
 export interface Metrics {
   /** A request was answered. */
@@ -56,7 +61,7 @@ export interface Metrics {
   /** From a wake's arrival at this replica to the page that it found. */
   woken(seconds: number): void;
   /** An import came to its end here. */
-  importEnded(state: 'done' | 'failed' | 'cancelled', seconds: number): void;
+  importEnded(state: ImportEnd, seconds: number): void;
   /** A statement had to wait for a connection. */
   waitedForConnection(pool: 'api' | 'import', seconds: number): void;
   /** A request was refused because the replica has too much to do. */
@@ -117,7 +122,7 @@ export class PrometheusMetrics implements Metrics {
   });
   readonly #imports = new Counter({
     name: 'bookmarks_import_jobs_total',
-    help: 'Staged imports by how they ended: run by this worker, or cancelled by this replica.',
+    help: 'Staged imports by how they ended: run or given up by this worker, or cancelled by this replica.',
     labelNames: ['state'],
     registers: this.#registers,
   });
@@ -143,7 +148,7 @@ export class PrometheusMetrics implements Metrics {
 
   constructor() {
     // Alerts on rates need a series before its first event.
-    for (const state of ['done', 'failed', 'cancelled']) this.#imports.inc({ state }, 0);
+    for (const state of IMPORT_ENDS) this.#imports.inc({ state }, 0);
     for (const reason of ['event_loop', 'pool']) this.#overloads.inc({ reason }, 0);
     for (const pool of ['api', 'import']) this.#poolWaits.zero({ pool });
     collectDefaultMetrics({ register: this.registry });
@@ -162,9 +167,9 @@ export class PrometheusMetrics implements Metrics {
     this.#wakeDelays.observe(seconds);
   }
 
-  importEnded(state: 'done' | 'failed' | 'cancelled', seconds: number): void {
+  importEnded(state: ImportEnd, seconds: number): void {
     this.#imports.inc({ state });
-    if (state !== 'cancelled') this.#importDurations.observe(seconds);
+    if (state === 'done' || state === 'failed') this.#importDurations.observe(seconds);
   }
 
   waitedForConnection(pool: 'api' | 'import', seconds: number): void {

@@ -7,7 +7,10 @@ import { deleteExpired, deleteOldChanges, deleteOldImports, findQueuedImports } 
 const EXPIRED_INTERVAL_MS = 60_000;
 const IMPORTS_INTERVAL_MS = 3_000;
 
-/** A staged import that waits longer may have lost its job: Redis restarted empty, or its replica died. */
+/**
+ * A staged import that no worker has for longer may have lost its job: Redis restarted empty, or a process died. With the
+ * 9 s of a lease another worker has it within 13 s.
+ */
 const REQUEUE_AFTER_MS = 3_000;
 
 async function sweepImports({ database, coordination, log }: Context): Promise<void> {

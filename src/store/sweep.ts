@@ -61,7 +61,10 @@ export async function deleteOldImports(db: Database): Promise<number> {
   return rows.length;
 }
 
-/** Imports that have been queued for longer than `olderThanMs`, oldest first: a job may have been lost. */
+/**
+ * Imports that no worker has, and that have been queued for longer than `olderThanMs`, oldest first: their job may have
+ * been lost, or the worker that had it.
+ */
 export async function findQueuedImports(
   db: Database,
   olderThanMs: number,
@@ -70,7 +73,9 @@ export async function findQueuedImports(
     (sql) => sql<{ userId: number; id: string }[]>`
       select user_id as "userId", id
       from imports
-      where state = 'queued' and touched_at < now() - ${olderThanMs} * interval '1 millisecond'
+      where state = 'queued'
+        and touched_at < now() - ${olderThanMs} * interval '1 millisecond'
+        and (lease_until is null or lease_until < now())
       order by touched_at
       limit ${BATCH}`,
   );

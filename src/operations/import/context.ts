@@ -1,6 +1,7 @@
 import type { Semaphore } from '../../concurrency/semaphore.ts';
 import type { Config } from '../../config.ts';
 import type { Coordination } from '../../coordination/port.ts';
+import type { Logger } from '../../observability/log.ts';
 import type { Metrics } from '../../observability/metrics.ts';
 import type { Tracing } from '../../observability/tracing.ts';
 import type { Database } from '../../store/database.ts';
@@ -8,6 +9,7 @@ import type { Database } from '../../store/database.ts';
 /** What imports need of the process. */
 export interface ImportContext {
   readonly config: Config;
+  readonly log: Logger;
   readonly database: Database;
   /** A pool of its own, whose statements may take minutes. */
   readonly importDatabase: Database;

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { StagedImport } from '../../store/imports.ts';
+import type { StagedImport } from '../../store/staged-imports.ts';
 
 /** A staged import's name in the queue: it carries the user, so that every look-up names the user. */
 export const jobIdOf = ({ userId, id }: StagedImport): string => `${userId}-${id}`;

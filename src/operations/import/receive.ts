@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { invalid, unavailable } from '../../domain/errors.ts';
 import type { Caller } from '../../domain/tokens.ts';
 import { DatabaseUnavailable } from '../../store/errors.ts';
-import { beginImport, cancelImport, type StagedImport, stageChunk } from '../../store/imports.ts';
+import { beginImport, cancelImport, type StagedImport, stageChunk } from '../../store/staged-imports.ts';
 import { releaseBytes } from '../garbage.ts';
 import type { ImportContext } from './context.ts';
 import { newImport } from './job.ts';

@@ -5,14 +5,14 @@ import type { Idempotency } from '../../domain/idempotency.ts';
 import { parseJson } from '../../domain/json.ts';
 import type { Caller } from '../../domain/tokens.ts';
 import { DatabaseUnavailable } from '../../store/errors.ts';
+import { importBookmarks } from '../../store/imports.ts';
 import {
   cancelImport,
   type ImportState,
-  importBookmarks,
   queueImport,
   readImport,
   type StagedImport,
-} from '../../store/imports.ts';
+} from '../../store/staged-imports.ts';
 import type { ImportContext } from './context.ts';
 import { prepareImport } from './entries.ts';
 import { jobIdOf, newImport } from './job.ts';

@@ -1,17 +1,16 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { importTopic, wakePolls } from '../../coordination/topics.ts';
 import { ApiError } from '../../domain/errors.ts';
 import { parseJson } from '../../domain/json.ts';
-import {
-  finishImport,
-  type ImportWork,
-  readChunks,
-  readImport,
-  refuseImport,
-  type StagedImport,
-} from '../../store/imports.ts';
+import { DatabaseUnavailable } from '../../store/errors.ts';
+import { type Claim, claimImport, type Lease, releaseLease } from '../../store/import-leases.ts';
+import { finishImport, type ImportWork, refuseImport } from '../../store/imports.ts';
+import { readChunks, type StagedImport } from '../../store/staged-imports.ts';
 import type { ImportContext } from './context.ts';
 import { type PreparedImport, prepareImport } from './entries.ts';
-import { parseJobId } from './job.ts';
+import { jobIdOf, parseJobId } from './job.ts';
+import { LeaseRenewal } from './lease-renewal.ts';
 
 /** What the import's statement takes. */
 export const workOf = ({ replace, columns, skipped, errors }: PreparedImport): ImportWork => ({
@@ -21,43 +20,99 @@ export const workOf = ({ replace, columns, skipped, errors }: PreparedImport): I
   errors: JSON.stringify(errors),
 });
 
+/** How long a lease that was not used up is offered back while the database cannot be reached: as long as it lasts. */
+const RELEASE_WAIT_MS = 9_000;
+
+const RELEASE_INTERVAL_MS = 1_000;
+
 /**
- * Runs a staged import: reads its bytes, checks them, writes them and the answer in one transaction. Any number of
- * workers may do so for one import, at once or one after the other: it happens once (decision 21). Rejects where the
- * database cannot be reached; the import is then still queued.
+ * Runs a staged import, unless another worker has it: reads its bytes, checks them, writes them and the answer in one
+ * transaction. It happens once (decision 21), and is begun by at most three workers (decision 34). Rejects where the
+ * database cannot be reached; the import is then still queued. Gives it back when `stop` aborts.
  */
-export async function runImport(context: ImportContext, jobId: string): Promise<void> {
+export async function runImport(context: ImportContext, jobId: string, stop: AbortSignal): Promise<void> {
   const staged = parseJobId(jobId);
   if (staged === undefined) return;
-  const found = await readImport(context.importDatabase, staged);
-  const { clock, wakes } = context.coordination;
-  const tell = () => {
-    wakes.wake(importTopic(jobId));
-    wakePolls(wakes, staged.userId);
-  };
+  const lease: Lease = { ...staged, leaseId: randomUUID() };
+  const claim = await claimImport(context.database, lease);
+  if (claim?.outcome === 'claimed') await runClaimed(context, lease, claim, stop);
+  if (claim?.outcome === 'given up') noteGivenUp(context, lease, claim);
   // The worker before this one may have died after its transaction and before it told anybody.
-  if (found?.state === 'done') tell();
-  if (found?.state !== 'queued') return;
-  const begunAt = clock.now();
-  const hasSucceeded = await context.tracing.resume(found.traceParent, 'import job', () =>
-    writeAnswer(context, staged),
-  );
-  context.metrics.importEnded(hasSucceeded ? 'done' : 'failed', (clock.now() - begunAt) / 1_000);
-  tell();
+  if (claim !== undefined && claim.outcome !== 'queued') wakeWaiters(context, lease);
 }
 
-/** Writes what the import's request answers; false where that is an error. */
-async function writeAnswer(context: ImportContext, staged: StagedImport): Promise<boolean> {
+function wakeWaiters({ coordination: { wakes } }: ImportContext, staged: StagedImport): void {
+  wakes.wake(importTopic(jobIdOf(staged)));
+  wakePolls(wakes, staged.userId);
+}
+
+function noteGivenUp({ log, metrics }: ImportContext, { userId, id }: Lease, { attempts }: Claim): void {
+  log.error(
+    { importId: id, user: userId, attempts },
+    'import given up: every worker that began it has ended',
+  );
+  metrics.importEnded('given_up', 0);
+}
+
+async function runClaimed(
+  context: ImportContext,
+  lease: Lease,
+  { traceParent }: Claim,
+  stop: AbortSignal,
+): Promise<void> {
+  const { clock } = context.coordination;
+  const begunAt = clock.now();
+  using renewal = new LeaseRenewal(context, lease);
+  const signal = AbortSignal.any([stop, renewal.lost]);
+  try {
+    const end = await Promise.race([
+      context.tracing.resume(traceParent, 'import job', () => writeAnswer(context, lease, signal)),
+      rejectWhenAborted(signal),
+    ]);
+    if (end !== undefined) context.metrics.importEnded(end, (clock.now() - begunAt) / 1_000);
+  } catch (error) {
+    // What stopped the run lies outside of the import; anything else may happen again, to any worker.
+    const isInnocent = signal.aborted || error instanceof DatabaseUnavailable;
+    await release(context, lease, isInnocent);
+    if (!signal.aborted) throw error;
+  }
+}
+
+/** A statement that waits for a lock may take long: without its lease the run can write nothing any more. */
+const rejectWhenAborted = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
+
+/** Best effort: a lease that is not released ends by itself, and has cost the import an attempt. */
+async function release(context: ImportContext, lease: Lease, returnsAttempt: boolean): Promise<void> {
+  const { clock } = context.coordination;
+  const deadline = clock.now() + RELEASE_WAIT_MS;
+  for (;;) {
+    try {
+      return await releaseLease(context.database, lease, returnsAttempt);
+    } catch (error) {
+      if (!(error instanceof DatabaseUnavailable) || clock.now() >= deadline) return;
+    }
+    await sleep(RELEASE_INTERVAL_MS);
+  }
+}
+
+/** Writes what the import's request answers: done, or failed where that is an error; undefined where the lease is lost. */
+async function writeAnswer(
+  context: ImportContext,
+  lease: Lease,
+  signal: AbortSignal,
+): Promise<'done' | 'failed' | undefined> {
   const { importDatabase, config } = context;
   try {
     // All checks are done before the statement that takes the user's lock.
-    const work = workOf(await prepareImport(parseJson(await readBody(context, staged))));
-    await finishImport(importDatabase, staged, work, config.freeBookmarkLimit);
-    return true;
+    const work = workOf(await prepareImport(parseJson(await readBody(context, lease))));
+    signal.throwIfAborted();
+    const isWritten = await finishImport(importDatabase, lease, work, config.freeBookmarkLimit);
+    return isWritten ? 'done' : undefined;
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    await refuseImport(importDatabase, staged, JSON.stringify(error.body));
-    return false;
+    await refuseImport(importDatabase, lease, JSON.stringify(error.body));
+    return 'failed';
   }
 }
 

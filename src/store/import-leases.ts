@@ -1,0 +1,98 @@
+import type { Database } from './database.ts';
+import type { ImportState, StagedImport } from './staged-imports.ts';
+
+/** Which worker has a staged import, and for how long: one at a time, with Redis or without (decision 34). */
+
+/** A worker's claim: only who holds it may write of the import. */
+export interface Lease extends StagedImport {
+  /** Fresh for each claim. */
+  leaseId: string;
+}
+
+/** A worker that died is missed after this time. */
+const LEASE_MS = 9_000;
+
+/** A lease is renewed so often. */
+export const LEASE_RENEWAL_MS = 3_000;
+
+/** An import that ended so many workers would end the next one as well. */
+export const MAX_ATTEMPTS = 3;
+
+/** What came of a claim: an import is the claimer's, was given up by it just now, or stands as others left it. */
+export type Claim = Pick<ImportState, 'traceParent'> & {
+  outcome: 'claimed' | 'given up' | ImportState['state'];
+  /** Counts the workers that began the import. */
+  attempts: number;
+};
+
+/**
+ * Claims a staged import for one attempt; gives it up for good where it has had all of them. Neither happens while another
+ * worker holds it: its lease, or the row, which the transaction that writes the import locks. Undefined where there is none.
+ */
+export async function claimImport(db: Database, { userId, id, leaseId }: Lease): Promise<Claim | undefined> {
+  const [row] = await db.write(
+    (sql) => sql<Claim[]>`
+      with free as (
+        select attempts < ${MAX_ATTEMPTS} as may_run
+        from imports
+        where user_id = ${userId} and id = ${id} and state = 'queued'
+          and (lease_until is null or lease_until < now())
+        for update skip locked
+      ), claimed as (
+        update imports i
+        set state = case when may_run then state else 'cancelled' end,
+          attempts = attempts + may_run::integer,
+          lease_id = case when may_run then ${leaseId}::uuid end,
+          lease_until = case when may_run then now() + ${LEASE_MS} * interval '1 millisecond' end,
+          touched_at = case when may_run then touched_at else now() end
+        from free
+        where i.user_id = ${userId} and i.id = ${id}
+        returning case when may_run then 'claimed' else 'given up' end as outcome, attempts, trace_parent
+      ), dropped as (
+        delete from import_chunks
+        where user_id = ${userId} and import_id = ${id}
+          and exists (select from claimed where outcome = 'given up')
+      )
+      select outcome, attempts, trace_parent as "traceParent" from claimed
+      union all
+      select state, attempts, trace_parent
+      from imports
+      where user_id = ${userId} and id = ${id} and not exists (select from claimed)`,
+  );
+  return row;
+}
+
+/** Prolongs a lease, unless the import's own transaction has its row locked: nobody can claim it then. False: it is lost. */
+export async function renewLease(db: Database, { userId, id, leaseId }: Lease): Promise<boolean> {
+  const rows = await db.write(
+    (sql) => sql`
+      with held as (
+        select id
+        from imports
+        where user_id = ${userId} and id = ${id} and lease_id = ${leaseId} and state = 'queued'
+        for no key update skip locked
+      ), renewed as (
+        update imports
+        set lease_until = now() + ${LEASE_MS} * interval '1 millisecond'
+        where user_id = ${userId} and id in (select id from held)
+      )
+      select id
+      from imports
+      where user_id = ${userId} and id = ${id} and lease_id = ${leaseId} and state = 'queued'`,
+  );
+  return rows.length > 0;
+}
+
+/** Ends a lease, if it is still held: the import is free at once. `returnsAttempt`: it had no part in its end. */
+export async function releaseLease(
+  db: Database,
+  { userId, id, leaseId }: Lease,
+  returnsAttempt: boolean,
+): Promise<void> {
+  await db.write(
+    (sql) => sql`
+      update imports
+      set lease_id = null, lease_until = null, attempts = attempts - ${returnsAttempt ? 1 : 0}
+      where user_id = ${userId} and id = ${id} and lease_id = ${leaseId} and state = 'queued'`,
+  );
+}

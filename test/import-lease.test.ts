@@ -1,0 +1,225 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { jobIdOf } from '../src/operations/import/job.ts';
+import { runImport } from '../src/operations/import/run.ts';
+import { DatabaseUnavailable } from '../src/store/errors.ts';
+import { type Claim, claimImport, type Lease, releaseLease, renewLease } from '../src/store/import-leases.ts';
+import { finishImport, refuseImport } from '../src/store/imports.ts';
+import type { StagedImport } from '../src/store/staged-imports.ts';
+import { findQueuedImports } from '../src/store/sweep.ts';
+import { type Fleet, openFleet } from './support/fleet.ts';
+import { openPool } from './support/pool.ts';
+import { findFreePort } from './support/ports.ts';
+import { type Replica, scrape } from './support/replica.ts';
+import type { ApiResponse } from './support/responses.ts';
+import { startService, type TestService, type TestUser } from './support/service.ts';
+import { until } from './support/until.ts';
+
+// Decision 34: one worker at a time has a staged import, three at most begin it, and a clean stop does not count.
+
+const body = { bookmarks: Array.from({ length: 3 }, (_, n) => ({ url: `http://entry/${n}` })) };
+
+const neverStops = new AbortController().signal;
+
+describe('the lease of a staged import', () => {
+  let service: TestService;
+  let user: TestUser;
+  let response: Promise<ApiResponse>;
+  let staged: StagedImport;
+
+  beforeAll(async () => {
+    service = await startService({ importInlineBytes: 0 });
+    // Imports stay queued: only the tests run them.
+    await service.context.coordination.imports.stopWorker(0);
+  });
+  afterAll(() => service[Symbol.asyncDispose]());
+  beforeEach(async () => {
+    user = await service.user();
+    response = user.post('/import', body);
+    staged = await until(async () => (await rows())[0]);
+  });
+
+  const rows = () => service.context.database.sql<
+    { userId: number; id: string; attempts: number; state: string }[]
+  >`
+    select user_id as "userId", id, attempts, state
+    from imports
+    where user_id = ${user.id} and state <> 'receiving'`;
+  const expire = () => service.context.database.sql`
+    update imports set lease_until = now() - interval '1 second' where user_id = ${user.id}`;
+  const newLease = (): Lease => ({ userId: staged.userId, id: staged.id, leaseId: randomUUID() });
+  const claim = async (lease = newLease()): Promise<Claim['outcome'] | undefined> =>
+    (await claimImport(service.context.database, lease))?.outcome;
+  const run = () => runImport(service.context, jobIdOf(staged), neverStops);
+
+  test('is had by one of many who claim it at once', async () => {
+    const claims = await Promise.all(Array.from({ length: 20 }, () => claim()));
+    expect(claims.filter((outcome) => outcome === 'claimed')).toHaveLength(1);
+    expect(claims.filter((outcome) => outcome === 'queued')).toHaveLength(19);
+    await run();
+    expect(await rows()).toMatchObject([{ state: 'queued', attempts: 1 }]);
+    await expire();
+    await Promise.all([run(), run(), run()]);
+    expect((await response).body).toMatchObject({ imported: 3 });
+    expect(await rows()).toMatchObject([{ state: 'done', attempts: 2 }]);
+  });
+
+  test('keeps the sweep from queueing the import again, until it ends', async () => {
+    const { database } = service.context;
+    await database.sql`update imports set touched_at = now() - interval '4 seconds' where user_id = ${user.id}`;
+    const isFound = async () => (await findQueuedImports(database, 3_000)).some(({ id }) => id === staged.id);
+    expect(await isFound()).toBe(true);
+    await claim();
+    expect(await isFound()).toBe(false);
+    await expire();
+    expect(await isFound()).toBe(true);
+    await run();
+    expect(await isFound()).toBe(false);
+  });
+
+  test('is renewed by who has it, and by nobody else', async () => {
+    const { database } = service.context;
+    const lease = newLease();
+    await claim(lease);
+    await expire();
+    expect(await renewLease(database, newLease())).toBe(false);
+    expect(await renewLease(database, lease)).toBe(true);
+    expect(await claim()).toBe('queued');
+    await expire();
+    expect(await claim()).toBe('claimed');
+    expect(await renewLease(database, lease)).toBe(false);
+    await releaseLease(database, lease, true);
+    expect(await rows()).toMatchObject([{ attempts: 2 }]);
+  });
+
+  test('that went to another worker is worth nothing any more: its old holder writes nothing', async () => {
+    const { database } = service.context;
+    await user.post('/bookmarks/add', { url: 'http://kept/' });
+    const old = newLease();
+    await claim(old);
+    await expire();
+    await claim();
+    const columns = { urlKeys: [], columns: {}, setRefs: [], tagNames: [], tagKeys: [] };
+    const work = { replace: true, columns, skipped: 0, errors: '[]' };
+    expect(await finishImport(database, old, work, 10)).toBe(false);
+    await refuseImport(database, old, '{"error":"none","code":"VALIDATION_ERROR"}');
+    expect(await rows()).toMatchObject([{ state: 'queued', attempts: 2 }]);
+    expect((await user.post('/bookmarks/search')).body.total).toBe(1);
+  });
+
+  test('ended three times is not given again: the import never runs, and is answered with 503', async () => {
+    for (const attempt of [1, 2, 3]) {
+      expect(await claim()).toBe('claimed');
+      expect(await rows()).toMatchObject([{ state: 'queued', attempts: attempt }]);
+      await expire();
+    }
+    await run();
+    const { status, headers, body: answer } = await response;
+    expect([status, answer.code]).toEqual([503, 'UNAVAILABLE']);
+    expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    await run();
+    expect(await rows()).toMatchObject([{ state: 'cancelled', attempts: 3 }]);
+    expect((await user.post('/bookmarks/search')).body.total).toBe(0);
+    const chunks = await service.context.database.sql`select from import_chunks where user_id = ${user.id}`;
+    expect(chunks).toHaveLength(0);
+  });
+
+  test('is given back with its attempt by a worker that is stopped, while it waits for the database too', async () => {
+    const { importDatabase } = service.context;
+    const busy = await Promise.all([importDatabase.sql.reserve(), importDatabase.sql.reserve()]);
+    const stop = new AbortController();
+    const running = runImport(service.context, jobIdOf(staged), stop.signal);
+    await until(async () => (await rows())[0]!.attempts === 1);
+    stop.abort();
+    await running;
+    expect(await rows()).toMatchObject([{ state: 'queued', attempts: 0 }]);
+    for (const connection of busy) connection.release();
+    await run();
+    expect((await response).body).toMatchObject({ imported: 3 });
+  });
+
+  test('costs an attempt where the run fails by itself, and none where the database does', async () => {
+    const failWith = (error: Error) => {
+      const resume = () => Promise.reject(error);
+      const context = { ...service.context, tracing: { ...service.context.tracing, resume } };
+      return runImport(context as typeof service.context, jobIdOf(staged), neverStops);
+    };
+    await expect(failWith(new Error('a fault'))).rejects.toThrow('a fault');
+    expect(await rows()).toMatchObject([{ state: 'queued', attempts: 1 }]);
+    await expect(failWith(new DatabaseUnavailable('lost', true))).rejects.toThrow('database unavailable');
+    expect(await rows()).toMatchObject([{ state: 'queued', attempts: 1 }]);
+    await run();
+    expect((await response).body).toMatchObject({ imported: 3 });
+  });
+
+  test('does not bring back what a revoked token sent: nothing happens, and the response is 401', async () => {
+    await user.post('/bookmarks/add', { url: 'http://kept/' });
+    const { sql } = service.context.database;
+    await sql`delete from tokens where user_id = ${user.id}`;
+    await run();
+    expect(await response).toMatchObject({ status: 401, body: { code: 'INVALID_TOKEN' } });
+    const kept = await sql`select url from bookmarks where user_id = ${user.id}`;
+    expect([...kept]).toEqual([{ url: 'http://kept/' }]);
+  });
+});
+
+describe('a worker', { timeout: 60_000 }, () => {
+  let fleet: Fleet;
+  let api: Replica;
+
+  beforeAll(async () => {
+    fleet = await openFleet({ env: { IMPORT_INLINE_BYTES: 0 } });
+    api = await fleet.start('api');
+  });
+  afterAll(() => fleet[Symbol.asyncDispose]());
+
+  const expireLeases = () => fleet.sql`update imports set lease_until = now() where lease_until is not null`;
+
+  test('that dies of an import: it is tried three times, then given up, counted and logged by its id', async () => {
+    const user = await fleet.user();
+    const response = api.post('/import', body, user.token);
+    await until(async () => (await fleet.imports(user))[0] === 'queued');
+    const account = await fleet.holdAccount(user);
+    for (let attempt = 1; attempt <= 3; attempt += 1) {
+      const doomed = await fleet.start('worker');
+      const backend = await fleet.untilBlocked('from import_bookmarks(');
+      await doomed.kill();
+      await fleet.sql`select pg_terminate_backend(${backend})`;
+      await expireLeases();
+    }
+    await account.release();
+    const port = await findFreePort();
+    const last = await fleet.start('worker', { METRICS_PORT: port });
+    expect(await response).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
+    const [row] = await fleet.sql`select id, state from imports where user_id = ${user.id}`;
+    expect(row!.state).toBe('cancelled');
+    const line = await last.untilLogged('import given up: every worker that began it has ended');
+    expect(line).toMatchObject({ importId: row!.id, user: user.id, attempts: 3 });
+    expect((await scrape(port)).get('bookmarks_import_jobs_total{state="given_up"}')).toBe(1);
+    expect(await fleet.urls(user)).toEqual([]);
+    await last.kill();
+  });
+
+  test('whose transaction goes on longer than its lease keeps the import: nobody runs it beside', async () => {
+    const user = await fleet.user();
+    await using account = await fleet.holdAccount(user);
+    const response = api.post('/import', body, user.token);
+    const hung = await fleet.start('worker');
+    await fleet.untilBlocked('from import_bookmarks(');
+    await hung.freeze();
+    await until(async () => {
+      const [row] = await fleet.sql`
+        select lease_until < now() as is_over from imports where user_id = ${user.id}`;
+      return row!.is_over;
+    });
+    const database = await openPool({ url: fleet.databaseUrl });
+    const [row] = await fleet.sql<{ id: string }[]>`select id from imports where user_id = ${user.id}`;
+    const lease = { userId: user.id, id: row!.id, leaseId: randomUUID() };
+    expect(await claimImport(database, lease)).toMatchObject({ outcome: 'queued', attempts: 1 });
+    await account.release();
+    expect((await response).body).toMatchObject({ imported: 3 });
+    expect(await fleet.urls(user)).toHaveLength(3);
+    hung.thaw();
+    await hung.kill();
+  });
+});
