@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { addAdminCommands } from './admin/commands.ts';
 import { CommandError } from './admin/run.ts';
 import { ConfigError } from './config.ts';
-import { EmbeddedPostgresError } from './embedded/refusal.ts';
+import { EmbeddedPostgresError } from './embedded/errors.ts';
 import { describeError } from './observability/log.ts';
 import { runMigrations } from './process/run-migrations.ts';
 import { type ServingRole, serve } from './process/serve.ts';

@@ -9,10 +9,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
-  readlinkSync,
-  rmSync,
   statSync,
-  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -20,6 +17,7 @@ import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { type OwnerLock, takeOwnerLock } from '../src/embedded/owner-lock.ts';
 import {
   attachEmbeddedPostgres,
   type EmbeddedPostgres,
@@ -152,7 +150,10 @@ describe('the embedded database', () => {
     await Promise.all([server.stop(), server.stop()]);
     expect(family.filter(isRunning)).toEqual([]);
     expect(existsSync(join(dataDir, 'postgres/data/postmaster.pid'))).toBe(false);
-    expect(readdirSync(dataDir).filter((name) => name.startsWith('owner.lock'))).toEqual([]);
+    expect(readdirSync(dataDir)).not.toContain('owner.json');
+    const lock = takeOwnerLock(dataDir, 'command');
+    expect(lock).toHaveProperty('release');
+    (lock as OwnerLock).release();
   });
 
   test('is stopped even when it hangs', async () => {
@@ -220,10 +221,9 @@ describe('after a crash', () => {
     const pidFile = join(dataDir, 'postgres/data/postmaster.pid');
     const lines = readFileSync(pidFile, 'utf8').split('\n');
     writeFileSync(pidFile, [stranger.pid, ...lines.slice(1)].join('\n'));
-    const lockFile = join(dataDir, 'owner.lock');
-    const lock = JSON.parse(readlinkSync(lockFile)) as object;
-    rmSync(lockFile);
-    symlinkSync(JSON.stringify({ ...lock, pid: stranger.pid }), lockFile);
+    const ownerFile = join(dataDir, 'owner.json');
+    const owner = JSON.parse(readFileSync(ownerFile, 'utf8')) as object;
+    writeFileSync(ownerFile, JSON.stringify({ ...owner, pid: stranger.pid }));
     try {
       await open();
       expect(isRunning(stranger.pid!)).toBe(true);
@@ -268,11 +268,22 @@ describe('the data has one owner', () => {
     const contested = makeFolder('contested', runDir());
     onTestFinished(() => removeFolder(contested));
     const script = join(projectDir, 'test/support/lock-contender.ts');
-    const contenders = Array.from({ length: 4 }, () =>
-      promisify(execFile)(process.execPath, [script, contested], { timeout: 25_000 }),
-    );
-    const violations = (await Promise.all(contenders)).map(({ stdout }) => stdout.trim());
-    expect(violations).toEqual(['0', '0', '0', '0']);
+    /** One contender after the other, each killed while it has the lock. */
+    const contend = async () => {
+      const violations: string[] = [];
+      for (let n = 0; n < 4; n += 1) {
+        const killed: { signal: string; stdout: string } = await promisify(execFile)(
+          process.execPath,
+          [script, contested],
+          { timeout: 25_000 },
+        ).catch((error) => error);
+        expect(killed.signal).toBe('SIGKILL');
+        violations.push(killed.stdout.trim());
+      }
+      return violations;
+    };
+    const violations = await Promise.all([contend(), contend(), contend(), contend()]);
+    expect(violations.flat()).toEqual(Array(16).fill('0'));
   });
 
   test('of services that start at once after a crash exactly one gets it', async () => {
@@ -297,7 +308,7 @@ describe('the data has one owner', () => {
   test('a command that comes while the service starts waits for it', async () => {
     await using child = startChild(join(folder, 'starting'));
     const isStarting = () =>
-      existsSync(join(folder, 'starting')) && readdirSync(join(folder, 'starting')).includes('owner.lock');
+      existsSync(join(folder, 'starting')) && readdirSync(join(folder, 'starting')).includes('owner.json');
     await expect.poll(isStarting, { interval: 2 }).toBe(true);
     const command = await attachEmbeddedPostgres({ dataDir: join(folder, 'starting'), log: silentLog });
     expect(command.url).toBe((await child.next()).url);

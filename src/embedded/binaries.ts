@@ -1,21 +1,21 @@
-import { accessSync, chmodSync, constants, existsSync, readFileSync, symlinkSync } from 'node:fs';
+import { accessSync, chmodSync, constants, existsSync, readFileSync } from 'node:fs';
 import { cp, mkdtemp, rename } from 'node:fs/promises';
-import { basename, dirname, join, relative } from 'node:path';
-import { EmbeddedPostgresError } from './refusal.ts';
+import { basename, dirname, join } from 'node:path';
+import { EmbeddedPostgresError } from './errors.ts';
 import { canReach, giveFolder, type ServerAccount } from './server-account.ts';
 
-/** Programs get no environment of ours: PGPORT and the like would change what they do, and secrets stay here. */
+/** Programs do not get this process's environment: PGPORT and the like would change what they do, and it holds secrets. */
 export const PROGRAM_ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC' };
 
-/** The two programs that are needed, as absolute paths. */
+/** PostgreSQL's programs that the service runs, as absolute paths. */
 export interface Binaries {
   initdb: string;
   postgres: string;
 }
 
 /**
- * Finds the programs of this platform's npm package. Where the account cannot reach `node_modules` (a clone
- * under /root) they are copied once into `dataDir`, which it can.
+ * Finds the programs in the npm package of this platform. Where the account cannot reach `node_modules`, for instance
+ * below /root, it copies them once into `dataDir`.
  */
 export async function provideBinaries(
   dataDir: string,
@@ -23,7 +23,6 @@ export async function provideBinaries(
 ): Promise<Binaries> {
   const installed = await findInstalled();
   const nativeDir = dirname(dirname(installed.postgres));
-  restoreSymlinks(dirname(nativeDir));
   makeExecutable([installed.initdb, installed.postgres]);
   if (canReach(account, join(nativeDir, 'bin')) && canReach(account, join(nativeDir, 'share')))
     return installed;
@@ -46,21 +45,7 @@ async function findInstalled(): Promise<Binaries> {
   }
 }
 
-/**
- * Packages hold no symbolic links, so the package's install script makes those of the libraries; where npm did
- * not run it, they are made here.
- */
-function restoreSymlinks(packageDir: string): void {
-  const listing = join(packageDir, 'native/pg-symlinks.json');
-  if (!existsSync(listing)) return;
-  const links = JSON.parse(readFileSync(listing, 'utf8')) as { source: string; target: string }[];
-  for (const { source, target } of links) {
-    const link = join(packageDir, target);
-    if (!existsSync(link)) symlinkSync(relative(dirname(link), join(packageDir, source)), link);
-  }
-}
-
-/** Some platforms' packages were published without the executable bit. */
+/** The packages of some platforms were published without the executable bit. */
 function makeExecutable(programs: string[]): void {
   for (const program of programs) {
     try {

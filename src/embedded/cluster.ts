@@ -16,29 +16,29 @@ import { mkdtemp, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type Binaries, PROGRAM_ENVIRONMENT } from './binaries.ts';
-import { EmbeddedPostgresError } from './refusal.ts';
+import { EmbeddedPostgresError } from './errors.ts';
 import { asAccount, giveFolder, type ServerAccount } from './server-account.ts';
 
-/** The major version that the installed programs serve. */
+/** The major version of the installed programs. */
 const MAJOR_VERSION = '18';
 const USER = 'bookmarks';
 const DATABASE = 'bookmarks';
 
-/** The files of a Postgres instance ("cluster" in its words) with the password of its only user. */
+/** The files of a PostgreSQL server, which its manual calls a cluster, and the password of its only user. */
 export interface Cluster {
   pgdata: string;
   password: string;
 }
 
-/** Where the cluster of a data folder lies. */
+/** The folder of the cluster in a data folder. */
 export function clusterDirOf(dataDir: string): string {
   return join(dataDir, 'postgres');
 }
 
 /**
- * Opens the cluster of a data folder, making it first where there is none. It is made under another name and
- * renamed when whole, so one that was interrupted is never met again but removed. `durable`: written through to
- * the disk before it gets its name.
+ * Opens the cluster of a data folder; makes it first where there is none, under the name of a draft, which is renamed when
+ * it is complete. So a crash leaves a draft at most, which the next start removes. `durable`: the draft is written through
+ * to the disk before it is renamed.
  */
 export async function openCluster(
   dataDir: string,
@@ -53,7 +53,7 @@ export async function openCluster(
   return readCluster(dataDir);
 }
 
-/** Reads what is needed to reach the cluster of a data folder. Throws where it belongs to another user or version. */
+/** Reads the cluster of a data folder; throws where it belongs to another user, or to another version of PostgreSQL. */
 export function readCluster(dataDir: string): Cluster {
   const clusterDir = clusterDirOf(dataDir);
   const pgdata = join(clusterDir, 'data');
@@ -66,7 +66,7 @@ export function readCluster(dataDir: string): Cluster {
   );
 }
 
-/** The address of the cluster's database while it is served at a port of this machine. */
+/** The url of the cluster's database while its server listens at the port. */
 export function urlOf(cluster: Cluster, port: number): string {
   return `postgres://${USER}:${cluster.password}@127.0.0.1:${port}/${DATABASE}`;
 }
@@ -88,7 +88,7 @@ function removeDrafts(dataDir: string): void {
     try {
       rmSync(join(dataDir, name), { recursive: true, force: true, maxRetries: 3 });
     } catch {
-      // An initdb whose starter was killed may still be writing into it; the next start tries again.
+      // The initdb of a killed service may still be writing into it. The next start tries again.
     }
   }
 }
@@ -108,24 +108,24 @@ async function createCluster(
   const access = [`--username=${USER}`, '--auth=scram-sha-256', `--pwfile=${passwordFile}`];
   const sync = durable ? [] : ['--no-sync'];
   await runProgram(binaries.initdb, ['-D', pgdata, ...locale, ...access, ...sync], account);
-  // Done by the server's single-user mode, so that the folder is whole before it gets its name.
+  // The server's single-user mode creates the database, so that the draft is complete before it is renamed.
   const settings = ['-c', 'exit_on_error=true', '-c', `fsync=${durable ? 'on' : 'off'}`];
   const create = `create database ${DATABASE}\n`;
   await runProgram(binaries.postgres, ['--single', '-D', pgdata, ...settings, 'postgres'], account, create);
   if (durable) syncFolder(draft);
   await rename(draft, clusterDirOf(dataDir));
-  // Without it a power loss could bring the draft's name back, and the next start would remove it with what it holds.
+  // Else a power loss could undo the renaming, and the next start would remove the draft with the data in it.
   if (durable) for (const folder of [dataDir, dirname(dataDir)]) syncFolder(folder);
 }
 
-/** Writes a folder's entries through to the disk, where the file system and the folder's rights let us. */
+/** Writes the entries of a folder through to the disk, where the file system and the rights allow it. */
 function syncFolder(folder: string): void {
   try {
     const handle = openSync(folder, 'r');
     fsyncSync(handle);
     closeSync(handle);
   } catch {
-    // It is written some seconds later then.
+    // The file system writes them some seconds later.
   }
 }
 
@@ -135,7 +135,7 @@ async function runProgram(
   account: ServerAccount | undefined,
   input = '',
 ): Promise<void> {
-  // A group of its own: Ctrl-C at the terminal ends us, and the half-made folder is removed at the next start.
+  // A process group of its own: Ctrl-C at the terminal ends the service alone, and the next start removes the draft.
   const child = spawn(program, args, {
     ...asAccount(account),
     env: PROGRAM_ENVIRONMENT,
@@ -145,10 +145,10 @@ async function runProgram(
   child.stdin.on('error', () => {});
   child.stdin.end(input);
   child.stdout.resume();
-  const [complaint, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]).catch(
+  const [message, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]).catch(
     (cause: Error) => {
       throw new EmbeddedPostgresError(`cannot run ${program}: ${cause.message}`);
     },
   );
-  if (code !== 0) throw new EmbeddedPostgresError(`${program} failed: ${complaint.trim()}`);
+  if (code !== 0) throw new EmbeddedPostgresError(`${program} failed: ${message.trim()}`);
 }

@@ -1,81 +1,74 @@
-import { randomUUID } from 'node:crypto';
-import { readlinkSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readProcessStart } from './process-identity.ts';
+import { DatabaseSync } from 'node:sqlite';
 
-/** What the owner does with the data: serves it until stopped, or runs one command on it and ends. */
+/** What the owner does with the data: serves it until it is stopped, or runs one command on it and ends. */
 export type Purpose = 'service' | 'command';
 
-/** The process that owns a data folder. */
+/** The process that owns a data folder, as it describes itself in `owner.json`. */
 export interface Owner {
   pid: number;
-  /** Tells this process from a later one with the same id. */
-  started: string;
   purpose: Purpose;
   since: string;
-  /** Of this lock alone; names its successor. */
-  id: string;
+  /** Where its server listens, once that takes connections. */
+  port?: number;
 }
 
-/** The data folder is this process's until `release`; a process that dies without it leaves a lock that counts for nothing. */
+/** The data folder belongs to this process until `release`, or until the process ends. */
 export interface OwnerLock {
+  /** Lets commands find the owner's server. */
+  publishPort(port: number): void;
   release(): void;
 }
 
-// A lock is a symbolic link whose target is the owner as JSON: made whole or not at all, and never twice. The lock of
-// a dead owner cannot just be removed, since whoever looked a moment earlier would remove the next owner's. So nothing
-// is removed: it is succeeded by the lock that is named after its id, which again only one process can make. The new
-// owner then moves its lock to the front, in one step with the removal of the dead one.
+const SQLITE_BUSY = 5;
 
-/** Takes the data folder for this process, or says which live process has it. Of those that try at once exactly one gets it. */
-export function takeOwnerLock(dataDir: string, purpose: Purpose): OwnerLock | Owner {
-  const front = join(dataDir, 'owner.lock');
-  const mine = describeThisProcess(purpose);
-  for (;;) {
-    const end = findEnd(front);
-    if (end.owner) return end.owner;
-    if (!create(end.path, mine)) continue;
-    if (findEnd(front).owner?.id === mine.id) {
-      if (end.path !== front) renameSync(end.path, front);
-      return { release: () => rmSync(front, { force: true }) };
-    }
-    // The dead lock that it succeeds was at the front no more: another process is ahead of us.
-    rmSync(end.path, { force: true });
-  }
-}
-
-/** Follows the dead owners from the front on, up to a live one or to the place where the next lock belongs. */
-function findEnd(front: string): { path: string; owner?: Owner } {
-  let path = front;
-  for (;;) {
-    const owner = readOwner(path);
-    if (!owner) return { path };
-    if (readProcessStart(owner.pid) === owner.started) return { path, owner };
-    path = `${front}.${owner.id}`;
-  }
-}
-
-function describeThisProcess(purpose: Purpose): Owner {
-  const started = readProcessStart(process.pid);
-  if (started === undefined) throw new Error('this process cannot read its own start time');
-  return { pid: process.pid, started, purpose, since: new Date().toISOString(), id: randomUUID() };
-}
-
-function create(path: string, owner: Owner): boolean {
+/**
+ * Takes the data folder for this process, or returns the process that has it; undefined where that one has not described
+ * itself yet. Of processes that try at the same time exactly one gets it. SQLite takes a file lock of the operating
+ * system, which frees it when the process ends, however it ends: no crash leaves a lock behind.
+ */
+export function takeOwnerLock(dataDir: string, purpose: Purpose): OwnerLock | Owner | undefined {
+  const file = new DatabaseSync(join(dataDir, 'owner.lock'), { timeout: 0 });
   try {
-    symlinkSync(JSON.stringify(owner), path);
-    return true;
+    file.exec('begin exclusive');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    file.close();
+    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return readOwner(dataDir);
     throw error;
   }
+  const owner: Owner = { pid: process.pid, purpose, since: new Date().toISOString() };
+  writeOwner(dataDir, owner);
+  return {
+    publishPort: (port) => writeOwner(dataDir, { ...owner, port }),
+    release: () => {
+      rmSync(join(dataDir, 'owner.json'), { force: true });
+      file.close();
+    },
+  };
 }
 
-function readOwner(path: string): Owner | undefined {
+function writeOwner(dataDir: string, owner: Owner): void {
+  const draft = join(dataDir, 'owner.json.draft');
+  writeFileSync(draft, JSON.stringify(owner));
+  renameSync(draft, join(dataDir, 'owner.json'));
+}
+
+/** The owner; undefined where the description is of one that has ended, and the next has not written its own yet. */
+function readOwner(dataDir: string): Owner | undefined {
   try {
-    return JSON.parse(readlinkSync(path)) as Owner;
+    const owner = JSON.parse(readFileSync(join(dataDir, 'owner.json'), 'utf8')) as Owner;
+    return isAlive(owner.pid) ? owner : undefined;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }

@@ -1,40 +1,48 @@
-import { chmodSync, existsSync, mkdirSync, realpathSync } from 'node:fs';
+import { chmodSync, mkdirSync, realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BaseLogger } from 'pino';
 import { provideBinaries } from './binaries.ts';
 import { clusterDirOf, openCluster, readCluster, urlOf } from './cluster.ts';
+import { EmbeddedPostgresError } from './errors.ts';
 import { type Owner, type OwnerLock, type Purpose, takeOwnerLock } from './owner-lock.ts';
-import { findPostmaster, LOOK_INTERVAL_MS, stopPostmaster, watchProcessEnd } from './postmaster.ts';
-import { EmbeddedPostgresError } from './refusal.ts';
+import { findPostmaster, POLL_INTERVAL_MS, stopPostmaster, watchPostmasterEnd } from './postmaster.ts';
 import { type RunningServer, type ServerSettings, startServer } from './server.ts';
 import { canReach, chooseServerAccount, type ServerAccount } from './server-account.ts';
 
-/** A database on this machine, open for us. */
+// The PostgreSQL of `npm start`. What each file protects from:
+// owner-lock.ts      two services on the same data, however either of them ended
+// cluster.ts         a crash while the data is created; data of another user or of another version
+// postmaster.ts      a server that a killed service left running; a process id that another process has by now; a hang
+// server.ts          Ctrl-C that ends the server before the service; a port that is taken; backends of a killed server
+// server-account.ts  a start as root, which Postgres refuses
+// binaries.ts        a package that is not installed, or not within reach of the server's account
+
+/** The database of a data folder, ready for connections. */
 export interface EmbeddedPostgres {
   /** Of the database `bookmarks`; holds the password, so it stays out of logs. */
   readonly url: string;
-  /** The server's process, where we started it. */
+  /** The server's process, where this process started it. */
   readonly pid?: number;
-  /** Stops the server if we started it, within 5 s, and gives the data free. Safe to call twice. */
+  /** Stops the server within 5 s and frees the data, where this process started it. May be called twice. */
   stop(): Promise<void>;
 }
 
 /** How the embedded Postgres is opened. */
 export interface EmbeddedPostgresOptions {
-  /** Made where it is missing; relative to the working directory. */
+  /** Created where it is missing; relative to the working directory. */
   dataDir: string;
   log: Pick<BaseLogger, 'info' | 'warn' | 'error'>;
-  /** Server parameters over our own, for tests. */
+  /** Server parameters that replace the service's own, for tests. */
   settings?: ServerSettings;
 }
 
-/** A command holds the data for moments: whoever comes meanwhile waits. So long does a service take to start, too. */
+/** How long to wait for the data while a command has it, or while a service that has it is still starting. */
 const OWNER_WAIT_MS = 30_000;
 
 /**
- * Opens the database kept in `dataDir`, made at the first use: a PostgreSQL server of our own on a free port of
- * 127.0.0.1. Throws `EmbeddedPostgresError` where it cannot, e.g. while another service uses the same data.
+ * Opens the database in `dataDir`, which is created at the first use: starts a PostgreSQL server on a free port of
+ * 127.0.0.1. Throws `EmbeddedPostgresError` where it cannot, for instance while another service uses the same data.
  */
 export async function openEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const { dataDir, account } = prepareDataDir(options.dataDir);
@@ -48,12 +56,14 @@ export async function openEmbeddedPostgres(options: EmbeddedPostgresOptions): Pr
 }
 
 /**
- * Opens the same database for a command: through the running service's server where there is one, which is then
- * left running, else through a server of its own.
+ * Opens the same database for a command: on the server of a running service, which goes on running, or else on a server
+ * that it starts and stops itself.
  */
 export async function attachEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const { dataDir, account } = prepareDataDir(options.dataDir);
-  const taken = await takeData(dataDir, 'command', (owner) => findServedUrl(dataDir, owner));
+  const taken = await takeData(dataDir, 'command', ({ port }) =>
+    port === undefined ? undefined : urlOf(readCluster(dataDir), port),
+  );
   return typeof taken === 'string'
     ? { url: taken, stop: async () => {} }
     : serve(dataDir, account, taken, options);
@@ -64,7 +74,7 @@ function prepareDataDir(folder: string): { dataDir: string; account: ServerAccou
   const account = chooseServerAccount(clusterDirOf(wanted));
   try {
     const made = mkdirSync(wanted, { recursive: true, mode: 0o700 });
-    // The server's account finds a folder of its own in it, and must get through whatever the umask.
+    // The server's account has a folder of its own in it, which it must reach whatever the umask is.
     if (made && account) chmodSync(wanted, 0o755);
   } catch (error) {
     throw new EmbeddedPostgresError(
@@ -78,7 +88,10 @@ function prepareDataDir(folder: string): { dataDir: string; account: ServerAccou
   );
 }
 
-/** Takes the data, or ends with what `onService` makes of the service that has it; waits while that is nothing yet. */
+/**
+ * Takes the data, or returns what `onService` returns for the service that has it. Waits while that is undefined, and
+ * while a command has the data.
+ */
 async function takeData(
   dataDir: string,
   purpose: Purpose,
@@ -87,19 +100,19 @@ async function takeData(
   const giveUpAt = Date.now() + OWNER_WAIT_MS;
   for (;;) {
     const taken = tryTake(dataDir, purpose);
-    if ('release' in taken) return taken;
-    const url = taken.purpose === 'service' ? onService(taken) : undefined;
-    if (url) return url;
+    if (taken !== undefined && 'release' in taken) return taken;
+    const url = taken?.purpose === 'service' ? onService(taken) : undefined;
+    if (url !== undefined) return url;
     if (Date.now() > giveUpAt) {
       throw new EmbeddedPostgresError(
-        `the data in ${dataDir} is held by process ${taken.pid}, which does not end`,
+        `the data in ${dataDir} is in use by process ${taken?.pid ?? 'unknown'}, which does not end`,
       );
     }
-    await sleep(LOOK_INTERVAL_MS);
+    await sleep(POLL_INTERVAL_MS);
   }
 }
 
-function tryTake(dataDir: string, purpose: Purpose): OwnerLock | Owner {
+function tryTake(dataDir: string, purpose: Purpose): OwnerLock | Owner | undefined {
   try {
     return takeOwnerLock(dataDir, purpose);
   } catch (error) {
@@ -107,15 +120,6 @@ function tryTake(dataDir: string, purpose: Purpose): OwnerLock | Owner {
       `cannot write to the data folder (${(error as Error).message}): set DATA_DIR to a folder of your own`,
     );
   }
-}
-
-/** The url of the service's server once that takes connections; one left over from before it is about to be stopped. */
-function findServedUrl(dataDir: string, owner: Owner): string | undefined {
-  if (!existsSync(clusterDirOf(dataDir))) return undefined;
-  const cluster = readCluster(dataDir);
-  const postmaster = findPostmaster(cluster.pgdata);
-  const isOwners = postmaster && (postmaster.startedAtSeconds + 1) * 1000 > Date.parse(owner.since);
-  return isOwners && postmaster.ready ? urlOf(cluster, postmaster.port) : undefined;
 }
 
 async function serve(
@@ -131,6 +135,7 @@ async function serve(
     const logFile = join(dataDir, 'postgres.log');
     const server = await startServer({ pgdata: cluster.pgdata, logFile, binaries, account, settings });
     log.info({ dataDir, port: server.port, pid: server.pid }, 'embedded PostgreSQL started');
+    lock.publishPort(server.port);
     return { url: urlOf(cluster, server.port), pid: server.pid, stop: stopOnce(server, lock, log, logFile) };
   } catch (error) {
     lock.release();
@@ -138,12 +143,12 @@ async function serve(
   }
 }
 
-/** A service that was killed leaves its server running; nobody else may be using it, since the data is ours now. */
+/** Stops the server that a killed service left running. Nobody uses it: this process has the data. */
 async function stopOrphan(pgdata: string, log: EmbeddedPostgresOptions['log']): Promise<void> {
   const orphan = findPostmaster(pgdata);
   if (!orphan) return;
   log.warn({ pid: orphan.pid }, 'stopping the embedded PostgreSQL that a killed service left behind');
-  await stopPostmaster(orphan.pid, watchProcessEnd(orphan.pid));
+  await stopPostmaster(orphan.pid, watchPostmasterEnd(orphan.pid, pgdata));
 }
 
 function stopOnce(

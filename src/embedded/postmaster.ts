@@ -1,46 +1,38 @@
+import { execFileSync } from 'node:child_process';
 import { closeSync, constants, openSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readProcessArguments, readProcessStart } from './process-identity.ts';
 
-/** Another process's server cannot be awaited, only looked at; pg_ctl looks ten times a second. */
-export const LOOK_INTERVAL_MS = 20;
+/** How often a file, or a process that is not our child, is looked at: neither can be awaited. */
+export const POLL_INTERVAL_MS = 20;
 
-/** A fast shutdown that takes longer is cut short; what it had not written, the next start recovers from the log. */
-const FAST_STOP_MS = 3_500;
-const IMMEDIATE_STOP_MS = 700;
+/** A fast shutdown that takes longer is ended by force; the next start recovers what was not written from the log. */
+const FAST_STOP_MS = 4_000;
 
 /** A running server, as it describes itself in `postmaster.pid`. */
 export interface Postmaster {
   pid: number;
-  startedAtSeconds: number;
-  port: number;
-  /** It takes connections, rather than starting up or shutting down. */
-  ready: boolean;
+  /** It takes connections; false while it starts up or shuts down. */
+  isReady: boolean;
 }
 
-/** The server that runs on a cluster now, whoever started it; a file left behind by a dead one counts for nothing. */
+/** The server that runs on a cluster now, whoever started it; undefined where the file is of one that has ended. */
 export function findPostmaster(pgdata: string): Postmaster | undefined {
   const lines = readPidFile(pgdata);
   const pid = Number(lines?.[0]);
   if (!lines || !(pid > 1) || !isServerOf(pid, pgdata, lines[1] ?? '')) return undefined;
-  return {
-    pid,
-    startedAtSeconds: Number(lines[2]),
-    port: Number(lines[3]),
-    ready: lines[7]?.trim() === 'ready',
-  };
+  return { pid, isReady: lines[7]?.trim() === 'ready' };
 }
 
 /**
- * Makes a `postmaster.pid` whose server has gone harmless: its process id may be another process's by now, or a
- * zombie's. The file is not removed, since its memory segment's id keeps the server from starting beside
- * backends that outlived their postmaster.
+ * Changes a `postmaster.pid` that a server left behind when it was killed, so that Postgres starts although another
+ * process has the server's id by now. The file is not removed: Postgres reads in it which memory segment to check, and
+ * does not start beside backends that outlived their server.
  */
 export function disownPidFile(pgdata: string): void {
   const lines = readPidFile(pgdata);
   if (!lines) return;
-  // Postgres takes a file with its parent's id for one of an earlier boot, and that parent will be this process.
+  // Postgres ignores a file that names its own parent process, which this process will be.
   // As root, in a folder of another user, a symbolic link is not followed.
   const file = openSync(
     join(pgdata, 'postmaster.pid'),
@@ -51,20 +43,19 @@ export function disownPidFile(pgdata: string): void {
 }
 
 /**
- * Stops a server within 5 s: fast shutdown (clients are disconnected, everything is written), then an immediate
- * one, then by force. `ended` resolves when its process has gone.
+ * Stops a server within 5 s: by a fast shutdown, which disconnects clients and writes everything, else by force.
+ * `ended` resolves when its process has ended.
  */
 export async function stopPostmaster(pid: number, ended: Promise<unknown>): Promise<void> {
-  if (signal(pid, 'SIGINT') && (await endsWithin(FAST_STOP_MS, ended))) return;
-  if (signal(pid, 'SIGQUIT') && (await endsWithin(IMMEDIATE_STOP_MS, ended))) return;
-  signal(pid, 'SIGKILL');
+  sendSignal(pid, 'SIGINT');
+  const isLate = sleep(FAST_STOP_MS, true, { ref: false });
+  if (await Promise.race([ended.then(() => false), isLate])) sendSignal(pid, 'SIGKILL');
   await ended;
 }
 
-/** Resolves when a process that is not our child has gone. */
-export async function watchProcessEnd(pid: number): Promise<void> {
-  const started = readProcessStart(pid);
-  while (started !== undefined && readProcessStart(pid) === started) await sleep(LOOK_INTERVAL_MS);
+/** Resolves when a server that is not our child has ended. */
+export async function watchPostmasterEnd(pid: number, pgdata: string): Promise<void> {
+  while (findPostmaster(pgdata)?.pid === pid) await sleep(POLL_INTERVAL_MS);
 }
 
 function readPidFile(pgdata: string): string[] | undefined {
@@ -77,12 +68,11 @@ function readPidFile(pgdata: string): string[] | undefined {
 }
 
 /**
- * Whether a process is the server of this very folder. Its arguments are readable whoever owns it; a folder that
- * was copied while its server ran still names the original, which is not ours to stop.
+ * Whether a process is the server of this very folder, and not one that has got its id since. A folder that was copied
+ * while its server ran still names the original folder, whose server must not be stopped.
  */
 function isServerOf(pid: number, pgdata: string, servedDir: string): boolean {
-  if (readProcessStart(pid) === undefined) return false;
-  const args = readProcessArguments(pid);
+  const args = readArguments(pid);
   if (!basename(args[0] ?? '').startsWith('postgres') || !args.join(' ').includes(servedDir)) return false;
   try {
     return realpathSync(servedDir) === realpathSync(pgdata);
@@ -91,20 +81,25 @@ function isServerOf(pid: number, pgdata: string, servedDir: string): boolean {
   }
 }
 
-function signal(pid: number, name: NodeJS.Signals): boolean {
+/** The arguments of a process, whoever owns it; empty where it has ended, also where nobody has collected it yet. */
+function readArguments(pid: number): string[] {
   try {
-    return process.kill(pid, name);
+    if (process.platform === 'linux')
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').filter(Boolean);
+    const [state = 'Z', ...args] =
+      execFileSync('ps', ['-ww', '-o', 'stat=,args=', '-p', String(pid)], {
+        encoding: 'utf8',
+      }).match(/\S+/g) ?? [];
+    return state.startsWith('Z') ? [] : args;
   } catch {
-    return false;
+    return [];
   }
 }
 
-async function endsWithin(limitMs: number, ended: Promise<unknown>): Promise<boolean> {
-  const timer = new AbortController();
-  const late = sleep(limitMs, false, { signal: timer.signal }).catch(() => false);
+function sendSignal(pid: number, name: NodeJS.Signals): void {
   try {
-    return await Promise.race([ended.then(() => true), late]);
-  } finally {
-    timer.abort();
+    process.kill(pid, name);
+  } catch {
+    // It has ended.
   }
 }

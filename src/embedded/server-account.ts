@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
-import { EmbeddedPostgresError } from './refusal.ts';
+import { EmbeddedPostgresError } from './errors.ts';
 
 /** The operating system's user that runs the server. */
 export interface ServerAccount {
@@ -10,8 +10,8 @@ export interface ServerAccount {
 }
 
 /**
- * Who runs the server: `undefined` for ourselves; where we are root (which Postgres refuses) the user that owns
- * the data already, else `postgres`, else `nobody`, both of which initdb can look up on a bare system.
+ * The account that runs the server: undefined for that of this process. Postgres refuses to run as root; for root it is
+ * the owner of data that is there already, else `postgres`, else `nobody`, which every system has.
  */
 export function chooseServerAccount(clusterDir: string): ServerAccount | undefined {
   if (process.platform === 'win32') {
@@ -26,7 +26,7 @@ export function chooseServerAccount(clusterDir: string): ServerAccount | undefin
   );
 }
 
-/** Whether the account can read and pass through a folder; true for ourselves, whose errors speak for themselves. */
+/** Whether the account can read a folder and pass through it; true without an account. */
 export function canReach(account: ServerAccount | undefined, folder: string): boolean {
   if (!account) return true;
   const { uid, gid } = account;
@@ -34,7 +34,7 @@ export function canReach(account: ServerAccount | undefined, folder: string): bo
   return spawnSync('/bin/sh', ['-c', script, 'sh', folder], { uid, gid, cwd: '/' }).status === 0;
 }
 
-/** The spawn options that make a program run as the account. */
+/** The options of `spawn` that run a program as the account. */
 export function asAccount(account: ServerAccount | undefined): { uid?: number; gid?: number } {
   return account ? { uid: account.uid, gid: account.gid } : {};
 }

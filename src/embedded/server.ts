@@ -3,8 +3,8 @@ import { closeSync, existsSync, openSync, readFileSync, renameSync } from 'node:
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Binaries, PROGRAM_ENVIRONMENT } from './binaries.ts';
-import { disownPidFile, findPostmaster, LOOK_INTERVAL_MS, stopPostmaster } from './postmaster.ts';
-import { EmbeddedPostgresError } from './refusal.ts';
+import { EmbeddedPostgresError } from './errors.ts';
+import { disownPidFile, findPostmaster, POLL_INTERVAL_MS, stopPostmaster } from './postmaster.ts';
 import { asAccount, type ServerAccount } from './server-account.ts';
 
 /** Server parameters by name, as `postgres -c name=value` takes them. */
@@ -16,17 +16,17 @@ export interface ServerOptions {
   logFile: string;
   binaries: Binaries;
   account: ServerAccount | undefined;
-  /** Over our own. */
+  /** Replace the service's own. */
   settings: ServerSettings;
 }
 
-/** A server that is our child and takes connections. */
+/** A server that is a child of this process and takes connections. */
 export interface RunningServer {
   pid: number;
   port: number;
-  /** Resolves when the server's process has ended, whatever the reason. */
+  /** Resolves when the server's process has ended, for whatever reason. */
   ended: Promise<void>;
-  /** Ends it within 5 s; safe to call when it has ended already. */
+  /** Stops it within 5 s; does nothing where it has ended already. */
   stop(): Promise<void>;
 }
 
@@ -40,23 +40,26 @@ const SETTINGS: ServerSettings = {
   // Nothing here archives or replicates, and without it bulk loads write less.
   wal_level: 'minimal',
   max_wal_senders: 0,
-  // Compiling takes longer than any of our statements, and workers cost more than they bring on a small machine.
+  // Compiling takes longer than any statement of the service, and workers cost more than they gain on a small machine.
   jit: 'off',
   max_parallel_workers_per_gather: 0,
   timezone: 'UTC',
   log_timezone: 'UTC',
-  // Errors are told to the client; details and statements, which hold users' rows, stay out of the file.
+  // The client gets every error. Details and statements hold users' rows, so they stay out of the log file.
   log_error_verbosity: 'terse',
   log_min_error_statement: 'panic',
 };
 
-/** Backends of a killed postmaster end by themselves within moments; a frozen one never does. */
+/** How long to wait for backends of a killed server. They end by themselves within moments, unless they are frozen. */
 const OLD_BACKENDS_MS = 10_000;
-const PORT_TRIES = 5;
-/** Recovery after a crash replays at most a gigabyte of log; what takes longer than this does not come up. */
-const READY_MS = 120_000;
 
-/** Starts the server on a free port, unless the settings name one. Waits for its recovery after a crash, and for backends that are still ending. */
+/** How many ports to try: another process may take a free one before the server does. */
+const PORT_TRIES = 5;
+
+/**
+ * Starts the server, on a free port unless the settings name one. Waits for its recovery after a crash, and for backends
+ * of an earlier server that are still ending. Throws `EmbeddedPostgresError` with the server's log where it does not start.
+ */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   disownPidFile(options.pgdata);
   if (existsSync(options.logFile)) renameSync(options.logFile, `${options.logFile}.previous`);
@@ -65,14 +68,14 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     const port = Number(options.settings.port) || (await findFreePort());
     const child = spawnServer(options, port);
     const ended = watchEnd(child);
-    const outcome = await Promise.race([ended, waitUntilReady(child, options.pgdata)]);
-    if (outcome === 'ready') return describeServer(child, port, ended);
-    const complaint = outcome === undefined ? readFileSync(options.logFile, 'utf8').trim() : outcome;
-    const portTaken = /could not create any TCP\/IP sockets|Address already in use/.test(complaint);
-    const oldBackends = complaint.includes('pre-existing shared memory block') && Date.now() < giveUpAt;
-    if (oldBackends) await sleep(100);
-    else if (!portTaken || tries >= PORT_TRIES)
-      throw new EmbeddedPostgresError(`PostgreSQL does not start: ${complaint}`);
+    const fault = await Promise.race([ended, waitUntilReady(child, options.pgdata)]);
+    if (fault === undefined) return describeServer(child, port, ended);
+    const log = fault === '' ? readFileSync(options.logFile, 'utf8').trim() : fault;
+    const isPortTaken = /could not create any TCP\/IP sockets|Address already in use/.test(log);
+    const hasOldBackends = log.includes('pre-existing shared memory block') && Date.now() < giveUpAt;
+    if (hasOldBackends) await sleep(100);
+    else if (!isPortTaken || tries >= PORT_TRIES)
+      throw new EmbeddedPostgresError(`PostgreSQL does not start: ${log}`);
   }
 }
 
@@ -90,9 +93,9 @@ function spawnServer(
       ...asAccount(account),
       env: PROGRAM_ENVIRONMENT,
       cwd: '/',
-      // A session of its own: Ctrl-C at the terminal reaches us alone, and we stop the server last.
+      // A session of its own: Ctrl-C at the terminal reaches the service alone, which stops the server last.
       detached: true,
-      // A file, not a pipe: the server outlives a killed service and must not find a broken pipe then.
+      // A file and no pipe: a server that outlives a killed service goes on writing its log.
       stdio: ['ignore', log, log],
     });
   } finally {
@@ -100,36 +103,34 @@ function spawnServer(
   }
 }
 
-/** Resolves with the reason where the program could not be run at all, else with nothing. */
-function watchEnd(child: ChildProcess): Promise<string | undefined> {
+/** Resolves when the process has ended: with the fault where it could not be run at all, else with an empty text. */
+function watchEnd(child: ChildProcess): Promise<string> {
   return new Promise((resolve) => {
     child.once('error', (error) => resolve(error.message));
-    child.once('exit', () => resolve(undefined));
+    child.once('exit', () => resolve(''));
   });
 }
 
-async function waitUntilReady(child: ChildProcess, pgdata: string): Promise<'ready' | undefined | string> {
-  const giveUpAt = Date.now() + READY_MS;
-  while (child.exitCode === null && child.signalCode === null && child.pid !== undefined) {
+/** Resolves when the server takes connections; never where its process has ended before. */
+async function waitUntilReady(child: ChildProcess, pgdata: string): Promise<undefined> {
+  while (isRunning(child)) {
     const postmaster = findPostmaster(pgdata);
-    if (postmaster?.pid === child.pid && postmaster.ready) return 'ready';
-    if (Date.now() > giveUpAt) {
-      child.kill('SIGQUIT');
-      return `not ready within ${READY_MS / 1000} s`;
-    }
-    await sleep(LOOK_INTERVAL_MS);
+    if (postmaster?.pid === child.pid && postmaster?.isReady) return undefined;
+    await sleep(POLL_INTERVAL_MS);
   }
   return new Promise(() => {});
 }
 
-function describeServer(child: ChildProcess, port: number, exit: Promise<unknown>): RunningServer {
+const isRunning = (child: ChildProcess): boolean =>
+  child.pid !== undefined && child.exitCode === null && child.signalCode === null;
+
+function describeServer(child: ChildProcess, port: number, end: Promise<unknown>): RunningServer {
   const pid = child.pid!;
-  const ended = exit.then(() => {});
-  const isOver = () => child.exitCode !== null || child.signalCode !== null;
-  return { pid, port, ended, stop: async () => (isOver() ? undefined : stopPostmaster(pid, ended)) };
+  const ended = end.then(() => {});
+  return { pid, port, ended, stop: async () => (isRunning(child) ? stopPostmaster(pid, ended) : undefined) };
 }
 
-/** Postgres cannot choose a port by itself; one that is taken in the moment between is noticed and replaced. */
+/** A port that is free now: Postgres cannot choose one by itself. */
 async function findFreePort(): Promise<number> {
   const probe = createServer();
   await new Promise<void>((resolve, reject) => probe.once('error', reject).listen(0, '127.0.0.1', resolve));

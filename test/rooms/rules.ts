@@ -116,7 +116,7 @@ const BOUNDARIES = [
   'src/coordination/counters.ts',
   'src/coordination/import-runs.ts',
   'src/coordination/topics.ts',
-  'src/embedded/refusal.ts',
+  'src/embedded/errors.ts',
   'src/observability/version.ts',
   'src/operations/import/context.ts',
   'src/operations/import/job.ts',

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readProcessStart } from '../../src/embedded/process-identity.ts';
+import { readProcessStart } from './process-identity.ts';
 
 interface ProcessState {
   parent: number;

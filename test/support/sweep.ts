@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readProcessStart } from '../../src/embedded/process-identity.ts';
 import { makeFolder, removeFolder } from './folders.ts';
+import { readProcessStart } from './process-identity.ts';
 import { killNotedProcesses } from './processes.ts';
 
 /** Makes a folder for all that this process and its test files start and write, and notes whose it is. */
