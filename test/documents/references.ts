@@ -133,15 +133,16 @@ export function findNamesElsewhere(document: Markdown): string[] {
   });
 }
 
-/** Sections and decisions that code cites, in the contract. */
-export function findUnknownCitations(contract: Markdown): string[] {
+/** Sections and decisions that code and documents cite, in the contract. */
+export function findUnknownCitations(documents: readonly Markdown[], contract: Markdown): string[] {
   const sections = new Set(
     contract.blocks
       .filter(({ kind }) => kind === 'heading')
       .map(({ text }) => /^#+ ([\d.]+?)\.? /.exec(text)?.[1]),
   );
   const decisions = new Set(tableOf(contract, '| | decision |').map(([number]) => number));
-  return [...CODE].flatMap(([file, text]) => [
+  const texts = [...CODE, ...documents.map(({ path, text }) => [path, text] as const)];
+  return texts.flatMap(([file, text]) => [
     ...[...text.matchAll(/\bspec (\d(?:\.\d)?)\b(?!\.\d)/g)]
       .filter(([, section]) => !sections.has(section))
       .map(([citation]) => `${file}: ${citation} is no section of the contract`),
