@@ -274,29 +274,6 @@ describe('the body (spec 1, decision 2)', () => {
     expect(response.status).toBe(200);
     expect((await user.post(PROFILE, { anything: null })).status).toBe(200);
   });
-
-  test.each([
-    [ADD, { url: 'https://example.org/' }, ['url', 'title', 'comment', 'tags']],
-    ['/bookmarks/edit', { id: 1 }, ['id', 'title', 'comment', 'tags']],
-    ['/bookmarks/delete', {}, ['id']],
-    ['/bookmarks/search', {}, ['query', 'tag', 'page', 'per_page']],
-    ['/bookmarks/list', {}, ['cursor', 'limit']],
-    ['/bookmarks/sync', {}, ['cursor', 'limit', 'wait']],
-    ['/tags/create', {}, ['name']],
-    ['/tags/update', { id: 1, name: 'a' }, ['id', 'name']],
-    ['/tags/delete', {}, ['id']],
-    ['/import', { bookmarks: [] }, ['bookmarks', 'mode']],
-    ['/auth/invite', {}, ['code']],
-  ])(
-    'null is not "absent": on %s it is a VALIDATION_ERROR naming the field (decision 4)',
-    async (path, rest, fields) => {
-      for (const field of fields) {
-        const response = await user.post(path, { ...rest, [field]: null });
-        expect(response, field).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } });
-        expect(response.body.error).toMatch(new RegExp(`^${field}: `));
-      }
-    },
-  );
 });
 
 describe('what is no request of the API (decision 2)', () => {

@@ -163,17 +163,6 @@ describe('/bookmarks/delete', () => {
   });
 });
 
-test("another user's bookmark is NOT_FOUND, to edit and to delete, and stays as it is", async () => {
-  const stranger = await service.user();
-  const before = await add({ title: 'mine', tags: ['mine'] });
-  for (const change of [{}, { title: 'theirs' }, { tags: ['theirs'] }]) {
-    expect((await edit({ id: before.id, ...change }, stranger)).body.code).toBe('NOT_FOUND');
-  }
-  expect((await stranger.post('/bookmarks/delete', { id: before.id })).body.code).toBe('NOT_FOUND');
-  expect(await find(before.id)).toEqual(before);
-  expect(await tagCounts(stranger)).toEqual({});
-});
-
 describe('the cap of the free tier (decision 28)', () => {
   test('add is refused beyond it with LIMIT_EXCEEDED, and a deleted bookmark makes room', async () => {
     await using small = await startService({ freeBookmarkLimit: 2 });
@@ -185,26 +174,6 @@ describe('the cap of the free tier (decision 28)', () => {
     expect(await tagCounts(owner)).toEqual({});
     await owner.post('/bookmarks/delete', { id: first.id });
     expect((await owner.post('/bookmarks/add', { url: URL })).status).toBe(200);
-  });
-
-  test('is exact under concurrency', async () => {
-    await using small = await startService({ freeBookmarkLimit: 7 });
-    const owner = await small.user();
-    const responses = await Promise.all(
-      Array.from({ length: 40 }, (_, i) =>
-        i % 4 === 0
-          ? owner.post('/import', { bookmarks: [{ url: `${URL}a${i}` }, { url: `${URL}b${i}` }] })
-          : owner.post('/bookmarks/add', { url: `${URL}${i}`, tags: ['shared'] }),
-      ),
-    );
-    for (const { status, body } of responses) {
-      if (status !== 200) expect([status, body.code]).toEqual([403, 'LIMIT_EXCEEDED']);
-    }
-    const { count } = (await owner.post('/export')).body;
-    const added = responses.reduce((sum, { body }) => sum + (body.imported ?? (body.id ? 1 : 0)), 0);
-    expect(added).toBe(count);
-    expect(count).toBeGreaterThanOrEqual(6);
-    expect(count).toBeLessThanOrEqual(7);
   });
 
   test('premium has no cap', async () => {
