@@ -163,6 +163,31 @@ describe('a mirror', () => {
   }, 60_000);
 });
 
+describe('a page', () => {
+  test('is one snapshot: what one write made at once is shown at once', async () => {
+    const user = await service.user();
+    let writing = true;
+    const writers = [1, 2, 3].map(async (writer) => {
+      for (let n = 0; n < 60; n += 1) {
+        await user.post('/bookmarks/add', { url: nameUrl(n), tags: [`${writer} ${n}`] });
+      }
+    });
+    const readers = [1, 2, 3].map(async () => {
+      const store = new MemoryStore();
+      let seen = 0;
+      while (writing) {
+        if (await step(user, store, 500)) continue;
+        seen += 1;
+        expect(store.tags()).toHaveLength(store.size);
+      }
+      return seen;
+    });
+    await Promise.all(writers);
+    writing = false;
+    for (const seen of await Promise.all(readers)) expect(seen).toBeGreaterThan(0);
+  });
+});
+
 describe('client.mirror', () => {
   const clientOf = ({ token }: TestUser) =>
     new BookmarkClient({ baseUrl: `${service.origin}/api/v1`, token });

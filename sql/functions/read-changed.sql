@@ -14,7 +14,7 @@ begin
     order by c.number
     limit p_limit
   ), rendered as materialized (
-    select picked.number, picked.kind, picked.object_id, picked.kind = 'tag' or picked.object_id <= p_bookmark_id as is_shown,
+    select picked.number, picked.kind, picked.object_id,
       case
         when picked.kind = 'tag' then
           (select render_tag(t.id, t.name) from tags t where t.user_id = p_user_id and t.id = picked.object_id)
@@ -23,13 +23,15 @@ begin
       end as object
     from picked
   ), sized as (
-    select number, kind, object_id, is_shown, object,
+    select number, kind, object_id, object,
       sum(octet_length(object)) over (order by number rows between unbounded preceding and 1 preceding) as bytes_before
     from rendered
   )
   select
     coalesce(string_agg(object, ',' order by number) filter (where kind = 'bookmark'), ''),
-    coalesce(string_agg(object_id::text, ',' order by number) filter (where kind = 'bookmark' and is_shown and object is null), ''),
+    coalesce(string_agg(object_id::text, ',' order by number) filter (
+      where kind = 'bookmark' and object is null and object_id <= p_bookmark_id
+    ), ''),
     coalesce(string_agg(object, ',' order by number) filter (where kind = 'tag'), ''),
     coalesce(string_agg(object_id::text, ',' order by number) filter (where kind = 'tag' and object is null), ''),
     count(*), max(number)
