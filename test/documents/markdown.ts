@@ -37,7 +37,6 @@ const slugOf = (heading: string): string =>
   heading
     .toLowerCase()
     .replace(/[^\p{L}\p{N}\s_-]/gu, '')
-    .trim()
     .replace(/\s/g, '-');
 
 function kindOf(line: string): Block['kind'] {
@@ -72,7 +71,7 @@ function anchorsOf(blocks: readonly Block[]): Set<string> {
   const anchors = new Set<string>();
   for (const { kind, text } of blocks) {
     if (kind !== 'heading') continue;
-    const slug = slugOf(text.replace(/^#+ /, ''));
+    const slug = slugOf(text.replace(/^#+ /, '').trim());
     let anchor = slug;
     for (let n = 1; anchors.has(anchor); n += 1) anchor = `${slug}-${n}`;
     anchors.add(anchor);
