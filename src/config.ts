@@ -3,23 +3,26 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { findUrlFault } from './store/database-url.ts';
 
-/** What the process runs with: typed, checked, complete. Tests write it as a literal. Times as their names say. */
+/** The configuration of a process: typed, checked and complete. Tests write it as a literal. */
 export interface Config {
   production: boolean;
   host: string;
   port: number;
   logLevel: string;
-  /** Absent: the service starts a Postgres of its own in `dataDir`. */
+  /** Absent: the service starts an embedded Postgres in `dataDir`. */
   databaseUrl: string | undefined;
   dataDir: string;
-  /** For imports, whose statements take longer than a pooler may allow others; absent: `databaseUrl`. */
+  /** For imports, whose statements take longer than a pooler allows others; absent: `databaseUrl`. */
   databaseImportUrl: string | undefined;
   databasePoolSize: number;
   databaseImportPoolSize: number;
   databasePrepare: boolean;
-  /** Nodes of one Redis (one url) or Redis Cluster (several); absent: one replica, coordinated in the process. */
+  /**
+   * The url of one Redis, or those of several nodes of a Redis Cluster; absent: there is one replica, coordinated in
+   * its process.
+   */
   redisUrls: readonly string[] | undefined;
-  /** PEM text of the authority that signed Redis's certificate; absent: those that Node knows. */
+  /** PEM text of the authority that signed Redis's certificate; absent: the authorities that Node knows. */
   redisCa: string | undefined;
   redisPrefix: string;
   rateLimitRequests: number;
@@ -36,11 +39,14 @@ export interface Config {
   /** How long edits and deletions are kept for `/bookmarks/changes`. */
   changesDays: number;
   corsOrigins: readonly string[];
-  /** Proxies whose `X-Forwarded-For` is believed: how many hops, or which networks; `false`: none. */
+  /** The proxies whose `X-Forwarded-For` is believed: their number, or their networks; `false`: none. */
   trustProxy: number | string[] | false;
   requestTimeoutSeconds: number;
   drainSeconds: number;
-  /** Mean delay of the event loop, and wait for a connection, beyond which requests are refused; 0: never. */
+  /**
+   * Requests are refused while the mean delay of the event loop, or the longest wait for a connection, is above this;
+   * 0: never.
+   */
   overloadEventLoopMs: number;
   overloadPoolWaitMs: number;
   /** How long `migrate` tries again while Postgres cannot be reached, or a table is in use. */
@@ -54,7 +60,7 @@ export interface Config {
   traceResource: Readonly<Record<string, string>>;
 }
 
-/** A variable of the environment that cannot be used; its message names it, the fault and an example. */
+/** A variable of the environment cannot be used. The message names it, the fault and an example. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
@@ -79,7 +85,7 @@ const integer = (min: number, max: number, byDefault: number) =>
 
 const port = wholeNumber(0, 65_535);
 
-// A url of Postgres may name several hosts, which WHATWG's parser does not take.
+// A Postgres url may name several hosts, which WHATWG's parser does not accept.
 const databaseUrl = z
   .string()
   .regex(/^postgres(ql)?:\/\/./, {
@@ -124,7 +130,7 @@ const trustProxy = z
   .default(false)
   .meta({ example: '10.0.0.0/8' });
 
-/** A password's unescaped `/`, `@` or `%` makes another url of it, whose host would be a part of the password. */
+/** An unescaped `/`, `@` or `%` in a password makes a different url, whose host is a part of the password. */
 const isRedisUrl = (text: string): boolean => {
   const url = URL.parse(text);
   if (url === null || !/^rediss?:$/.test(url.protocol) || !/^\/?\d*$/.test(url.pathname)) return false;
@@ -172,7 +178,7 @@ const resourceAttributes = z
   .default({})
   .meta({ example: 'service.instance.id=api-1,deployment.environment.name=production' });
 
-/** One schema a variable; what each means stands in README.md. */
+/** A schema for each variable. README.md describes the variables. */
 const SCHEMAS = {
   NODE_ENV: z.string().default('development').meta({ example: 'production' }),
   HOST: z.string().default('127.0.0.1').meta({ example: '0.0.0.0' }),

@@ -21,7 +21,7 @@ import type { Database } from './store/database.ts';
 import { type DatabaseOptions, openDatabase } from './store/open-database.ts';
 import { type DatabaseProbe, openProbe } from './store/probe.ts';
 
-/** What every route, job and command is given: opened once, closed in reverse order. */
+/** What a process works with, and gives to every route and job: opened once, closed in reverse order. */
 export interface Context {
   readonly config: Config;
   readonly log: Logger;
@@ -40,19 +40,19 @@ export interface Context {
   readonly requestPermits: Semaphore<number>;
   /** Limits how many imports of one user write at a time. The key is the user's id. */
   readonly importPermits: Semaphore<number>;
-  /** Set once, when the process is told to end. */
+  /** `draining` is set once, when the process is asked to end. */
   readonly lifecycle: { draining: boolean };
   close(): Promise<void>;
 }
 
 const WAITS_PER_TOKEN = 16;
 
-/** How long a request waits for the earlier ones of its user; with the operation's 7 s no more than 10 s. */
+/** How long a request waits for earlier ones of its user. With the 7 s of an operation it is 10 s at most. */
 const PERMIT_WAIT_MS = 3_000;
 
 /**
- * Permits for half of a pool's connections, by user. No user takes them all: the dearest searches take seconds each, and
- * a write during an import of the same user holds its connection until the import is over.
+ * Permits for each user, half as many as a pool has connections, so that no user takes them all: the slowest searches
+ * take seconds each, and a write during an import of the same user keeps its connection until the import ends.
  */
 const halfForEachUser = (connections: number, waitMs: number) =>
   new Semaphore<number>({
@@ -61,10 +61,10 @@ const halfForEachUser = (connections: number, waitMs: number) =>
     refusalError: () => unavailable('too many requests of this account are under way', 1),
   });
 
-/** With the token's look-up (3 s) no request but an import waits more than 10 s for the database. */
+/** With the token's look-up (3 s) a request waits 10 s for the database at most; an import may wait longer. */
 const OPERATION_DEADLINE_MS = 7_000;
 
-/** Opens what a process works with; `databaseUrl` is the configured or the embedded one. */
+/** Opens what a process works with. `databaseUrl` is the configured or the embedded one. */
 export async function openContext(config: Config, log: Logger, databaseUrl: string): Promise<Context> {
   await using opened = new AsyncDisposableStack();
   const prometheus = config.metricsPort === undefined ? undefined : new PrometheusMetrics();
@@ -119,7 +119,7 @@ export async function openContext(config: Config, log: Logger, databaseUrl: stri
   return context;
 }
 
-/** An import's statement may take as long as its request waits, and waits for a connection as long. */
+/** The statement of an import may take as long as its request waits, and may wait as long for a connection. */
 function importPoolOptions(config: Config): Partial<DatabaseOptions> {
   const longestMs = config.importWaitSeconds * 1_000;
   return {
@@ -133,7 +133,7 @@ function importPoolOptions(config: Config): Partial<DatabaseOptions> {
   };
 }
 
-/** Where Redis is, for whoever opens coordination. */
+/** The part of the configuration that says where Redis is. */
 export const redisTarget = ({ redisUrls, redisCa, redisPrefix }: Config) => ({
   ...(redisUrls !== undefined && { redisUrls }),
   ...(redisCa !== undefined && { redisCa }),

@@ -28,11 +28,11 @@ function buildProgram(): Command {
       .action(() => serve(role as ServingRole));
   }
   program.command('migrate').description('bring the database to the newest schema').action(runMigrations);
-  addAdminCommands(program.command('admin').description('users, invites and tokens; answers are JSON'));
+  addAdminCommands(program.command('admin').description('users, invites and tokens; results are JSON'));
   return program;
 }
 
-/** Faults that whoever started the process can mend: told in one message, without a stack trace. */
+/** Errors that the operator can mend: printed as one message, without a stack trace. */
 const isForOperator = (error: unknown): error is Error =>
   [CommandError, ConfigError, EmbeddedPostgresError, SchemaMismatch, DatabaseUnavailable].some(
     (kind) => error instanceof kind,

@@ -18,7 +18,7 @@ import {
 import { issueInvite } from './invites.ts';
 import { type AdminContext, CommandError, runCommand } from './run.ts';
 
-/** The operator's commands: each prints one JSON object, or an error on standard error. */
+/** The operator's commands. Each prints one JSON object, or an error on standard error. */
 
 function parseEmail(text: string): string {
   const email = text.trim();
@@ -55,7 +55,7 @@ const email = () =>
 const premium = () =>
   new Option('--premium <flag>', 'whether the account has no cap').choices(['true', 'false']);
 
-/** Of what revokes or deletes, and of what finds a token to revoke. */
+/** For commands that revoke or delete, and for the one that finds the token to revoke. */
 const ANY_SCHEMA = { onAnySchema: true };
 
 const noUser = () => new CommandError('no user has this e-mail address');

@@ -7,7 +7,7 @@ const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
 
 const drawCode = (): string => Array.from({ length: 8 }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
 
-/** Issues an invite for an e-mail address that works once within so many days (decision 22). */
+/** Issues an invite for an e-mail address; it expires after `days` and works once (decision 22). */
 export async function issueInvite(db: Database, email: string, days: number) {
   for (;;) {
     const invite = await createInvite(db, drawCode(), email, foldText(email), days);

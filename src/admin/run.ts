@@ -7,30 +7,32 @@ import type { Database } from '../store/database.ts';
 import { checkSchema, migrate } from '../store/migrations.ts';
 import { openDatabase } from '../store/open-database.ts';
 
-/** A command that cannot do what it was asked to; its message is for the operator. */
+/** The command cannot do what it was asked to. The message is for the operator. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
 
-/** What a command works with. */
+/** What a command is given. */
 export interface AdminContext {
   database: Database;
-  /** Wakes the waits of a topic on every replica. */
+  /** Wakes the waiters of a topic on every replica. */
   wake(topic: string): void;
 }
 
 export interface CommandOptions {
-  /** Runs on any schema: what revokes or deletes must not wait for the right version of the service. */
+  /**
+   * Runs whatever the version of the schema: to revoke or delete must not wait for the right version of the service.
+   */
   onAnySchema?: boolean;
 }
 
-/** Runs a command against the configured or the embedded database and prints its answer as one JSON object. */
+/** Runs a command on the configured or the embedded database and prints its result as one JSON object. */
 export async function runCommand(
   command: (context: AdminContext) => Promise<object>,
   { onAnySchema = false }: CommandOptions = {},
 ): Promise<void> {
   const config = readConfig();
-  // Standard output is for the answer alone.
+  // Standard output is for the result alone.
   const log = openLog('silent');
   await using stack = new AsyncDisposableStack();
   let url = config.databaseUrl;
@@ -44,12 +46,12 @@ export async function runCommand(
   stack.defer(() => database.close());
   if (!onAnySchema) await checkSchema(database.sql);
   const topics = new Set<string>();
-  const answer = await command({ database, wake: (topic) => topics.add(topic) });
+  const result = await command({ database, wake: (topic) => topics.add(topic) });
   if (config.redisUrls && topics.size > 0) await wakeAll(config, topics);
-  console.log(JSON.stringify(answer));
+  console.log(JSON.stringify(result));
 }
 
-/** Tells the replicas. Where Redis is away they notice by themselves. */
+/** Wakes the waiters on all replicas. While Redis is away each replica checks by itself. */
 async function wakeAll(config: Config, topics: Iterable<string>): Promise<void> {
   const coordination = await openCoordination(
     { ...redisTarget(config), windowMs: 1_000, maxHeld: 1, maxHeldPerHolder: 1 },

@@ -36,7 +36,7 @@ interface Waiter {
   hasLeft: boolean;
 }
 
-/** How many entries of waiters that have left a queue keeps at its front before it moves the others down. */
+/** How many entries of waiters that have left may stand at the front of a queue before they are removed. */
 const MAX_LEFT_ENTRIES = 4_096;
 
 /** The permits taken under one key, and its waiters in the order in which they came. */
@@ -72,8 +72,8 @@ class Line {
 }
 
 /**
- * A counting semaphore for each key: so many callers of a key hold a permit at a time, the others wait in a queue, first
- * come first served. A key without callers takes no memory.
+ * A counting semaphore for each key. Up to `permits` callers of a key hold a permit at the same time; the others wait
+ * in a queue, first come first served. A key without callers takes no memory.
  */
 export class Semaphore<Key> {
   readonly #options: SemaphoreOptions;
@@ -93,8 +93,8 @@ export class Semaphore<Key> {
   }
 
   /**
-   * Calls `start` with a permit taken, at once where one is free, or `refuse`: one of them, once. A `start` that returns
-   * true gives its permit back by `release`; one that returns false had no use for it and has none.
+   * Calls `start` with a permit taken, at once where one is free, or else `refuse`; one of the two, once. A `start`
+   * that returns true keeps the permit until `release`; one that returns false gives it back at once.
    */
   enter(key: Key, start: () => boolean, refuse: (error: Error) => void): void {
     const { permits, maxWaiting = Infinity, refusalError } = this.#options;
@@ -122,7 +122,7 @@ export class Semaphore<Key> {
     if (line.inUse === 0) this.#lines.delete(key);
   }
 
-  /** Resolves with a permit taken, to the function that gives it back: calls of it after the first do nothing. */
+  /** Takes a permit; resolves with the function that gives it back. Only the first call of that function counts. */
   acquire(key: Key): Promise<() => void> {
     return new Promise((resolve, reject) => {
       let isHeld = true;
@@ -138,7 +138,9 @@ export class Semaphore<Key> {
     });
   }
 
-  /** Does the work with a permit; rejects with the refusal's error where none was to be had, the work undone. */
+  /**
+   * Does the work with a permit. Rejects with the refusal's error, without doing it, where no permit was to be had.
+   */
   async run<T>(key: Key, work: () => Promise<T>): Promise<T> {
     const release = await this.acquire(key);
     try {
@@ -157,7 +159,7 @@ export class Semaphore<Key> {
     }
   }
 
-  /** Refuses all waiters, and all callers from now on. Permits that are taken stay so until they are given back. */
+  /** Refuses all waiters, and all callers from now on. Permits that are taken can still be given back. */
   close(): void {
     this.#isClosed = true;
     for (const key of this.#lines.keys()) this.refuseWaiters(key, this.#options.refusalError('closed'));

@@ -2,7 +2,7 @@ import { type Logger, pino } from 'pino';
 
 export type { Logger };
 
-interface Described {
+interface ErrorFields {
   name?: unknown;
   message?: unknown;
   code?: unknown;
@@ -13,12 +13,12 @@ interface Described {
 }
 
 /**
- * What of an error may be logged: an allow-list, for errors of Postgres carry row values and those of Redis carry the
- * arguments of the command.
+ * The fields of an error that may be logged. An allow-list: errors of Postgres hold row values, errors of Redis hold
+ * the arguments of the command.
  */
 export function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) };
-  const { name, code, stack, cause, constraint_name, routine }: Described = error;
+  const { name, code, stack, cause, constraint_name, routine }: ErrorFields = error;
   const isForeign = name === 'PostgresError' || name === 'ReplyError';
   return {
     name,
@@ -31,10 +31,13 @@ export function describeError(error: unknown): object {
   };
 }
 
-/** Lines go out together: a write costs more than making them. The rest follows soon, and at the end of the process. */
+/**
+ * Lines are written together, since a write costs more than making a line: after 4 KiB, 100 ms, or at the end of the
+ * process.
+ */
 const LINES = { sync: false, minLength: 4_096, periodicFlush: 100 };
 
-/** The time as pino writes it, made once a millisecond. */
+/** The time in ISO 8601; the text is made once a millisecond. */
 function openIsoTime(): () => string {
   let madeAt = 0;
   let text = '';

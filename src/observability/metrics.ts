@@ -7,9 +7,9 @@ import type { DatabaseProbe } from '../store/probe.ts';
 import { countStagedImports } from '../store/sweep.ts';
 import { REVISION, VERSION } from './version.ts';
 
-/** What the service tells Prometheus. No label grows with users. */
+/** The service's metrics for Prometheus. The values of labels never grow with the number of users. */
 
-/** Every series of the service's own: what a dashboard or an alert may name beside the defaults of Node. */
+/** The names of the service's own series: dashboards and alerts may use them beside Node's default ones. */
 export const METRIC_NAMES = [
   'bookmarks_build_info',
   'bookmarks_coordination_degraded',
@@ -54,13 +54,13 @@ const IMPORT_ENDS = ['done', 'failed', 'cancelled', 'given_up'] as const;
 
 export type ImportEnd = (typeof IMPORT_ENDS)[number];
 
-/** The parts of the service report here; `noMetrics` takes nothing and costs nothing. */
+/** Where the rest of the service reports events. `noMetrics` ignores them. */
 export interface Metrics {
   /** A request was answered. */
   answered(request: AnsweredRequest): void;
-  /** From a wake's arrival at this replica to the page that it found. */
+  /** A poll was woken: the time from the wake's arrival at this replica to the page that it found. */
   woken(seconds: number): void;
-  /** An import came to its end here. */
+  /** An import ended on this replica. */
   importEnded(state: ImportEnd, seconds: number): void;
   /** A statement had to wait for a connection. */
   waitedForConnection(pool: 'api' | 'import', seconds: number): void;
@@ -74,7 +74,7 @@ export interface MetricsSources {
   importDatabase: Database;
   probe: DatabaseProbe;
   coordination: Coordination;
-  /** Polls that this replica holds at most. */
+  /** The largest number of polls that this replica holds. */
   maxWaiters: number;
 }
 
@@ -90,7 +90,7 @@ const REQUEST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 const WAIT_BUCKETS = [0.1, 0.5, 1, 2.5, 5, 10, 15, 20, 25, 28, 30, 35];
 const IMPORT_BUCKETS = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 
-/** Reports to Prometheus, in a registry of its own. */
+/** Metrics in a registry of their own, for Prometheus to scrape. */
 export class PrometheusMetrics implements Metrics {
   readonly registry = new Registry();
   readonly #registers = [this.registry];
@@ -147,7 +147,7 @@ export class PrometheusMetrics implements Metrics {
   });
 
   constructor() {
-    // Alerts on rates need a series before its first event.
+    // Alerts on rates need each series before its first event.
     for (const state of IMPORT_ENDS) this.#imports.inc({ state }, 0);
     for (const reason of ['event_loop', 'pool']) this.#overloads.inc({ reason }, 0);
     for (const pool of ['api', 'import']) this.#poolWaits.zero({ pool });
@@ -197,7 +197,7 @@ export class PrometheusMetrics implements Metrics {
     this.#watchPools(sources);
     this.#gauge('bookmarks_imports_staged', 'Staged imports that are not over.', ['state'], async (gauge) => {
       gauge.reset();
-      // A database that is away must not take all other metrics with it, which tell that it is.
+      // While the database is away the other metrics must still be there: they show that it is.
       const counts = await countStagedImports(sources.database).catch(() => []);
       for (const [state, count] of counts) gauge.set({ state }, count);
     });

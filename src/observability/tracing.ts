@@ -11,21 +11,24 @@ import type { Coordination, Limiters, RateLimiter } from '../coordination/port.t
 import type { Database } from '../store/database.ts';
 import { VERSION } from './version.ts';
 
-/** Traces by OpenTelemetry: request, SQL, Redis, job; across the queue. Nothing of it is loaded where it is not set. */
+/**
+ * Traces by OpenTelemetry: of requests, statements, calls of Redis, and jobs across the queue. Its SDK is loaded only
+ * where a collector is configured.
+ */
 
-/** Where spans begin and end. */
+/** Begins and ends spans. */
 export interface Tracing {
-  /** Runs within a span, a child of the one at hand; a rejection marks it. */
+  /** Runs the function in a new span below the current one; a rejection marks the span as failed. */
   span<T>(name: string, attributes: Attributes, run: () => Promise<T>): Promise<T>;
-  /** Runs within a span that continues a trace of another process. */
+  /** Runs the function in a new span that continues the trace of another process. */
   resume<T>(traceParent: string | null, name: string, run: () => Promise<T>): Promise<T>;
-  /** The span at hand in the form of the W3C's `traceparent`. */
+  /** The current span as a W3C `traceparent`. */
   readonly traceParent: string | undefined;
-  /** Sends what is left. */
+  /** Sends the spans that were not sent yet. */
   close(): Promise<void>;
 }
 
-/** Costs a call. */
+/** Runs everything without spans. */
 export const noTracing: Tracing = {
   span: (_name, _attributes, run) => run(),
   resume: (_traceParent, _name, run) => run(),
@@ -33,7 +36,7 @@ export const noTracing: Tracing = {
   close: async () => {},
 };
 
-/** Opens tracing to an OTLP collector (HTTP); `ratio` of the traces that begin here are recorded. */
+/** Opens tracing to an OTLP collector over HTTP. Records `ratio` of the traces that begin here. */
 export async function openTracing(endpoint: string, ratio: number): Promise<Tracing> {
   const [sdk, { OTLPTraceExporter }, { AsyncLocalStorageContextManager }, { resourceFromAttributes }] =
     await Promise.all([
@@ -60,7 +63,7 @@ export async function openTracing(endpoint: string, ratio: number): Promise<Trac
   };
 }
 
-/** Where spans of this service begin. */
+/** The tracer that begins the spans of this service. */
 export const tracer = () => trace.getTracer('bookmark-service', VERSION);
 
 const span: Tracing['span'] = (name, attributes, run) =>
@@ -75,7 +78,7 @@ async function endWith<T>(active: Span, run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {
-    // The name only: messages of the database may hold values.
+    // Only the error's name: messages of the database may hold values.
     active.setStatus({ code: SpanStatusCode.ERROR, message: (error as Error).name });
     throw error;
   } finally {
@@ -88,7 +91,7 @@ function formatTraceParent(): string | undefined {
   return at && `00-${at.traceId}-${at.spanId}-${at.traceFlags.toString(16).padStart(2, '0')}`;
 }
 
-/** The context to continue; the one at hand where there is no usable `traceparent`. */
+/** The context of a `traceparent`; the current one where the text is not usable. */
 export function parseTraceParent(text: unknown) {
   const match = typeof text === 'string' && /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(text);
   if (!match) return context.active();
@@ -97,7 +100,7 @@ export function parseTraceParent(text: unknown) {
   return trace.setSpanContext(context.active(), { traceId, spanId, traceFlags, isRemote: true });
 }
 
-/** The same pool, each statement in a span. */
+/** The same pool, with a span for each statement. */
 export const traceDatabase = (database: Database, { span }: Tracing): Database => ({
   sql: database.sql,
   get gauges() {
@@ -115,7 +118,7 @@ const traceLimiter = (limiter: RateLimiter, { span }: Tracing): RateLimiter => (
     span('redis rate limit', { 'db.system.name': 'redis' }, () => limiter.consume(key, limit)),
 });
 
-/** The same coordination, what goes to Redis for a request in spans. */
+/** The same coordination, with a span for each call of Redis that a request waits for. */
 export const traceCoordination = (coordination: Coordination, tracing: Tracing): Coordination => ({
   limiters: Object.fromEntries(
     Object.entries(coordination.limiters).map(([name, limiter]) => [name, traceLimiter(limiter, tracing)]),

@@ -2,25 +2,25 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * What is packed is the client and the command line, not the service: its `package.json` names neither the service's
- * dependencies nor its scripts. npm reads it from the folder that it packs, so that it stands in the place of the
- * whole one while it does.
+ * The package holds the client and the command line, not the service, so its `package.json` names neither the
+ * service's dependencies nor its scripts. npm reads `package.json` from the folder that it packs, so the package's
+ * one takes the place of the repository's while npm packs.
  */
 
 type Manifest = Record<string, unknown> & { dependencies: Record<string, string> };
 
-/** What the command line needs. It is packed with it, so that an installation fetches nothing. */
+/** The dependencies of the command line. They are packed with it, so that installing it downloads nothing else. */
 const BUNDLED = ['commander', 'csv-parse', 'htmlparser2'];
 
-/** What both manifests say alike. */
+/** The fields that both manifests have in common. */
 const SHARED = ['name', 'version', 'license', 'type', 'exports', 'bin', 'files'];
 
 const DESCRIPTION = 'The client and the command line of the Bookmark Service';
 
-/** As commander 15 asks for; the client alone runs wherever `fetch` does. */
+/** commander 15 needs this; the client alone runs wherever `fetch` does. */
 const ENGINES = { node: '>=22.12.0' };
 
-/** The manifest to be packed, made from the whole one. */
+/** Makes the manifest of the package from the repository's. */
 export function leanManifest(whole: Manifest): Record<string, unknown> {
   const shared = Object.fromEntries(SHARED.filter((key) => key in whole).map((key) => [key, whole[key]]));
   const dependencies = Object.fromEntries(BUNDLED.map((name) => [name, whole.dependencies[name]]));
@@ -32,7 +32,7 @@ const pathsIn = (folder: string) => ({
   whole: join(folder, '.package.json.whole'),
 });
 
-/** Puts the lean manifest in the place of the whole one, which is kept beside it. */
+/** Puts the package's manifest in the place of the repository's, and keeps that one beside it. */
 export function putLeanManifest(folder: string): void {
   const { manifest, whole } = pathsIn(folder);
   putWholeManifest(folder);
@@ -41,7 +41,10 @@ export function putLeanManifest(folder: string): void {
   writeFileSync(manifest, `${JSON.stringify(leanManifest(JSON.parse(text)), null, 2)}\n`);
 }
 
-/** Puts the whole manifest back; harmless where it is there. A run that was interrupted is mended by the next one. */
+/**
+ * Puts the repository's manifest back; does nothing where it is in place. It also repairs what an interrupted run
+ * left.
+ */
 export function putWholeManifest(folder: string): void {
   const { manifest, whole } = pathsIn(folder);
   if (existsSync(whole)) renameSync(whole, manifest);

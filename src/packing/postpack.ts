@@ -1,4 +1,4 @@
 import { putWholeManifest } from './manifest.ts';
 
-/** After `npm pack`. */
+/** Runs after `npm pack`. */
 putWholeManifest(process.cwd());

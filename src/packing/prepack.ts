@@ -3,7 +3,10 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { putLeanManifest, putWholeManifest } from './manifest.ts';
 
-/** Before `npm pack`: plain JavaScript with declarations in `dist/`, since Node strips no types under node_modules. */
+/**
+ * Runs before `npm pack`: compiles to JavaScript with declarations in `dist/`, since Node strips no types below
+ * node_modules.
+ */
 
 const folder = process.cwd();
 putWholeManifest(folder);
@@ -13,7 +16,7 @@ execFileSync('tsc', ['--project', 'tsconfig.build.json'], {
   shell: process.platform === 'win32',
 });
 
-// The compiler rewrites `.ts` in code only; older compilers of users expect `.js` in declarations too.
+// The compiler rewrites `.ts` in code only, but older compilers of users expect `.js` in declarations too.
 for (const name of readdirSync(join(folder, 'dist'), { recursive: true, encoding: 'utf8' })) {
   if (!name.endsWith('.d.ts')) continue;
   const path = join(folder, 'dist', name);

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 
 const EMAIL = 'you@localhost';
 
-/** Tells a newcomer how to begin: the base URL, an invite and the first requests, on standard output. */
+/** Prints for a newcomer how to begin: the base URL, an invite and the first requests. */
 export async function greet(context: Context, origin: string): Promise<void> {
   const { code } = await issueInvite(context.database, EMAIL, 7);
   const base = `${origin}/api/v1`;

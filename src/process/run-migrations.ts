@@ -5,11 +5,14 @@ import { type Logger, openLog } from '../observability/log.ts';
 import { DatabaseUnavailable, translateError } from '../store/errors.ts';
 import { migrate } from '../store/migrations.ts';
 
-/** Between two tries: a failover takes some ten seconds, and a Postgres that starts up has no use for haste. */
+/** The pause before the next try. A failover takes some ten seconds, so more tries would gain nothing. */
 const PAUSE_MS = 1_000;
 
-/** What another try may mend: Postgres cannot be reached, or a table stayed in use longer than a migration waits. */
-function isPassing(error: unknown): boolean {
+/**
+ * Whether another try may succeed: Postgres cannot be reached, or a table was in use for longer than a migration
+ * waits.
+ */
+function isTransient(error: unknown): boolean {
   const { cause } = error as Error;
   const translated = translateError(cause ?? error, true);
   if (!(translated instanceof DatabaseUnavailable)) return false;
@@ -17,7 +20,7 @@ function isPassing(error: unknown): boolean {
   return !isRefused;
 }
 
-/** Migrates; again for up to `MIGRATE_WAIT_SECONDS` where that may help. Rejects with the last try's error. */
+/** Migrates. Tries again for up to `MIGRATE_WAIT_SECONDS` where that may help; then rejects with the last error. */
 export async function migrateWithRetries(
   url: string,
   { migrateWaitSeconds }: Pick<Config, 'migrateWaitSeconds'>,
@@ -28,7 +31,7 @@ export async function migrateWithRetries(
     try {
       return void (await migrate({ url, log }));
     } catch (error) {
-      if (!isPassing(error) || performance.now() + PAUSE_MS > giveUpAt) throw error;
+      if (!isTransient(error) || performance.now() + PAUSE_MS > giveUpAt) throw error;
       log.warn({ err: error }, 'migration tries again');
     }
     await sleep(PAUSE_MS);

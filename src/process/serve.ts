@@ -10,23 +10,28 @@ import { checkSchema, migrate } from '../store/migrations.ts';
 import { greet } from './greeting.ts';
 import { startSweeper } from './sweeper.ts';
 
-/** The life of a serving process: open, listen, wait for a signal, drain, close in reverse order. */
+/** The life of a serving process: it opens, listens, waits for a signal, drains, and closes in reverse order. */
 
 export type ServingRole = 'all' | 'api' | 'worker';
 
-/** Held polls are answered over this time, so that their clients do not all come back at once. */
+/**
+ * When the process drains, held polls get their responses spread over this time, so that their clients do not all
+ * come back at once.
+ */
 const DRAIN_SPREAD_MS = 3_000;
 
-/** A worker that takes longer gives its import back; another one takes it over. */
+/** How long a worker may go on with an import. After that it gives the import back, and another worker takes it. */
 const WORKER_GRACE_MS = 15_000;
 
-/** The process ends within 30 s of a signal, `DRAIN_SECONDS` apart (spec 4.2 leaves polls 30 s). */
+/**
+ * How long closing may take. With the drain before it, and `DRAIN_SECONDS`, a process ends within 30 s of a signal.
+ */
 export const CLOSE_LIMIT_MS = 20_000;
 
-/** After a fault that nobody caught: what is in flight gets this long, then the process ends with 1. */
+/** How long requests in flight may go on after an uncaught fault. Then the process ends with 1. */
 const FAULT_LIMIT_MS = 5_000;
 
-/** Serves in a role until a signal comes. Rejects where it cannot start. */
+/** Serves in a role until a signal comes. Rejects where it cannot start, with everything closed again. */
 export async function serve(role: ServingRole): Promise<void> {
   const config = readConfig();
   const log = openLog(config.logLevel);
@@ -63,7 +68,8 @@ async function start(
   const stopSweeper = startSweeper(context);
   stack.defer(stopSweeper);
   const app = role === 'worker' ? buildHealthApp(context) : await buildApp(context);
-  // Side by side: requests that wait for the worker have as long as it has, and no new ones come meanwhile.
+  // The app and the worker close at the same time: requests may wait for the worker as long as it runs, and no new
+  // ones come.
   const closes: (() => Promise<unknown>)[] = [() => app.close()];
   stack.defer(async () => void (await Promise.all(closes.map((close) => close()))));
   if (role !== 'api') {
@@ -75,7 +81,7 @@ async function start(
   return app;
 }
 
-/** Rejects with a message that names the variables where the address cannot be had. */
+/** Listens; rejects with a message that names the variables where the address cannot be used. */
 async function listen(app: FastifyInstance, { host, port }: Config): Promise<void> {
   try {
     await app.listen({ host, port });
@@ -93,7 +99,10 @@ function buildHealthApp(context: Context): FastifyInstance {
   return app;
 }
 
-/** Ends the process in order at the first SIGTERM or SIGINT, at once at the second, with 1 after an uncaught fault. */
+/**
+ * Ends the process in order at the first SIGTERM or SIGINT, at once at the second; with exit code 1 after an uncaught
+ * fault.
+ */
 function endOnSignal(context: Context, stack: AsyncDisposableStack): void {
   const { log, lifecycle } = context;
   const end = (code: number, drainMs: number, limitMs: number) => {

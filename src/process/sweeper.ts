@@ -2,7 +2,10 @@ import type { Context } from '../context.ts';
 import { jobIdOf } from '../operations/import/job.ts';
 import { deleteExpired, deleteOldChanges, deleteOldImports, findQueuedImports } from '../store/sweep.ts';
 
-/** Keeps the database clean, and lost jobs running. Every replica sweeps; what one has done the others do not find. */
+/**
+ * Deletes what has expired, and queues imports whose job was lost. Every replica sweeps; one finds nothing that
+ * another has done.
+ */
 
 const EXPIRED_INTERVAL_MS = 60_000;
 const IMPORTS_INTERVAL_MS = 3_000;
@@ -17,12 +20,12 @@ async function sweepImports({ database, coordination, log }: Context): Promise<v
   for (const staged of await findQueuedImports(database, REQUEUE_AFTER_MS)) {
     await coordination.imports.add(jobIdOf(staged));
   }
-  // As often: an upload that its replica died under keeps its user from another one.
+  // At the same interval: an upload whose replica died blocks the next large import of its user.
   const deleted = await deleteOldImports(database);
   if (deleted > 0) log.info({ deleted }, 'old imports swept');
 }
 
-/** Deletes all that has run out, bite by bite: a single one a minute would fall behind what clients leave. */
+/** Deletes all that has expired, batch by batch: one batch a minute would fall behind what clients leave. */
 export async function deleteLeftovers({ config, database, lifecycle, log }: Context): Promise<void> {
   let deleted = 0;
   const steps = [() => deleteExpired(database), () => deleteOldChanges(database, config.changesDays)];
@@ -32,7 +35,10 @@ export async function deleteLeftovers({ config, database, lifecycle, log }: Cont
   if (deleted > 0) log.info({ deleted }, 'leftovers swept');
 }
 
-/** Runs a sweep every so often, jittered so that replicas do not sweep together; never two at once. */
+/**
+ * Runs a sweep at an interval with jitter, so that replicas do not sweep together; never two at once. Returns what
+ * stops it.
+ */
 function repeat(
   context: Context,
   intervalMs: number,
@@ -57,7 +63,7 @@ function repeat(
   };
 }
 
-/** Starts sweeping; call what it answers to stop, which waits for the sweeps at work. */
+/** Starts sweeping. The function that it returns stops it, and resolves when sweeps at work have ended. */
 export function startSweeper(context: Context): () => Promise<void> {
   const stops = [
     repeat(context, EXPIRED_INTERVAL_MS, deleteLeftovers),
