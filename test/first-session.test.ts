@@ -93,11 +93,13 @@ test('the first session of the README does what it says', { timeout: 180_000 }, 
   const typed = fillIn(commandLine!.text, {
     'http://127.0.0.1:3000': origin,
     'bookmarks.json': join(folder, 'bookmarks.json'),
+    'bookmarks.sqlite': join(folder, 'bookmarks.sqlite'),
     // It would go on for ever.
     'sync --follow': 'sync',
   });
   const shown = await runLines(typed, { TOKEN: token, XDG_CONFIG_HOME: folder });
   expect(shown).toContain('3 bookmarks in JSON of this service');
+  expect(shown).toContain('3 new or changed');
   expect(shown.trim().split('\n').slice(-3)).toEqual([
     expect.stringContaining('An example'),
     expect.stringContaining('Node'),
