@@ -1,0 +1,132 @@
+import { prepareImport } from '../../src/operations/import/entries.ts';
+import * as admin from '../../src/store/admin.ts';
+import * as bookmarks from '../../src/store/bookmarks.ts';
+import type { Database, Sql, Statement } from '../../src/store/database.ts';
+import * as exports from '../../src/store/export.ts';
+import * as imports from '../../src/store/imports.ts';
+import { searchBookmarks } from '../../src/store/search.ts';
+import * as sweep from '../../src/store/sweep.ts';
+import * as tags from '../../src/store/tags.ts';
+import { findCaller, revokeToken } from '../../src/store/tokens.ts';
+import * as users from '../../src/store/users.ts';
+
+/** Every statement that the service sends, in an order that an empty database takes: ids come again in each run. */
+
+type Run = (sql: Sql) => Statement<readonly unknown[]>;
+
+const LIMIT = 10_000;
+const ROLE = { kind: 'api', scope: 'write', name: 'recorded', days: null } as const;
+
+const hashOf = (byte: number): Buffer => Buffer.alloc(32, byte);
+const importId = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
+const tagNames = (...names: string[]) => ({ names, keys: names.map((name) => name.toLowerCase()) });
+
+/** Plays all of them, each through `send`. */
+export async function playAll(send: (run: Run) => Promise<readonly unknown[]>): Promise<void> {
+  const db = { read: send, write: send } as unknown as Database;
+  const user = await admin.createUser(db, 'Somebody@example.org', 'somebody@example.org', true);
+  const userId = user!.id;
+  const owner = { userId, hash: hashOf(1) };
+  await admin.createApiToken(db, userId, owner.hash, ROLE);
+  await playAccounts(db, owner);
+  await playBookmarks(db, owner);
+  await playImports(db, owner);
+  await playSweep(db);
+  await playEnd(db, owner);
+}
+
+type Owner = { userId: number; hash: Buffer };
+
+async function playAccounts(db: Database, owner: Owner): Promise<void> {
+  await admin.createInvite(db, 'ABCDEFGH', 'other@example.org', 'other@example.org', 7);
+  await users.exchangeInvite(db, 'ABCDEFGH', hashOf(2), 90);
+  await admin.setPremium(db, 'other@example.org', true);
+  await admin.findUserId(db, 'other@example.org');
+  await findCaller(db, { kind: 'api', key: '', ...owner });
+  await users.readProfile(db, owner);
+  const { id } = await admin.createApiToken(db, owner.userId, hashOf(3), ROLE);
+  await admin.listTokens(db, owner.userId);
+  await admin.revokeTokenById(db, owner.userId, Number(id.split('-')[1]));
+}
+
+async function playBookmarks(db: Database, owner: Owner): Promise<void> {
+  const idempotency = { key: 'once', requestHash: hashOf(9) };
+  const fields = {
+    url: 'https://example.org/a',
+    title: 'A',
+    comment: 'about a',
+    tags: tagNames('One', 'Two'),
+  };
+  const first = JSON.parse(await bookmarks.addBookmark(db, owner, fields, LIMIT, idempotency));
+  const plain = { ...fields, url: 'https://example.org/b', tags: tagNames() };
+  const second = JSON.parse(await bookmarks.addBookmark(db, owner, plain, LIMIT));
+  await bookmarks.editBookmark(db, owner, first.id, { title: 'B', comment: '' });
+  await bookmarks.editBookmark(db, owner, first.id, { tags: tagNames('Two', 'Three') });
+  await bookmarks.editBookmark(db, owner, first.id, {});
+  const tag = JSON.parse(
+    await tags.createTag(db, owner, { name: 'Four', key: 'four' }, { ...idempotency, key: 'tag' }),
+  );
+  await tags.renameTag(db, owner, first.tags[1].id, { name: 'Second', key: 'second' });
+  await bookmarks.readPage(db, owner, 0, 1);
+  await bookmarks.readPageForAll(db, [owner, { ...owner, hash: hashOf(4) }], 0, 100);
+  await tags.listTags(db, owner);
+  for (const terms of [[], ['example'], ['example', 'a'], ['a', 'b', 'c'], ['a', 'b', 'c', 'd']]) {
+    await searchBookmarks(db, owner, { terms, page: 1, perPage: 50 });
+    await searchBookmarks(db, owner, { terms, tagKey: 'second', page: 2, perPage: 1 });
+  }
+  const bounds = await exports.beginExport(db, owner);
+  await exports.readExportPage(db, owner, 0, bounds, 100);
+  await tags.deleteTag(db, owner, first.tags[1].id);
+  await tags.deleteTag(db, owner, tag.id);
+  await bookmarks.deleteBookmark(db, owner, second.id);
+}
+
+async function prepareWork(count: number, mode: 'merge' | 'replace'): Promise<imports.ImportWork> {
+  const entries = Array.from({ length: count }, (_, n) => ({
+    url: `https://example.org/${n}`,
+    tags: ['Imported', `Number ${n % 7}`],
+    ...(n === 0 && { title: 'Imported', created_at: '2020-01-02T03:04:05.678Z' }),
+  }));
+  const { replace, columns, skipped, errors } = await prepareImport({ mode, bookmarks: entries });
+  return { replace, columns, skipped, errors: JSON.stringify(errors) };
+}
+
+async function playImports(db: Database, owner: Owner): Promise<void> {
+  const { userId } = owner;
+  const idempotency = { key: 'import', requestHash: hashOf(8) };
+  await imports.importBookmarks(
+    db,
+    owner,
+    importId(1),
+    { ...(await prepareWork(3, 'merge')), idempotency },
+    LIMIT,
+  );
+  await imports.importBookmarks(db, owner, importId(2), await prepareWork(2, 'replace'), LIMIT);
+  const stage = async (n: number) => {
+    await imports.beginImport(db, owner, importId(n), 100, LIMIT);
+    await imports.stageChunk(db, { userId, id: importId(n) }, 0, Buffer.from('[]'));
+    await imports.queueImport(db, owner, importId(n), {
+      idempotency: { ...idempotency, key: `staged ${n}` },
+    });
+    return { userId, id: importId(n) };
+  };
+  const done = await stage(3);
+  await imports.readImport(db, done);
+  await imports.readChunks(db, done, 0);
+  await imports.finishImport(db, done, await prepareWork(200, 'merge'), LIMIT);
+  await imports.refuseImport(db, await stage(4), '{"error":"refused","code":"VALIDATION_ERROR"}');
+  await imports.cancelImport(db, await stage(5));
+  await imports.cancelImport(db, { userId, id: importId(6) });
+}
+
+async function playSweep(db: Database): Promise<void> {
+  await sweep.deleteExpired(db);
+  await sweep.deleteOldImports(db);
+  await sweep.findQueuedImports(db, 1);
+  await sweep.countStagedImports(db);
+}
+
+async function playEnd(db: Database, owner: Owner): Promise<void> {
+  await revokeToken(db, owner);
+  await admin.deleteUser(db, 'other@example.org');
+}

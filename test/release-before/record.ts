@@ -1,0 +1,59 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import postgres from 'postgres';
+import { openEmbeddedPostgres } from '../../src/embedded/postgres.ts';
+import { migrate } from '../../src/store/migrations.ts';
+import { readSchemaFiles } from '../../src/store/schema-files.ts';
+import { makeFolder, removeFolder } from '../support/folders.ts';
+import { silentLog } from '../support/silent-log.ts';
+import { playAll } from './calls.ts';
+import { encode, RELEASE_FILE, type RecordedCall, type ReleaseBefore } from './release.ts';
+
+/**
+ * `node test/release-before/record.ts [RELEASE]`: writes down what this release expects of a database, its schema and
+ * every statement that it sends, so that the tests of the next one can play it against the newer schema. To be run with
+ * the release's name when it is released; before the first, without one, whenever functions change in a way that no
+ * replica has to live through.
+ */
+
+async function recordCalls(url: string): Promise<RecordedCall[]> {
+  const calls: RecordedCall[] = [];
+  let query = '';
+  let values: unknown[] = [];
+  const sql = postgres(url, {
+    max: 1,
+    onnotice: () => {},
+    transform: { undefined: null },
+    types: { int8: { to: 20, from: [20], parse: Number, serialize: String } },
+    debug: (_, text, parameters) => {
+      query = text;
+      values = parameters;
+    },
+  });
+  try {
+    await playAll(async (run) => {
+      const rows = await run(sql as never);
+      calls.push({ query, values: values.map(encode), rows: rows.length });
+      return rows;
+    });
+  } finally {
+    await sql.end();
+  }
+  return calls;
+}
+
+const folder = makeFolder('release-before');
+const server = await openEmbeddedPostgres({ dataDir: join(folder, 'postgres'), log: silentLog });
+try {
+  await migrate({ url: server.url, log: silentLog });
+  const [release = 'unreleased'] = process.argv.slice(2);
+  const recorded: ReleaseBefore = {
+    release,
+    schema: readSchemaFiles(),
+    calls: await recordCalls(server.url),
+  };
+  writeFileSync(RELEASE_FILE, `${JSON.stringify(recorded, undefined, 1)}\n`);
+} finally {
+  await server.stop();
+  removeFolder(folder);
+}
