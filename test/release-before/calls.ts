@@ -1,10 +1,13 @@
 import { prepareImport } from '../../src/operations/import/entries.ts';
 import * as admin from '../../src/store/admin.ts';
 import * as bookmarks from '../../src/store/bookmarks.ts';
+import * as changes from '../../src/store/changes.ts';
 import type { Database, Sql, Statement } from '../../src/store/database.ts';
 import * as exports from '../../src/store/export.ts';
+import * as leases from '../../src/store/import-leases.ts';
 import * as imports from '../../src/store/imports.ts';
 import { searchBookmarks } from '../../src/store/search.ts';
+import * as staged from '../../src/store/staged-imports.ts';
 import * as sweep from '../../src/store/sweep.ts';
 import * as tags from '../../src/store/tags.ts';
 import { findCaller, revokeToken } from '../../src/store/tokens.ts';
@@ -69,6 +72,8 @@ async function playBookmarks(db: Database, owner: Owner): Promise<void> {
   await tags.renameTag(db, owner, first.tags[1].id, { name: 'Second', key: 'second' });
   await bookmarks.readPage(db, owner, 0, 1);
   await bookmarks.readPageForAll(db, [owner, { ...owner, hash: hashOf(4) }], 0, 100);
+  const { valid: _, ...position } = { valid: [], ...(await changes.readChanges(db, owner, 'now', 1)) };
+  await changes.readChangesForAll(db, [owner], 'beginning', 100);
   await tags.listTags(db, owner);
   for (const terms of [[], ['example'], ['example', 'a'], ['a', 'b', 'c'], ['a', 'b', 'c', 'd']]) {
     await searchBookmarks(db, owner, { terms, page: 1, perPage: 50 });
@@ -79,6 +84,7 @@ async function playBookmarks(db: Database, owner: Owner): Promise<void> {
   await tags.deleteTag(db, owner, first.tags[1].id);
   await tags.deleteTag(db, owner, tag.id);
   await bookmarks.deleteBookmark(db, owner, second.id);
+  await changes.readChanges(db, owner, position, 100);
 }
 
 async function prepareWork(count: number, mode: 'merge' | 'replace'): Promise<imports.ImportWork> {
@@ -103,24 +109,29 @@ async function playImports(db: Database, owner: Owner): Promise<void> {
   );
   await imports.importBookmarks(db, owner, importId(2), await prepareWork(2, 'replace'), LIMIT);
   const stage = async (n: number) => {
-    await imports.beginImport(db, owner, importId(n), 100, LIMIT);
-    await imports.stageChunk(db, { userId, id: importId(n) }, 0, Buffer.from('[]'));
-    await imports.queueImport(db, owner, importId(n), {
-      idempotency: { ...idempotency, key: `staged ${n}` },
-    });
-    return { userId, id: importId(n) };
+    await staged.beginImport(db, owner, importId(n), 100, LIMIT);
+    await staged.stageChunk(db, { userId, id: importId(n) }, 0, Buffer.from('[]'));
+    await staged.queueImport(db, owner, importId(n), { idempotency: { ...idempotency, key: `staged ${n}` } });
+    return { userId, id: importId(n), leaseId: importId(100 + n) };
   };
   const done = await stage(3);
-  await imports.readImport(db, done);
-  await imports.readChunks(db, done, 0);
+  await staged.readImport(db, done);
+  await leases.claimImport(db, done);
+  await leases.renewLease(db, done);
+  await staged.readChunks(db, done, 0);
   await imports.finishImport(db, done, await prepareWork(200, 'merge'), LIMIT);
-  await imports.refuseImport(db, await stage(4), '{"error":"refused","code":"VALIDATION_ERROR"}');
-  await imports.cancelImport(db, await stage(5));
-  await imports.cancelImport(db, { userId, id: importId(6) });
+  const refused = await stage(4);
+  await leases.claimImport(db, refused);
+  await leases.releaseLease(db, refused, true);
+  await leases.claimImport(db, refused);
+  await imports.refuseImport(db, refused, '{"error":"refused","code":"VALIDATION_ERROR"}');
+  await staged.cancelImport(db, await stage(5));
+  await staged.cancelImport(db, { userId, id: importId(6) });
 }
 
 async function playSweep(db: Database): Promise<void> {
   await sweep.deleteExpired(db);
+  await sweep.deleteOldChanges(db, 90);
   await sweep.deleteOldImports(db);
   await sweep.findQueuedImports(db, 1);
   await sweep.countStagedImports(db);

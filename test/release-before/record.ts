@@ -4,10 +4,11 @@ import postgres from 'postgres';
 import { openEmbeddedPostgres } from '../../src/embedded/postgres.ts';
 import { migrate } from '../../src/store/migrations.ts';
 import { readSchemaFiles } from '../../src/store/schema-files.ts';
+
 import { makeFolder, removeFolder } from '../support/folders.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { playAll } from './calls.ts';
-import { encode, RELEASE_FILE, type RecordedCall, type ReleaseBefore } from './release.ts';
+import { RELEASE_FILE, type RecordedCall, type ReleaseBefore, SeenRows } from './release.ts';
 
 /**
  * `node test/release-before/record.ts [RELEASE]`: writes down what this release expects of a database, its schema and
@@ -18,6 +19,7 @@ import { encode, RELEASE_FILE, type RecordedCall, type ReleaseBefore } from './r
 
 async function recordCalls(url: string): Promise<RecordedCall[]> {
   const calls: RecordedCall[] = [];
+  const seen = new SeenRows();
   let query = '';
   let values: unknown[] = [];
   const sql = postgres(url, {
@@ -31,9 +33,12 @@ async function recordCalls(url: string): Promise<RecordedCall[]> {
     },
   });
   try {
+    // Numbers of one kind are then never those of another, so that it is known where each came from.
+    await sql`select setval('bookmarks_id_seq', 4e15::bigint), setval('tags_id_seq', 5e15::bigint)`;
     await playAll(async (run) => {
       const rows = await run(sql as never);
-      calls.push({ query, values: values.map(encode), rows: rows.length });
+      calls.push({ query, values: values.map((value) => seen.encode(value)), rows: rows.length });
+      seen.add(rows);
       return rows;
     });
   } finally {
