@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from 'commander';
 
-/** Reads arguments of commands. */
+/** Parsers for the arguments of commands. */
 
 /** An integer from `min` to `max`. */
 export const integerFrom =
@@ -12,10 +12,10 @@ export const integerFrom =
     throw new InvalidArgumentError(`expected an integer ${range}`);
   };
 
-/** Gathers ids of a repeated argument. */
+/** Collects the ids of a repeated argument. */
 export const gatherIds = (text: string, before: number[] = []): number[] => [...before, integerFrom(1)(text)];
 
-/** `--tag`, to be repeated; several may stand in one, parted by commas. */
+/** `--tag`, which may be repeated; each may name several tags, separated by commas. */
 export const tagsOption = (description: string): Option =>
   new Option('-t, --tag <name>', description).argParser((text: string, before: string[] = []) => [
     ...before,

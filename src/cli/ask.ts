@@ -3,7 +3,10 @@ import { Writable } from 'node:stream';
 import { Interrupted } from './faults.ts';
 import type { Session } from './session.ts';
 
-/** Reads a line from standard input; undefined at its end; throws `Interrupted` at Ctrl-C. At a terminal it asks first; a secret is not shown. */
+/**
+ * Reads a line from standard input; undefined at its end. At a terminal it asks first, and does not show a secret.
+ * Throws `Interrupted` at Ctrl-C.
+ */
 export async function askLine(
   { terminal, signal }: Session,
   question: string,

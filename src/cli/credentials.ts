@@ -3,7 +3,7 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CliError } from './faults.ts';
 
-/** Whom the command line speaks for, kept between its runs. */
+/** The user for whom the command line works, stored between its runs. */
 export interface Credentials {
   base_url: string;
   token: string;
@@ -27,12 +27,14 @@ export async function readCredentials(configDir: string): Promise<Credentials | 
     if ([base_url, token, email].every((field) => typeof field === 'string'))
       return { base_url, token, email };
   } catch {
-    // Answered below.
+    // The error below names the file.
   }
   throw new CliError(`${path} is damaged`, 'Log in again: bookmarks login');
 }
 
-/** Stores credentials where only their owner can read them; a crash leaves the old ones or the new ones, whole. */
+/**
+ * Stores credentials in a file that only its owner can read. A crash leaves the old ones or the new ones, complete.
+ */
 export async function storeCredentials(configDir: string, credentials: Credentials): Promise<void> {
   await mkdir(configDir, { recursive: true, mode: 0o700 });
   const path = fileIn(configDir);
@@ -41,7 +43,7 @@ export async function storeCredentials(configDir: string, credentials: Credentia
   await rename(draft, path);
 }
 
-/** Forgets them. */
+/** Removes the stored credentials. */
 export async function removeCredentials(configDir: string): Promise<void> {
   await rm(fileIn(configDir), { force: true });
 }

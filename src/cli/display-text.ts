@@ -1,9 +1,9 @@
-/** Text of others, made fit to be shown on a terminal. */
+/** Text that users wrote, made safe for a terminal. */
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g;
 
-/** On one line, without what a terminal would obey: a title could otherwise change what the screen shows. */
+/** The text on one line, without control characters: else a title could change what the screen shows. */
 export const toLine = (text: string): string => text.replace(CONTROLS, ' ').trim();
 
 const WIDE =
@@ -13,7 +13,7 @@ const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 
 const graphemeWidth = (grapheme: string): number => (WIDE.test(grapheme) ? 2 : 1);
 
-/** How many columns of a terminal a text takes. */
+/** The number of terminal columns that a text takes. */
 export function displayWidth(text: string): number {
   let width = 0;
   for (const { segment } of segmenter.segment(text)) width += graphemeWidth(segment);

@@ -1,13 +1,13 @@
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 
-/** What the command line takes from the environment: read here and nowhere else in it. */
+/** What the command line takes from the environment. No other file of it reads the environment. */
 export interface Environment {
   /** `BOOKMARKS_URL`: the service, where no option names it. */
   url: string | undefined;
-  /** `BOOKMARKS_TOKEN`: used instead of a stored one, for machines without a person. */
+  /** `BOOKMARKS_TOKEN`: used instead of a stored token, for scripts. */
   token: string | undefined;
-  /** Where credentials are kept: the XDG base directory for configuration, or its Windows counterpart. */
+  /** The folder of the credentials: in the XDG base directory for configuration, or its Windows counterpart. */
   configDir: string;
   /** `NO_COLOR`: no bold text. */
   plain: boolean;
@@ -18,7 +18,7 @@ type Variables = Readonly<Record<string, string | undefined>>;
 /** Reads the environment of the process. */
 export function readEnvironment(env: Variables = process.env): Environment {
   const named = process.platform === 'win32' ? env.APPDATA : env.XDG_CONFIG_HOME;
-  // The XDG specification: a relative path is to be ignored.
+  // The XDG specification says to ignore a relative path.
   const base = named && isAbsolute(named) ? named : join(env.HOME || homedir(), '.config');
   return {
     url: env.BOOKMARKS_URL || undefined,

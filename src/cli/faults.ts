@@ -1,10 +1,10 @@
 import { ApiError, type ClientErrorCode } from '../client/index.ts';
 import { UnreadableFile } from './formats/entry.ts';
 
-/** A fault in words for whoever typed the command. */
+/** An error for the user of the command, in words. */
 export class CliError extends Error {
   override readonly name = 'CliError';
-  /** What to do about it. */
+  /** What the user can do. */
   readonly advice: string | undefined;
 
   constructor(message: string, advice?: string) {
@@ -13,7 +13,7 @@ export class CliError extends Error {
   }
 }
 
-/** Somebody pressed Ctrl-C at a question. */
+/** The user pressed Ctrl-C at a question. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }
@@ -31,7 +31,7 @@ const ADVICE: Partial<Record<ClientErrorCode, string>> = {
   UNAVAILABLE: 'The service cannot answer now; try again later.',
 };
 
-/** What is printed of a fault: the message, and what to do. */
+/** What is printed of an error: the message, and what to do. */
 export interface Fault {
   error: string;
   code: string;
@@ -40,7 +40,7 @@ export interface Fault {
   advice?: string | undefined;
 }
 
-/** A fault in words; undefined for one that nobody foresaw, which deserves its stack trace. */
+/** Describes an error in words; undefined for one that nobody expected, whose stack trace is printed. */
 export function describeFault(error: unknown, baseUrl: string | undefined): Fault | undefined {
   if (error instanceof ApiError) return describeApiError(error, baseUrl);
   if (error instanceof CliError) return { error: error.message, code: 'USAGE', advice: error.advice };
@@ -67,7 +67,7 @@ function describeApiError({ message, code, status, requestId, cause }: ApiError,
   };
 }
 
-/** What Node says of a connection that could not be made: `ECONNREFUSED` and the like. */
+/** Node's code for a connection that could not be made: `ECONNREFUSED` and the like. */
 function reasonOf(cause: unknown): string {
   type Reason = { code?: string; message?: string; errors?: { code?: string }[] };
   const { code, message, errors } = ((cause as Error | undefined)?.cause ?? {}) as Reason;

@@ -7,7 +7,7 @@ import { runCli } from './program.ts';
 const controller = new AbortController();
 process.once('SIGINT', () => controller.abort());
 process.once('SIGTERM', () => controller.abort());
-// Whoever reads the output may have seen enough: `bookmarks list | head`.
+// The reader of the output may close it early: `bookmarks list | head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
 const { stdin, stdout, stderr } = process;
@@ -17,5 +17,5 @@ process.exitCode = await runCli(
   { stdin, stdout, stderr },
   controller.signal,
 );
-// Standard input that is still open would keep the process.
+// Standard input that is still open would keep the process alive.
 process.stdin.unref?.();

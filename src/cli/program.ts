@@ -11,12 +11,12 @@ import { describeFault, Interrupted } from './faults.ts';
 import type { Run, Session } from './session.ts';
 import { type Streams, Terminal } from './terminal.ts';
 
-/** The exit codes: done; failed; ended by Ctrl-C, as shells count it. */
+/** The exit codes: success; failure; ended by Ctrl-C, with the number that shells use. */
 const DONE = 0;
 const FAILED = 1;
 const INTERRUPTED = 130;
 
-/** Runs a command line and resolves with its exit code; nothing is thrown. */
+/** Runs a command line; resolves with its exit code and never rejects. */
 export async function runCli(
   args: readonly string[],
   environment: Environment,
@@ -25,7 +25,7 @@ export async function runCli(
 ): Promise<number> {
   let session: Session | undefined;
   const program = buildProgram(streams, (command) => async (...given) => {
-    // commander adds the command itself.
+    // commander passes the command itself as the last argument.
     const { json, url } = program.opts();
     const terminal = new Terminal(streams, { json, plain: environment.plain });
     session = { terminal, environment, signal, url, baseUrl: undefined };
@@ -37,7 +37,7 @@ export async function runCli(
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode;
     if (signal.aborted || error instanceof Interrupted) return INTERRUPTED;
-    tellFault(error, session, streams);
+    printFault(error, session, streams);
     return FAILED;
   }
 }
@@ -68,14 +68,14 @@ function buildProgram(streams: Streams, run: Run): Command {
   return program;
 }
 
-/** commander's own words go where the command's go, and end no process. */
+/** Lets commander write its messages to the command's streams, and not end the process. */
 function configure(command: Command, { stdout, stderr }: Streams): void {
   command
     .exitOverride()
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) });
 }
 
-function tellFault(error: unknown, session: Session | undefined, { stderr }: Streams): void {
+function printFault(error: unknown, session: Session | undefined, { stderr }: Streams): void {
   const fault = describeFault(error, session?.baseUrl);
   if (fault === undefined) stderr.write(`${(error as Error)?.stack ?? String(error)}\n`);
   else if (session?.terminal.isJson) stderr.write(`${JSON.stringify(fault)}\n`);

@@ -1,6 +1,6 @@
 import { displayWidth, fitToWidth } from './display-text.ts';
 
-/** Rows under names of columns; cells are display text. */
+/** Rows below the names of columns. Cells are display text. */
 export interface Table {
   columns: readonly Column[];
   rows: readonly (readonly string[])[];
@@ -14,10 +14,12 @@ export interface Column {
 
 const GAP = '  ';
 
-/** No column is made narrower than this. */
-const LEAST_WIDTH = 8;
+/** The smallest width to which a column is cut. */
+const MIN_WIDTH = 8;
 
-/** The table's lines, the header first, none wider than the screen as far as its flexible columns can give way. */
+/**
+ * The lines of the table, the header first. No line is wider than the screen, as far as flexible columns can be cut.
+ */
 export function displayTable({ columns, rows }: Table, screenWidth: number): string[] {
   const header = columns.map(({ name }) => name);
   const widths = columns.map((_, i) =>
@@ -32,12 +34,12 @@ export function displayTable({ columns, rows }: Table, screenWidth: number): str
   );
 }
 
-/** Takes from the widest flexible column, column by column, until the sum fits. */
+/** Cuts the widest flexible column, one terminal column at a time, until everything fits. */
 function shrink(widths: number[], columns: readonly Column[], available: number): void {
   const flexible = columns.flatMap(({ isFlexible }, i) => (isFlexible ? [i] : []));
   for (let excess = widths.reduce((sum, width) => sum + width, 0) - available; excess > 0; excess -= 1) {
     const widest = flexible.reduce((a, b) => (widths[b]! > widths[a]! ? b : a), flexible[0] ?? 0);
-    if (flexible.length === 0 || widths[widest]! <= LEAST_WIDTH) return;
+    if (flexible.length === 0 || widths[widest]! <= MIN_WIDTH) return;
     widths[widest]! -= 1;
   }
 }

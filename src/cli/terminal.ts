@@ -2,17 +2,17 @@ import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import { displayTable, type Table } from './table.ts';
 
-/** Where a command reads and writes; tests give their own. */
+/** The streams that a command reads and writes; tests pass their own. */
 export interface Streams {
   stdin: Readable & { isTTY?: boolean };
   stdout: Writable & { isTTY?: boolean; columns?: number };
   stderr: Writable & { isTTY?: boolean; columns?: number };
 }
 
-/** What a command says: answers on standard output, all else on standard error. */
+/** Prints what a command has to say: results on standard output, everything else on standard error. */
 export class Terminal {
   readonly streams: Streams;
-  /** Answers are JSON, for programs. */
+  /** Results are printed as JSON, for programs. */
   readonly isJson: boolean;
   readonly #isPlain: boolean;
 
@@ -28,12 +28,15 @@ export class Terminal {
     if (!stdout.write(text)) await once(stdout, 'drain');
   }
 
-  /** An answer: as one line of JSON, or in words. */
-  answer(value: unknown, words: () => string): Promise<void> {
+  /** Prints a result, as one line of JSON or in words. */
+  print(value: unknown, words: () => string): Promise<void> {
     return this.write(`${this.isJson ? JSON.stringify(value) : words()}\n`);
   }
 
-  /** An answer as a table: aligned and cut to the screen for people, whole and parted by tabs for other programs. */
+  /**
+   * Prints a result as a table: for people aligned and cut to the screen, for other programs complete, with tabs
+   * between the cells.
+   */
   table(table: Table, { header = true } = {}): Promise<void> {
     const { stdout } = this.streams;
     if (!stdout.isTTY) return this.write(table.rows.map((row) => `${row.join('\t')}\n`).join(''));
@@ -43,12 +46,15 @@ export class Terminal {
     return this.write(shown.map((line) => `${line}\n`).join(''));
   }
 
-  /** A word to the person at the screen. */
+  /** Prints a note for the user. */
   note(text: string): void {
     this.streams.stderr.write(`${text}\n`);
   }
 
-  /** Shows how long work goes, in one line that changes; nothing where nobody looks. The answer ends it. */
+  /**
+   * Shows in one changing line how long work takes; nothing where standard error is no terminal. The result ends the
+   * line.
+   */
   progress(): Progress {
     const { stderr } = this.streams;
     return new Progress(stderr.isTTY === true && !this.isJson ? stderr : undefined);
@@ -57,7 +63,7 @@ export class Terminal {
 
 const REDRAW_MS = 100;
 
-/** A line on standard error that tells where work stands, and is gone when the work is. */
+/** A line on standard error that shows the progress of work and disappears with the work. */
 export class Progress implements Disposable {
   readonly #stream: Streams['stderr'] | undefined;
   readonly #beganAt = performance.now();

@@ -32,20 +32,26 @@ import { type KeyedOptions, Requester, type RequestOptions, type RetryEvent } fr
 import { type Clock, systemClock } from './timing.ts';
 
 export interface ClientOptions {
-  /** The service's address with its version: `https://bookmarks.example.org/api/v1`. */
+  /** The address of the service with its version: `https://bookmarks.example.org/api/v1`. */
   baseUrl: string;
-  /** A session or API token; not needed to exchange an invite. */
+  /** A session token or an API token; exchanging an invite needs none. */
   token?: string | undefined;
-  /** Longest time without progress, in ms; 30,000 when absent. What the service may hold a request for is added. */
+  /**
+   * The longest time without progress, in ms; default 30,000. The time for which the service may hold a request is
+   * added.
+   */
   timeoutMs?: number | undefined;
-  /** How long failures are retried where that is safe, in ms from the first one; 120,000 when absent, 0: not at all. */
+  /**
+   * How long a failed request is retried where that is safe, in ms from the first failure; default 120,000; 0: not at
+   * all.
+   */
   retryForMs?: number | undefined;
-  /** Told before each wait that precedes a retry. */
+  /** Called before each wait for a retry. */
   onRetry?: ((event: RetryEvent) => void) | undefined;
-  /** The platform's when absent. */
+  /** Default: the platform's. */
   fetch?: typeof fetch | undefined;
   clock?: Clock | undefined;
-  /** From 0 to below 1, for jitter. */
+  /** A number from 0 to below 1, for jitter. */
   random?: (() => number) | undefined;
 }
 
@@ -53,9 +59,10 @@ export interface ClientOptions {
 const LIST_LIMIT = 500;
 
 /**
- * The Bookmark Service's client: a method an endpoint, and `sync`, `listAll` and `reconcile` above them. It keeps
- * within the token's quota, waits as long as the service asks, and repeats what failed where that is safe: reads, and
- * additions and imports, which carry an `Idempotency-Key`. Every failure is an `ApiError`, but for an abort.
+ * The client of the Bookmark Service: a method for each endpoint, and `sync`, `listAll`, `mirror` and `reconcile`
+ * above them. It keeps within the token's quota, waits as long as the service asks, and retries what failed where
+ * that is safe: reads, and additions and imports, which carry an `Idempotency-Key`. Every failure is an `ApiError`,
+ * except an abort.
  */
 export class BookmarkClient {
   readonly #options: ClientOptions;
@@ -76,7 +83,7 @@ export class BookmarkClient {
     });
   }
 
-  get #time() {
+  get #timing() {
     return { clock: this.#options.clock ?? systemClock, random: this.#options.random ?? Math.random };
   }
 
@@ -85,12 +92,12 @@ export class BookmarkClient {
     return new BookmarkClient({ ...this.#options, token });
   }
 
-  /** Whose token it is (spec 4.1). */
+  /** The user whose token it is (spec 4.1). */
   profile(options?: RequestOptions): Promise<Profile> {
     return this.#requester.request('/user/profile', {}, options);
   }
 
-  /** Exchanges an invite code, which works once, for a session token (spec 4.1). Never repeated by itself. */
+  /** Exchanges an invite code, which works once, for a session token (spec 4.1). It is not retried. */
   exchangeInvite(code: string, options?: RequestOptions): Promise<Session> {
     return this.#requester.request('/auth/invite', { code }, options);
   }
@@ -105,7 +112,7 @@ export class BookmarkClient {
     return this.#requester.request('/bookmarks/add', bookmark, options);
   }
 
-  /** Changes the given fields; tags replace the tags (spec 4.2). */
+  /** Changes the given fields; a list of tags replaces the tags (spec 4.2). */
   editBookmark(edit: BookmarkEdit, options?: RequestOptions): Promise<EditedBookmark> {
     return this.#requester.request('/bookmarks/edit', edit, options);
   }
@@ -120,22 +127,22 @@ export class BookmarkClient {
     return this.#requester.request('/bookmarks/search', search, options);
   }
 
-  /** A page of all bookmarks, by id, rising (spec 4.2). */
+  /** A page of all bookmarks, in the order of their ids (spec 4.2). */
   listBookmarks(position: ListPosition = {}, options?: RequestOptions): Promise<BookmarkList> {
     return this.#requester.request('/bookmarks/list', position, options);
   }
 
-  /** What is new since a cursor, waiting for it if asked to (spec 4.2). `sync` does so without end. */
+  /** The bookmarks that are new since a cursor; waits for some if asked to (spec 4.2). `sync` does so without end. */
   syncBookmarks(position: SyncPosition = {}, options?: RequestOptions): Promise<SyncedBookmarks> {
     return this.#requester.request('/bookmarks/sync', position, options);
   }
 
-  /** What became of the collection since a cursor, waiting for it if asked to. `mirror` does so without end. */
+  /** What changed in the collection since a cursor; waits for changes if asked to. `mirror` does so without end. */
   readChanges(position: ChangesPosition = {}, options?: RequestOptions): Promise<Changes> {
     return this.#requester.request('/bookmarks/changes', position, options);
   }
 
-  /** All tags with the number of bookmarks that carry them (spec 4.3). */
+  /** All tags, each with the number of its bookmarks (spec 4.3). */
   listTags(options?: RequestOptions): Promise<TagList> {
     return this.#requester.request('/tags/list', {}, options);
   }
@@ -145,22 +152,22 @@ export class BookmarkClient {
     return this.#requester.request('/tags/create', tag, options);
   }
 
-  /** Renames a tag on all bookmarks that carry it (spec 4.3). */
+  /** Renames a tag on all its bookmarks (spec 4.3). */
   renameTag(rename: TagRename, options?: RequestOptions): Promise<BookmarkTag> {
     return this.#requester.request('/tags/update', rename, options);
   }
 
-  /** Deletes a tag; the bookmarks that carry it stay (spec 4.3). */
+  /** Deletes a tag; its bookmarks stay (spec 4.3). */
   deleteTag(id: number, options?: RequestOptions): Promise<Deleted> {
     return this.#requester.request('/tags/delete', { id }, options);
   }
 
-  /** All bookmarks, held in memory (spec 4.4). */
+  /** All bookmarks, in memory (spec 4.4). */
   exportBookmarks(options?: RequestOptions): Promise<BookmarkExport> {
     return this.#requester.request('/export', {}, options);
   }
 
-  /** All bookmarks as the bytes of the JSON that `exportBookmarks` parses; throws where they are not whole. */
+  /** All bookmarks, as the bytes of the JSON that `exportBookmarks` parses; throws where the export breaks off. */
   exportStream(options?: RequestOptions): AsyncGenerator<Uint8Array, void, undefined> {
     return streamExport(this.#requester, options);
   }
@@ -170,7 +177,10 @@ export class BookmarkClient {
     return this.#requester.request('/import', bookmarks, options);
   }
 
-  /** All bookmarks, by id, rising, in pages of 500. Each that is there from start to end comes once. */
+  /**
+   * All bookmarks, in the order of their ids, in pages of 500. A bookmark that exists from start to end comes exactly
+   * once.
+   */
   async *listAll(options?: RequestOptions): AsyncGenerator<Bookmark[], void, undefined> {
     let cursor: string | undefined;
     do {
@@ -181,24 +191,26 @@ export class BookmarkClient {
   }
 
   /**
-   * Every bookmark from a cursor on, once, in the order of ids, and then each new one as it comes, without end: whatever
-   * fails meanwhile, short of a token that is not or no longer valid. Store each batch's cursor with what it brought.
+   * Every bookmark after a cursor, once, in the order of ids, and then each new one as it comes. It goes on without
+   * end, whatever fails, until the token is not valid. Store the cursor of each batch together with its bookmarks.
    */
   sync(options?: FollowOptions): AsyncGenerator<SyncBatch, void, undefined> {
-    return followBookmarks(this.#requester, this.#time, options);
+    return followBookmarks(this.#requester, this.#timing, options);
   }
 
   /**
-   * Keeps a local copy true, edits and deletions included: it goes on from the store's cursor, applies each page to the
-   * store, and then yields it. Never ends by itself while it follows, short of a token that is not or no longer valid.
+   * Keeps a local copy equal to the collection, edits and deletions included. It goes on from the store's cursor,
+   * applies each page to the store, and then yields it. While it follows it does not end, whatever fails, until the
+   * token is not valid.
    */
   mirror(options: MirrorOptions): AsyncGenerator<MirrorBatch, void, undefined> {
-    return mirrorBookmarks(this.#requester, this.#time, options);
+    return mirrorBookmarks(this.#requester, this.#timing, options);
   }
 
   /**
-   * Compares a local set with all that the service has: what is missing here, what differs in the fields that are held
-   * here, and what is gone there. Throws `TooManyGone` where that is more than half of the local set, unless forced.
+   * Compares a local set of bookmarks with the service's: which are missing here, which differ in a field that is
+   * held here, and which no longer exist there. Throws `TooManyGone` where those are more than half of the local set,
+   * unless forced.
    */
   reconcile(
     local: Iterable<LocalBookmark> | AsyncIterable<LocalBookmark>,

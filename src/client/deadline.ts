@@ -1,17 +1,17 @@
 import type { Clock } from './timing.ts';
 
-/** Ends a request when its caller aborts it, or when nothing has come for too long. */
+/** Ends a request when its caller aborts it, or when nothing has arrived for too long. */
 export interface Deadline {
   /** For `fetch`. */
   readonly signal: AbortSignal;
   readonly isExpired: boolean;
-  /** Something came: the time begins anew. */
+  /** Something arrived: the time begins anew. */
   extend(): void;
   /** Frees the timer and the listener. */
   end(): void;
 }
 
-/** Starts a deadline of `timeoutMs` without progress; throws the reason of a signal that was aborted before. */
+/** Starts a deadline of `timeoutMs` without progress. Throws the signal's reason where it was aborted before. */
 export function startDeadline(clock: Clock, timeoutMs: number, signal: AbortSignal | undefined): Deadline {
   signal?.throwIfAborted();
   const controller = new AbortController();

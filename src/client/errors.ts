@@ -1,8 +1,8 @@
 import type { ErrorCode } from '../domain/resources.ts';
 
 /**
- * The codes of spec 7, and three of the client's own: `CONNECTION_LOST` (no answer, or half of one), `TIMEOUT` (none in
- * time) and `UNEXPECTED_ANSWER` (one that is not the service's, from a proxy perhaps).
+ * The codes of spec 7, and three of the client's own: `CONNECTION_LOST` (no response, or a part of one), `TIMEOUT`
+ * (no response in time) and `UNEXPECTED_ANSWER` (a response that is not the service's, perhaps a proxy's).
  */
 export type ClientErrorCode = ErrorCode | 'CONNECTION_LOST' | 'TIMEOUT' | 'UNEXPECTED_ANSWER';
 
@@ -14,15 +14,15 @@ export interface ApiErrorDetails {
   cause?: unknown;
 }
 
-/** Every failure of a request, but for an abort, which rejects with the signal's own reason. */
+/** Every failure of a request, except an abort, which rejects with the signal's own reason. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly code: ClientErrorCode;
-  /** The HTTP status; 0 where there was no answer. */
+  /** The HTTP status; 0 without a response. */
   readonly status: number;
-  /** How long the service asks to wait; undefined where it does not say. */
+  /** How long the service asks the client to wait; undefined where it does not say. */
   readonly retryAfterSeconds: number | undefined;
-  /** What the service's log calls the request. */
+  /** The id of the request in the service's log. */
   readonly requestId: string;
 
   constructor(message: string, details: ApiErrorDetails) {

@@ -1,12 +1,15 @@
 import { ApiError } from './errors.ts';
 import type { Requester, RequestOptions } from './requester.ts';
 
-/** How an export ends, and nothing that was broken off. */
+/** The end of an export that is complete. */
 const END = /\],"exported_at":"[^"]{20,40}","count":\d{1,16}\}\s*$/;
 
 const TAIL_BYTES = 128;
 
-/** The bytes of an export; throws `CONNECTION_LOST` where they end before the export does. Nothing is repeated once it began. */
+/**
+ * The bytes of an export; throws `CONNECTION_LOST` where they end before the export does. Nothing is retried once it
+ * began.
+ */
 export async function* streamExport(
   requester: Requester,
   options?: RequestOptions,

@@ -1,41 +1,30 @@
 import type { Bookmark } from '../domain/resources.ts';
-import type { Requester } from './requester.ts';
-import { type Clock, sleep } from './timing.ts';
+import { type Requester, WITHOUT_END } from './requester.ts';
+import { POLL_PAUSE_MS, pausePolling, type Timing } from './timing.ts';
 
 export interface FollowOptions {
-  /** Where the last batch that was stored said to go on, or the id of the last bookmark seen; absent: from the start. */
+  /** The cursor of the last batch that was stored, or the id of the last bookmark seen; absent: from the start. */
   cursor?: string | number | undefined;
   /** Ends the iteration, which then throws the signal's reason. */
   signal?: AbortSignal | undefined;
-  /** false: end once everything that is there has come, rather than wait for more. */
+  /** false: end when everything that exists has come, instead of waiting for more. */
   follow?: boolean | undefined;
 }
 
 export interface SyncBatch {
   /** By id, rising; never empty. */
   bookmarks: Bookmark[];
-  /** To be stored once the bookmarks are: `sync` goes on after them from here, in this process or another. */
+  /** Store it once the bookmarks are stored: `sync` goes on after them from here, in this process or another. */
   cursor: string;
-  /** Whether nothing more was there when the batch was read. */
+  /** Whether nothing more existed when the batch was read. */
   isCaughtUp: boolean;
-}
-
-export interface FollowParts {
-  clock: Clock;
-  random: () => number;
 }
 
 /** The largest pages (spec 8). */
 const LIST_LIMIT = 500;
 const SYNC_LIMIT = 100;
 
-/** The pause after a poll that was not held (decision 16), so that it does not become a loop. */
-const PAUSE_MS = 1_000;
-
-/** Whatever happens to the service, it is asked again. */
-const WITHOUT_END = { retryForMs: Number.POSITIVE_INFINITY };
-
-/** A position: the last id that came, and, while the first catch-up is under way, where the list goes on. */
+/** A position: the last id that came and, during the first catch-up, where the list goes on. */
 interface Position {
   lastId: number;
   listCursor: string | undefined;
@@ -52,16 +41,17 @@ function parsePosition(cursor: string | number): Position {
 }
 
 /**
- * Everything after a cursor, batch by batch: a first catch-up by the list, five times as many bookmarks a request as by
- * sync; then sync; then long polls.
+ * Everything after a cursor, in batches: first a catch-up by the list, whose pages hold five times as many bookmarks
+ * as those of sync; then sync; then long polls.
  *
- * No bookmark falls into the gap between list and sync: both go by id, rising, and a user's ids become visible in their
- * order (decision 15). So when a page of the list shows id n, whatever is not visible yet will have an id above n, and
- * sync from n finds it. For the same reason the last id of the last batch is all that there is to remember.
+ * No bookmark falls into the gap between list and sync. Both go by rising id, and a user's ids become visible in
+ * their order (decision 15). So when a page of the list shows id n, everything that becomes visible later has an id
+ * above n, and sync from n finds it. For the same reason the last id of the last batch is all that has to be
+ * remembered.
  */
 export async function* followBookmarks(
   requester: Requester,
-  parts: FollowParts,
+  timing: Timing,
   { cursor = 0, signal, follow = true }: FollowOptions = {},
 ): AsyncGenerator<SyncBatch, void, undefined> {
   let position = parsePosition(cursor);
@@ -71,7 +61,7 @@ export async function* followBookmarks(
       yield batch;
     }
   }
-  yield* syncFrom(requester, parts, position.lastId, signal, follow);
+  yield* syncFrom(requester, timing, position.lastId, signal, follow);
 }
 
 async function* listFrom(
@@ -96,25 +86,26 @@ async function* listFrom(
 
 async function* syncFrom(
   requester: Requester,
-  { clock, random }: FollowParts,
+  timing: Timing,
   lastId: number,
   signal: AbortSignal | undefined,
   follow: boolean,
 ): AsyncGenerator<SyncBatch, void, undefined> {
   for (let cursor = lastId; ; ) {
-    const askedMs = clock.now();
-    const answer = await requester.request(
+    const askedMs = timing.clock.now();
+    const page = await requester.request(
       '/bookmarks/sync',
       { cursor, limit: SYNC_LIMIT, wait: follow },
       { signal, ...WITHOUT_END },
     );
-    if (answer.bookmarks.length > 0) {
-      cursor = answer.cursor;
-      yield { bookmarks: answer.bookmarks, cursor: String(cursor), isCaughtUp: !answer.has_more };
-    } else if (follow && (!answer.waited || clock.now() - askedMs < PAUSE_MS)) {
-      // Not held; or held by a replica that is about to end, while its balancer still sends everybody there.
-      await sleep(clock, PAUSE_MS + random() * (PAUSE_MS / 4), signal);
+    if (page.bookmarks.length > 0) {
+      cursor = page.cursor;
+      yield { bookmarks: page.bookmarks, cursor: String(cursor), isCaughtUp: !page.has_more };
+    } else if (follow && (!page.waited || timing.clock.now() - askedMs < POLL_PAUSE_MS)) {
+      // The poll was not held, or it was held by a replica that is about to end while its balancer still sends
+      // requests there.
+      await pausePolling(timing, signal);
     }
-    if (!follow && !answer.has_more) return;
+    if (!follow && !page.has_more) return;
   }
 }

@@ -1,14 +1,14 @@
 import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
 import type { MirrorPage, MirrorStore } from './mirror.ts';
 
-/** A bookmark with the ids of its tags; their names stand once for all bookmarks. */
+/** A bookmark with the ids of its tags. Names of tags are held once, for all bookmarks. */
 type HeldBookmark = Omit<Bookmark, 'tags'> & { tagIds: number[] };
 
-/** A mirror's copy in memory; it begins empty in each process. */
+/** A mirror's copy in memory, which is empty when a process starts. */
 export class MemoryStore implements MirrorStore {
   readonly #bookmarks = new Map<number, HeldBookmark>();
   readonly #nameByTag = new Map<number, string>();
-  /** The bookmarks that carry a tag. */
+  /** The ids of the bookmarks of each tag. */
   readonly #carriers = new Map<number, Set<number>>();
   #cursor: string | undefined;
 
@@ -53,25 +53,25 @@ export class MemoryStore implements MirrorStore {
     this.#nameByTag.delete(tagId);
   }
 
-  /** How many bookmarks the copy holds. */
+  /** The number of bookmarks in the copy. */
   get size(): number {
     return this.#bookmarks.size;
   }
 
-  /** The bookmark with an id, as the service would show it, tags in the order of their names. */
+  /** The bookmark with this id as the service would return it, its tags in the order of their names. */
   find(id: number): Bookmark | undefined {
     const held = this.#bookmarks.get(id);
     return held && this.#show(held);
   }
 
-  /** All bookmarks, by id, rising. */
+  /** All bookmarks, in the order of their ids. */
   *bookmarks(): Generator<Bookmark, void, undefined> {
     for (const id of [...this.#bookmarks.keys()].sort((a, b) => a - b)) {
       yield this.#show(this.#bookmarks.get(id)!);
     }
   }
 
-  /** All tags, those of no bookmark too, in the order of their names. */
+  /** All tags, also those without bookmarks, in the order of their names. */
   tags(): BookmarkTag[] {
     return sortTags([...this.#nameByTag].map(([id, name]) => ({ id, name })));
   }
@@ -82,7 +82,7 @@ export class MemoryStore implements MirrorStore {
   }
 }
 
-/** Tags in the order of their names without regard to case, by code point as the service orders them. */
+/** Sorts tags by their names without regard to case, by code points, as the service does. */
 export const sortTags = (tags: BookmarkTag[]): BookmarkTag[] =>
   tags
     .map((tag) => ({ tag, key: foldName(tag.name) }))

@@ -1,17 +1,17 @@
 import type { Bookmark, BookmarkTag, Changes } from '../domain/resources.ts';
-import type { Requester } from './requester.ts';
-import { type Clock, sleep } from './timing.ts';
+import { type Requester, WITHOUT_END } from './requester.ts';
+import { POLL_PAUSE_MS, pausePolling, type Timing } from './timing.ts';
 
 /**
- * Where a mirror keeps its copy. `MemoryStore` and, for Node, `SqliteStore` are such stores.
+ * Where a mirror keeps its copy: a `MemoryStore` or, for Node, a `SqliteStore`.
  *
- * A store that applies pages as `Changes` says, and keeps cursor and content in step, holds after each page with
- * `isCaughtUp` what the service had at one moment.
+ * A store that applies pages as `Changes` says, and changes its cursor together with its content, is equal to the
+ * collection at one moment after each page with `isCaughtUp`.
  */
 export interface MirrorStore {
   /** The cursor of the last page that was applied; undefined in a new store. */
   readCursor(): Promise<string | undefined>;
-  /** Applies a page and keeps its cursor: both or neither, so that a crash between two pages loses nothing. */
+  /** Applies a page and stores its cursor: both or neither, so that a crash between two pages loses nothing. */
   apply(page: MirrorPage): Promise<void>;
 }
 
@@ -22,49 +22,38 @@ export interface MirrorOptions {
   store: MirrorStore;
   /** Ends the iteration, which then throws the signal's reason. */
   signal?: AbortSignal | undefined;
-  /** false: end once the copy is true, rather than wait for changes. */
+  /** false: end when the copy is up to date, instead of waiting for changes. */
   follow?: boolean | undefined;
 }
 
 /** What one page brought, after the store has applied it. */
 export interface MirrorBatch {
-  /** Whether the copy was dropped and begun anew. */
+  /** Whether the copy was emptied and is filled anew. */
   reset: boolean;
   bookmarks: Bookmark[];
   deleted: number[];
   tags: BookmarkTag[];
   deletedTags: number[];
-  /** Whether nothing more was there when the page was read: the copy is true. */
+  /** Whether nothing more existed when the page was read: the copy is up to date. */
   isCaughtUp: boolean;
-}
-
-export interface MirrorParts {
-  clock: Clock;
-  random: () => number;
 }
 
 /** The largest page. */
 const LIMIT = 500;
 
-/** The pause after a poll that was not held (decision 16), so that it does not become a loop. */
-const PAUSE_MS = 1_000;
-
-/** Whatever happens to the service, it is asked again. */
-const WITHOUT_END = { retryForMs: Number.POSITIVE_INFINITY };
-
 /**
- * Keeps a store true: reads what changed since its cursor, applies it, and waits for more. Yields each page that brought
- * something, and the first one that finds the copy true, so that even an empty account is told to be caught up.
+ * Keeps a store up to date: reads what changed since its cursor, applies it, and waits for more. Yields each page
+ * that changed something, and the first page after which the copy is up to date, also for an empty account.
  */
 export async function* mirrorBookmarks(
   requester: Requester,
-  { clock, random }: MirrorParts,
+  timing: Timing,
   { store, signal, follow = true }: MirrorOptions,
 ): AsyncGenerator<MirrorBatch, void, undefined> {
   let cursor = await store.readCursor();
   for (let wasCaughtUp = false; ; ) {
-    const askedMs = clock.now();
-    // The first response says at once whether the copy is true.
+    const askedMs = timing.clock.now();
+    // The first response says at once whether the copy is up to date.
     const wait: boolean = follow && wasCaughtUp;
     const page: Changes = await requester.request(
       '/bookmarks/changes',
@@ -79,9 +68,10 @@ export async function* mirrorBookmarks(
     if (hasContent(page) || isCaughtUp !== wasCaughtUp) yield toBatch(page);
     wasCaughtUp = isCaughtUp;
     if (!follow && isCaughtUp) return;
-    // Not held, or held by a replica that is about to end.
-    const wasShort = wait && !hasContent(page) && (!page.waited || clock.now() - askedMs < PAUSE_MS);
-    if (wasShort) await sleep(clock, PAUSE_MS + random() * (PAUSE_MS / 4), signal);
+    // The poll was not held, or it was held by a replica that is about to end.
+    const wasShort =
+      wait && !hasContent(page) && (!page.waited || timing.clock.now() - askedMs < POLL_PAUSE_MS);
+    if (wasShort) await pausePolling(timing, signal);
   }
 }
 

@@ -1,28 +1,28 @@
 import { type Clock, sleep } from './timing.ts';
 
-/** While the quota stands at nothing, one request in this time may find out whether that is still so. */
+/** While nothing is left of the quota, one request in this time may find out whether that is still so. */
 const PROBE_MS = 1_000;
 
-/** No window of the service is longer. */
+/** The longest window that the service can have. */
 const MAX_RESET_MS = 3_600_000;
 
 /**
- * What is left of the token's quota, as the answers tell it (spec 8): requests wait here until there is some, rather
- * than be refused.
+ * What is left of the token's quota by the headers of responses (spec 8). Requests wait here for quota, instead of
+ * being refused.
  */
 export class Quota {
   readonly #clock: Clock;
   #remaining = Number.POSITIVE_INFINITY;
   #resetAtMs = 0;
   #sent = 0;
-  /** The newest request whose answer was heard: a poll's answer tells what was left half a minute ago. */
-  #heard = 0;
+  /** The newest request whose headers were read: those of a poll are half a minute old when its response ends. */
+  #newest = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Resolves when a request may be sent, with its number; rejects with the signal's reason. */
+  /** Resolves with the request's number when it may be sent; rejects with the signal's reason. */
   async admit(signal?: AbortSignal): Promise<number> {
     signal?.throwIfAborted();
     for (;;) {
@@ -30,21 +30,21 @@ export class Quota {
       if (waitMs <= 0) break;
       await sleep(this.#clock, waitMs, signal);
     }
-    // Of many that waited for the same moment one goes first: a sliding window gives back one request at a time.
+    // One of those that waited for the same moment goes first: a sliding window gives back one request at a time.
     if (this.#remaining <= 0) this.#resetAtMs = this.#clock.now() + PROBE_MS;
     else this.#remaining -= 1;
     this.#sent += 1;
     return this.#sent;
   }
 
-  /** Takes what an answer's headers say of the quota. */
-  hear(request: number, headers: Headers): void {
+  /** Reads the quota from the headers of a response. */
+  read(request: number, headers: Headers): void {
     const remaining = readNumber(headers, 'x-ratelimit-remaining');
     const resetSeconds = readNumber(headers, 'x-ratelimit-reset');
-    if (remaining === undefined || resetSeconds === undefined || request < this.#heard) return;
-    this.#heard = request;
+    if (remaining === undefined || resetSeconds === undefined || request < this.#newest) return;
+    this.#newest = request;
     this.#remaining = remaining - (this.#sent - request);
-    // The service's own clock, where it can be had: this one may be wrong. Browsers hide the header.
+    // By the service's own clock where the header is there, since this clock may be wrong. Browsers hide the header.
     const date = Date.parse(headers.get('date') ?? '');
     const resetMs = resetSeconds * 1_000 - (Number.isNaN(date) ? this.#clock.now() : date);
     this.#resetAtMs = this.#clock.now() + Math.min(Math.max(resetMs, 0), MAX_RESET_MS);

@@ -2,26 +2,29 @@ import { FIELD_NAMES, type FieldName } from '../domain/bookmark-fields.ts';
 import type { Bookmark } from '../domain/resources.ts';
 import type { RequestOptions } from './requester.ts';
 
-/** A bookmark as it is held locally: its id, and whichever fields are to be compared. */
+/** A bookmark as it is held locally: its id, and the fields to be compared. */
 export type LocalBookmark = Pick<Bookmark, 'id'> & Partial<Omit<Bookmark, 'id'>>;
 
 export interface ReconcileOptions extends RequestOptions {
-  /** Report even where more than half of the local set is gone. */
+  /** Return the result even where more than half of the local set no longer exists. */
   force?: boolean | undefined;
 }
 
 export interface Reconciliation {
-  /** There, not here. */
+  /** On the service, and not here. */
   added: Bookmark[];
-  /** As they are there; here they differ in a field. */
+  /** Different in a field; as they are on the service. */
   changed: Bookmark[];
-  /** The ids of those that are here and no longer there. */
+  /** The ids of those that are here and no longer exist on the service. */
   gone: number[];
-  /** How many are the same. */
+  /** The number of those that are equal. */
   unchanged: number;
 }
 
-/** So much seems gone that it is more likely a mistake, of an account or a database, than what somebody did. */
+/**
+ * So many bookmarks are missing that the account or the database is more likely wrong than that somebody deleted
+ * them.
+ */
 export class TooManyGone extends Error {
   override readonly name = 'TooManyGone';
   readonly gone: number;
@@ -35,10 +38,9 @@ export class TooManyGone extends Error {
 }
 
 /**
- * Compares with the pages of the whole list. Exact for what nobody changes meanwhile: the list shows each bookmark that
- * is there from its start to its end once, so that none of them is reported as gone.
- *
- * `updated_at` alone does not tell of a renamed or deleted tag; compare `tags` too.
+ * Compares the local set with the pages of the whole list. The result is exact for bookmarks that nobody changes
+ * meanwhile: the list returns each bookmark that exists from its start to its end once, so none of them counts as
+ * gone. A renamed or deleted tag does not change `updated_at`; compare `tags` too.
  */
 export async function reconcile(
   pages: AsyncIterable<Bookmark[]>,
@@ -68,7 +70,7 @@ function differs(known: LocalBookmark, bookmark: Bookmark): boolean {
   );
 }
 
-/** What is compared of a field: of tags their ids and names, in their order. */
+/** The value by which a field is compared: of tags the ids and names, in their order. */
 const textOf = (value: Bookmark[FieldName]): unknown => (Array.isArray(value) ? nameTags(value) : value);
 
 const nameTags = (tags: Bookmark['tags']): string => JSON.stringify(tags.map(({ id, name }) => [id, name]));

@@ -3,7 +3,7 @@ import type { ApiError } from './errors.ts';
 import { Quota } from './quota.ts';
 import { retryDelayMs } from './retry.ts';
 import { type Clock, sleep } from './timing.ts';
-import { type OpenAnswer, openRequest, readJson, type Sending } from './transport.ts';
+import { type OpenResponse, openRequest, readJson, type Sending } from './transport.ts';
 
 export type Path = keyof Endpoints;
 
@@ -17,26 +17,29 @@ export interface RetryEvent {
 }
 
 export interface RequestOptions {
-  /** Ends the request, its waits and its retries; it rejects with the signal's reason. */
+  /** Ends the request, its waits and its retries, and rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
-  /** Longest time without progress, in ms; what the service may hold a request for is added. */
+  /** The longest time without progress, in ms. The time for which the service may hold a request is added. */
   timeoutMs?: number | undefined;
-  /** How long failures are retried, in ms from the first one; 0: not at all. */
+  /** How long a failed request is retried, in ms from the first failure; 0: not at all. */
   retryForMs?: number | undefined;
-  /** Told of the bytes of the answer so far. */
+  /** Called with the number of bytes of the response so far. */
   onProgress?: ((bytes: number) => void) | undefined;
 }
 
 export interface KeyedOptions extends RequestOptions {
   /**
-   * Makes a repeat of the same request harmless for 24 hours, from another process too: up to 255 visible ASCII
-   * characters. One is made for each call where none is given.
+   * Makes repeats of the same request harmless for 24 hours, also from another process: up to 255 visible ASCII
+   * characters. Default: a new key for each call.
    */
   idempotencyKey?: string | undefined;
 }
 
-/** What requests need, complete. */
-export interface RequesterParts {
+/** Whatever happens to the service, the request is retried. */
+export const WITHOUT_END = { retryForMs: Number.POSITIVE_INFINITY };
+
+/** The client's options with their defaults. */
+export interface RequesterOptions {
   baseUrl: string;
   token: string | undefined;
   fetch: typeof fetch;
@@ -47,10 +50,10 @@ export interface RequesterParts {
   onRetry: ((event: RetryEvent) => void) | undefined;
 }
 
-/** Public: limited by address, so that its answers tell nothing of the token's quota. */
+/** Public paths are limited by address, so the headers of their responses say nothing about the token's quota. */
 const PUBLIC: ReadonlySet<Path> = new Set<Path>(['/auth/invite']);
 
-/** Doing these twice is doing them once. */
+/** Reads: to repeat them does no harm. */
 const READS: ReadonlySet<Path> = new Set<Path>([
   '/user/profile',
   '/bookmarks/search',
@@ -61,32 +64,34 @@ const READS: ReadonlySet<Path> = new Set<Path>([
   '/export',
 ]);
 
-/** May be held for something new. */
+/** The service may hold these until something is new. */
 const POLLS: ReadonlySet<Path> = new Set<Path>(['/bookmarks/sync', '/bookmarks/changes']);
 
-/** Do their work once for each `Idempotency-Key`, and answer every repeat as the first time. */
+/** The service does these once for each `Idempotency-Key`, and returns the first result to every repeat. */
 const KEYED: ReadonlySet<Path> = new Set<Path>(['/bookmarks/add', '/tags/create', '/import']);
 
-/** How long the service may work or wait before it answers: 30 s in a poll, 2 minutes in a large import and as long to take it in. */
+/**
+ * How long the service may hold a request: 30 s a poll; an import 2 minutes to receive it and 2 minutes to run it.
+ */
 function holdMs(path: Path, body: object): number {
   if (path === '/import') return 240_000;
   return POLLS.has(path) && 'wait' in body && body.wait === true ? 30_000 : 0;
 }
 
-/** What every attempt sends alike. */
+/** The parts of a request that are the same in every attempt. */
 type Prepared = Pick<Sending, 'url' | 'body' | 'headers' | 'timeoutMs'>;
 
-/** Sends requests: in the quota's bounds, in time, and again where that is safe. */
+/** Sends requests within the quota, with a timeout, and retries them where that is safe. */
 export class Requester {
-  readonly #parts: RequesterParts;
+  readonly #options: RequesterOptions;
   readonly #quota: Quota;
 
-  constructor(parts: RequesterParts) {
-    this.#parts = parts;
-    this.#quota = new Quota(parts.clock);
+  constructor(options: RequesterOptions) {
+    this.#options = options;
+    this.#quota = new Quota(options.clock);
   }
 
-  /** The answer's body; rejects with an `ApiError`, or with the signal's reason. */
+  /** Sends a request; resolves with the body of the response, rejects with an `ApiError` or the signal's reason. */
   request<P extends Path>(
     path: P,
     body: Endpoints[P]['request'],
@@ -97,13 +102,13 @@ export class Requester {
     );
   }
 
-  /** The answer as it comes. What breaks off later is the caller's to begin anew. */
-  open(path: Path, body: object, options: RequestOptions = {}): Promise<OpenAnswer> {
-    return this.#repeat(path, options, this.#prepare(path, body, options), async (answer) => answer);
+  /** Sends a request; resolves when the response begins. Where it breaks off later, nothing is retried. */
+  open(path: Path, body: object, options: RequestOptions = {}): Promise<OpenResponse> {
+    return this.#repeat(path, options, this.#prepare(path, body, options), async (response) => response);
   }
 
   #prepare(path: Path, body: object, { idempotencyKey, timeoutMs }: KeyedOptions): Prepared {
-    const { baseUrl, token } = this.#parts;
+    const { baseUrl, token } = this.#options;
     return {
       url: baseUrl + path,
       body: JSON.stringify(body),
@@ -112,33 +117,33 @@ export class Requester {
         ...(token !== undefined && !PUBLIC.has(path) && { authorization: `Bearer ${token}` }),
         ...(KEYED.has(path) && { 'idempotency-key': idempotencyKey ?? randomId() }),
       },
-      timeoutMs: (timeoutMs ?? this.#parts.timeoutMs) + holdMs(path, body),
+      timeoutMs: (timeoutMs ?? this.#options.timeoutMs) + holdMs(path, body),
     };
   }
 
   async #repeat<T>(
     path: Path,
-    { signal, onProgress, retryForMs = this.#parts.retryForMs }: RequestOptions,
+    { signal, onProgress, retryForMs = this.#options.retryForMs }: RequestOptions,
     same: Prepared,
-    read: (answer: OpenAnswer, requestId: string) => Promise<T>,
+    read: (response: OpenResponse, requestId: string) => Promise<T>,
   ): Promise<T> {
-    const { clock, random, onRetry } = this.#parts;
+    const { clock, random, onRetry } = this.#options;
     const callId = randomId();
     const isRepeatable = READS.has(path) || KEYED.has(path);
     let firstFailureMs: number | undefined;
     for (let failures = 1; ; failures += 1) {
-      // The service logs it, so that an attempt whose answer was lost can be found there.
+      // The service logs this id, so that an attempt whose response was lost can be found in its log.
       const requestId = `${callId}.${failures}`;
       const headers = { ...same.headers, 'x-request-id': requestId };
       try {
         const number = PUBLIC.has(path) ? undefined : await this.#quota.admit(signal);
-        const hear = (answered: Headers) => number !== undefined && this.#quota.hear(number, answered);
-        const answer = await openRequest(
-          this.#parts,
+        const onHeaders = (received: Headers) => number !== undefined && this.#quota.read(number, received);
+        const response = await openRequest(
+          this.#options,
           { ...same, headers, requestId, signal, onProgress },
-          hear,
+          onHeaders,
         );
-        return await read(answer, requestId);
+        return await read(response, requestId);
       } catch (error) {
         const waitMs = retryDelayMs(error, failures, isRepeatable, random);
         firstFailureMs ??= clock.now();

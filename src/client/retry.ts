@@ -1,15 +1,17 @@
 import { ApiError } from './errors.ts';
 import { backoffMs } from './timing.ts';
 
-/** Waits that the service names are stretched by up to this share, so that not all come back in the same moment. */
+/**
+ * A wait that the service asks for is made longer by up to this share, so that clients do not all come back at once.
+ */
 const STRETCH = 0.1;
 
-/** Failures of a connection that was never made: nothing was sent. As Node's `fetch` names them in `cause.code`. */
+/** Codes in `cause.code` of Node's `fetch` for a connection that was never made: nothing was sent. */
 const NEVER_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']);
 
 /**
- * How long to wait before a request is sent again after its nth failure in a row; undefined where it must not be.
- * `isRepeatable`: the service does the same work once, however often it is asked for.
+ * How long to wait before a request is sent again after its nth failure in a row; undefined where it must not be sent
+ * again. `isRepeatable`: the service does the work once, however often the request comes.
  */
 export function retryDelayMs(
   error: unknown,
@@ -22,7 +24,7 @@ export function retryDelayMs(
   if (error.retryAfterSeconds === undefined) return backoff;
   const askedMs = error.retryAfterSeconds * 1_000;
   const stretched = askedMs + random() * STRETCH * askedMs;
-  // A limit says when it ends; a service in trouble does not know, and is given more time at each failure.
+  // A rate limit says when it ends. A service in trouble cannot say that, so it gets more time after each failure.
   return error.code === 'RATE_LIMITED' ? stretched : Math.max(stretched, backoff);
 }
 

@@ -3,10 +3,10 @@ import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
 import { sortTags } from './memory-store.ts';
 import type { MirrorPage, MirrorStore } from './mirror.ts';
 
-/** The version of the tables below; a file of another one is refused. */
+/** The version of the tables. A file with another version is refused. */
 const VERSION = 1;
 
-/** The tables are for its owner to read too: one row a bookmark, one a tag, one for each tag of a bookmark. */
+/** The file's owner may read the tables too: a row for each bookmark, each tag, and each tag of a bookmark. */
 const SCHEMA = `
   create table position (only_row integer primary key check (only_row = 1), cursor text not null) strict;
   create table bookmarks (
@@ -46,13 +46,13 @@ export class UnusableMirror extends Error {
 }
 
 /**
- * A mirror's copy in a SQLite file, for Node: each page is one transaction, so that a process that dies at any moment
- * leaves a copy that goes on from its cursor. One process at a time writes to a file; others may read it meanwhile.
+ * A mirror's copy in a SQLite file, for Node. Each page is one transaction, so the copy goes on from its cursor
+ * whenever its process dies. One process at a time may write to a file; others may read it meanwhile.
  */
 export class SqliteStore implements MirrorStore, Disposable {
   readonly #db: DatabaseSync;
 
-  /** Opens a file, or makes it; throws `UnusableMirror` for a file that is something else. */
+  /** Opens or creates a file; throws `UnusableMirror` for a file that is something else. */
   constructor(path: string) {
     this.#db = new DatabaseSync(path);
     try {
@@ -120,26 +120,26 @@ export class SqliteStore implements MirrorStore, Disposable {
       .run(cursor);
   }
 
-  /** How many bookmarks the copy holds. */
+  /** The number of bookmarks in the copy. */
   get size(): number {
     const { count } = this.#db.prepare('select count(*) as count from bookmarks').get() as { count: number };
     return count;
   }
 
-  /** The bookmark with an id, as the service would show it, tags in the order of their names. */
+  /** The bookmark with this id as the service would return it, its tags in the order of their names. */
   find(id: number): Bookmark | undefined {
     const row = this.#db.prepare(`${SELECT_BOOKMARKS} where b.id = ?`).get(id);
     return row && showBookmark(row as unknown as BookmarkRow);
   }
 
-  /** All bookmarks, by id, rising. */
+  /** All bookmarks, in the order of their ids. */
   *bookmarks(): Generator<Bookmark, void, undefined> {
     for (const row of this.#db.prepare(`${SELECT_BOOKMARKS} order by b.id`).iterate()) {
       yield showBookmark(row as unknown as BookmarkRow);
     }
   }
 
-  /** All tags, those of no bookmark too, in the order of their names. */
+  /** All tags, also those without bookmarks, in the order of their names. */
   tags(): BookmarkTag[] {
     const rows = this.#db.prepare('select id, name from tags').all() as unknown as BookmarkTag[];
     return sortTags(rows.map(({ id, name }) => ({ id, name })));
@@ -150,7 +150,7 @@ export class SqliteStore implements MirrorStore, Disposable {
   }
 
   #transact(work: () => void): void {
-    // At once for writing, so that two processes on one file wait for each other instead of failing in the middle.
+    // `immediate` takes the write lock now, so that of two processes one waits, instead of failing in the middle.
     this.#db.exec('begin immediate');
     try {
       work();

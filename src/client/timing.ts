@@ -2,14 +2,14 @@
 export interface Clock {
   /** Milliseconds since the epoch; never steps back. */
   now(): number;
-  /** Runs a function after a delay; the answer cancels it. */
+  /** Runs a function after a delay. The function that it returns cancels it. */
   after(delayMs: number, run: () => void): () => void;
 }
 
-/** The longest delay that timers take; a longer one would fire at once. */
+/** The longest delay of a timer; a longer one would fire at once. */
 const MAX_DELAY_MS = 2_147_483_647;
 
-/** The clock of the platform; it does not follow the wall clock's steps. */
+/** The platform's clock; steps of the wall clock do not affect it. */
 export const systemClock: Clock = {
   now: () => performance.timeOrigin + performance.now(),
   after(delayMs, run) {
@@ -18,7 +18,9 @@ export const systemClock: Clock = {
   },
 };
 
-/** Resolves after a delay; rejects with the signal's reason at once when it aborts. Leaves neither timer nor listener. */
+/**
+ * Resolves after a delay; rejects at once with the signal's reason when it aborts. Leaves no timer and no listener.
+ */
 export async function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted();
   await new Promise<void>((resolve, reject) => {
@@ -34,12 +36,26 @@ export async function sleep(clock: Clock, delayMs: number, signal?: AbortSignal)
   });
 }
 
+/** What everything that waits is given. */
+export interface Timing {
+  clock: Clock;
+  /** A number from 0 to below 1, for jitter. */
+  random: () => number;
+}
+
+/** The pause after a poll that was not held (decision 16), so that polls do not become a busy loop. */
+export const POLL_PAUSE_MS = 1_000;
+
+/** Waits for the pause, with jitter; rejects with the signal's reason. */
+export const pausePolling = ({ clock, random }: Timing, signal?: AbortSignal): Promise<void> =>
+  sleep(clock, POLL_PAUSE_MS + random() * (POLL_PAUSE_MS / 4), signal);
+
 const BACKOFF_FIRST_MS = 300;
 const BACKOFF_CAP_MS = 20_000;
 
 /**
- * How long to wait after the nth failure in a row: doubling from 0.3 s to 20 s, of which the second half is random, so
- * that the clients of a service that comes back do not come back all at once.
+ * How long to wait after the nth failure in a row: doubling from 0.3 s to 20 s. The second half of it is random, so
+ * that the clients of a service that comes back do not all send at once.
  */
 export function backoffMs(failures: number, random: () => number): number {
   const ceiling = Math.min(BACKOFF_CAP_MS, BACKOFF_FIRST_MS * 2 ** Math.min(failures - 1, 20));

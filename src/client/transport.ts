@@ -3,16 +3,16 @@ import { type Deadline, startDeadline } from './deadline.ts';
 import { ApiError } from './errors.ts';
 import type { Clock } from './timing.ts';
 
-/** One request as it is sent; sending it again sends the same bytes. */
+/** One request as it is sent. Sending it again sends the same bytes. */
 export interface Sending {
   url: string;
   headers: Record<string, string>;
   body: string;
   requestId: string;
-  /** Longest time without any progress. */
+  /** The longest time without progress. */
   timeoutMs: number;
   signal: AbortSignal | undefined;
-  /** Told of the bytes of the answer so far. */
+  /** Called with the number of bytes of the response so far. */
   onProgress: ((bytes: number) => void) | undefined;
 }
 
@@ -21,31 +21,34 @@ export interface Transport {
   clock: Clock;
 }
 
-/** An answer whose body is still to come. */
-export interface OpenAnswer {
+/** A response whose body is still to come. */
+export interface OpenResponse {
   headers: Headers;
-  /** The body, piece by piece; throws an `ApiError` where it breaks off. To be read to its end or returned. */
+  /** The pieces of the body; throws an `ApiError` where it breaks off. Read it to its end, or call `return`. */
   chunks: AsyncGenerator<Uint8Array, void, undefined>;
 }
 
-/** Sends a request once, without retrying; resolves with a success, rejects with an `ApiError` or the signal's reason. */
+/**
+ * Sends a request once, without retries. Calls `onHeaders` with the headers of any response; resolves with a success,
+ * rejects with an `ApiError` or the signal's reason.
+ */
 export async function openRequest(
   { fetch, clock }: Transport,
   sending: Sending,
-  hear: (headers: Headers) => void,
-): Promise<OpenAnswer> {
+  onHeaders: (headers: Headers) => void,
+): Promise<OpenResponse> {
   const deadline = startDeadline(clock, sending.timeoutMs, sending.signal);
   try {
     const { url, headers, body } = sending;
     const response = await fetch(url, { method: 'POST', headers, body, signal: deadline.signal });
     deadline.extend();
-    hear(response.headers);
+    onHeaders(response.headers);
     const chunks = readChunks(response, sending, deadline);
     if (response.ok) return { headers: response.headers, chunks };
     throw toApiError(response, await readText(chunks), sending);
   } catch (error) {
     deadline.end();
-    throw explain(error, sending, deadline);
+    throw describeFailure(error, sending, deadline);
   }
 }
 
@@ -66,7 +69,7 @@ async function* readChunks(
       yield piece.value;
     }
   } catch (error) {
-    throw explain(error, sending, deadline);
+    throw describeFailure(error, sending, deadline);
   } finally {
     deadline.end();
     await reader?.cancel().catch(() => {});
@@ -81,21 +84,25 @@ export async function readText(chunks: AsyncIterable<Uint8Array>): Promise<strin
   return text + decoder.decode();
 }
 
-/** The whole body as JSON; half of one is a lost connection. */
+/** The whole body as JSON. Where it is not complete, the connection was lost. */
 export async function readJson<T>(chunks: AsyncIterable<Uint8Array>, requestId: string): Promise<T> {
   const text = await readText(chunks);
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new ApiError('the answer is not whole', { code: 'CONNECTION_LOST', requestId, cause });
+    throw new ApiError('the response is not complete', { code: 'CONNECTION_LOST', requestId, cause });
   }
 }
 
-/** What a failed `fetch` or read means: the caller's abort, a timeout or a lost connection. */
-function explain(error: unknown, { signal, requestId, timeoutMs }: Sending, deadline: Deadline): unknown {
+/** Makes an error of a failed `fetch` or read: the caller's abort, a timeout or a lost connection. */
+function describeFailure(
+  error: unknown,
+  { signal, requestId, timeoutMs }: Sending,
+  deadline: Deadline,
+): unknown {
   if (error instanceof ApiError) return error;
   if (deadline.isExpired) {
-    return new ApiError(`no answer within ${timeoutMs} ms`, { code: 'TIMEOUT', requestId });
+    return new ApiError(`no response within ${timeoutMs} ms`, { code: 'TIMEOUT', requestId });
   }
   if (signal?.aborted) return signal.reason;
   return new ApiError('the connection was lost or could not be made', {
@@ -120,7 +127,7 @@ function toApiError(response: Response, text: string, sending: Sending): ApiErro
   const { status, headers } = response;
   const { error, code } = parseErrorBody(text);
   const isKnown = code !== undefined && CODES.has(code);
-  return new ApiError(isKnown && error !== undefined ? error : `unexpected answer with status ${status}`, {
+  return new ApiError(isKnown && error !== undefined ? error : `unexpected response with status ${status}`, {
     code: isKnown ? (code as ErrorCode) : 'UNEXPECTED_ANSWER',
     status,
     retryAfterSeconds: readRetryAfter(headers),
@@ -137,7 +144,7 @@ function parseErrorBody(text: string): { error?: string; code?: string } {
   }
 }
 
-/** Whole seconds, which is how the service says it, or a date, as proxies may. */
+/** Whole seconds, as the service sends them, or a date, as proxies may send it. */
 function readRetryAfter(headers: Headers): number | undefined {
   const text = headers.get('retry-after') ?? '';
   if (/^\d{1,9}$/.test(text)) return Number(text);

@@ -35,10 +35,10 @@ async function login(session: Session, given?: string): Promise<void> {
   const token = await exchange(session, client, secret);
   const { email } = await client.withToken(token).profile({ signal });
   await storeCredentials(environment.configDir, { base_url: baseUrl, token, email });
-  await terminal.answer({ email, base_url: baseUrl }, () => `Logged in as ${email} at ${baseUrl}`);
+  await terminal.print({ email, base_url: baseUrl }, () => `Logged in as ${email} at ${baseUrl}`);
 }
 
-/** The token that an invite code is worth, or the token itself. */
+/** The token for an invite code, or the token itself where the user typed one. */
 async function exchange(
   { signal }: Session,
   client: ReturnType<typeof openClient>,
@@ -89,7 +89,7 @@ async function logout(session: Session, { local }: { local: boolean }): Promise<
   }
   await removeCredentials(environment.configDir);
   const ended = isSession && !local;
-  await terminal.answer({ logged_out: true, revoked: ended }, () =>
+  await terminal.print({ logged_out: true, revoked: ended }, () =>
     ended ? 'Logged out' : 'Forgotten here; the token is valid until it is revoked or expires',
   );
 }
@@ -97,7 +97,7 @@ async function logout(session: Session, { local }: { local: boolean }): Promise<
 async function whoami(session: Session): Promise<void> {
   const client = await openOwnClient(session);
   const profile = await client.profile({ signal: session.signal });
-  await session.terminal.answer({ ...profile, base_url: session.baseUrl }, () => {
+  await session.terminal.print({ ...profile, base_url: session.baseUrl }, () => {
     const tier = profile.is_premium ? 'premium' : 'free tier';
     return `${profile.email} (${tier}) at ${session.baseUrl}`;
   });

@@ -58,7 +58,7 @@ async function add(session: Session, url: string, { title, comment, tag }: Field
   const client = await openOwnClient(session);
   const options = { signal: session.signal };
   const bookmark = await client.addBookmark({ url, title, comment, tags: tag }, options);
-  await session.terminal.answer(bookmark, () => `Added ${describe(bookmark)}`);
+  await session.terminal.print(bookmark, () => `Added ${describe(bookmark)}`);
 }
 
 async function edit(
@@ -72,7 +72,7 @@ async function edit(
     throw new CliError('nothing to change was given', 'Expected --title, --comment, --tag or --no-tags');
   }
   const bookmark = await client.editBookmark(change, { signal: session.signal });
-  await session.terminal.answer(bookmark, () => `Changed ${describe(bookmark)}`);
+  await session.terminal.print(bookmark, () => `Changed ${describe(bookmark)}`);
 }
 
 async function remove(session: Session, ids: number[]): Promise<void> {
@@ -84,7 +84,7 @@ async function remove(session: Session, ids: number[]): Promise<void> {
       throw error;
     });
   }
-  await session.terminal.answer({ deleted: ids }, () => `Deleted ${ids.join(', ')}`);
+  await session.terminal.print({ deleted: ids }, () => `Deleted ${ids.join(', ')}`);
 }
 
 async function search(
@@ -96,7 +96,7 @@ async function search(
   const client = await openOwnClient(session);
   const query = { query: words.join(' '), tag, page, per_page: perPage };
   const found = await client.searchBookmarks(query, { signal });
-  if (terminal.isJson) return terminal.answer(found, () => '');
+  if (terminal.isJson) return terminal.print(found, () => '');
   if (found.bookmarks.length > 0) await terminal.table(bookmarkTable(found.bookmarks));
   const more = found.has_more ? `; more: --page ${page + 1}` : '';
   const first = (page - 1) * perPage + 1;

@@ -7,7 +7,7 @@ import { openOwnClient, type Run, type Session } from '../session.ts';
 
 type ExportFormat = 'json' | 'html';
 
-/** An export that breaks off is begun anew so often, where that can still be done. */
+/** How often an export is tried, where it broke off before anything was written to standard output. */
 const ATTEMPTS = 3;
 
 /** Adds `export`. */
@@ -40,10 +40,12 @@ async function exportAll(
     return;
   }
   const bytes = await writeWhole(session, client, file, format);
-  await terminal.answer({ file, bytes }, () => `Exported to ${file} (${bytes.toLocaleString('en')} bytes)`);
+  await terminal.print({ file, bytes }, () => `Exported to ${file} (${bytes.toLocaleString('en')} bytes)`);
 }
 
-/** Writes beside the file and puts it in its place at the end: what was there stays until the export is whole. */
+/**
+ * Writes to a draft beside the file and renames it at the end, so the old file stays until the export is complete.
+ */
 async function writeWhole(
   session: Session,
   client: BookmarkClient,
@@ -52,7 +54,7 @@ async function writeWhole(
 ): Promise<number> {
   const draft = `${file}.${randomBytes(6).toString('hex')}`;
   for (let attempt = 1; ; attempt += 1) {
-    // Bookmarks are nobody else's business.
+    // Only its owner may read the file.
     const handle = await open(draft, 'w', 0o600);
     try {
       const bytes = await writePieces(handle, session, pieces(session, client, format));

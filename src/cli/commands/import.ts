@@ -11,14 +11,14 @@ import type { ParsedFile } from '../formats/entry.ts';
 import { readBookmarkFile } from '../formats/read-file.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
 
-/** What the service takes in one import (decision 9, decision 2). */
+/** The service's limits for one import (decisions 2 and 9). */
 const MAX_ENTRIES = 100_000;
 const MAX_BODY_BYTES = 67_108_864;
 
-/** Another import of the same user may have to end first. */
+/** Long enough for another import of the same user to end. */
 const RETRY_FOR_MS = 180_000;
 
-/** Faults shown one by one to a person. */
+/** How many errors are printed one by one. */
 const SHOWN_FAULTS = 10;
 
 interface ImportOptions {
@@ -61,12 +61,12 @@ async function importFile(session: Session, file: string, options: ImportOptions
   const { format, combined, leftOut, entries } = parsed;
   const report = { format, read: entries.length, combined, left_out: leftOut };
   if (options.dryRun) {
-    return terminal.answer(report, () => [describeFile(parsed), ...describeLeftOut(parsed)].join('\n'));
+    return terminal.print(report, () => [describeFile(parsed), ...describeLeftOut(parsed)].join('\n'));
   }
   const client = await openOwnClient(session);
   if (options.replace && !options.yes) await confirmReplace(session, entries.length);
   const result = await send(session, client, entries, options.replace ? 'replace' : 'merge');
-  await terminal.answer({ ...result, ...report }, () => describeResult(parsed, result).join('\n'));
+  await terminal.print({ ...result, ...report }, () => describeResult(parsed, result).join('\n'));
 }
 
 async function readEntries(
@@ -94,7 +94,7 @@ async function send(
   return await client.importBookmarks({ bookmarks, mode }, { signal, retryForMs: RETRY_FOR_MS });
 }
 
-/** An entry that is none is left to the service, which says so. */
+/** Entries that are not objects stay as they are: the service describes what is wrong. */
 function addTags(entry: ImportEntry, tags: string[]): ImportEntry {
   const given = entry?.tags ?? [];
   if (tags.length === 0 || !Array.isArray(given)) return entry;

@@ -45,7 +45,7 @@ function report(
   { changed, removed }: { changed: number; removed: number },
   bookmarks: number,
 ): Promise<void> {
-  return terminal.answer(
+  return terminal.print(
     { bookmarks, changed, removed, reset },
     () => `${bookmarks} bookmarks: ${changed} new or changed, ${removed} removed`,
   );

@@ -63,7 +63,7 @@ async function printNew(
   for await (const batch of client.sync({ cursor, signal, follow: false })) {
     await printBookmarks(session, batch.bookmarks, printed.size === 0);
     for (const bookmark of batch.bookmarks) printed.set(bookmark.id, JSON.stringify(bookmark));
-    // After the printing: what a crash comes between is printed again rather than missed.
+    // Stored after printing: a crash in between prints a bookmark twice, but loses none.
     if (cursorFile !== undefined) await storeCursor(cursorFile, batch.cursor);
   }
   if (printed.size === 0 && !terminal.isJson) terminal.note('nothing new');
@@ -71,8 +71,9 @@ async function printNew(
 }
 
 /**
- * Prints each change from a cursor on. After a bookmark's id it first prints what is new since; the cursor of changes is
- * taken before that, so that nothing falls between, and what both show alike is printed once.
+ * Prints each change after a cursor. After the id of a bookmark it first prints the bookmarks that are new since. The
+ * cursor of changes is taken before that, so that no change is lost in between, and what both return alike is printed
+ * once.
  */
 async function follow(
   session: Session,
@@ -104,12 +105,12 @@ async function follow(
 
 async function printPage(session: Session, page: MirrorPage, isFirst: boolean): Promise<void> {
   const { terminal } = session;
-  if (page.reset && !isFirst) await terminal.answer({ reset: true }, () => 'all begins anew');
+  if (page.reset && !isFirst) await terminal.print({ reset: true }, () => 'all begins anew');
   if (page.bookmarks.length > 0) await printBookmarks(session, page.bookmarks, isFirst);
-  for (const id of page.deleted) await terminal.answer({ deleted: id }, () => `${id} was deleted`);
-  for (const tag of page.tags) await terminal.answer({ tag }, () => `tag ${tag.id} is ${toLine(tag.name)}`);
+  for (const id of page.deleted) await terminal.print({ deleted: id }, () => `${id} was deleted`);
+  for (const tag of page.tags) await terminal.print({ tag }, () => `tag ${tag.id} is ${toLine(tag.name)}`);
   for (const id of page.deleted_tags) {
-    await terminal.answer({ deleted_tag: id }, () => `tag ${id} was deleted`);
+    await terminal.print({ deleted_tag: id }, () => `tag ${id} was deleted`);
   }
 }
 
@@ -120,7 +121,7 @@ async function printBookmarks({ terminal }: Session, bookmarks: Bookmark[], isFi
 
 const FROM_START = '0';
 
-/** A bookmark's id, perhaps with where the list goes on: what `sync` without `--follow` keeps. */
+/** The id of a bookmark, perhaps with a position of the list: the cursor of `sync` without `--follow`. */
 const isSyncCursor = (cursor: string): boolean => /^\d{1,16}(\.\S+)?$/.test(cursor);
 
 async function findStart({ signal }: Session, client: BookmarkClient, options: SyncOptions): Promise<string> {

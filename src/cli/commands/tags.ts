@@ -5,7 +5,7 @@ import { toLine } from '../display-text.ts';
 import { CliError } from '../faults.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
 
-/** Adds `tags` and what belongs to it. */
+/** Adds `tags` and its subcommands. */
 export function addTagCommands(program: Command, run: Run): void {
   const tags = program.command('tags').description('list tags; create, rename and delete them');
   tags.command('list', { isDefault: true }).description('list all tags').action(run(list));
@@ -25,33 +25,33 @@ export function addTagCommands(program: Command, run: Run): void {
 
 async function list(session: Session): Promise<void> {
   const { terminal, signal } = session;
-  const answer = await (await openOwnClient(session)).listTags({ signal });
-  if (terminal.isJson) return terminal.answer(answer, () => '');
-  if (answer.tags.length === 0) return terminal.note('no tags yet');
+  const list = await (await openOwnClient(session)).listTags({ signal });
+  if (terminal.isJson) return terminal.print(list, () => '');
+  if (list.tags.length === 0) return terminal.note('no tags yet');
   await terminal.table({
     columns: [{ name: 'BOOKMARKS' }, { name: 'TAG', isFlexible: true }],
-    rows: answer.tags.map(({ name, bookmark_count }) => [String(bookmark_count), toLine(name)]),
+    rows: list.tags.map(({ name, bookmark_count }) => [String(bookmark_count), toLine(name)]),
   });
 }
 
 async function create(session: Session, name: string): Promise<void> {
   const client = await openOwnClient(session);
   const tag = await client.createTag({ name }, { signal: session.signal });
-  await session.terminal.answer(tag, () => `Created ${toLine(tag.name)}`);
+  await session.terminal.print(tag, () => `Created ${toLine(tag.name)}`);
 }
 
 async function rename(session: Session, name: string, newName: string): Promise<void> {
   const client = await openOwnClient(session);
   const { id } = await findTag(session, client, name);
   const tag = await client.renameTag({ id, name: newName }, { signal: session.signal });
-  await session.terminal.answer(tag, () => `Renamed to ${toLine(tag.name)}`);
+  await session.terminal.print(tag, () => `Renamed to ${toLine(tag.name)}`);
 }
 
 async function remove(session: Session, name: string): Promise<void> {
   const client = await openOwnClient(session);
   const tag = await findTag(session, client, name);
   await client.deleteTag(tag.id, { signal: session.signal });
-  await session.terminal.answer({ deleted: tag.name }, () => {
+  await session.terminal.print({ deleted: tag.name }, () => {
     const count = tag.bookmark_count === 1 ? '1 bookmark' : `${tag.bookmark_count} bookmarks`;
     return `Deleted ${toLine(tag.name)} from ${count}`;
   });

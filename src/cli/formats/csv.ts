@@ -1,7 +1,7 @@
 import { CsvError, parse } from 'csv-parse/sync';
 import { type ForeignBookmark, type Format, UnreadableFile } from './entry.ts';
 
-/** Tables with a header: Raindrop's export, and others whose columns have usual names. */
+/** CSV with a header: Raindrop's export, and other tables with usual names of columns. */
 
 type Row = Record<string, string>;
 
@@ -12,7 +12,7 @@ export interface CsvFile {
 
 const URL_COLUMNS = ['url', 'href', 'link', 'uri'];
 
-/** Spreadsheets of some countries write semicolons. */
+/** Spreadsheets write semicolons in some countries. */
 function findDelimiter(header: string): string {
   const counts = [',', ';', '\t'].map((delimiter) => [delimiter, header.split(delimiter).length] as const);
   return counts.reduce((most, next) => (next[1] > most[1] ? next : most))[0];
@@ -27,11 +27,11 @@ const readHeader = (text: string): { line: string; columns: string[] } => {
   };
 };
 
-/** Whether a text begins as a table with a column of urls. */
+/** Whether a text begins like a table with a column of urls. */
 export const looksLikeCsv = (text: string): boolean =>
   readHeader(text).columns.some((name) => URL_COLUMNS.includes(name));
 
-/** The rows of a table, in its order. Throws `UnreadableFile` where it is no table. */
+/** The bookmarks of a table, in its order. Throws `UnreadableFile` where the text is no table. */
 export function parseCsv(text: string, { foldersAsTags }: { foldersAsTags: boolean }): CsvFile {
   const { line, columns } = readHeader(text);
   let rows: Row[];
@@ -48,7 +48,7 @@ export function parseCsv(text: string, { foldersAsTags }: { foldersAsTags: boole
     throw error;
   }
   const isRaindrop = ['folder', 'excerpt', 'highlights'].every((name) => columns.includes(name));
-  // Tables made from Pinboard's posts keep its names, in which the title is a description.
+  // Tables made from Pinboard's posts keep its names of columns; the title is in `description`.
   const fromRow = columns.includes('extended') ? fromPinboardRow : fromUsualRow;
   return {
     format: isRaindrop ? 'raindrop' : 'csv',

@@ -1,16 +1,16 @@
 import type { ImportEntry } from '../../domain/resources.ts';
 
-/** What a file of bookmarks was found to be. */
+/** The formats of bookmark files. */
 export type Format = 'bookmark-service' | 'netscape' | 'pinboard' | 'raindrop' | 'linkding' | 'csv';
 
-/** A bookmark as another program wrote it down. */
+/** A bookmark as another program wrote it. */
 export interface ForeignBookmark {
   url: string;
   title?: unknown;
-  /** Paragraphs; those that are empty or no text do not count. */
+  /** Paragraphs; empty ones, and those that are no text, are left out. */
   comment?: unknown[];
   tags?: readonly string[];
-  /** In whatever form the file has it. */
+  /** In any form that `readDate` understands. */
   createdAt?: unknown;
   updatedAt?: unknown;
 }
@@ -20,7 +20,7 @@ export class UnreadableFile extends Error {
   override readonly name = 'UnreadableFile';
 }
 
-/** An entry that is no web page: a bookmarklet, a folder of searches, a file. */
+/** An entry that is no web page: a bookmarklet, a saved search, a file. */
 export interface LeftOut {
   url: string;
   title: string;
@@ -30,22 +30,22 @@ export interface ParsedFile {
   format: Format;
   entries: ImportEntry[];
   leftOut: LeftOut[];
-  /** Entries whose url came before: their tags and texts went to the first. */
+  /** The number of entries whose url came before; their tags and texts were added to the first one. */
   combined: number;
 }
 
 const textOf = (value: unknown): string =>
   typeof value === 'string' ? value.replaceAll('\0', '').toWellFormed().trim() : '';
 
-/** Numbers as bookmark files have them: seconds, milliseconds or microseconds since 1970, or microseconds since 1601. */
+/** Bookmark files count in seconds, milliseconds or microseconds since 1970, or in microseconds since 1601. */
 function epochToMs(value: number): number {
   if (value < 1e11) return value * 1_000;
   if (value < 1e14) return value;
-  // Above this the years would be beyond 2286: what remains is Chromium's own count from 1601.
+  // Microseconds since 1970 would be beyond the year 2286, so these are Chromium's, from 1601.
   return value < 1e16 ? value / 1_000 : value / 1_000 - 11_644_473_600_000;
 }
 
-/** A date as RFC 3339, whatever it was; undefined where there is none, 0 included. Without an offset it is UTC. */
+/** The date in RFC 3339; undefined where there is none, 0 included. Without an offset it is UTC. */
 export function readDate(value: unknown): string | undefined {
   const text = typeof value === 'number' ? String(value) : textOf(value);
   const isNumber = /^\d{1,17}(\.\d+)?$/.test(text);
@@ -79,7 +79,7 @@ function toEntry({
   };
 }
 
-/** Names that are the same whatever their case count once, in the case first given. */
+/** Names without repetitions, whatever their case; the first spelling stays. */
 function distinct(names: readonly string[]): string[] {
   const byKey = new Map<string, string>();
   for (const name of names.map(textOf)) {
@@ -90,8 +90,8 @@ function distinct(names: readonly string[]): string[] {
 }
 
 /**
- * Entries of an import from another program's bookmarks. One that is there several times, in several folders perhaps,
- * becomes one with all their tags: an import would skip the later ones.
+ * Makes import entries of another program's bookmarks. A url that comes several times, for instance in several
+ * folders, becomes one entry with all its tags: an import would skip the later ones.
  */
 export function collect(format: Format, bookmarks: Iterable<ForeignBookmark>): ParsedFile {
   const byUrl = new Map<string, ImportEntry>();

@@ -1,6 +1,6 @@
 import type { ForeignBookmark } from './entry.ts';
 
-/** linkding's JSON: what its `/api/bookmarks/` answers. What its settings page exports is `netscape`'s. */
+/** linkding's JSON: the response of its `/api/bookmarks/`. Its settings page exports HTML, see `netscape`. */
 
 export interface LinkdingBookmark {
   url: string;

@@ -2,22 +2,23 @@ import { Parser } from 'htmlparser2';
 import type { ForeignBookmark } from './entry.ts';
 
 /**
- * The bookmark file that every browser writes, and Pinboard, Raindrop and linkding with additions of their own:
- * `<DT><H3>` names a folder, the `<DL>` after it holds it, `<DT><A HREF>` is a bookmark, the `<DD>` after it its text.
+ * The HTML bookmark file of browsers; Pinboard, Raindrop and linkding write it with additions. `<DT><H3>` names a
+ * folder, and the `<DL>` after it holds the folder's entries. `<DT><A HREF>` is a bookmark, and the `<DD>` after it
+ * is its text.
  */
 
 type Attributes = Record<string, string>;
 
 export interface NetscapeOptions {
-  /** Whether the folders that a bookmark lies in become its tags. */
+  /** Whether the names of a bookmark's folders become its tags. */
   foldersAsTags: boolean;
 }
 
-/** Folders that a browser or service made itself; their names say nothing of what is in them. */
+/** Folders that the browser or service made itself: their names say nothing about their bookmarks. */
 const isOwnFolder = (attributes: Attributes): boolean =>
   attributes.personal_toolbar_folder === 'true' || attributes.unfiled_bookmarks_folder === 'true';
 
-/** The bookmarks of a file, in its order. Forgiving: what is not closed, or not there, ends nothing. */
+/** The bookmarks of a file, in its order. Missing or unclosed elements do no harm. */
 export function parseNetscape(html: string, options: NetscapeOptions): ForeignBookmark[] {
   const reader = new NetscapeReader(options);
   const parser = new Parser({
@@ -39,13 +40,13 @@ interface Draft {
 class NetscapeReader {
   readonly #options: NetscapeOptions;
   readonly #drafts: Draft[] = [];
-  /** Of each open list, the folder it holds; null for none that counts. */
+  /** The folder of each open list; null where it does not become a tag. */
   readonly #folders: (string | null)[] = [];
   #heading: { attributes: Attributes; name: string } | undefined;
   #pageTitle = '';
-  /** What text belongs to. */
+  /** The element to which text belongs now. */
   #target: 'title' | 'heading' | 'description' | 'page' | undefined;
-  /** The bookmark that a description would belong to. */
+  /** The bookmark to which a description would belong. */
   #latest: Draft | undefined;
 
   constructor(options: NetscapeOptions) {
@@ -108,7 +109,7 @@ class NetscapeReader {
   }
 
   #openLink(attributes: Attributes): void {
-    // A link inside of a description is a part of it.
+    // A link within a description is part of it.
     if (attributes.href === undefined || this.#target === 'description') return;
     const folders = this.#folders.filter((folder) => folder !== null);
     this.#latest = { attributes, folders, title: '', description: '' };
@@ -118,7 +119,7 @@ class NetscapeReader {
 
   #folderOf(heading: { attributes: Attributes; name: string } | undefined): string | null {
     if (heading === undefined || isOwnFolder(heading.attributes)) return null;
-    // Where Raindrop puts what lies in no collection.
+    // Raindrop's folder for bookmarks that are in no collection.
     if (this.#pageTitle.includes('Raindrop.io') && heading.name === 'Unsorted') return null;
     return heading.name;
   }
@@ -141,12 +142,12 @@ class NetscapeReader {
   }
 }
 
-/** What linkding puts among the tags of an archived bookmark. */
+/** Tags that linkding adds to an archived bookmark. */
 const ARCHIVED_MARKS = new Set(['linkding:archived', 'linkding:bookmarks.archived']);
 
 const splitTags = (text: string): string[] => text.split(',').map((tag) => tag.trim());
 
-/** linkding's notes stand in the description, in marks; Pinboard's text may stand in a quotation. */
+/** linkding marks its notes within the description; Pinboard's text may be a quotation. */
 export function readDescription(text: string): string[] {
   const [description = '', notes = ''] = text.split('[linkding-notes]');
   const [note = ''] = notes.split('[/linkding-notes]');

@@ -2,9 +2,9 @@ import { Parser } from 'htmlparser2';
 import type { ForeignBookmark } from './entry.ts';
 import { readDescription } from './netscape.ts';
 
-/** Pinboard's own forms: JSON and XML, which are the answer of its `posts/all`. Its HTML is `netscape`'s. */
+/** Pinboard's JSON and XML: the responses of its `posts/all`. Its HTML is read by `netscape`. */
 
-/** A post, in which `description` is the title and `extended` the text; `false` stands where there is none. */
+/** A post: `description` is the title and `extended` the text; `false` stands where there is none. */
 export interface PinboardPost {
   href: string;
   description?: unknown;
@@ -31,7 +31,7 @@ export const fromPost = ({
   createdAt: time,
 });
 
-/** The posts of the XML form. */
+/** The posts of the XML format. */
 export function parsePinboardXml(xml: string): ForeignBookmark[] {
   const bookmarks: ForeignBookmark[] = [];
   const parser = new Parser(

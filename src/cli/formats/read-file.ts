@@ -5,7 +5,7 @@ import { fromLinkding, type LinkdingBookmark } from './linkding.ts';
 import { type NetscapeOptions, parseNetscape } from './netscape.ts';
 import { fromPost, type PinboardPost, parsePinboardXml } from './pinboard.ts';
 
-/** From a file that some program exported to the entries of an import. Which program it was is seen from the file. */
+/** From an exported file to the entries of an import. The content of the file shows which program wrote it. */
 
 const KNOWN =
   "JSON of this service, a browser's bookmarks as HTML, or an export of Pinboard (JSON, XML, HTML), " +
@@ -26,7 +26,7 @@ export function readBookmarkFile(bytes: Uint8Array, options: NetscapeOptions): P
   throw new UnreadableFile(`the file is none that can be imported; expected ${KNOWN}`);
 }
 
-/** Text in the encoding that its first bytes or its `<META>` name, UTF-8 where there is no word of it. */
+/** Decodes the text by its first bytes or its `<META>`; UTF-8 where neither names an encoding. */
 function decode(bytes: Uint8Array): string {
   const label = findEncoding(bytes);
   try {
@@ -71,7 +71,7 @@ function readJson(text: string): ParsedFile {
     return collect('linkding', (entries as LinkdingBookmark[]).map(fromLinkding));
   }
   if (!isObject(value) || !('results' in value)) {
-    // As they are: the service itself says what is wrong with an entry.
+    // Unchanged: the service itself says what is wrong with an entry.
     return { format: 'bookmark-service', entries: entries as ImportEntry[], leftOut: [], combined: 0 };
   }
   throw new UnreadableFile(`the file holds other JSON; expected ${KNOWN}`);

@@ -1,6 +1,8 @@
 import type { Bookmark } from '../../domain/resources.ts';
 
-/** The bookmark file that browsers and other services import; tags as Pinboard and linkding write them. */
+/**
+ * Writes the bookmark file that browsers and other services import, with tags as Pinboard and linkding write them.
+ */
 
 export const NETSCAPE_HEAD = `<!DOCTYPE NETSCAPE-Bookmark-file-1>
 <META HTTP-EQUIV="Content-Type" CONTENT="text/html; charset=UTF-8">
@@ -17,7 +19,10 @@ const escapeHtml = (text: string): string => text.replace(/[&<>"]/g, (character)
 
 const epochSeconds = (time: string): number => Math.floor(Date.parse(time) / 1_000);
 
-/** A bookmark's lines. Dates lose their milliseconds; a comma in a tag's name, which parts tags here, becomes a blank. */
+/**
+ * The lines of a bookmark. Dates lose their milliseconds. Commas separate tags here, so a comma in a tag's name
+ * becomes a blank.
+ */
 export function formatNetscape({ url, title, comment, tags, created_at, updated_at }: Bookmark): string {
   const names = tags.map(({ name }) => name.replaceAll(',', ' ')).join(',');
   const link =
