@@ -2,7 +2,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { readEnvironment } from '../../src/cli/environment.ts';
 import { runCli } from '../../src/cli/program.ts';
 
-/** What a command did. */
+/** How a command ended. */
 export interface CliRun {
   code: number;
   out: string;
@@ -16,11 +16,11 @@ export interface CliOptions {
   /** The width of a terminal; no terminal when absent. */
   screen?: number;
   signal?: AbortSignal;
-  /** Sees standard output as it grows. */
+  /** Called with all of standard output so far, whenever it grows. */
   onOutput?: (out: string) => void;
 }
 
-/** Runs the command line in this process, with a home of its own. */
+/** Runs the command line in this process, with a home folder of its own. */
 export async function runCommand(args: string[], options: CliOptions = {}): Promise<CliRun> {
   const { env = {}, input = '', screen, signal = new AbortController().signal, onOutput } = options;
   const run = { out: '', err: '' };

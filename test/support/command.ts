@@ -10,14 +10,14 @@ export interface Outcome {
   errors: string;
 }
 
-/** A command that runs. */
+/** A running command. */
 export interface RunningCommand {
   ended: Promise<Outcome>;
-  /** Resolves once its output holds the text; rejects where it ends without. */
+  /** Resolves when its output holds the text; rejects where it ends without it. */
   untilLogged(text: string): Promise<void>;
 }
 
-/** Starts `node src/main.ts` with these arguments and no variables but these. */
+/** Starts `node src/main.ts` with these arguments and only these variables. */
 export function startCommand(args: readonly string[], env: Record<string, string>): RunningCommand {
   const child = spawn(process.execPath, ['src/main.ts', ...args], {
     env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: `${runDir()}/compiled`, ...env },
@@ -42,6 +42,6 @@ export function startCommand(args: readonly string[], env: Record<string, string
   return { ended, untilLogged };
 }
 
-/** Runs `node src/main.ts` with these arguments and no variables but these, to its end. */
+/** Runs `node src/main.ts` with these arguments and only these variables, to its end. */
 export const runCommand = (args: readonly string[], env: Record<string, string>): Promise<Outcome> =>
   startCommand(args, env).ended;

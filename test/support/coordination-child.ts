@@ -2,8 +2,8 @@ import { openCoordination } from '../../src/coordination/open.ts';
 import { silentLog } from './silent-log.ts';
 
 /**
- * A replica in a process of its own, to be killed or to end by itself: it says which import it has begun, never ends
- * one, and closes when told anything.
+ * A replica in a process of its own, which tests kill or let end by itself. It prints the id of each import that it
+ * begins, ends none, and closes when it gets any input.
  */
 const [redisUrl, redisPrefix] = process.argv.slice(2) as [string, string];
 const coordination = await openCoordination(

@@ -6,11 +6,11 @@ import { inject } from 'vitest';
 export interface TestDatabase extends AsyncDisposable {
   readonly url: string;
   readonly name: string;
-  /** Drops it, closing what is still connected. The end of the run drops those that are left. */
+  /** Drops it and ends its connections. The end of the run drops those that are left. */
   drop(): Promise<void>;
 }
 
-/** Copies the run's migrated template: a fresh database for a test file in tens of milliseconds. */
+/** Copies the run's migrated template: an empty database for a test file, in tens of milliseconds. */
 export async function createDatabase(): Promise<TestDatabase> {
   const template = inject('templateDatabase');
   const serverUrl = inject('postgresUrl');
@@ -22,7 +22,7 @@ export async function createDatabase(): Promise<TestDatabase> {
   return { url: withDatabase(serverUrl, name), name, drop, [Symbol.asyncDispose]: drop };
 }
 
-/** The same server's url with another database. */
+/** The url of another database of the same server. */
 export function withDatabase(url: string, name: string): string {
   const changed = new URL(url);
   changed.pathname = `/${name}`;
@@ -37,7 +37,7 @@ export async function dropDatabasesOf(template: string, serverUrl: string): Prom
   }
 }
 
-/** Runs SQL as it stands, on a connection of its own; the rows of the last statement. */
+/** Runs SQL without parameters on a connection of its own; returns the rows of the last statement. */
 export async function runOn<Row extends object>(url: string, statements: string): Promise<Row[]> {
   const sql = postgres(url, { max: 1, onnotice: () => {} });
   try {

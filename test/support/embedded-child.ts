@@ -1,7 +1,7 @@
 import { attachEmbeddedPostgres, openEmbeddedPostgres } from '../../src/embedded/postgres.ts';
 
-// A service (or a command) on the data folder given, as a process of its own that tests can kill. It writes a JSON
-// object per line: what it opened, or why not; and each SIGINT. SIGTERM stops it in order.
+// Opens the data folder as a service or as a command, in a process of its own that tests can kill. Prints a JSON
+// object per line: what it opened or why it could not, and each SIGINT. SIGTERM stops it in order.
 
 const [dataDir = '', purpose = 'service'] = process.argv.slice(2);
 const log = { info: () => {}, warn: () => {}, error: () => {} };
@@ -13,7 +13,7 @@ try {
   const server = await open({ dataDir, log });
   process.once('SIGTERM', () => void server.stop().then(() => process.exit(0)));
   say({ url: server.url, serverPid: server.pid });
-  // The server's own handle keeps only its starter alive.
+  // Keeps this process alive where the server is another process's.
   setInterval(() => {}, 60_000);
 } catch (error) {
   say({ refusal: (error as Error).message });

@@ -8,7 +8,7 @@ export interface Received {
   // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
   body: any;
   text: string;
-  /** By the manual clock. */
+  /** In milliseconds of the manual clock. */
   atMs: number;
 }
 
@@ -26,13 +26,16 @@ export const lose = (code: string) => (): Response => {
   throw new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) });
 };
 
-/** Sends nothing until the request is ended. */
+/** Sends nothing until the client ends the request. */
 export const hang = (_: Received, signal: AbortSignal): Promise<Response> =>
   new Promise((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
 
-/** A client on a clock that only tests move, before a service that gives one prepared reply after the other. */
+/**
+ * A client with a clock that only tests move, in front of a service that sends prepared responses one after the
+ * other.
+ */
 export class FakeService {
   readonly clock = new ManualClock();
   readonly received: Received[] = [];
@@ -68,12 +71,12 @@ export class FakeService {
     return typeof reply === 'function' ? reply(request, init.signal!) : reply;
   }
 
-  /** When each request came, in ms after the one before it. */
+  /** The time of each request, in ms after the one before it. */
   get gapsMs(): number[] {
     return this.received.slice(1).map(({ atMs }, i) => atMs - this.received[i]!.atMs);
   }
 
-  /** Moves the clock on until the promise is settled, and returns what it resolves with. */
+  /** Moves the clock until the promise is settled; resolves and rejects like the promise. */
   async run<T>(promise: Promise<T>, { stepMs = 10, limitMs = 3_600_000 } = {}): Promise<T> {
     let settled = false;
     const end = promise.finally(() => {
@@ -89,5 +92,5 @@ export class FakeService {
   }
 }
 
-/** Lets all that is ready to run do so. */
+/** Lets everything that is ready run. */
 export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

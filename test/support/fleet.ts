@@ -8,37 +8,37 @@ import { type Replica, type ReplicaEnv, startReplica } from './replica.ts';
 import { holdAccount, holdLock, type Lock, untilBlocked } from './sessions.ts';
 import { type Caller, createCaller, type UserOptions } from './users.ts';
 
-/** Replicas over one database and one Redis, which nobody else uses. */
+/** Replicas with one database and one Redis that nobody else uses. */
 export interface Fleet extends AsyncDisposable {
   readonly databaseUrl: string;
-  /** Reads the database from beside the service. */
+  /** A connection for reading the database directly. */
   readonly sql: postgres.Sql;
   readonly redis: RedisServer;
   /** The environment of all replicas. */
   readonly env: ReplicaEnv;
   start(role: ServingRole, env?: ReplicaEnv): Promise<Replica>;
   user(options?: UserOptions): Promise<Caller>;
-  /** The urls of a user's bookmarks, by id. */
+  /** The urls of a user's bookmarks, in the order of their ids. */
   urls(user: Caller): Promise<string[]>;
-  /** States of a user's imports, oldest first. */
+  /** The states of a user's imports, oldest first. */
   imports(user: Caller): Promise<string[]>;
-  /** Holds what the statement locks, until released. */
+  /** Takes the locks of the statement and holds them until released. */
   hold(statement: string): Promise<Lock>;
-  /** Holds what every writer of the user's bookmarks locks first. */
+  /** Takes the lock that every writer of the user's bookmarks takes first. */
   holdAccount(user: Caller): Promise<Lock>;
-  /** The backend of a statement with this text that waits for a lock, once there is one. */
+  /** Resolves with the backend of a statement with this text, once one waits for a lock. */
   untilBlocked(text: string): Promise<number>;
-  /** Jobs of imports that Redis holds, waiting or at work. */
+  /** The import jobs in Redis, waiting or at work. */
   jobs(): Promise<string[]>;
 }
 
-/** How a fleet is set up; without a database it gets an empty one of its own. */
+/** Options of a fleet. Without a database it gets an empty one. */
 export interface FleetOptions {
   databaseUrl?: string;
   env?: ReplicaEnv;
 }
 
-/** Opens a fleet without replicas. Closing it kills those that run. */
+/** Opens a fleet without replicas. Closing it kills its running replicas. */
 export async function openFleet({ databaseUrl, env = {} }: FleetOptions = {}): Promise<Fleet> {
   await using opened = new AsyncDisposableStack();
   const own = databaseUrl === undefined ? opened.use(await createDatabase()) : undefined;

@@ -2,14 +2,14 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Makes an empty folder that every user may enter: as root, servers run as another one. */
+/** Makes an empty folder that every user may enter: as root, the tests run servers as another user. */
 export function makeFolder(name: string, parent = tmpdir()): string {
   const folder = mkdtempSync(join(parent, `bookmark-${name}-`));
   chmodSync(folder, 0o755);
   return folder;
 }
 
-/** Removes a folder with all in it. A server that has just ended may still be removing files of its own. */
+/** Removes a folder and everything in it. A server that has just ended may still be removing its own files. */
 export function removeFolder(folder: string): void {
   rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
 }

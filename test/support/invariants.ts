@@ -2,7 +2,7 @@ import postgres from 'postgres';
 import { searchText } from '../../src/domain/text.ts';
 import { urlKey } from '../../src/store/bookmarks.ts';
 
-/** What must hold in a database whenever no statement is under way, whoever wrote to it and however often it was hurt. */
+/** What must hold in a database whenever no statement is running, whoever wrote to it and whatever faults it had. */
 
 const RECOUNTS = `
   with held as (
@@ -65,8 +65,8 @@ interface StoredText {
 }
 
 /**
- * Recounts and renders anew what the database stores twice: counters, tags as JSON, search text, url keys. Returns a
- * sentence per fault, so a test expects `[]`. Nothing may be writing meanwhile.
+ * Compares what the database stores twice with its source: counters, tags as JSON, search text, url keys. Returns a
+ * sentence for each fault, so a test expects `[]`. Nothing may write meanwhile.
  */
 export async function findFaults(databaseUrl: string): Promise<string[]> {
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} });

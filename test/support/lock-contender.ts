@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { takeOwnerLock } from '../../src/embedded/owner-lock.ts';
 
-// Takes the lock of the folder given again and again, beside others that do the same, and releases it each time but the
-// last, when it is killed while it has the lock. Writes how often another process had it too, which must be never.
+// Takes and releases the lock of a data folder again and again, beside others that do the same. The last time it
+// kills itself while it has the lock. Prints how often another process had the lock too, which must be 0.
 
 const ROUNDS = 30;
 const [folder = ''] = process.argv.slice(2);
 const inside = join(folder, 'inside');
 
-/** Only one process may be inside: a folder can be made once. */
+/** Whether no other process has the lock: only one can make the folder. */
 async function isAlone(): Promise<boolean> {
   try {
     mkdirSync(inside);

@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/coordination/port.ts';
 
-/** A clock that stands until it is moved. */
+/** A clock that only `advance` moves. */
 export class ManualClock implements Clock {
   #now = 1_000_000;
   readonly #timers = new Set<{ at: number; run: () => void }>();
@@ -9,7 +9,7 @@ export class ManualClock implements Clock {
     return this.#now;
   }
 
-  /** Timers that wait. */
+  /** The number of timers that have not run. */
   get timers(): number {
     return this.#timers.size;
   }
@@ -20,7 +20,7 @@ export class ManualClock implements Clock {
     return () => this.#timers.delete(timer);
   }
 
-  /** Moves on by `ms`, running timers at their moments, in their order. */
+  /** Moves the clock by `ms` and runs timers at their times, in their order. */
   advance(ms: number): void {
     const end = this.#now + ms;
     for (;;) {

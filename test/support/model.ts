@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 
 /**
- * The contract as plain code over arrays, one account at a time: what every response has to be. It shares nothing with the
- * service, not even the folding of text. Ids and times that only the service can know are learned from its responses.
+ * The contract as plain code over arrays, for one account at a time: what every response has to be. It shares no code
+ * with the service, not even the folding of text. It learns ids and times, which only the service can know, from
+ * responses.
  */
 
-/** A value that the first response to hold it tells, and that every later response has to repeat. */
+/** A value that the first response defines, and that every later response has to repeat. */
 export class Learned<T> {
   #value: T | undefined;
   readonly #accept: (value: unknown) => value is T;
@@ -14,7 +15,7 @@ export class Learned<T> {
     this.#accept = accept;
   }
 
-  /** What was learned; fails before. */
+  /** The value that was learned; fails before. */
   get value(): T {
     assert.notEqual(this.#value, undefined, 'no response has told this yet');
     return this.#value as T;
@@ -28,7 +29,7 @@ export class Learned<T> {
   }
 }
 
-/** Compares a response in full: every field, no other field, learning what is to be learned. */
+/** Compares a whole response: every field and no other field. Learns the values that are to be learned. */
 export function compare(actual: unknown, expected: unknown, path = 'response'): void {
   if (expected instanceof Learned) expected.compare(actual, path);
   else if (typeof expected !== 'object' || expected === null) assert.deepEqual(actual, expected, path);
@@ -62,7 +63,7 @@ export interface ModelBookmark {
   updated_at: Time;
 }
 
-/** An entry of an import, with the error that it has to get, if it has to get one. */
+/** An entry of an import, with the error that it has to get, if any. */
 export interface ModelEntry {
   sent: unknown;
   error?: string;
@@ -74,7 +75,10 @@ export interface ModelEntry {
   updated_at?: string;
 }
 
-/** What the service has to respond with: a body of status 200, or an error's status and code, and its message where it is known. */
+/**
+ * The response that the service has to give: a body with status 200, or an error's status and code, and its message
+ * where it is known.
+ */
 export type Expected = { status: 200; body: unknown } | { status: number; code: string; error?: string };
 
 const ok = (body: unknown): Expected => ({ status: 200, body });
@@ -86,7 +90,7 @@ const fault = (status: number, code: string, error?: string): Expected => ({
 const LIMIT = fault(403, 'LIMIT_EXCEEDED');
 const TAKEN = fault(400, 'VALIDATION_ERROR', 'name: another tag has this name');
 
-/** Decision 5: NFC, lower case, final sigma as sigma. Letter by letter no letter knows that it is the last. */
+/** Decision 5: NFC, lower case, final sigma as sigma. Folded letter by letter, so that no sigma counts as final. */
 export const fold = (text: string): string =>
   Array.from(text.normalize('NFC'), (letter) => letter.toLowerCase())
     .join('')
@@ -114,7 +118,7 @@ export class Model {
     this.cap = cap;
   }
 
-  /** The highest id that a response has told. */
+  /** The highest id that was in a response. */
   get lastId(): number {
     return this.#lastId;
   }
@@ -167,7 +171,7 @@ export class Model {
     return ok({ bookmarks, total: found.length, page, per_page, has_more: page * per_page < found.length });
   }
 
-  /** The bookmarks after an id, rising: a page of the list, or of a sync. */
+  /** The bookmarks after an id, in the order of ids: a page of the list, or of a sync. */
   after(id: number, limit: number): { bookmarks: ModelBookmark[]; hasMore: boolean } {
     const later = this.bookmarks.filter((bookmark) => bookmark.id.value > id);
     return { bookmarks: later.slice(0, limit), hasMore: later.length > limit };
@@ -255,7 +259,10 @@ export class Model {
     return ok({ imported: valid.length, skipped: 0, errors: [] });
   }
 
-  /** A tag is named as the first of `distinct` names it, and made where one of `written` carries it. */
+  /**
+   * A new tag gets its name from the first entry of `distinct` that has it, and is created where an entry of
+   * `written` has it.
+   */
   #write(written: ModelEntry[], distinct: ModelEntry[]): void {
     const given = distinct.flatMap(({ tags }) => tags ?? []);
     const firstGiven = (name: string) => given.find((other) => fold(trim(other)) === fold(trim(name)))!;
@@ -273,7 +280,7 @@ export class Model {
     }
   }
 
-  /** The tags of these names, each once, in the order of their folded names; what is not there is made. */
+  /** The tags of these names, each once, in the order of their folded names; creates those that do not exist. */
   #named(names: string[]): ModelTag[] {
     const carried = new Set<ModelTag>();
     for (const name of names) {
@@ -293,7 +300,7 @@ export class Model {
     return this.bookmarks.find((bookmark) => bookmark.id.value === id);
   }
 
-  /** Ids only ever rise, in the order of writing. */
+  /** Ids rise in the order of writing. */
   #newBookmarkId(): Id {
     return new Learned((value): value is number => {
       if (!Number.isSafeInteger(value) || (value as number) <= this.#lastId) return false;

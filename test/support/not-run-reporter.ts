@@ -1,6 +1,6 @@
 import type { Reporter, TestModule } from 'vitest/node';
 
-/** Names every test that this machine did not run, at the end of the output. */
+/** Prints at the end of the run every test that this machine did not run. */
 export class NotRunReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const names = modules.flatMap((module) =>

@@ -10,12 +10,14 @@ import { noteProcess } from './processes.ts';
 import { provide } from './programs.ts';
 import { runDir } from './run.ts';
 
-/** Starts PgBouncer in transaction mode in front of a database, until the test ends; the url that goes through it. */
+/** Starts PgBouncer in transaction mode in front of a database, until the test ends; returns the url through it. */
 export async function startPgBouncer(url: string): Promise<string> {
   return throughPort(url, await runPgBouncer((port) => describePooler(new URL(url), port)));
 }
 
-/** Starts PgBouncer with a configuration, which is told the port to listen on; the port. It ends with the test. */
+/**
+ * Starts PgBouncer with the configuration that `describe` returns for a port, until the test ends; returns the port.
+ */
 export async function runPgBouncer(describe: (port: number) => string): Promise<number> {
   const program = await provide('pgbouncer');
   const folder = makeFolder('pgbouncer');
@@ -34,7 +36,7 @@ export async function runPgBouncer(describe: (port: number) => string): Promise<
 }
 
 function describePooler({ hostname, port, username, password, pathname }: URL, listenPort: number): string {
-  // It refuses an empty password as a fault in its configuration.
+  // PgBouncer refuses an empty password in its configuration.
   const secret = password && `password='${decodeURIComponent(password)}'`;
   const server = `host=${hostname} port=${port || 5432} user=${username} ${secret}`;
   return `[databases]

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A port of 127.0.0.1 that nobody listens on now. */
+/** A port of 127.0.0.1 that no process listens on now. */
 export async function findFreePort(): Promise<number> {
   const probe = createServer();
   probe.listen(0, '127.0.0.1');
@@ -13,7 +13,7 @@ export async function findFreePort(): Promise<number> {
   return port;
 }
 
-/** Resolves when a server that somebody else starts takes connections at a port; rejects after `limitMs`. */
+/** Resolves when a server takes connections at the port; rejects after `limitMs`. */
 export async function waitUntilListening(port: number, limitMs = 30_000): Promise<void> {
   const giveUpAt = Date.now() + limitMs;
   while (!(await takesConnections(port))) {

@@ -1,12 +1,12 @@
 import { BASE_PATH } from '../../src/http/app.ts';
 import { type ApiResponse, checkResponse, readResponse } from './responses.ts';
 
-/** What a request has beside its body; with a token it is sent as its owner. */
+/** What a request has beside its body. `token` makes its `Authorization` header. */
 export type RequestOptions = RequestInit & { token?: string };
 
 /**
- * Sends a request to a service; `path` is appended to `/api/v1`. Text and bytes go as they stand, anything else as JSON.
- * Rejects unless the response keeps what every response promises.
+ * Sends a request to a service; `path` is appended to `/api/v1`. Texts and bytes are sent unchanged, anything else as
+ * JSON. Rejects where the response breaks what every response promises.
  */
 export async function post(
   origin: string,

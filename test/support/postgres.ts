@@ -8,7 +8,7 @@ import { freezeFamily, noteProcess, sendSignal, thawFamily } from './processes.t
 import { runDir } from './run.ts';
 import { silentLog } from './silent-log.ts';
 
-/** What only a power loss takes away nobody misses; a killed server has it still. */
+/** Settings that are faster and lose data only at a power loss, not when the server is killed. */
 export const FAST_SETTINGS: ServerSettings = {
   fsync: 'off',
   full_page_writes: 'off',
@@ -18,7 +18,7 @@ export const FAST_SETTINGS: ServerSettings = {
 
 const templateDir = (): string => join(runDir(), 'postgres-template');
 
-/** Makes what the first start of every server of the run would make: two thirds of what such a start takes. */
+/** Creates the data folder that all servers of the run are copied from: two thirds of a first start. */
 export async function makePostgresTemplate(): Promise<void> {
   const server = await openEmbeddedPostgres({
     dataDir: templateDir(),
@@ -28,7 +28,7 @@ export async function makePostgresTemplate(): Promise<void> {
   await server.stop();
 }
 
-/** A folder for a server's data, filled from the template if the run has one. */
+/** Makes a data folder for a server: a copy of the template, if the run has one. */
 function makeDataDir(): string {
   const dataDir = makeFolder('postgres', runDir());
   if (!existsSync(templateDir())) return dataDir;
@@ -37,9 +37,9 @@ function makeDataDir(): string {
   return dataDir;
 }
 
-/** A Postgres of the test's own, to be hurt. Its url stays the same over restarts. */
+/** A Postgres of its own for a test that kills or freezes it. Its url stays the same over restarts. */
 export interface PostgresServer extends AsyncDisposable {
-  /** Of its empty database `bookmarks`. */
+  /** The url of its empty database `bookmarks`. */
   readonly url: string;
   readonly port: number;
   readonly pid: number;
@@ -47,7 +47,7 @@ export interface PostgresServer extends AsyncDisposable {
   kill(): Promise<void>;
   /** SIGINT: connections are closed, and everything is written. */
   shutDown(): Promise<void>;
-  /** Starts it again on the same port and data after `kill` or `shutDown`; first shuts it down if it runs. */
+  /** Starts it again on the same port and data after `kill` or `shutDown`; shuts it down first if it runs. */
   restart(): Promise<void>;
   /** SIGSTOP to the postmaster and all its backends. */
   freeze(): Promise<void>;
@@ -57,7 +57,7 @@ export interface PostgresServer extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** Starts a private Postgres 18 on a free port, with settings of the test's over fast ones. */
+/** Starts a private Postgres 18 on a free port, with the fast settings and those of the test. */
 export async function startPostgres(settings: ServerSettings = {}): Promise<PostgresServer> {
   const dataDir = makeDataDir();
   const open = async (port?: number) => {

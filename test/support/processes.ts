@@ -6,11 +6,11 @@ import { readProcessStart } from './process-identity.ts';
 
 interface ProcessState {
   parent: number;
-  /** As ps and /proc write it: `T` stopped, `Z` ended but not collected. */
+  /** As ps and /proc write it: `T` stopped, `Z` ended and not yet collected. */
   state: string;
 }
 
-/** The process and all that descend from it, itself first. */
+/** The process and its descendants, itself first. */
 export function listFamily(pid: number): number[] {
   const table = readProcessTable();
   const family = [pid];
@@ -20,7 +20,7 @@ export function listFamily(pid: number): number[] {
   return family;
 }
 
-/** Freezes a process with its children, as a hung machine would; resolves when none of them runs any more. */
+/** Freezes a process and its descendants, like a machine that hangs. Resolves when none of them runs. */
 export async function freezeFamily(pid: number): Promise<void> {
   for (;;) {
     const table = readProcessTable();
@@ -31,7 +31,7 @@ export async function freezeFamily(pid: number): Promise<void> {
   }
 }
 
-/** Lets a frozen process with its children run on. */
+/** Lets a frozen process and its descendants go on. */
 export function thawFamily(pid: number): void {
   for (const member of listFamily(pid).reverse()) sendSignal(member, 'SIGCONT');
 }
@@ -41,7 +41,7 @@ export function isRunning(pid: number): boolean {
   return readProcessStart(pid) !== undefined;
 }
 
-/** Sends a signal; false where the process has gone. */
+/** Sends a signal; false where the process has ended. */
 export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, signal);
@@ -50,13 +50,16 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
   }
 }
 
-/** Notes a process that a test file started, so that the run ends it should the file's own process be killed. */
+/**
+ * Notes a process that a test file started, so that the end of the run can kill it where the test file's own process
+ * was killed.
+ */
 export function noteProcess(runDir: string, pid: number): void {
   mkdirSync(join(runDir, 'processes'), { recursive: true });
   writeFileSync(join(runDir, 'processes', String(pid)), readProcessStart(pid) ?? '');
 }
 
-/** Kills the noted processes that still run; their ids, since each is a test that did not clean up. */
+/** Kills the noted processes that still run; returns their ids: each is of a test that did not clean up. */
 export function killNotedProcesses(runDir: string): number[] {
   const noted = join(runDir, 'processes');
   mkdirSync(noted, { recursive: true });

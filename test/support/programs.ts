@@ -6,13 +6,13 @@ import { promisify } from 'node:util';
 
 interface Requirement {
   names: readonly string[];
-  /** Further programs that its folder must hold. */
+  /** Other programs that must be in the same folder. */
   beside?: readonly string[];
   debianPackage: string;
   instead: string | undefined;
 }
 
-/** What tests need of the system: names that serve equally well, and the Debian package that brings the first. */
+/** The system's programs that tests need: names that serve equally well, and the Debian package of the first one. */
 const PROGRAMS = {
   redis: {
     names: ['redis-server', 'valkey-server'],
@@ -23,9 +23,9 @@ const PROGRAMS = {
   nginx: { names: ['nginx'], debianPackage: 'nginx-light', instead: undefined },
   haproxy: { names: ['haproxy'], debianPackage: 'haproxy', instead: undefined },
   pgbouncer: { names: ['pgbouncer'], debianPackage: 'pgbouncer', instead: undefined },
-  // Only its tool for rules is used.
+  // Tests use only Prometheus's tool for rules.
   promtool: { names: ['promtool'], debianPackage: 'prometheus', instead: undefined },
-  // The server that has pg_dump and the like of its version beside it: the embedded one comes without them.
+  // A PostgreSQL server with pg_dump and the like beside it, which the embedded one does not have.
   postgresql: {
     names: ['postgres'],
     beside: ['initdb', 'pg_dump', 'pg_restore', 'psql'],
@@ -34,16 +34,16 @@ const PROGRAMS = {
   },
 } as const satisfies Record<string, Requirement>;
 
-/** A program of the system that tests run. */
+/** A system program that tests run. */
 export type Program = keyof typeof PROGRAMS;
 
-// Debian keeps servers in folders that an ordinary user's PATH leaves out.
+// Debian installs servers in folders that are not in an ordinary user's PATH.
 const FOLDERS = [...(process.env.PATH ?? '').split(delimiter), '/usr/local/sbin', '/usr/sbin', '/sbin'];
 
-/** Debian keeps PostgreSQL in a folder a version. */
+/** Debian installs each version of PostgreSQL in a folder of its own. */
 const DEBIAN_POSTGRESQL = '/usr/lib/postgresql';
 
-/** The path of a program that this machine has, or nothing. */
+/** The path of a program on this machine; undefined without one. */
 export function findProgram(program: Program): string | undefined {
   const { names, beside = [] }: Requirement = PROGRAMS[program];
   const folders = [...FOLDERS, ...listPostgresqlFolders()].filter((folder) =>
@@ -63,8 +63,8 @@ function listPostgresqlFolders(): string[] {
 }
 
 /**
- * The path of a program, installed first where this is Debian and we are root. Rejects with what to install where
- * that cannot be, so that a test which needs it fails by name instead of being left out.
+ * The path of a program; installs it first where this is Debian and the user is root. Else rejects with what to
+ * install, so that a test which needs it fails instead of being left out.
  */
 export async function provide(program: Program): Promise<string> {
   const found = findProgram(program);
@@ -82,7 +82,7 @@ function describeMissing(program: Program): string {
   return `these tests need ${names.join(' or ')} on the PATH: install it (Debian: apt-get install ${debianPackage})${otherWay}`;
 }
 
-/** Test files that run side by side take turns. A service that the package starts by itself is not ours, nor used. */
+/** One installation at a time. A service that a package would start by itself is not started. */
 async function installPackage(name: string): Promise<void> {
   const aptGet = (...args: string[]) =>
     promisify(execFile)(
@@ -94,7 +94,7 @@ async function installPackage(name: string): Promise<void> {
     );
   const install = () => aptGet('-o', 'DPkg::Lock::Timeout=300', 'install', '--no-install-recommends', name);
   console.log(`installing the system package ${name} for the tests`);
-  // A fresh machine has no package lists yet, an old one lists what is gone.
+  // A fresh machine has no package lists, and an old one has lists of packages that are gone.
   await install().catch(() => aptGet('update').then(install));
 }
 

@@ -2,26 +2,26 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /**
- * What a new connection meets: the server behind; nothing, for ever; an end at once; or the server, once `release`
- * was called.
+ * What the proxy does with a new connection: it connects it to the server, sends nothing, ends it at once, or
+ * connects it when `release` is called.
  */
 export type Reception = 'pass' | 'silence' | 'close' | 'hold';
 
-/** A TCP proxy in front of a server, to be hurt as networks hurt. */
+/** A TCP proxy in front of a server, with the faults of a network. */
 export interface FaultyProxy extends AsyncDisposable {
   readonly port: number;
-  /** Connections accepted so far. */
+  /** The number of connections accepted so far. */
   readonly accepted: number;
-  /** Connections that are open now. */
+  /** The number of open connections. */
   readonly open: number;
   reception: Reception;
-  /** Sees each piece that a client sends, before the server does. */
+  /** Called with each piece that a client sends, before the server gets it. */
   onRequest: ((piece: Buffer, client: Socket) => void) | undefined;
-  /** Lets nothing more through, ends included, in either direction, on connections of now. */
+  /** Stops everything in both directions on the connections that are open now, their ends included. */
   stall(): void;
   /** Ends all connections: in order, or by a reset. */
   cut(how: 'end' | 'reset'): void;
-  /** Connects those that were held, and all that come. */
+  /** Connects the held connections, and all that come. */
   release(): void;
   close(): Promise<void>;
 }
@@ -37,7 +37,7 @@ interface Target {
   port: number;
 }
 
-/** Starts a proxy on a free port of 127.0.0.1 in front of the server that a url names. */
+/** Starts a proxy on a free port of 127.0.0.1 in front of the server of a url. */
 export async function startProxy(url: string): Promise<FaultyProxy> {
   const { hostname: host, port } = new URL(url);
   const target = { host, port: Number(port) };

@@ -3,7 +3,7 @@ import type { RedisRun } from './redis-process.ts';
 
 const IMAGE = 'redis:7.4.6-alpine';
 
-/** Whether a container engine answers. */
+/** Whether a container engine responds. */
 export async function hasContainerEngine(): Promise<boolean> {
   return getContainerRuntimeClient().then(
     () => true,
@@ -11,7 +11,7 @@ export async function hasContainerEngine(): Promise<boolean> {
   );
 }
 
-/** Runs a Redis server in a container on this machine's network, so that its ports are what they are for a process. */
+/** Runs a Redis server in a container on this machine's network, so that it has the same ports as a process. */
 export async function startRedisContainer(args: string[], folder: string): Promise<RedisRun> {
   const started = await new GenericContainer(IMAGE)
     .withNetworkMode('host')
@@ -23,7 +23,7 @@ export async function startRedisContainer(args: string[], folder: string): Promi
   const container = engine.container.getById(started.getId());
   return {
     end: async (signal) => {
-      // A frozen container takes no signal, one that has ended refuses it.
+      // A frozen container gets no signal, and one that has ended refuses to be unpaused.
       await container.unpause().catch(() => {});
       await container.kill({ signal }).catch(() => {});
       await container.wait();

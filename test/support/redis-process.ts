@@ -5,9 +5,9 @@ import { runDir } from './run.ts';
 
 /** One run of the server, as a process of this machine or in a container. */
 export interface RedisRun {
-  /** Sends the signal and resolves when the server has ended; at once where it has already. */
+  /** Sends the signal; resolves when the server has ended, at once where it has ended before. */
   end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
-  /** False once it has ended by itself. */
+  /** False when it has ended. */
   isRunning(): Promise<boolean>;
   freeze(): Promise<void>;
   thaw(): Promise<void>;

@@ -19,26 +19,28 @@ export interface LogLine {
 /** How a process ended: its exit code, or the signal that killed it. */
 export type ProcessEnd = number | NodeJS.Signals;
 
-/** One process of the service, as it is deployed. */
+/** A process of the service, as it is deployed. */
 export interface Replica extends AsyncDisposable {
   /** `http://127.0.0.1:port` */
   readonly origin: string;
   readonly pid: number;
-  /** All that it has logged. */
+  /** Everything that it has logged. */
   readonly log: readonly LogLine[];
   readonly ended: Promise<ProcessEnd>;
   /** Sends a request with a token, as `post.ts` does. */
   post(path: string, body: unknown, token: string, options?: RequestInit): Promise<ApiResponse>;
   /** The response of `/readyz`. */
   readiness(): Promise<ApiResponse>;
-  /** The samples of its metrics by name and labels. */
+  /** The values of its metrics, by name and labels. */
   metrics(): Promise<Map<string, number>>;
-  /** Resolves once it holds so many polls. */
+  /** Resolves when it holds this many polls. */
   untilHeld(count: number): Promise<void>;
-  /** Resolves with the first line of the log, past or to come, that has this message; rejects where it ends before. */
+  /**
+   * Resolves with the first line of its log with this message, past or future; rejects where the process ends before.
+   */
   untilLogged(message: string): Promise<LogLine>;
   signal(signal: NodeJS.Signals): void;
-  /** SIGTERM; how it ended. */
+  /** SIGTERM; resolves with how the process ended. */
   stop(): Promise<ProcessEnd>;
   /** SIGKILL. */
   kill(): Promise<void>;
@@ -46,10 +48,10 @@ export interface Replica extends AsyncDisposable {
   thaw(): void;
 }
 
-/** The environment of a replica; what is not named has its default, whatever this process's environment holds. */
+/** The environment of a replica. Other variables have their defaults, whatever the environment of this process is. */
 export type ReplicaEnv = Record<string, string | number>;
 
-/** What would make tests trip over limits that they are not about. */
+/** Limits that tests would reach although they are about something else. */
 const TEST_ENV: ReplicaEnv = {
   PORT: 0,
   RATE_LIMIT_REQUESTS: 100_000,
@@ -57,7 +59,10 @@ const TEST_ENV: ReplicaEnv = {
   OVERLOAD_POOL_WAIT_MS: 0,
 };
 
-/** Starts `node src/main.ts <role>`; it serves when this resolves. Rejects with its errors where it does not. */
+/**
+ * Starts `node src/main.ts <role>`. It serves when this resolves; rejects with its error output where it does not
+ * start.
+ */
 export async function startReplica(role: ServingRole, env: ReplicaEnv): Promise<Replica> {
   const metricsPort = Number(env.METRICS_PORT ?? (await findFreePort()));
   const child = spawnMain([role], { ...TEST_ENV, METRICS_PORT: metricsPort, ...env });
@@ -93,7 +98,7 @@ export async function startReplica(role: ServingRole, env: ReplicaEnv): Promise<
   };
 }
 
-/** Runs `node src/main.ts` with these arguments to its end; rejects with its errors where that is none with 0. */
+/** Runs `node src/main.ts` with these arguments to its end; rejects with its error output unless it ends with 0. */
 export async function runMain(args: readonly string[], env: ReplicaEnv): Promise<unknown> {
   const child = spawnMain(args, env);
   const [outcome, output, errors] = await Promise.all([
@@ -118,7 +123,7 @@ interface ReplicaLog {
   until(message: string): Promise<LogLine>;
 }
 
-/** Follows a process's log; it is what `until` waits for. */
+/** Reads a process's log, for `until` and for tests. */
 function readLog(child: ChildProcess): ReplicaLog {
   const lines: LogLine[] = [];
   const errors: string[] = [];
@@ -142,7 +147,7 @@ function readLog(child: ChildProcess): ReplicaLog {
   return { lines, until };
 }
 
-/** The samples of metrics by name and labels; `port` is a process's `METRICS_PORT`. */
+/** The values of metrics by name and labels; `port` is a process's `METRICS_PORT`. */
 export async function scrape(port: number): Promise<Map<string, number>> {
   const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));

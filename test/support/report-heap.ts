@@ -1,4 +1,6 @@
-/** Loaded into a replica with `--expose-gc`: SIGUSR2 makes it collect its garbage and log what is left. */
+/**
+ * Loaded into a replica that runs with `--expose-gc`: at SIGUSR2 it collects garbage and logs the size of the heap.
+ */
 process.on('SIGUSR2', () => {
   const { gc } = globalThis as { gc?: () => void };
   gc?.();

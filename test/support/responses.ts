@@ -13,7 +13,7 @@ export interface ApiResponse {
   body: any;
 }
 
-/** Reads a response whole; `body` is undefined where it is no JSON. Rejects where the response breaks off. */
+/** Reads a whole response; `body` is undefined where it is not JSON. Rejects where the response breaks off. */
 export async function readResponse(response: Response): Promise<ApiResponse> {
   const text = await response.text();
   const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
@@ -23,12 +23,12 @@ export async function readResponse(response: Response): Promise<ApiResponse> {
 
 const schemaByPath = new Map(ROUTES.map((route) => [route.path, route.response]));
 
-/** A response longer than this is not compared with its schema: the tests of sizes would take seconds for it. */
+/** Longer responses are not compared with their schemas, which would take seconds in the tests of sizes. */
 const LONGEST_COMPARED = 2_000_000;
 
 /**
- * Fails unless a response keeps what every response promises: JSON, a request id, on success no field more or less than
- * the reference says, and the one shape of an error with the status of its code (spec 7, decision 2).
+ * Fails unless a response has what every response has: JSON, a request id, on success exactly the fields of the
+ * reference, else the one shape of an error with the status of its code (spec 7, decision 2).
  */
 export function checkResponse(path: string, { status, headers, text, body }: ApiResponse): void {
   assert.equal(headers.get('content-type'), 'application/json; charset=utf-8');
@@ -44,11 +44,11 @@ export function checkResponse(path: string, { status, headers, text, body }: Api
   if (text.length <= LONGEST_COMPARED) assert.deepEqual(schema.parse(body), body);
 }
 
-/** A connection for bytes that no client library would send. */
+/** A bare connection, for bytes that no client library would send. */
 export interface RawConnection {
-  /** Resolves when the bytes have been handed to the system. */
+  /** Resolves when the operating system has taken the bytes. */
   write(bytes: string | Uint8Array): Promise<void>;
-  /** All that came back, parsed, once the server has ended the connection. */
+  /** All responses, parsed; resolves when the server has ended the connection. */
   responses(): Promise<ApiResponse[]>;
   destroy(): void;
 }
@@ -60,7 +60,7 @@ export function connectTo(origin: string): RawConnection {
   const received: Buffer[] = [];
   const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   socket.on('data', (bytes: Buffer) => received.push(bytes));
-  // What was answered before a reset is looked at all the same.
+  // Responses that came before a reset count too.
   socket.on('error', () => {});
   return {
     write: (bytes) =>
@@ -75,7 +75,10 @@ export function connectTo(origin: string): RawConnection {
   };
 }
 
-/** Sends bytes as they stand on a connection of their own; the first response, once the server has ended the connection. */
+/**
+ * Sends bytes on a connection of their own; resolves with the first response when the server has ended the
+ * connection.
+ */
 export async function sendRaw(origin: string, bytes: string | Uint8Array): Promise<ApiResponse> {
   const connection = connectTo(origin);
   await connection.write(bytes);

@@ -2,22 +2,22 @@ import { inject } from 'vitest';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** A folder that lives as long as the test run. */
+    /** The folder of the test run, removed at its end. */
     runDir: string;
-    /** A Postgres whose user may create databases; no test changes the database it names. */
+    /** A Postgres whose user may create databases. No test changes the database that the url names. */
     postgresUrl: string;
-    /** A migrated database, to be copied. */
+    /** A migrated database that tests copy. */
     templateDatabase: string;
     /** The Redis that `TEST_REDIS_URL` names. */
     redisUrl: string | undefined;
-    /** Redis servers are started in containers, for want of a program. */
+    /** Whether Redis servers run in containers, because there is no program. */
     docker: boolean;
   }
 }
 
 let ownRunDir: string | undefined;
 
-/** Names the folder where Vitest does not run, and so does not provide one. */
+/** Sets the folder where no Vitest provides one. */
 export function useRunDir(folder: string): void {
   ownRunDir = folder;
 }

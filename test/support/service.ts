@@ -12,7 +12,7 @@ import type { ApiResponse } from './responses.ts';
 import { silentLog } from './silent-log.ts';
 import { type Caller, createCaller, issueToken, newEmail, type UserOptions } from './users.ts';
 
-/** Every variable at its default, but for what would make tests trip over limits that they are not about. */
+/** Every variable at its default, except limits that tests would reach although they are about something else. */
 export const TEST_CONFIG: Omit<Config, 'databaseUrl'> = {
   production: false,
   host: '127.0.0.1',
@@ -51,12 +51,12 @@ export const TEST_CONFIG: Omit<Config, 'databaseUrl'> = {
   traceResource: {},
 };
 
-/** Somebody with a token, who sends requests with it. */
+/** A user with a token, who sends requests. */
 export interface TestUser extends Caller {
   post(path: string, body?: unknown, options?: RequestInit): Promise<ApiResponse>;
 }
 
-/** A replica in this process, on a port of its own, over a database of its own. */
+/** A replica in this process, with a port and a database of its own. */
 export interface TestService extends AsyncDisposable {
   readonly app: FastifyInstance;
   readonly context: Context;
@@ -65,24 +65,24 @@ export interface TestService extends AsyncDisposable {
   readonly origin: string;
   /** Sends a request, as `post.ts` does. */
   post(path: string, body: unknown, options?: RequestOptions): Promise<ApiResponse>;
-  /** Makes a user with an API token. */
+  /** Creates a user with an API token. */
   user(options?: UserOptions): Promise<TestUser>;
-  /** Issues one more API token to a user. */
+  /** Issues another API token to a user. */
   token(userId: number, scope: Scope): Promise<string>;
   invite(email: string, days?: number): Promise<string>;
-  /** Makes a user with a session token, by an invite. */
+  /** Creates a user with a session token, through an invite. */
   session(email?: string): Promise<TestUser>;
 }
 
 export interface ServiceOptions {
-  /** Another replica's database, which outlives this one; an empty one of its own when absent. */
+  /** The database of another replica, which outlives this one; default: an empty one of its own. */
   database?: TestDatabase;
   log?: Logger;
 }
 
 /**
- * A replica for all tests of a file or `describe` block: it starts before the first of them and ends after the last. Its
- * fields are there from then on. `beside` is a service whose database it shares.
+ * A replica for all tests of a file or `describe` block: it starts before the first of them and ends after the last.
+ * Its fields exist while they run. `beside` is a service whose database it shares.
  */
 export function useService(
   config: Partial<Config> = {},
@@ -96,7 +96,9 @@ export function useService(
   return service;
 }
 
-/** A user of a service for all tests of a file or `describe` block, with a token. Its fields are there when they run. */
+/**
+ * A user of a service, with a token, for all tests of a file or `describe` block. Its fields exist while they run.
+ */
 export function useUser(service: TestService, options: UserOptions = {}): TestUser {
   const user = {} as TestUser;
   beforeAll(async () => {

@@ -2,12 +2,12 @@ import postgres from 'postgres';
 import { runOn } from './database.ts';
 import { until } from './until.ts';
 
-/** A lock in the database, held by a session of its own. */
+/** A lock in the database, held by a connection of its own. */
 export interface Lock extends AsyncDisposable {
   release(): Promise<void>;
 }
 
-/** Holds what the statement locks, until released. */
+/** Takes the locks of the statement and holds them until released. */
 export async function holdLock(databaseUrl: string, statement: string): Promise<Lock> {
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} });
   await sql.unsafe('begin');
@@ -19,15 +19,15 @@ export async function holdLock(databaseUrl: string, statement: string): Promise<
   return { release, [Symbol.asyncDispose]: release };
 }
 
-/** Holds what every writer of the user's bookmarks locks first, as a large import does. */
+/** Takes the lock that every writer of the user's bookmarks takes first, as a large import does. */
 export const holdAccount = (databaseUrl: string, user: { id: number }): Promise<Lock> =>
   holdLock(databaseUrl, `select from accounts where user_id = ${user.id} for no key update`);
 
-/** A backend of a statement with this text that waits for a lock, once there are `count`. */
+/** Resolves with a backend of a statement with this text, once `count` of them wait for a lock. */
 export const untilBlocked = (databaseUrl: string, text = '', count = 1): Promise<number> =>
   untilSession(databaseUrl, text, "wait_event_type = 'Lock'", count);
 
-/** The backend of a statement with this text that is at work, or waits, once there is one. */
+/** Resolves with the backend of a statement with this text, once one runs or waits. */
 export const untilRunning = (databaseUrl: string, text: string): Promise<number> =>
   untilSession(databaseUrl, text, "state = 'active'");
 

@@ -5,14 +5,16 @@ import { makeFolder, removeFolder } from './folders.ts';
 import { readProcessStart } from './process-identity.ts';
 import { killNotedProcesses } from './processes.ts';
 
-/** Makes a folder for all that this process and its test files start and write, and notes whose it is. */
+/**
+ * Makes the folder for everything that this process and its test files start and write, and notes the process in it.
+ */
 export function makeRunFolder(): string {
   const folder = makeFolder('tests');
   writeFileSync(join(folder, 'run'), `${process.pid} ${readProcessStart(process.pid)}`);
   return folder;
 }
 
-/** Ends the processes that killed runs left behind, and removes their folders. Running ones are left alone. */
+/** Ends the processes that killed runs left behind, and removes their folders. Leaves running runs alone. */
 export function sweepKilledRuns(): void {
   for (const name of readdirSync(tmpdir()).filter((each) => each.startsWith('bookmark-tests-'))) {
     const folder = join(tmpdir(), name);
@@ -21,7 +23,7 @@ export function sweepKilledRuns(): void {
       killNotedProcesses(folder);
       removeFolder(folder);
     } catch {
-      // Another user's, or just being removed by its own run.
+      // The folder is another user's, or its own run is removing it now.
     }
   }
 }

@@ -12,18 +12,18 @@ import { noteProcess } from './processes.ts';
 import { provide } from './programs.ts';
 import { runDir } from './run.ts';
 
-/** A private Postgres of the system's version, with the programs of its clients. */
+/** A private Postgres of the system's version, and its client programs. */
 export interface SystemPostgres extends AsyncDisposable {
-  /** Makes an empty database; its url, as the role that owns it and has no other right. */
+  /** Creates an empty database; returns its url with the role that owns it and has no other right. */
   createDatabase(name: string): Promise<string>;
-  /** Runs a script on a database, as its `DATABASE_URL`, with the programs of the server's version on its path. */
+  /** Runs a script with a database as its `DATABASE_URL` and the server version's programs on its path. */
   runScript(script: string, databaseUrl: string, args: readonly string[]): Promise<void>;
 }
 
 const SUPERUSER = 'postgres';
 const OWNER = 'bookmarks';
 
-/** Starts the PostgreSQL of the system, as `provide` finds it, with data of its own on a free port. */
+/** Starts the system's PostgreSQL, as `provide` finds it, with data of its own on a free port. */
 export async function startSystemPostgres(): Promise<SystemPostgres> {
   const postgres = await provide('postgresql');
   const programs = dirname(postgres);

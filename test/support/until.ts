@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Resolves with what `ask` finds, once it finds something; for what sends no event when it happens. Asks every 20 ms,
- * rejects after `limitMs`.
+ * Calls `ask` every 20 ms until it finds something, and resolves with that; rejects after `limitMs`. For things that
+ * happen without an event.
  */
 export async function until<T>(
   ask: () => Promise<T | undefined | false> | T | undefined | false,

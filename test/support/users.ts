@@ -3,14 +3,14 @@ import { createSecret, formatToken, type Scope } from '../../src/domain/tokens.t
 import { createApiToken, createUser } from '../../src/store/admin.ts';
 import type { Database } from '../../src/store/database.ts';
 
-/** A write token of a free account with a new address, unless said otherwise. */
+/** Options of a user; default: a free account with a new address and a token of scope write. */
 export interface UserOptions {
   scope?: Scope;
   premium?: boolean;
   email?: string;
 }
 
-/** Somebody with a token. */
+/** A user with a token. */
 export interface Caller {
   id: number;
   email: string;
@@ -22,7 +22,7 @@ let users = 0;
 /** An e-mail address that no other user of this test run has. */
 export const newEmail = (): string => `user-${++users}-${process.pid}@example.org`;
 
-/** Makes a user with an API token. */
+/** Creates a user with an API token. */
 export async function createCaller(
   database: Database,
   { scope = 'write', premium = false, email = newEmail() }: UserOptions = {},
