@@ -103,7 +103,7 @@ describe('the cursor', () => {
       'nonsense',
       ` ${good}`,
       `${good}=`,
-      `${good}A`,
+      `${good}_`,
       good.slice(0, 4),
       good.toLowerCase(),
       good.repeat(50),

@@ -25,7 +25,7 @@ export async function reportAll({ processes }: Fleet): Promise<Reports> {
 /** Waits until every follower was told of the last bookmark of its user; names those that were not in time. */
 export async function awaitFollowers({ sql }: Fleet, { followers }: Journal): Promise<string[]> {
   const last = await sql<{ user: number; id: number }[]>`
-    select user_id::integer as user, max(id)::integer as id from bookmarks group by user_id`;
+    select user_id::float8 as user, max(id)::float8 as id from bookmarks group by user_id`;
   const lastId = new Map(last.map(({ user, id }) => [user, id]));
   const giveUpAt = nowMs() + CATCH_UP_MS;
   for (;;) {
@@ -124,7 +124,7 @@ async function findConnections({ sql }: Fleet): Promise<string[]> {
 
 const readRows = async ({ sql }: Fleet): Promise<Row[]> => [
   ...(await sql<Row[]>`
-    select id::integer, user_id::integer as user, url, title, comment,
+    select id::float8, user_id::float8 as user, url, title, comment,
       array(select tag ->> 'name' from jsonb_array_elements(tags::jsonb) as tag) as tags
     from bookmarks
     order by user_id, id`),
