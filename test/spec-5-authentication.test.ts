@@ -203,6 +203,15 @@ describe('revocation (decision 24)', () => {
     expect((await response).body.code).toBe('INVALID_TOKEN');
   });
 
+  test('a revoked token is INVALID_TOKEN however often it is sent, and is counted at most once', async () => {
+    await using limited = await startService({ rateLimitRequests: 3 }, { database: service.database });
+    const session = await service.session();
+    expect((await profile(session.token, limited)).status).toBe(200);
+    await session.post('/logout');
+    for (let i = 0; i < 5; i++)
+      expect((await profile(session.token, limited)).body.code).toBe('INVALID_TOKEN');
+  });
+
   test('takes no part of the work of an operation that came after it', async () => {
     const session = await service.session();
     const [, ...responses] = await Promise.all([

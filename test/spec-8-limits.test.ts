@@ -163,8 +163,11 @@ describe('the limit of a token', () => {
   test('X-RateLimit-Reset is when the oldest counted request leaves the window', async () => {
     await using own = await startService({ rateLimitRequests: 10, rateLimitWindowSeconds: 3_600 });
     const user = await own.user();
+    const sentMs = Date.now();
     const first = await user.post(PROFILE);
     const reset = Number(first.headers.get('x-ratelimit-reset'));
+    // Rounded up: at that second the slot is free. The limiter's clock counts whole milliseconds.
+    expect(reset * 1_000).toBeGreaterThanOrEqual(sentMs + 3_600_000 - 5);
     expect(Math.abs(reset - (Date.now() / 1_000 + 3_600))).toBeLessThanOrEqual(2);
     // It stays with the oldest however many follow. One second is the rounding of a clock that moves on meanwhile.
     for (let i = 0; i < 3; i++) {

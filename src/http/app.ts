@@ -21,7 +21,7 @@ import { addImportParser, exportRoutes, importRoutes } from '../routes/import-ex
 import { syncRoutes } from '../routes/sync.ts';
 import { tagRoutes } from '../routes/tags.ts';
 import { authenticate, confirmCaller, limitAddress } from './access.ts';
-import { sendError } from './error-responses.ts';
+import { SECURITY_HEADERS, sendError } from './error-responses.ts';
 import { healthRoutes } from './health.ts';
 import { hashKeyedRequest, readIdempotency } from './idempotency.ts';
 import { respondToMalformedHttp, respondToOddRequests } from './malformed-requests.ts';
@@ -160,8 +160,7 @@ function corsOptions(origins: readonly string[]) {
 function addFirstHook(app: FastifyInstance): void {
   app.addHook('onRequest', ({ id, method, headers }, reply, done) => {
     reply.header('x-request-id', id);
-    reply.header('cache-control', 'no-store');
-    reply.header('x-content-type-options', 'nosniff');
+    reply.headers(SECURITY_HEADERS);
     const isPreflight =
       headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
     if (method === 'OPTIONS' && !isPreflight) throw notFound('the path');

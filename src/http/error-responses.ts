@@ -17,6 +17,15 @@ export const STATUS_BY_CODE = {
   UNAVAILABLE: 503,
 } as const satisfies Record<ErrorCode, number>;
 
+/**
+ * Headers of every response, to malformed requests too: nobody stores what is personal, no browser takes text for a page, a
+ * script or a style.
+ */
+export const SECURITY_HEADERS = {
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+} as const;
+
 interface FrameworkError {
   code?: unknown;
   statusCode?: unknown;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { type ApiError, invalid, notFound } from '../domain/errors.ts';
-import { STATUS_BY_CODE } from './error-responses.ts';
+import { SECURITY_HEADERS, STATUS_BY_CODE } from './error-responses.ts';
 
 /** What Node's server would answer, or leave unanswered, by itself: in the one shape of an error (decision 2). */
 
@@ -17,10 +17,15 @@ function respondOnSocket(socket: Socket, error: ApiError): void {
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
   // What else is sent is read and dropped.
   socket.resume();
-  socket.end(
-    `HTTP/1.1 ${STATUS_BY_CODE[error.code]} ${error.code}\r\nContent-Type: application/json; charset=utf-8\r\n` +
-      `Content-Length: ${Buffer.byteLength(text)}\r\nX-Request-Id: ${randomUUID()}\r\nConnection: close\r\n\r\n${text}`,
-  );
+  const headers = {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(text),
+    'x-request-id': randomUUID(),
+    connection: 'close',
+    ...SECURITY_HEADERS,
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${STATUS_BY_CODE[error.code]} ${error.code}\r\n${lines.join('')}\r\n${text}`);
 }
 
 /** Answers what is no HTTP, or too much of it, before there is a request to speak of. */

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest';
+import { connectTo } from './support/responses.ts';
+import { useService, useUser } from './support/service.ts';
+
+// What a browser may do with a response: nothing but give it to the program that asked.
+
+const ORIGIN = 'https://app.example.org';
+const service = useService({ corsOrigins: [ORIGIN] });
+const user = useUser(service);
+
+const ask = async (path: string, options: RequestInit = {}): Promise<Headers> =>
+  (await fetch(service.origin + path, options)).headers;
+
+/** Headers of the response to bytes that no library would send. */
+async function askRaw(bytes: string): Promise<Headers> {
+  const connection = connectTo(service.origin);
+  await connection.write(bytes);
+  const [response] = await connection.responses();
+  return response!.headers;
+}
+
+const preflight = { origin: ORIGIN, 'access-control-request-method': 'POST' };
+
+test.for<[of: string, ask: () => Promise<Headers>]>([
+  ['an endpoint', async () => (await user.post('/user/profile')).headers],
+  ['an export', async () => (await user.post('/export')).headers],
+  ['an error', async () => (await user.post('/bookmarks/add', {})).headers],
+  ['a refused token', async () => (await service.post('/user/profile', {})).headers],
+  ['an unknown path', () => ask('/nowhere')],
+  ['a preflight', () => ask('/api/v1/user/profile', { method: 'OPTIONS', headers: preflight })],
+  ['the reference', () => ask('/docs')],
+  ['a script of the reference', () => ask('/docs/start.js')],
+  ['the OpenAPI document', () => ask('/openapi.json')],
+  ['a health check', () => ask('/readyz')],
+  ['what is no HTTP', () => askRaw('NONSENSE\r\n\r\n')],
+  ['CONNECT', () => askRaw('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n')],
+])('the response to %s is not stored, and is not taken for another type than it says', async ([, askFor]) => {
+  const headers = await askFor();
+  expect(headers.get('cache-control')).toBe('no-store');
+  expect(headers.get('x-content-type-options')).toBe('nosniff');
+});
+
+test('the reference loads nothing from elsewhere, and no other page can frame it', async () => {
+  for (const path of ['/docs', '/docs/start.js', '/openapi.json']) {
+    const policy = (await ask(path)).get('content-security-policy')!.split('; ');
+    expect(policy).toEqual(expect.arrayContaining(["default-src 'self'", "frame-ancestors 'none'"]));
+  }
+});
