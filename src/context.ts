@@ -64,12 +64,17 @@ const halfForEachUser = (connections: number, waitMs: number) =>
 /** With the token's look-up (3 s) a request waits 10 s for the database at most; an import may wait longer. */
 const OPERATION_DEADLINE_MS = 7_000;
 
-/** Opens what a process works with. `databaseUrl` is the configured or the embedded one. */
-export async function openContext(config: Config, log: Logger, databaseUrl: string): Promise<Context> {
+/** Opens what a process works with; `databaseUrl` is the configured or the embedded one, `role` names it in traces. */
+export async function openContext(
+  config: Config,
+  log: Logger,
+  databaseUrl: string,
+  role = 'all',
+): Promise<Context> {
   await using opened = new AsyncDisposableStack();
   const prometheus = config.metricsPort === undefined ? undefined : new PrometheusMetrics();
   const metrics = prometheus ?? noMetrics;
-  const tracing = config.otlpEndpoint ? await openTracing(config.otlpEndpoint, config.traceRatio) : noTracing;
+  const tracing = await openConfiguredTracing(config, role);
   opened.defer(() => tracing.close());
 
   const openPool = async (pool: 'api' | 'import', options: Partial<DatabaseOptions>) => {
@@ -117,6 +122,13 @@ export async function openContext(config: Config, log: Logger, databaseUrl: stri
   }
   owned.use(opened.move());
   return context;
+}
+
+async function openConfiguredTracing(
+  { otlpEndpoint: endpoint, traceRatio: ratio, traceResource: resource }: Config,
+  role: string,
+): Promise<Tracing> {
+  return endpoint === undefined ? noTracing : openTracing({ endpoint, ratio, role, resource });
 }
 
 /** The statement of an import may take as long as its request waits, and may wait as long for a connection. */

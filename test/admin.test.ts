@@ -253,7 +253,7 @@ describe.concurrent('what goes wrong', () => {
     );
     expectRefusal(
       await run('user create --email a@example.org', { DATABASE_URL: database.url }),
-      /npm run migrate/,
+      /main.ts migrate/,
     );
   });
 

@@ -174,7 +174,7 @@ test('a database older than the code is refused by roles, which say what to run'
   const refusal = (version: number) =>
     new SchemaMismatch(
       `the database's schema has version ${version}, this version of the service needs 2: ` +
-        'run `npm run migrate` first',
+        'run the role `migrate` first (`node src/main.ts migrate`)',
     );
   await expect(check(url, folder)).rejects.toEqual(refusal(0));
   await migrate({ url, folder: writeMigrations(first) });

@@ -1,6 +1,3 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { METRIC_NAMES } from '../src/observability/metrics.ts';
 import { migrate } from '../src/store/migrations.ts';
@@ -81,39 +78,6 @@ test('metrics are served while the database is away, but for what only it knows'
   expect(samples.has('bookmarks_imports_staged{state="queued"}')).toBe(false);
   // Whoever asks within a second of a check is given its result.
   await until(async () => (await scrape(metricsPort)).get('bookmarks_database_reachable') === 0);
-});
-
-test('a trace runs from the request over SQL and Redis to the job', async () => {
-  const spans: { traceId: string; name: string }[] = [];
-  const collector = createServer(async (request, response) => {
-    const chunks = await request.toArray();
-    for (const { scopeSpans } of JSON.parse(Buffer.concat(chunks).toString()).resourceSpans) {
-      for (const scope of scopeSpans) spans.push(...scope.spans);
-    }
-    response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
-  }).listen(0, '127.0.0.1');
-  await once(collector, 'listening');
-  const otlpEndpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
-  const traceId = 'a'.repeat(32);
-  {
-    await using service = await startService({ otlpEndpoint, importInlineBytes: 0 });
-    const user = await service.user();
-    const headers = { traceparent: `00-${traceId}-${'b'.repeat(16)}-01` };
-    const response = await user.post('/import', { bookmarks: [{ url: 'http://b/' }] }, { headers });
-    expect(response.body.imported).toBe(1);
-  }
-  collector.close();
-  const names = new Set(spans.filter((span) => span.traceId === traceId).map((span) => span.name));
-  expect(names).toEqual(
-    new Set([
-      'POST /api/v1/import',
-      'postgres read',
-      'postgres write',
-      'redis rate limit',
-      'redis queue import',
-      'import job',
-    ]),
-  );
 });
 
 test('a replica with too much to do refuses early with 503, and stays healthy', async () => {

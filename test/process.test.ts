@@ -111,7 +111,7 @@ describe.concurrent('roles', () => {
         database.url,
         'delete from schema_migrations where version = (select max(version) from schema_migrations)',
       );
-      await expectRefusal([role], { DATABASE_URL: database.url }, /schema has version \d+.*npm run migrate/);
+      await expectRefusal([role], { DATABASE_URL: database.url }, /schema has version \d+.*main.ts migrate/);
     },
   );
 

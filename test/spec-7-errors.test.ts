@@ -97,6 +97,43 @@ describe("faults that are not the client's (decision 3)", () => {
     expect((await cut.post('/user/profile', {}, { token: user.token })).status).toBe(200);
   });
 
+  test('an unavailable database is one line a request, with the reason and without a stack', async () => {
+    const { log, lines } = openLines();
+    await using service = await startService({}, { log });
+    const owner = await service.user();
+    await using proxy = await startProxy(service.database.url);
+    const url = new globalThis.URL(service.database.url);
+    url.host = `127.0.0.1:${proxy.port}`;
+    await using cut = await startService({}, { database: { ...service.database, url: url.href }, log });
+    proxy.reception = 'close';
+    proxy.cut('reset');
+    lines.length = 0;
+    const { status } = await cut.post('/bookmarks/list', {}, { token: owner.token });
+    expect(status).toBe(503);
+    const told = lines.map((line) => JSON.parse(line));
+    expect(told).toEqual([
+      expect.objectContaining({
+        msg: 'request',
+        level: 40,
+        status: 503,
+        unserved: expect.stringMatching(/^database unavailable: /),
+      }),
+    ]);
+    expect(told[0].err).toBeUndefined();
+  });
+
+  test('a 404 has its path in the log, cut, without its query and without what looks like a token', async () => {
+    const { log, lines } = openLines();
+    await using service = await startService({}, { log });
+    const owner = await service.user();
+    await service.post(`/bookmark/${owner.token}?secret=1`, {});
+    await service.post(`/${'x'.repeat(3_000)}`, {});
+    const requests = lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request');
+    const paths = requests.map(({ path }) => path);
+    expect(paths[0]).toBe('/api/v1/bookmark/…');
+    expect(paths[1]).toHaveLength(200);
+  });
+
   test('the log names the request, route, status, duration and user; no token, body or row value', async () => {
     const { log, lines } = openLines();
     await using logged = await startService({}, { log });

@@ -41,6 +41,8 @@ declare module 'fastify' {
     requestHash: Buffer | undefined;
     /** Whether it was held as a long poll. */
     wasHeld: boolean;
+    /** Why it was answered with 503, for its line of the log. */
+    unserved: string | undefined;
   }
 }
 
@@ -105,6 +107,7 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   app.decorateRequest('callerIsFresh', false);
   app.decorateRequest('requestHash', undefined);
   app.decorateRequest('wasHeld', false);
+  app.decorateRequest('unserved', undefined);
   app.setErrorHandler(handleRouteError(context));
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
@@ -170,7 +173,7 @@ function addFirstHook(app: FastifyInstance): void {
 
 function addHooks(app: FastifyInstance, context: Context): void {
   const { config, lifecycle } = context;
-  if (config.otlpEndpoint) traceRequests(app);
+  if (config.otlpEndpoint) traceRequests(app, config.traceRatio);
   app.addHook('onRequest', (request, _reply, done) => {
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
       throw invalid('Host: is required');

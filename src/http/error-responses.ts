@@ -75,14 +75,14 @@ const INTERNAL: ErrorBody = {
 const wasLeft = (error: unknown, reply: FastifyReply): boolean =>
   reply.raw.destroyed && (error as FrameworkError).code === 'ERR_STREAM_PREMATURE_CLOSE';
 
-/** Answers a request with an error and logs what was the service's fault. */
+/** Answers a request with an error. A defect is logged with its stack; a 503 has its reason in the request's own line. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const known = toApiError(error);
   const body = known?.body ?? INTERNAL;
   const status = STATUS_BY_CODE[body.code];
   if (wasLeft(error, reply)) request.log.info('the client has gone');
   else if (known === undefined) request.log.error({ err: error }, 'request failed');
-  else if (status >= 500) request.log.warn({ err: error }, 'request not served');
+  else if (status >= 500) request.unserved = (error as Error).message;
   reply.header('x-request-id', request.id);
   if (known?.retryAfterSeconds !== undefined) reply.header('retry-after', known.retryAfterSeconds);
   return reply.code(status).send(body);

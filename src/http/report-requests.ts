@@ -39,7 +39,9 @@ export function reportRequests(app: FastifyInstance, { metrics }: Pick<Context, 
       ms: Math.round(reply.elapsedTime * 10) / 10,
     };
     const path = route === undefined ? { path: cutPath(request.url) } : {};
-    request.log[isProbe ? 'debug' : 'info']({ ...facts, ...path }, 'request');
+    const unserved = request.unserved === undefined ? {} : { unserved: request.unserved };
+    const level = isProbe ? 'debug' : request.unserved === undefined ? 'info' : 'warn';
+    request.log[level]({ ...facts, ...path, ...unserved }, 'request');
     if (!isProbe) {
       const seconds = reply.elapsedTime / 1_000;
       const held = request.wasHeld;

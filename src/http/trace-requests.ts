@@ -1,22 +1,33 @@
 import { context, SpanKind, trace } from '@opentelemetry/api';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { parseTraceParent, tracer } from '../observability/tracing.ts';
+import { continueClientTrace, tracer } from '../observability/tracing.ts';
 
-/** Gives every request a span that continues the client's trace. To be added before all other hooks. */
-export function traceRequests(app: FastifyInstance): void {
+const PROBES: readonly (string | undefined)[] = ['/livez', '/readyz'];
+
+/**
+ * Gives every request but probes a span that continues the client's trace, and every line of its log the trace's id. To be
+ * added before all other hooks. `ratio` is the share of traces that is recorded.
+ */
+export function traceRequests(app: FastifyInstance, ratio: number): void {
   const contexts = new WeakMap<FastifyRequest, ReturnType<typeof context.active>>();
   app.addHook('onRequest', (request, _reply, done) => {
-    const parent = parseTraceParent(request.headers.traceparent);
-    const name = `POST ${request.routeOptions.url ?? 'unknown'}`;
+    const { url } = request.routeOptions;
+    if (PROBES.includes(url)) return done();
+    const parent = continueClientTrace(request.headers.traceparent, ratio);
+    const name = `${request.method} ${url ?? 'unknown'}`;
     const begun = trace.setSpan(parent, tracer().startSpan(name, { kind: SpanKind.SERVER }, parent));
     contexts.set(request, begun);
+    request.log = request.log.child({ trace: trace.getSpan(begun)!.spanContext().traceId });
     context.with(begun, done);
   });
   // Reading the body left the context behind: its events belong to the socket.
-  app.addHook('preValidation', (request, _reply, done) => context.with(contexts.get(request)!, done));
+  app.addHook('preValidation', (request, _reply, done) =>
+    context.with(contexts.get(request) ?? context.active(), done),
+  );
   app.addHook('onResponse', async (request, reply) => {
-    const ended = trace.getSpan(contexts.get(request)!);
-    ended?.setAttributes({ 'http.response.status_code': reply.statusCode, 'request.id': request.id });
-    ended?.end();
+    const begun = contexts.get(request);
+    const span = begun && trace.getSpan(begun);
+    span?.setAttributes({ 'http.response.status_code': reply.statusCode, 'request.id': request.id });
+    span?.end();
   });
 }

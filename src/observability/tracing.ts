@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import {
   type Attributes,
   context,
@@ -8,7 +9,7 @@ import {
   trace,
 } from '@opentelemetry/api';
 import type { Coordination, Limiters, RateLimiter } from '../coordination/port.ts';
-import type { Database } from '../store/database.ts';
+import type { Database, Sql, Statement } from '../store/database.ts';
 import { VERSION } from './version.ts';
 
 /**
@@ -16,10 +17,13 @@ import { VERSION } from './version.ts';
  * where a collector is configured.
  */
 
+/** Gives the span that has begun a better name. */
+export type RenameSpan = (name: string) => void;
+
 /** Begins and ends spans. */
 export interface Tracing {
-  /** Runs the function in a new span below the current one; a rejection marks the span as failed. */
-  span<T>(name: string, attributes: Attributes, run: () => Promise<T>): Promise<T>;
+  /** Runs the function in a new span below the active one; a rejection marks it as failed. Without one there is no span. */
+  span<T>(name: string, attributes: Attributes, run: (rename: RenameSpan) => Promise<T>): Promise<T>;
   /** Runs the function in a new span that continues the trace of another process. */
   resume<T>(traceParent: string | null, name: string, run: () => Promise<T>): Promise<T>;
   /** The current span as a W3C `traceparent`. */
@@ -30,14 +34,26 @@ export interface Tracing {
 
 /** Runs everything without spans. */
 export const noTracing: Tracing = {
-  span: (_name, _attributes, run) => run(),
+  span: (_name, _attributes, run) => run(() => {}),
   resume: (_traceParent, _name, run) => run(),
   traceParent: undefined,
   close: async () => {},
 };
 
-/** Opens tracing to an OTLP collector over HTTP. Records `ratio` of the traces that begin here. */
-export async function openTracing(endpoint: string, ratio: number): Promise<Tracing> {
+/** How tracing is opened. */
+export interface TracingOptions {
+  /** Of the OTLP collector (HTTP). */
+  endpoint: string;
+  /** Share of the traces that begin here which is recorded. */
+  ratio: number;
+  /** What the process does. */
+  role: string;
+  /** What names the process besides; an attribute here stands above ours. */
+  resource: Readonly<Record<string, string>>;
+}
+
+/** Opens tracing to a collector. */
+export async function openTracing({ endpoint, ratio, role, resource }: TracingOptions): Promise<Tracing> {
   const [sdk, { OTLPTraceExporter }, { AsyncLocalStorageContextManager }, { resourceFromAttributes }] =
     await Promise.all([
       import('@opentelemetry/sdk-trace'),
@@ -47,7 +63,13 @@ export async function openTracing(endpoint: string, ratio: number): Promise<Trac
     ]);
   const exporter = new OTLPTraceExporter({ url: `${endpoint.replace(/\/$/, '')}/v1/traces` });
   const provider = new sdk.TracerProvider({
-    resource: resourceFromAttributes({ 'service.name': 'bookmark-service', 'service.version': VERSION }),
+    resource: resourceFromAttributes({
+      'service.name': 'bookmark-service',
+      'service.version': VERSION,
+      'service.instance.id': randomUUID(),
+      'bookmarks.role': role,
+      ...resource,
+    }),
     sampler: new sdk.ParentBasedSampler({ root: new sdk.TraceIdRatioBasedSampler(ratio) }),
     spanProcessors: [new sdk.BatchSpanProcessor({ exporter })],
   });
@@ -56,7 +78,11 @@ export async function openTracing(endpoint: string, ratio: number): Promise<Trac
   return {
     span,
     resume,
-    close: () => provider.shutdown(),
+    close: async () => {
+      await provider.shutdown();
+      trace.disable();
+      context.disable();
+    },
     get traceParent() {
       return formatTraceParent();
     },
@@ -66,8 +92,13 @@ export async function openTracing(endpoint: string, ratio: number): Promise<Trac
 /** The tracer that begins the spans of this service. */
 export const tracer = () => trace.getTracer('bookmark-service', VERSION);
 
+// What nobody asked for (sweeps, probes, scrapes) begins no trace: an idle service would send nothing else.
 const span: Tracing['span'] = (name, attributes, run) =>
-  tracer().startActiveSpan(name, { kind: SpanKind.CLIENT, attributes }, (active) => endWith(active, run));
+  trace.getActiveSpan() === undefined
+    ? run(() => {})
+    : tracer().startActiveSpan(name, { kind: SpanKind.CLIENT, attributes }, (active) =>
+        endWith(active, () => run((better) => void active.updateName(better))),
+      );
 
 const resume: Tracing['resume'] = (traceParent, name, run) =>
   tracer().startActiveSpan(name, { kind: SpanKind.CONSUMER }, parseTraceParent(traceParent), (active) =>
@@ -91,6 +122,17 @@ function formatTraceParent(): string | undefined {
   return at && `00-${at.traceId}-${at.spanId}-${at.traceFlags.toString(16).padStart(2, '0')}`;
 }
 
+/**
+ * The context of a request: its client's trace, where that has a usable `traceparent`. It is recorded in the share that
+ * ours are, for a client that asks for all of its own to be recorded would fill the collector.
+ */
+export function continueClientTrace(text: unknown, ratio: number) {
+  const parent = parseTraceParent(text);
+  const client = trace.getSpanContext(parent);
+  if (client === undefined || Math.random() < ratio) return parent;
+  return trace.setSpanContext(parent, { ...client, traceFlags: TraceFlags.NONE });
+}
+
 /** The context of a `traceparent`; the current one where the text is not usable. */
 export function parseTraceParent(text: unknown) {
   const match = typeof text === 'string' && /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(text);
@@ -100,6 +142,32 @@ export function parseTraceParent(text: unknown) {
   return trace.setSpanContext(context.active(), { traceId, spanId, traceFlags, isRemote: true });
 }
 
+const OF_POSTGRES = { 'db.system.name': 'postgresql' };
+
+/** Functions of Postgres itself, which say nothing about a statement. */
+const OF_THE_SERVER = /^(unnest|generate_series|jsonb?_\w+|lateral)$/;
+
+/** A statement in two words: the function that it calls, or what it does to its first table. Values are no part of it. */
+export function nameStatement(text: string): string {
+  const called = [...text.matchAll(/\bfrom (\w+)\s*\(/g)].find(([, name]) => !OF_THE_SERVER.test(name!));
+  if (called) return `call ${called[1]}`;
+  const written = /\b(insert into|update|delete from) (\w+)/.exec(text);
+  if (written) return `${written[1]!.split(' ')[0]} ${written[2]}`;
+  const read = /\bselect (\w+)\(/.exec(text.trim()) ?? undefined;
+  return read && !/\bfrom\b/.test(text)
+    ? `call ${read[1]}`
+    : `select ${/\bfrom (\w+)/.exec(text)?.[1] ?? ''}`.trim();
+}
+
+/** Names the span by the statement that the driver was given: its texts, without the values between them. */
+const named =
+  <T>(run: (sql: Sql) => Statement<T>, rename: RenameSpan) =>
+  (sql: Sql): Statement<T> => {
+    const statement = run(sql) as Statement<T> & { strings?: readonly string[] };
+    if (statement.strings) rename(`postgres ${nameStatement(statement.strings.join(' '))}`);
+    return statement;
+  };
+
 /** The same pool, with a span for each statement. */
 export const traceDatabase = (database: Database, { span }: Tracing): Database => ({
   sql: database.sql,
@@ -107,8 +175,8 @@ export const traceDatabase = (database: Database, { span }: Tracing): Database =
     return database.gauges;
   },
   read: (run, deadlineMs) =>
-    span('postgres read', { 'db.system.name': 'postgresql' }, () => database.read(run, deadlineMs)),
-  write: (run) => span('postgres write', { 'db.system.name': 'postgresql' }, () => database.write(run)),
+    span('postgres read', OF_POSTGRES, (rename) => database.read(named(run, rename), deadlineMs)),
+  write: (run) => span('postgres write', OF_POSTGRES, (rename) => database.write(named(run, rename))),
   close: (graceMs) => database.close(graceMs),
 });
 

@@ -41,7 +41,7 @@ export async function serve(role: ServingRole): Promise<void> {
     stack.defer(() => embedded?.stop());
     const url = embedded?.url ?? config.databaseUrl!;
     if (role === 'all' || embedded) await migrate({ url, log });
-    const context = await openContext(config, log, url);
+    const context = await openContext(config, log, url, role);
     stack.defer(() => context.close());
     await checkSchema(context.database.sql);
     const app = await start(context, role, stack);

@@ -230,7 +230,7 @@ export async function checkSchema(sql: Sql, folder?: string): Promise<void> {
   if (state.version >= needed) return;
   throw new SchemaMismatch(
     `the database's schema has version ${state.version}, this version of the service needs ${needed}: ` +
-      'run `npm run migrate` first',
+      'run the role `migrate` first (`node src/main.ts migrate`)',
   );
 }
 

@@ -69,13 +69,28 @@ async function runClaimed(
       context.tracing.resume(traceParent, 'import job', () => writeAnswer(context, lease, signal)),
       rejectWhenAborted(signal),
     ]);
-    if (end !== undefined) context.metrics.importEnded(end, (clock.now() - begunAt) / 1_000);
+    if (end !== undefined) noteEnd(context, lease, end, clock.now() - begunAt, traceParent);
   } catch (error) {
     // What stopped the run lies outside of the import; anything else may happen again, to any worker.
     const isInnocent = signal.aborted || error instanceof DatabaseUnavailable;
     await release(context, lease, isInnocent);
     if (!signal.aborted) throw error;
   }
+}
+
+/** How an import ended: how many entries were sent, or the code of the error that its request is answered. */
+type ImportEnd = { state: 'done'; entries: number } | { state: 'failed'; error: string };
+
+function noteEnd(
+  { log, metrics }: ImportContext,
+  { userId, id }: Lease,
+  end: ImportEnd,
+  ms: number,
+  traceParent: string | null,
+): void {
+  metrics.importEnded(end.state, ms / 1_000);
+  const trace = traceParent?.split('-')[1];
+  log.info({ importId: id, user: userId, ...end, ms: Math.round(ms), trace }, 'import ended');
 }
 
 /** A statement that waits for a lock may take long: without its lease the run can write nothing any more. */
@@ -101,18 +116,19 @@ async function writeAnswer(
   context: ImportContext,
   lease: Lease,
   signal: AbortSignal,
-): Promise<'done' | 'failed' | undefined> {
+): Promise<ImportEnd | undefined> {
   const { importDatabase, config } = context;
   try {
     // All checks are done before the statement that takes the user's lock.
-    const work = workOf(await prepareImport(parseJson(await readBody(context, lease))));
+    const prepared = await prepareImport(parseJson(await readBody(context, lease)));
+    const entries = prepared.columns.urlKeys.length + prepared.skipped + prepared.errors.length;
     signal.throwIfAborted();
-    const isWritten = await finishImport(importDatabase, lease, work, config.freeBookmarkLimit);
-    return isWritten ? 'done' : undefined;
+    const isWritten = await finishImport(importDatabase, lease, workOf(prepared), config.freeBookmarkLimit);
+    return isWritten ? { state: 'done', entries } : undefined;
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     await refuseImport(importDatabase, lease, JSON.stringify(error.body));
-    return 'failed';
+    return { state: 'failed', error: error.code };
   }
 }
 
