@@ -156,7 +156,7 @@ export function nameStatement(text: string): string {
   const read = /\bselect (\w+)\(/.exec(text.trim()) ?? undefined;
   return read && !/\bfrom\b/.test(text)
     ? `call ${read[1]}`
-    : `select ${/\bfrom (\w+)/.exec(text)?.[1] ?? ''}`.trim();
+    : `read ${/\bfrom (\w+)/.exec(text)?.[1] ?? ''}`.trim();
 }
 
 /** Names the span by the statement that the driver was given: its texts, without the values between them. */
