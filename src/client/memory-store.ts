@@ -2,11 +2,11 @@ import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
 import type { MirrorPage, MirrorStore } from './mirror.ts';
 
 /** A bookmark with the ids of its tags. Names of tags are held once, for all bookmarks. */
-type HeldBookmark = Omit<Bookmark, 'tags'> & { tagIds: number[] };
+type StoredBookmark = Omit<Bookmark, 'tags'> & { tagIds: number[] };
 
 /** A mirror's copy in memory, which is empty when a process starts. */
 export class MemoryStore implements MirrorStore {
-  readonly #bookmarks = new Map<number, HeldBookmark>();
+  readonly #bookmarks = new Map<number, StoredBookmark>();
   readonly #nameByTag = new Map<number, string>();
   /** The ids of the bookmarks of each tag. */
   readonly #carriers = new Map<number, Set<number>>();
@@ -76,7 +76,7 @@ export class MemoryStore implements MirrorStore {
     return sortTags([...this.#nameByTag].map(([id, name]) => ({ id, name })));
   }
 
-  #show({ id, url, title, comment, tagIds, created_at, updated_at }: HeldBookmark): Bookmark {
+  #show({ id, url, title, comment, tagIds, created_at, updated_at }: StoredBookmark): Bookmark {
     const tags = tagIds.map((tagId) => ({ id: tagId, name: this.#nameByTag.get(tagId)! }));
     return { id, url, title, comment, tags: sortTags(tags), created_at, updated_at };
   }

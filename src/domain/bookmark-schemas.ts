@@ -11,9 +11,9 @@ import {
 } from './bookmark-fields.ts';
 import { importedTagNames, tagNames, text, timestamp, url } from './fields.ts';
 
-/** What requests give of a bookmark, as schemas made from the description of its fields. */
+/** Schemas of the bookmarks in requests, made from the description of the fields. */
 
-/** A field's schema, by its kind. */
+/** Makes the schema of a field, by its kind. */
 const GIVEN = {
   url: (field: Field & { kind: 'url' }) => url(field),
   text: (field: Field & { kind: 'text' }) => text(field),
@@ -35,7 +35,7 @@ type Schema<Op extends Operation, Name extends FieldName> = ReturnType<
   Kinds[Op][BookmarkFields[Name]['kind']]
 >;
 
-/** What may be absent has its default; an edit leaves it as it is. */
+/** A field that a request may omit has its default; in an edit it stays as it is. */
 type GivenSchema<Op extends Operation, Name extends FieldName> = Op extends 'edit'
   ? z.ZodOptional<Schema<Op, Name>>
   : BookmarkFields[Name] extends { isRequired: true }
@@ -54,16 +54,16 @@ function givenSchema(name: FieldName, operation: Operation): z.ZodType {
   return 'default' in field ? shown.prefault(field.default) : shown.optional();
 }
 
-/** The fields of a body that an operation may give. */
+/** The fields of an operation's body. */
 const shapeOf = <Op extends Operation>(operation: Op) =>
   Object.fromEntries(namesGivenTo(operation).map((name) => [name, givenSchema(name, operation)])) as {
     [Name in GivenName<Op>]: GivenSchema<Op, Name>;
   };
 
-/** What `/bookmarks/add` takes. */
+/** The body of `/bookmarks/add`. */
 export const addedBookmark = z.object(shapeOf('add'));
 
-/** What `/bookmarks/edit` takes beside the id. */
+/** The body of `/bookmarks/edit`, without the id. */
 export const bookmarkChange = z.object(shapeOf('edit'));
 
 /** An entry of an import (decision 18). */
@@ -71,7 +71,7 @@ export const importedEntry = z.object(shapeOf('import'));
 
 export type ImportedFields = z.output<typeof importedEntry>;
 
-/** The shape of a bookmark's fields in a response, by their kinds. */
+/** The schemas of a bookmark's fields in a response, by their kinds. */
 export function shownFields<Kinds extends Record<Field['kind'], z.ZodType>>(
   kinds: Kinds,
 ): { [Name in FieldName]: Kinds[BookmarkFields[Name]['kind']] } {

@@ -2,7 +2,9 @@ import { z } from 'zod';
 import { countCodePoints, foldText, isStorable } from './text.ts';
 import { parseTimestamp } from './timestamp.ts';
 
-/** The bounds of spec 2.5 and 8 (decision 9) beside those of a bookmark's own fields, which `BOOKMARK_FIELDS` has. */
+/**
+ * The bounds of spec 2.5 and 8 (decision 9), except those of a bookmark's own fields, which are in `BOOKMARK_FIELDS`.
+ */
 export const BOUNDS = {
   tagName: 255,
   tagsPerBookmark: 100,
@@ -28,7 +30,7 @@ function urlRule(text: string): string | undefined {
   return url.protocol === 'http:' || url.protocol === 'https:' ? undefined : 'expected an http or https url';
 }
 
-/** Trimmed text of `min` to `max` code points that Postgres stores as it is (decision 5). */
+/** A text of `min` to `max` code points after trimming, which Postgres can store (decision 5). */
 export function text({ max, min = 0 }: { max: number; min?: number }) {
   return z
     .string()
@@ -40,7 +42,7 @@ export function text({ max, min = 0 }: { max: number; min?: number }) {
     .meta({ maxLength: max, ...(min > 0 && { minLength: min }) });
 }
 
-/** An absolute http or https url, stored as sent but for outer white space (decision 10). */
+/** An absolute http or https url, stored as sent, without white space at its ends (decision 10). */
 export const url = ({ max }: { max: number }) =>
   text({ max, min: 1 })
     .check((ctx) => {
@@ -50,7 +52,7 @@ export const url = ({ max }: { max: number }) =>
     })
     .meta({ format: 'uri', maxLength: max });
 
-/** A time that a client gives, as UTC with milliseconds (decision 18). */
+/** A time from a client; becomes UTC with milliseconds (decision 18). */
 export const timestamp = z
   .string()
   .transform((given, ctx) => {
@@ -71,13 +73,19 @@ export const searchQuery = text({ max: BOUNDS.query }).meta({
   examples: ['postgres sync'],
 });
 
-/** NFC makes one character of four at most, and two code units at most are a character: more is too long by any measure. */
-const isHopeless = (name: string): boolean => name.length > 8 * BOUNDS.tagName;
+/**
+ * NFC makes one character of at most four, and a character has at most two code units: a longer name is too long
+ * after NFC too.
+ */
+const isTooLongInAnyForm = (name: string): boolean => name.length > 8 * BOUNDS.tagName;
 
-/** A tag name, trimmed and NFC (decision 12). Normalising takes time, so what is too long anyway is left as it is. */
+/**
+ * A tag name, trimmed and in NFC (decision 12). A name that is too long in any case is not normalised, which would
+ * take time.
+ */
 function cleanTagName(name: string): string {
   const trimmed = name.trim();
-  return isHopeless(trimmed) ? trimmed : trimmed.normalize('NFC');
+  return isTooLongInAnyForm(trimmed) ? trimmed : trimmed.normalize('NFC');
 }
 
 const TAG_NAME_LENGTH = { minLength: 1, maxLength: BOUNDS.tagName };
@@ -88,21 +96,21 @@ export const tagName = z
   .pipe(text({ max: BOUNDS.tagName, min: 1 }))
   .meta({ ...TAG_NAME_LENGTH, examples: ['reading'] });
 
-/** A tag's name beside its folded form. */
+/** A tag's name and its folded form. */
 export interface TagName {
   name: string;
   key: string;
 }
 
-/** Distinct tag names beside their folded forms, in step: what SQL takes as two arrays. */
+/** Distinct tag names and their folded forms, at the same places of two arrays, as SQL takes them. */
 export interface TagNames {
   names: string[];
   keys: string[];
 }
 
 /**
- * Names that are the same whatever their case count once, in the case first given (decision 12). Stops at the first
- * fault: an array of millions would else become millions of them, and an import of it the end of its process.
+ * Reads tag names; of names that differ in case only the first one counts (decision 12). Stops at the first fault:
+ * else an array of millions of faults would become millions of errors, and exhaust the memory.
  */
 function readTagNames(
   given: readonly unknown[],
@@ -130,7 +138,9 @@ function readTagNames(
   return { names: [...nameByKey.values()], keys: [...nameByKey.keys()] };
 }
 
-/** The tag names of one bookmark, repeated ones once; at most 100 (decision 9). `nameOf` says what of an entry is its name. */
+/**
+ * The tag names of one bookmark without repetitions; at most 100 (decision 9). `nameOf` gets the name of an entry.
+ */
 const tagNamesBy = <Entry>(nameOf: (entry: unknown) => unknown, items: object) =>
   z
     .custom<Entry[]>(Array.isArray, 'expected an array')
@@ -144,7 +154,7 @@ export const tagNames = tagNamesBy<string>((entry) => entry, TAG_NAME);
 const nameOf = (tag: unknown): unknown =>
   typeof tag === 'object' && tag !== null && !Array.isArray(tag) && 'name' in tag ? tag.name : tag;
 
-/** The same of an import, where a tag may also be an object with a `name`: what export gives. */
+/** The same for an import, where a tag may also be an object with a `name`, as in an export. */
 export const importedTagNames = tagNamesBy<string | { name: string }>(nameOf, {
   anyOf: [TAG_NAME, { type: 'object', required: ['name'], properties: { name: TAG_NAME } }],
 });
@@ -157,7 +167,7 @@ export const id = z
   .min(1, `expected an integer from 1 to ${MAX_ID}`)
   .meta({ examples: [42] });
 
-/** An integer from `min` to `max` that is `byDefault` when absent. */
+/** An integer from `min` to `max`; `byDefault` when absent. */
 export const integer = (min: number, max: number, byDefault: number) => {
   const rule = `expected an integer from ${min} to ${max}`;
   return z.int(rule).min(min, rule).max(max, rule).default(byDefault);

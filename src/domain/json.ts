@@ -3,14 +3,14 @@ import { parse } from 'secure-json-parse';
 import { invalid } from './errors.ts';
 
 /**
- * Objects and arrays in one body. An export of 64 MiB holds fewer; as many as fit, 22 million empty ones, would take 2 GB,
- * and end a worker that has no more, and the next.
+ * How many objects and arrays one body may have. An export of 64 MiB has fewer. As many as fit, 22 million empty
+ * ones, would take 2 GB and end a worker with less memory, and then the next worker.
  */
 const MAX_CONTAINERS = 3_500_000;
 
 const [QUOTE, BACKSLASH, BRACKET, BRACE] = [0x22, 0x5c, 0x5b, 0x7b];
 
-/** Whether a text that may be JSON opens more objects and arrays than a process can hold. */
+/** Whether a text that may be JSON has more objects and arrays than allowed. */
 function holdsTooMany(bytes: Buffer): boolean {
   if (bytes.length <= MAX_CONTAINERS) return false;
   let count = 0;
@@ -22,7 +22,7 @@ function holdsTooMany(bytes: Buffer): boolean {
   return count > MAX_CONTAINERS;
 }
 
-/** The place of the quote that ends the string which begins at `start`; the last place of all where none does. */
+/** The position of the quote that ends the string which begins at `start`; the length of the text where none does. */
 function endOfString(bytes: Buffer, start: number): number {
   for (let at = start + 1; at < bytes.length; at += 1) {
     if (bytes[at] === BACKSLASH) at += 1;
@@ -32,8 +32,8 @@ function endOfString(bytes: Buffer, start: number): number {
 }
 
 /**
- * Parses a JSON body; throws `VALIDATION_ERROR` for anything that is none (decision 2). Bytes that are no UTF-8 are
- * refused, not replaced, and so are keys that would reach for an object's prototype.
+ * Parses a JSON body; throws `VALIDATION_ERROR` for anything else (decision 2). Refuses bytes that are not UTF-8,
+ * instead of replacing them, and keys that would change an object's prototype.
  */
 export function parseJson(bytes: Buffer): unknown {
   if (bytes.length === 0) throw invalid('body: is required');

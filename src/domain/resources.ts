@@ -1,8 +1,8 @@
 import type { BookmarkFields, FieldName, GivenName, Operation } from './bookmark-fields.ts';
 
 /**
- * The resources of spec 2, the requests and the answers of spec 4, as they travel. Plain types, shared by the service
- * and its clients: `routes/route.ts` holds every schema to them, so that neither can drift.
+ * The resources of spec 2 and the requests and responses of spec 4, as they are sent. Plain types that the service
+ * and its clients share: `http/route.ts` compares every schema with them, so that none can differ.
  */
 
 /** A tag inside a bookmark (decision 8). */
@@ -11,8 +11,8 @@ export interface BookmarkTag {
   name: string;
 }
 
-/** What a field of a kind holds. */
-interface Held {
+/** The value of a bookmark's field, by the field's kind. */
+interface FieldValues {
   url: string;
   text: string;
   tags: BookmarkTag[];
@@ -20,46 +20,46 @@ interface Held {
   flag: boolean;
 }
 
-/** What a request gives for a field of a kind. */
-interface Given extends Omit<Held, 'tags'> {
+/** The value of a field in a request, by the field's kind. */
+interface GivenValues extends Omit<FieldValues, 'tags'> {
   tags: string[];
 }
 
-type HeldFields = { -readonly [Name in FieldName]: Held[BookmarkFields[Name]['kind']] };
+type BookmarkValues = { -readonly [Name in FieldName]: FieldValues[BookmarkFields[Name]['kind']] };
 
 type Kind<Name extends FieldName> = BookmarkFields[Name]['kind'];
 
-/** The fields that every request of an operation gives: none where it edits. */
+/** The fields that every request of an operation must have; an edit needs none. */
 type RequiredName<Op extends Operation> = Op extends 'edit'
   ? never
   : {
       [Name in GivenName<Op>]: BookmarkFields[Name] extends { isRequired: true } ? Name : never;
     }[GivenName<Op>];
 
-/** What a request of an operation gives of a bookmark. */
-type GivenFields<Op extends Operation, Values extends Record<keyof Given, unknown> = Given> = {
+/** The fields of a bookmark in a request of an operation. */
+type GivenFields<Op extends Operation, Values extends Record<keyof GivenValues, unknown> = GivenValues> = {
   -readonly [Name in RequiredName<Op>]: Values[Kind<Name>];
 } & {
   -readonly [Name in Exclude<GivenName<Op>, RequiredName<Op>>]?: Values[Kind<Name>] | undefined;
 };
 
-/** A bookmark, the same in add, list, search, sync and export (spec 2.2); `BOOKMARK_FIELDS` describes its fields. */
-export interface Bookmark extends HeldFields {
+/** A bookmark, the same in add, list, search, sync and export (spec 2.2). `BOOKMARK_FIELDS` describes its fields. */
+export interface Bookmark extends BookmarkValues {
   id: number;
 }
 
-/** What `/bookmarks/edit` answers: the six fields of spec 4.2. */
+/** The response of `/bookmarks/edit`: the six fields of spec 4.2. */
 export type EditedBookmark = Omit<Bookmark, 'created_at'>;
 
 /** A tag in the tag list (spec 2.3). */
 export interface Tag {
   id: number;
   name: string;
-  /** Bookmarks that carry it. */
+  /** The number of its bookmarks. */
   bookmark_count: number;
 }
 
-/** A tag as its creation answers it. */
+/** The response to the creation of a tag. */
 export interface CreatedTag {
   id: number;
   name: string;
@@ -73,18 +73,18 @@ export interface Profile {
   created_at: string;
 }
 
-/** What an invite exchange answers (spec 4.1). */
+/** The response to the exchange of an invite (spec 4.1). */
 export interface Session {
   /** The session token, shown once. */
   token: string;
   user: { id: number; email: string };
 }
 
-/** An entry of an import that could not be taken (decision 19). */
+/** An entry of an import that was not taken over (decision 19). */
 export interface ImportError {
-  /** Its place in the array that was sent, from 0. */
+  /** The entry's position in the array, from 0. */
   index: number;
-  /** The url that was sent, `null` where there is no string. */
+  /** The url that was sent; `null` where it is not a string. */
   url: string | null;
   code: 'VALIDATION_ERROR';
   error: string;
@@ -97,7 +97,7 @@ export interface ImportResult {
   errors: ImportError[];
 }
 
-/** Every code of an error answer: those of spec 7, and the two of decision 3. */
+/** Every code of an error response: those of spec 7, and the two of decision 3. */
 export type ErrorCode =
   | 'VALIDATION_ERROR'
   | 'INVALID_TOKEN'
@@ -108,7 +108,7 @@ export type ErrorCode =
   | 'INTERNAL_ERROR'
   | 'UNAVAILABLE';
 
-/** What an operation without parameters takes. */
+/** The body of an operation without parameters. */
 export type Empty = Record<string, never>;
 
 export interface InviteExchange {
@@ -148,7 +148,7 @@ export interface BookmarkSearch {
 /** Newest first. */
 export interface FoundBookmarks {
   bookmarks: Bookmark[];
-  /** All that match, exact. */
+  /** The exact number of all matches. */
   total: number;
   page: number;
   per_page: number;
@@ -156,7 +156,7 @@ export interface FoundBookmarks {
 }
 
 export interface ListPosition {
-  /** The last answer's `next_cursor`; absent: from the start. */
+  /** The `next_cursor` of the last response; absent: from the start. */
   cursor?: string | undefined;
   /** 1 to 500; 100 when absent. */
   limit?: number | undefined;
@@ -182,7 +182,7 @@ export interface SyncPosition {
 /** By id, rising. */
 export interface SyncedBookmarks {
   bookmarks: Bookmark[];
-  /** To be sent next; the one that was sent where there is nothing new. */
+  /** The cursor for the next request; the one that was sent where nothing is new. */
   cursor: number;
   has_more: boolean;
   /** Whether the request was held (decision 16). */
@@ -190,9 +190,9 @@ export interface SyncedBookmarks {
 }
 
 export interface ChangesPosition {
-  /** The last response's `cursor`; absent: from the beginning. */
+  /** The `cursor` of the last response; absent: from the beginning. */
   cursor?: string | undefined;
-  /** In the place of a cursor: an empty page with the present cursor. */
+  /** Instead of a cursor: responds with an empty page and the present cursor. */
   from?: 'now' | undefined;
   /** Objects of one page, 1 to 500; 100 when absent. */
   limit?: number | undefined;
@@ -201,22 +201,22 @@ export interface ChangesPosition {
 }
 
 /**
- * What became of a collection since a cursor. A client applies it in this order: where `reset` is true it drops all that
- * it holds; it puts `bookmarks` in the place of those with the same ids; it removes `deleted`; it renames by `tags` in all
- * that it holds; it takes `deleted_tags` out of all that it holds. To apply a page twice is to apply it once.
+ * What changed in a collection since a cursor. A client applies a page in this order: if `reset` is true it removes
+ * everything that it has; it puts `bookmarks` in the place of those with the same ids; it removes those in `deleted`;
+ * it gives tags the names in `tags`; it takes `deleted_tags` off all bookmarks. To apply a page twice does no harm.
  */
 export interface Changes {
   /** Whether the client has to begin anew, with this page. */
   reset: boolean;
-  /** New and edited ones, as they are now. */
+  /** New and edited bookmarks, as they are now. */
   bookmarks: Bookmark[];
-  /** The ids of bookmarks that are gone. */
+  /** The ids of deleted bookmarks. */
   deleted: number[];
-  /** New and renamed ones. */
+  /** New and renamed tags. */
   tags: BookmarkTag[];
-  /** The ids of tags that are gone. */
+  /** The ids of deleted tags. */
   deleted_tags: number[];
-  /** To be sent next. */
+  /** The cursor for the next request. */
   cursor: string;
   has_more: boolean;
   /** Whether the request was held (decision 16). */
@@ -244,20 +244,23 @@ export interface BookmarkExport {
   count: number;
 }
 
-/** An entry of an import: what export gives, and less (decision 18). */
+/** An entry of an import: a bookmark of an export, of which only the url is required (decision 18). */
 export type ImportEntry = GivenFields<
   'import',
-  Omit<Given, 'tags'> & { tags: (string | { name: string })[] }
+  Omit<GivenValues, 'tags'> & { tags: (string | { name: string })[] }
 >;
 
 export interface BookmarkImport {
   /** At most 100,000. */
   bookmarks: ImportEntry[];
-  /** `merge` when absent: skips what is there. `replace` puts the array in the place of everything (decision 20). */
+  /**
+   * Default `merge`: skips entries whose url exists already. `replace` puts the array in the place of all bookmarks
+   * (decision 20).
+   */
   mode?: 'merge' | 'replace' | undefined;
 }
 
-/** Every endpoint of spec 4 with what it takes and what it answers. */
+/** Every endpoint of spec 4 with its request and its response. */
 export interface Endpoints {
   '/user/profile': { request: Empty; response: Profile };
   '/auth/invite': { request: InviteExchange; response: Session };

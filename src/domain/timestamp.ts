@@ -1,6 +1,6 @@
 const RFC3339 = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?(?:Z|([+-])(\d{2}):(\d{2}))$/i;
 
-/** Times as they travel, of days that every month has: what an export holds for the most part. */
+/** Times as the service writes them, on days that every month has: most times of an export. */
 const PLAIN =
   /^(?!0000)\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
 
@@ -9,13 +9,17 @@ const MAX_MS = Date.parse('9999-12-31T23:59:59.999Z');
 
 const DAY_MS = 86_400_000;
 
-/** Whether a moment lies in the first second of a month: where a leap second, which ends a month, is counted. */
+/**
+ * Whether a moment is in the first second of a month: a leap second is the last second of a month, and counts as the
+ * next one.
+ */
 const isMonthStart = (ms: number): boolean =>
   new Date(ms).getUTCDate() === 1 && ((ms % DAY_MS) + DAY_MS) % DAY_MS < 1_000;
 
 /**
- * An RFC 3339 timestamp with offset as UTC with milliseconds and `Z`, finer parts cut; `undefined` for anything else, for a
- * day that no calendar has, and where the UTC year is not 0001 to 9999 (decision 18). A leap second is the second after it.
+ * Makes UTC with milliseconds and `Z` of an RFC 3339 timestamp with offset; finer parts are cut. Undefined for
+ * anything else, for a day that does not exist, and where the year in UTC is not 0001 to 9999 (decision 18). A leap
+ * second becomes the second after it.
  */
 export function parseTimestamp(text: string): string | undefined {
   if (PLAIN.test(text)) return text;

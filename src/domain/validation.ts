@@ -4,7 +4,7 @@ import { invalid } from './errors.ts';
 type Issue = z.core.$ZodIssue;
 type RawIssue = z.core.$ZodRawIssue;
 
-/** Writes a path the way a client would: `tags[2].name`; `body` for the whole. */
+/** Writes a path as a client would: `tags[2].name`; `body` for the whole body. */
 export function formatPath(path: readonly PropertyKey[]): string {
   let text = '';
   for (const step of path) {
@@ -23,7 +23,7 @@ const ARTICLES: Record<string, string> = {
   object: 'an object',
 };
 
-/** The rule that an input breaks, in words; schemas that set their own message keep it. */
+/** The broken rule in words; a schema with a message of its own keeps that. */
 export function describeIssue(issue: RawIssue): string | undefined {
   if (issue.code === 'invalid_type') {
     if (issue.input === undefined) return 'is required';
@@ -37,10 +37,10 @@ export function describeIssue(issue: RawIssue): string | undefined {
   return undefined;
 }
 
-/** `field: rule` for an issue, as error answers word it (decision 2). */
+/** `field: rule`, as error responses describe an issue (decision 2). */
 export const formatIssue = (issue: Issue): string => `${formatPath(issue.path)}: ${issue.message}`;
 
-/** Parses a request body; throws `VALIDATION_ERROR` naming the first field at fault and the rule it breaks. */
+/** Checks a request body; throws `VALIDATION_ERROR` that names the first wrong field and the broken rule. */
 export function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
   const result = schema.safeParse(body, { error: describeIssue });
   if (result.success) return result.data;

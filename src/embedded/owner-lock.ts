@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 export type Purpose = 'service' | 'command';
 
 /** The process that owns a data folder, as it describes itself in `owner.json`. */
-export interface Owner {
+export interface FolderOwner {
   pid: number;
   purpose: Purpose;
   since: string;
@@ -28,7 +28,7 @@ const SQLITE_BUSY = 5;
  * itself yet. Of processes that try at the same time exactly one gets it. SQLite takes a file lock of the operating
  * system, which frees it when the process ends, however it ends: no crash leaves a lock behind.
  */
-export function takeOwnerLock(dataDir: string, purpose: Purpose): OwnerLock | Owner | undefined {
+export function takeOwnerLock(dataDir: string, purpose: Purpose): OwnerLock | FolderOwner | undefined {
   const file = new DatabaseSync(join(dataDir, 'owner.lock'), { timeout: 0 });
   try {
     file.exec('begin exclusive');
@@ -37,7 +37,7 @@ export function takeOwnerLock(dataDir: string, purpose: Purpose): OwnerLock | Ow
     if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return readOwner(dataDir);
     throw error;
   }
-  const owner: Owner = { pid: process.pid, purpose, since: new Date().toISOString() };
+  const owner: FolderOwner = { pid: process.pid, purpose, since: new Date().toISOString() };
   writeOwner(dataDir, owner);
   return {
     publishPort: (port) => writeOwner(dataDir, { ...owner, port }),
@@ -48,16 +48,16 @@ export function takeOwnerLock(dataDir: string, purpose: Purpose): OwnerLock | Ow
   };
 }
 
-function writeOwner(dataDir: string, owner: Owner): void {
+function writeOwner(dataDir: string, owner: FolderOwner): void {
   const draft = join(dataDir, 'owner.json.draft');
   writeFileSync(draft, JSON.stringify(owner));
   renameSync(draft, join(dataDir, 'owner.json'));
 }
 
 /** The owner; undefined where the description is of one that has ended, and the next has not written its own yet. */
-function readOwner(dataDir: string): Owner | undefined {
+function readOwner(dataDir: string): FolderOwner | undefined {
   try {
-    const owner = JSON.parse(readFileSync(join(dataDir, 'owner.json'), 'utf8')) as Owner;
+    const owner = JSON.parse(readFileSync(join(dataDir, 'owner.json'), 'utf8')) as FolderOwner;
     return isAlive(owner.pid) ? owner : undefined;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;

@@ -5,7 +5,7 @@ import type { BaseLogger } from 'pino';
 import { provideBinaries } from './binaries.ts';
 import { clusterDirOf, openCluster, readCluster, urlOf } from './cluster.ts';
 import { EmbeddedPostgresError } from './errors.ts';
-import { type Owner, type OwnerLock, type Purpose, takeOwnerLock } from './owner-lock.ts';
+import { type FolderOwner, type OwnerLock, type Purpose, takeOwnerLock } from './owner-lock.ts';
 import { findPostmaster, POLL_INTERVAL_MS, stopPostmaster, watchPostmasterEnd } from './postmaster.ts';
 import { type RunningServer, type ServerSettings, startServer } from './server.ts';
 import { canReach, chooseServerAccount, type ServerAccount } from './server-account.ts';
@@ -95,7 +95,7 @@ function prepareDataDir(folder: string): { dataDir: string; account: ServerAccou
 async function takeData(
   dataDir: string,
   purpose: Purpose,
-  onService: (owner: Owner) => string | undefined,
+  onService: (owner: FolderOwner) => string | undefined,
 ): Promise<OwnerLock | string> {
   const giveUpAt = Date.now() + OWNER_WAIT_MS;
   for (;;) {
@@ -112,7 +112,7 @@ async function takeData(
   }
 }
 
-function tryTake(dataDir: string, purpose: Purpose): OwnerLock | Owner | undefined {
+function tryTake(dataDir: string, purpose: Purpose): OwnerLock | FolderOwner | undefined {
   try {
     return takeOwnerLock(dataDir, purpose);
   } catch (error) {

@@ -1,7 +1,7 @@
 import type { Scope, TokenKind } from '../domain/tokens.ts';
 import type { Database } from './database.ts';
 
-/** What the operator's commands read and write. These look users up by e-mail address: the directory. */
+/** What the operator's commands read and write. They find users by e-mail address. */
 
 export interface UserRecord {
   id: number;
@@ -11,17 +11,17 @@ export interface UserRecord {
 }
 
 export interface TokenRecord {
-  /** The user's id and the token's number. */
+  /** The user's id and the number of the token. */
   id: string;
   kind: TokenKind;
   scope: Scope;
   name: string;
   created_at: string;
-  /** Null: lives until revoked. */
+  /** Null: valid until it is revoked. */
   expires_at: string | null;
 }
 
-/** Makes a user; undefined where the address is taken. */
+/** Creates a user; undefined where the address is taken. */
 export async function createUser(
   db: Database,
   email: string,
@@ -45,7 +45,7 @@ export async function createUser(
   return row;
 }
 
-/** Sets the tier of a user; undefined where there is none of this address. */
+/** Sets the tier of a user; undefined where no user has this address. */
 export async function setPremium(
   db: Database,
   emailKey: string,
@@ -61,15 +61,15 @@ export async function setPremium(
   return row;
 }
 
-/** A user with what they hold. */
+/** A user with the numbers of their bookmarks, tags and tokens. */
 export interface UserDetails extends UserRecord {
   bookmark_count: number;
   tag_count: number;
-  /** Valid ones. */
+  /** Valid tokens. */
   token_count: number;
 }
 
-/** A user by id or by address; undefined where there is none. */
+/** The user with an id or an address; undefined where there is none. */
 export async function findUser(
   db: Database,
   { id = null, emailKey = null }: { id?: number | null; emailKey?: string | null },
@@ -86,7 +86,7 @@ export async function findUser(
   return row;
 }
 
-/** Users with an id above `after`, by id, at most `limit` of them. */
+/** At most `limit` users with ids above `after`, in the order of ids. */
 export async function listUsers(db: Database, after: number, limit: number): Promise<UserRecord[]> {
   const rows = await db.read(
     (sql) => sql<UserRecord[]>`
@@ -108,7 +108,7 @@ export async function findUserId(db: Database, emailKey: string): Promise<number
   return row?.id;
 }
 
-/** Deletes a user and all that is theirs; false where there is none. */
+/** Deletes a user with all data; false where there is none. */
 export async function deleteUser(db: Database, emailKey: string): Promise<boolean> {
   const [row] = await db.write(
     (sql) => sql<{ deleted: boolean }[]>`select delete_user(${emailKey}) as deleted`,
@@ -134,7 +134,7 @@ export async function createInvite(
   return row;
 }
 
-/** Stores an API token of a user; null days: it lives until revoked. */
+/** Stores an API token of a user. Without `days` it is valid until it is revoked. */
 export async function createApiToken(
   db: Database,
   userId: number,
@@ -167,7 +167,7 @@ export async function listTokens(db: Database, userId: number): Promise<TokenRec
   return [...rows];
 }
 
-/** Revokes a token by its number; false where the user has none of it. */
+/** Revokes a token by its number; false where the user has none with it. */
 export async function revokeTokenById(db: Database, userId: number, tokenId: number): Promise<boolean> {
   const rows = await db.write(
     (sql) => sql`delete from tokens where user_id = ${userId} and id = ${tokenId} returning id`,
@@ -175,7 +175,7 @@ export async function revokeTokenById(db: Database, userId: number, tokenId: num
   return rows.length > 0;
 }
 
-/** Begins a new epoch, so that all clients of `/bookmarks/changes` begin anew; gives its number. */
+/** Begins a new epoch, so that all clients of `/bookmarks/changes` begin anew; returns its number. */
 export async function beginEpoch(db: Database): Promise<number> {
   const [row] = await db.write((sql) => sql<{ epoch: number }[]>`select begin_epoch() as epoch`);
   return row!.epoch;

@@ -1,19 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { type ConnectionOptions, checkServerIdentity } from 'node:tls';
 
-/** Where and how to connect, as the driver takes it. */
+/** Where and how to connect, in the driver's terms. */
 export interface Target {
   url: string;
   ssl?: ConnectionOptions;
-  /** A Unix socket. */
+  /** The path of a Unix socket. */
   path?: string;
 }
 
 /**
- * What libpq and other clients read from a url and Postgres does not know. The driver would send them on as settings
- * of the session, and Postgres would refuse the connection: providers' urls carry `channel_binding`, for one.
+ * Parameters of a url that libpq and other clients read, and that Postgres does not know. The driver would send them
+ * as settings of the session, and Postgres would refuse the connection. For instance, providers' urls have
+ * `channel_binding`.
  */
-const foreign = [
+const CLIENT_PARAMETERS = [
   'channel_binding',
   'connection_limit',
   'fallback_application_name',
@@ -35,27 +36,27 @@ const foreign = [
 ];
 
 /**
- * Reads a url as libpq does: `sslmode` with `sslrootcert`, `sslcert` and `sslkey` (files), `host=/folder` of a Unix
- * socket, several hosts. Throws where a named file cannot be read.
+ * Reads a url as libpq does: `sslmode` with the files of `sslrootcert`, `sslcert` and `sslkey`, `host=/folder` of a
+ * Unix socket, several hosts. Throws where a file cannot be read.
  */
 export function parseDatabaseUrl(text: string): Target {
   const [address = '', query = ''] = text.split(/\?(.*)/s);
   const parameters = new URLSearchParams(query);
   const ssl = readTls(parameters, hostsOf(address));
   const path = readSocketPath(parameters);
-  for (const name of foreign) parameters.delete(name);
+  for (const name of CLIENT_PARAMETERS) parameters.delete(name);
   if (ssl) parameters.delete('sslmode');
-  // With a socket's path the url's host is empty, which the driver does not take.
+  // With a Unix socket the host of the url is empty, which the driver does not accept.
   const named = path ? address.replace(/^(\w+:\/\/(?:[^/]*@)?)(?=\/|$)/, '$1localhost') : address;
   const url = parameters.size > 0 ? `${named}?${parameters}` : named;
   return { url, ...(ssl && { ssl }), ...(path && { path }) };
 }
 
-/** Why a url cannot be used, in words that hold nothing secret of it; undefined where the driver can take it. */
+/** Why a url cannot be used, in words without its secrets; undefined where the driver accepts it. */
 export function findUrlFault(text: string): string | undefined {
   try {
     const address = decodeURIComponent(parseDatabaseUrl(text).url);
-    // Of several hosts the driver parses the first.
+    // Of several hosts the driver parses only the first.
     new URL(address.replace(/(^\w+:\/\/(?:[^/]*@)?[^/,@]*)(,[^/?@]*)(?=[/?]|$)/, '$1'));
     return undefined;
   } catch (error) {
@@ -83,7 +84,7 @@ function readSocketPath(parameters: URLSearchParams): string | undefined {
   return `${host}/.s.PGSQL.${port}`;
 }
 
-/** TLS settings beyond the driver's own; undefined where its own handling of `sslmode` will do. */
+/** TLS settings that the driver does not make from `sslmode` itself; undefined where it does. */
 function readTls(parameters: URLSearchParams, hosts: string[]): ConnectionOptions | undefined {
   const file = (name: string) => {
     const path = parameters.get(name);
@@ -97,9 +98,9 @@ function readTls(parameters: URLSearchParams, hosts: string[]): ConnectionOption
     ...(ca && { ca }),
     ...(cert && { cert }),
     ...(key && { key }),
-    // As libpq: `require` with a root certificate verifies the chain.
+    // As in libpq, `require` with a root certificate verifies the chain.
     rejectUnauthorized: isFull || mode === 'verify-ca' || ca !== undefined,
-    // The driver names no server to TLS where the host is an address, and Node would then check for "localhost".
+    // The driver sends TLS no server name where the host is an address; Node would then check for "localhost".
     checkServerIdentity: (name, certificate) => {
       if (!isFull) return undefined;
       const errors = (hosts.includes(name) ? [name] : hosts).map((host) =>

@@ -1,12 +1,12 @@
 /**
- * Why the database could not answer, in one place: the driver's codes, the system's and SQLSTATE become one small
- * error. It knows nothing of HTTP; what it means for a caller is decided where errors become answers.
+ * Why the database did not respond, in one place: codes of the driver and of the system, and SQLSTATE, become one
+ * small error.
  */
 
 /**
  * - `connect`: no connection could be made.
- * - `lost`: the connection ended before the answer came.
- * - `deadline`: no answer in time.
+ * - `lost`: the connection ended before the response.
+ * - `deadline`: no response in time.
  * - `cancelled`: Postgres ended the statement (statement_timeout, lock_timeout, an operator).
  * - `conflict`: a deadlock or a serialization failure.
  * - `resources`: Postgres or its disk is full, or it is read-only.
@@ -23,13 +23,13 @@ export type UnavailableReason =
   | 'pool'
   | 'closed';
 
-/** The database could not answer now; trying again later may help. Its message holds codes only, never values. */
+/** The database did not respond; a later try may succeed. The message holds codes only, never values. */
 export class DatabaseUnavailable extends Error {
   override readonly name = 'DatabaseUnavailable';
   readonly reason: UnavailableReason;
-  /** The driver's, the system's or Postgres's code, where there is one. */
+  /** The code of the driver, the system or Postgres, if there is one. */
   readonly code: string | undefined;
-  /** Whether the statement may have taken effect all the same: true only where the answer was lost, not the failure. */
+  /** Whether the statement may have taken effect: true only where the response was lost. */
   readonly mayHaveRun: boolean;
 
   constructor(reason: UnavailableReason, mayHaveRun: boolean, code?: string, cause?: unknown) {
@@ -40,7 +40,7 @@ export class DatabaseUnavailable extends Error {
   }
 }
 
-const reasonOfCode: Readonly<Record<string, UnavailableReason>> = {
+const REASON_BY_CODE: Readonly<Record<string, UnavailableReason>> = {
   CONNECT_TIMEOUT: 'connect',
   ECONNREFUSED: 'connect',
   EHOSTUNREACH: 'connect',
@@ -61,7 +61,7 @@ const reasonOfCode: Readonly<Record<string, UnavailableReason>> = {
   CONNECTION_DESTROYED: 'closed',
 };
 
-const reasonOfState: Readonly<Record<string, UnavailableReason>> = {
+const REASON_BY_STATE: Readonly<Record<string, UnavailableReason>> = {
   '57P01': 'lost', // admin_shutdown: pg_terminate_backend, or a fast shutdown
   '57P02': 'lost', // crash_shutdown
   '57P03': 'connect', // cannot_connect_now: starting up, or in recovery
@@ -76,7 +76,7 @@ const reasonOfState: Readonly<Record<string, UnavailableReason>> = {
   '3D000': 'connect', // the database does not exist
 };
 
-const reasonOfClass: Readonly<Record<string, UnavailableReason>> = {
+const REASON_BY_CLASS: Readonly<Record<string, UnavailableReason>> = {
   '08': 'lost', // connection exception, PgBouncer's own errors among them
   '28': 'connect', // wrong user or password
   '53': 'resources', // too many connections, disk full, out of memory
@@ -89,15 +89,15 @@ export function sqlStateOf(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined;
 }
 
-/** The name of the constraint that an error of Postgres names; undefined for any other error. */
+/** The constraint that an error of Postgres names; undefined for any other error. */
 export function constraintOf(error: unknown): string | undefined {
   if (sqlStateOf(error) === undefined) return undefined;
   return (error as Error & { constraint_name?: string }).constraint_name;
 }
 
 /**
- * Makes `DatabaseUnavailable` of what says that the database cannot answer now; gives anything else back as it is.
- * `sent` says whether the statement had reached a connection.
+ * Makes `DatabaseUnavailable` of an error that means that the database does not respond now; returns any other error
+ * unchanged. `sent`: the statement had reached a connection.
  */
 export function translateError(error: unknown, sent: boolean): unknown {
   if (!(error instanceof Error) || error instanceof DatabaseUnavailable) return error;
@@ -105,15 +105,15 @@ export function translateError(error: unknown, sent: boolean): unknown {
   const state = sqlStateOf(error);
   const reason = state === undefined ? reasonOfSystemError(error) : reasonOfSqlState(state);
   if (reason === undefined) return error;
-  // What Postgres says it refused, it has not done; only a lost connection leaves that open.
-  if (sent) return new DatabaseUnavailable(reason, mayHideAnswer.has(reason), code, error);
+  // A statement that Postgres refused has had no effect; only a lost connection leaves that open.
+  if (sent) return new DatabaseUnavailable(reason, MAY_HAVE_RUN.has(reason), code, error);
   return new DatabaseUnavailable(reason === 'lost' ? 'connect' : reason, false, code, error);
 }
 
-const mayHideAnswer: ReadonlySet<UnavailableReason> = new Set(['lost', 'deadline', 'closed']);
+const MAY_HAVE_RUN: ReadonlySet<UnavailableReason> = new Set(['lost', 'deadline', 'closed']);
 
 function reasonOfSqlState(state: string): UnavailableReason | undefined {
-  return reasonOfState[state] ?? reasonOfClass[state.slice(0, 2)];
+  return REASON_BY_STATE[state] ?? REASON_BY_CLASS[state.slice(0, 2)];
 }
 
 function reasonOfSystemError(error: NodeJS.ErrnoException): UnavailableReason | undefined {
@@ -122,5 +122,5 @@ function reasonOfSystemError(error: NodeJS.ErrnoException): UnavailableReason | 
   if (syscall === 'connect' || syscall === 'getaddrinfo' || /^ERR_(TLS|SSL)|CERT|^UNABLE_TO_/.test(code)) {
     return 'connect';
   }
-  return reasonOfCode[code] ?? (syscall ? 'lost' : undefined);
+  return REASON_BY_CODE[code] ?? (syscall ? 'lost' : undefined);
 }

@@ -1,15 +1,17 @@
 import { randomUUID } from 'node:crypto';
 
-/** Many texts as few parameters: what the driver would escape one by one travels in one piece. */
+/** Sends many texts as few parameters: the driver would escape each text by itself. */
 
-/** Columns of texts as one text: texts are joined by one separator, columns by another. SQL takes them apart again. */
+/**
+ * Columns of texts as one text. One separator stands between texts, another between columns; SQL splits them again.
+ */
 export interface JoinedColumns {
   text: string;
   columnSeparator: string;
   separator: string;
 }
 
-/** Joins columns of texts that hold no U+0000. An empty column and one of a single empty text are the same. */
+/** Joins columns of texts without U+0000. An empty column and a column of one empty text are the same. */
 export function joinColumns(columns: readonly (readonly string[])[]): JoinedColumns {
   const separator = separatorFor(columns, '\x1f');
   const columnSeparator = separatorFor(columns, '\x1e');
@@ -28,6 +30,6 @@ function separatorFor(columns: readonly (readonly string[])[], usual: string): s
   return separator;
 }
 
-/** An array literal of values that need no quotes: numbers, times, uuids; null stays null. */
+/** An array literal of values that need no quotes: numbers, times, uuids, and null. */
 export const plainArray = (values: readonly (string | number | null)[]): string =>
   `{${values.map((value) => value ?? 'null').join(',')}}`;

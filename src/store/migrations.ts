@@ -3,18 +3,18 @@ import { sqlStateOf, translateError } from './errors.ts';
 import { type DatabaseLog, openDatabase } from './open-database.ts';
 import { type Migration, readSchemaFiles, type SchemaFiles, type SqlFunction } from './schema-files.ts';
 
-/** "bookmarks" in bytes; any number would do that nobody else locks. */
-const lockKey = '7093575361963549555';
+/** The bytes of "bookmarks"; any number would do that no other program locks. */
+const LOCK_KEY = '7093575361963549555';
 
-/** Raised by our own transaction: another process has migrated while this one waited for the lock. */
-const stateChanged = 'BK001';
+/** The SQLSTATE that the transaction raises where another process has migrated while it waited for the lock. */
+const STATE_CHANGED = 'BK001';
 
 /** The database's schema is not one that this code works with. The message says what to run. */
 export class SchemaMismatch extends Error {
   override readonly name = 'SchemaMismatch';
 }
 
-/** What `migrate` works on. */
+/** The options of `migrate`. */
 export interface MigrateOptions {
   url: string;
   /** Default: `sql/` of this project. */
@@ -22,7 +22,7 @@ export interface MigrateOptions {
   log?: DatabaseLog & { info(facts: object, message: string): void };
 }
 
-/** Where a database stands. */
+/** The state of a database's schema. */
 interface SchemaState {
   /** 0 where nothing was ever applied. */
   version: number;
@@ -35,15 +35,16 @@ interface SchemaState {
 }
 
 /**
- * Brings the database to the newest schema: the numbered migrations that it lacks, and every function whose text has
- * changed, in one transaction under one lock, all of it or nothing. Any number of processes may do so at once. Gives the
- * versions that it applied. Does nothing to a database of a newer schema that still works with this code, so that an older
- * release never puts its functions in place of newer ones; rejects with `SchemaMismatch` where it does not work with it.
+ * Brings the database to the newest schema: applies the migrations that it lacks and every function whose text has
+ * changed, all in one transaction under one lock. Any number of processes may do so at once. Returns the versions
+ * that it applied. Changes nothing in a database of a newer schema that works with this code, so that an older
+ * release never puts its functions in place of newer ones; rejects with `SchemaMismatch` where it does not work with
+ * this code.
  */
 export async function migrate({ url, folder, log }: MigrateOptions): Promise<number[]> {
   const files = readSchemaFiles(folder);
   let step = 'nothing';
-  // Prepared statements are of no use here, and no limit fits all migrations.
+  // Prepared statements are of no use here, and no time limit fits all migrations.
   const limits = { deadlineMs: 0, statementTimeoutMs: 0, lockTimeoutMs: 0, idleInTransactionTimeoutMs: 0 };
   const onNotice = (message: string) => {
     if (message.startsWith(STEP)) step = message.slice(STEP.length);
@@ -85,13 +86,15 @@ async function applyAll(sql: Sql, files: SchemaFiles, log: MigrateOptions['log']
   }
 }
 
-/** What a database lacks. */
+/** What has to be applied to a database. */
 interface Change {
   migrations: Migration[];
   functions: SqlFunction[];
-  /** Functions that the code has no longer. A numbered migration drops them; here they are only forgotten. */
+  /**
+   * Functions that the code no longer has. A numbered migration drops them; here only their checksums are removed.
+   */
   forgotten: string[];
-  /** The names of all functions of the code. */
+  /** The names of all functions in the code. */
   names: string[];
   version: number;
 }
@@ -111,33 +114,33 @@ const isNothing = ({ migrations, functions, forgotten }: Change): boolean =>
   migrations.length + functions.length + forgotten.length === 0;
 
 /**
- * Applies a change; false where the database is no longer as it was read. All of it travels as one simple query, which
- * Postgres runs as one transaction: no connection or pooler can lose it halfway.
+ * Applies a change; false where the database has changed since its state was read. The change is one simple query,
+ * which Postgres runs as one transaction, so no lost connection and no pooler can cut it in two.
  */
 async function apply(sql: Sql, change: Change, state: SchemaState): Promise<boolean> {
   try {
     await sql.unsafe(transactionOf(change, state)).simple();
     return true;
   } catch (error) {
-    if (sqlStateOf(error) === stateChanged) return false;
+    if (sqlStateOf(error) === STATE_CHANGED) return false;
     throw error;
   }
 }
 
 const STEP = 'step: ';
 
-/** Names what runs next, for the message of an error: no level of messages keeps `info` from the client. */
+/** Sends the name of the next step, for the message of an error. Clients get `info` at every level of messages. */
 const announce = (step: string) => `do $step$ begin raise info '${STEP}${step}'; end $step$;`;
 
 const FINGERPRINT = `coalesce((select max(version) from schema_migrations), 0) || ' ' || coalesce(
   (select string_agg(name || ' ' || checksum, ' ' order by name collate "C") from schema_functions), ''
 )`;
 
-/** The lock is waited for without limit; a lock on a table in use only for 30 s, as others queue up behind it. */
+/** Waits for the lock without limit, but at most 30 s for a table in use, since other statements wait behind it. */
 const transactionOf = (change: Change, { fingerprint }: SchemaState): string => `
 set local statement_timeout = 0;
 set local lock_timeout = 0;
-select pg_advisory_xact_lock(${lockKey});
+select pg_advisory_xact_lock(${LOCK_KEY});
 create table if not exists schema_migrations (
   version integer constraint schema_migrations_pkey primary key,
   name text not null,
@@ -155,7 +158,7 @@ create table if not exists schema_functions (
 do $guard$
 begin
   if ${FINGERPRINT} <> '${fingerprint}' then
-    raise exception 'the schema has changed' using errcode = '${stateChanged}';
+    raise exception 'the schema has changed' using errcode = '${STATE_CHANGED}';
   end if;
 end
 $guard$;
@@ -169,7 +172,7 @@ ${text}
 ;
 insert into schema_migrations (version, name, works_with) values (${version}, '${name}', ${worksWith});`;
 
-/** Bodies are checked once all functions are there, so that their order does not matter; unchanged ones too. */
+/** Checks the bodies of all functions when all are there, so that their order does not matter. */
 const applyFunctions = ({ functions, forgotten, names, version }: Change): string => `
 set local check_function_bodies = off;
 ${functions.map((each) => applyFunction(each, version)).join('\n')}
@@ -201,7 +204,7 @@ set checksum = excluded.checksum, version = excluded.version, applied_at = exclu
 
 const EMPTY: SchemaState = { version: 0, worksWith: 0, functions: {}, fingerprint: '0 ' };
 
-/** Where the database stands. Rejects with `DatabaseUnavailable` where it cannot be asked. */
+/** Reads the state of the schema. Rejects with `DatabaseUnavailable` where the database does not respond. */
 async function readState(sql: Sql): Promise<SchemaState> {
   try {
     const [table] = await sql<{ exists: boolean }[]>`
@@ -220,8 +223,8 @@ async function readState(sql: Sql): Promise<SchemaState> {
 }
 
 /**
- * Rejects with `SchemaMismatch` unless this code works with the database's schema: with its own, and with a newer one
- * whose migrations all say so.
+ * Rejects with `SchemaMismatch` unless this code works with the database's schema: its own, or a newer one whose
+ * migrations say so.
  */
 export async function checkSchema(sql: Sql, folder?: string): Promise<void> {
   const needed = readSchemaFiles(folder).migrations.length;
@@ -234,7 +237,7 @@ export async function checkSchema(sql: Sql, folder?: string): Promise<void> {
   );
 }
 
-/** Only migrations that the code does not know count: `worksWith` of the newest ones, as it never falls. */
+/** `worksWith` never falls from one migration to the next, so the newest one's counts. */
 function refuseNewer({ version, worksWith }: SchemaState, known: number): void {
   if (version <= known || worksWith <= known) return;
   throw new SchemaMismatch(

@@ -4,36 +4,42 @@ import { parseDatabaseUrl } from './database-url.ts';
 import { sqlStateOf, translateError } from './errors.ts';
 import { Pool } from './pool.ts';
 
-/** Takes a line of the log; pino's shape. */
+/** A log, in pino's shape. */
 export interface DatabaseLog {
   warn(facts: object, message: string): void;
 }
 
-/** How a pool is opened. A time of 0 means no limit. */
+/** The options of a pool. A time of 0 means no limit. */
 export interface DatabaseOptions {
   url: string;
-  /** Shown in pg_stat_activity; default `bookmark-service`. */
+  /** The name in pg_stat_activity; default `bookmark-service`. */
   application?: string;
-  /** Connections; default 8. */
+  /** The number of connections; default 8. */
   max?: number;
-  /** Prepared statements; default true. False for PgBouncer before 1.21. */
+  /** Whether statements are prepared; default true. False for PgBouncer before 1.21. */
   prepare?: boolean;
-  /** From call to answer, the wait for a connection included; default 10 s. */
+  /** The time from the call to the response, with the wait for a connection; default 10 s. */
   deadlineMs?: number;
-  /** Wait for a free connection; default 4 s, so that statement_timeout (6 s) still ends before the deadline. */
+  /**
+   * The longest wait for a connection; default 4 s, so that statement_timeout (6 s) still ends before the deadline.
+   */
   waitMs?: number;
-  /** Statements that may wait for a connection; default 20,000: all held polls of a replica may look at once. */
+  /**
+   * How many statements may wait for a connection; default 20,000: all polls of a replica may read at the same time.
+   */
   maxWaiting?: number;
   /** Default 6 s. */
   statementTimeoutMs?: number;
-  /** Default 3 s: below `waitMs`, so that one user's locked row does not starve the others. */
+  /**
+   * Default 3 s: less than `waitMs`, so that one user's locked row does not keep the others from their connections.
+   */
   lockTimeoutMs?: number;
   /** Default 10 s. */
   idleInTransactionTimeoutMs?: number;
   log?: DatabaseLog;
-  /** Hears of every wait for a connection that ended with one, in seconds. */
+  /** Called after each wait for a connection that got one, with its seconds. */
   onWaited?: (seconds: number) => void;
-  /** Is given the text of every notice that Postgres sends. */
+  /** Called with the text of every notice from Postgres. */
   onNotice?: (message: string) => void;
 }
 
@@ -41,7 +47,7 @@ type Optional = 'log' | 'onWaited' | 'onNotice';
 
 type Settings = Required<Omit<DatabaseOptions, Optional>> & Pick<DatabaseOptions, Exclude<Optional, 'log'>>;
 
-const defaults: Omit<Settings, 'url'> = {
+const DEFAULTS: Omit<Settings, 'url'> = {
   application: 'bookmark-service',
   max: 8,
   prepare: true,
@@ -54,12 +60,13 @@ const defaults: Omit<Settings, 'url'> = {
 };
 
 /**
- * Opens a pool and makes its first connection; rejects with `DatabaseUnavailable` where none can be made. A pooler
- * that refuses timeouts as startup parameters is spoken to without them, with a warning unless the role has its own.
+ * Opens a pool and makes its first connection; rejects with `DatabaseUnavailable` where none can be made. Where a
+ * pooler refuses timeouts as startup parameters, the pool works without them, with a warning unless the role has a
+ * timeout of its own.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const { log, ...given } = options;
-  const settings: Settings = { ...defaults, ...given };
+  const settings: Settings = { ...DEFAULTS, ...given };
   const sql = connect(settings, true);
   try {
     await sql`select 1`;
@@ -107,16 +114,20 @@ function timeouts(settings: Settings): Record<string, number> {
 }
 
 /**
- * What the service's statements rely on, whatever the role or the database was given: exact caps rest on statements that
- * see what committed before them; the driver reads bytes as hex and writes null into arrays.
+ * Settings that the service's statements need, whatever those of the role or the database are. Exact caps need
+ * statements that see everything committed before them; the driver reads bytes as hex and writes null into arrays.
  */
-const reliedOn = { default_transaction_isolation: 'read committed', bytea_output: 'hex', array_nulls: 'on' };
+const NEEDED_SETTINGS = {
+  default_transaction_isolation: 'read committed',
+  bytea_output: 'hex',
+  array_nulls: 'on',
+};
 
-/** The number in `patches/`: raised with each change of the patch. */
-const patchNeeded = 2;
+/** The number of the patch in `patches/`, which grows with each change of it. */
+const PATCH_VERSION = 2;
 
 function connect(settings: Settings, withTimeouts: boolean): Sql {
-  if ((postgres as { patched?: number }).patched !== patchNeeded) {
+  if ((postgres as { patched?: number }).patched !== PATCH_VERSION) {
     throw new Error(
       'the postgres driver lacks the patch of src/store/patches: run `npm ci` again, with scripts',
     );
@@ -138,12 +149,12 @@ function connect(settings: Settings, withTimeouts: boolean): Sql {
     types: { int8: { to: 20, from: [20], serialize: String, parse: parseInt8 } },
     connection: {
       application_name: application,
-      ...(withTimeouts && { ...timeouts(settings), ...reliedOn }),
+      ...(withTimeouts && { ...timeouts(settings), ...NEEDED_SETTINGS }),
     },
   } as postgres.Options<{ int8: postgres.PostgresType<number> }>) as Sql;
 }
 
-/** Ids stay below 2^53 (decision 6); a value beyond would silently become another one. */
+/** Ids stay below 2^53 (decision 6). A higher one would silently become another number. */
 function parseInt8(text: string): number {
   const value = Number(text);
   if (!Number.isSafeInteger(value)) throw new RangeError('an int8 of the database is no safe integer');

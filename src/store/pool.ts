@@ -8,15 +8,15 @@ export interface PoolLimits {
   maxWaiting: number;
   waitMs: number;
   deadlineMs: number;
-  /** Hears of every wait for a connection that ended with one, in seconds. */
+  /** Called after each wait for a connection that got one, with its seconds. */
   onWaited?: ((seconds: number) => void) | undefined;
 }
 
-/** One `read` or `write`, from its call to its answer. */
+/** One `read` or `write`, from its call to its response. */
 interface Call {
   run: (sql: Sql) => Statement<readonly unknown[]>;
-  /** Whether it may still be sent a second time. */
-  again: boolean;
+  /** Whether the statement may be sent a second time. */
+  mayRepeat: boolean;
   resolve: (rows: readonly unknown[]) => void;
   reject: (error: unknown) => void;
   statement: Statement<readonly unknown[]> | undefined;
@@ -28,16 +28,16 @@ interface Call {
 const POOL = 'pool';
 
 /**
- * The driver behind a semaphore with a permit for each connection: deadlines, one error for all that makes the database
- * unavailable, whole responses only. The driver's own queue stays empty: a statement that was refused while it waited for
- * a permit was never handed to the driver, so it cannot run later.
+ * The driver behind a semaphore with a permit for each connection. Adds deadlines, one error for everything that
+ * makes the database unavailable, and a check that a response is complete. The driver's own queue stays empty: a
+ * statement that was refused while it waited for a permit was never given to the driver, so it cannot run later.
  */
 export class Pool implements Database {
   readonly sql: Sql;
   readonly #permits: Semaphore<typeof POOL>;
   readonly #deadlineMs: number;
-  /** Counts what Postgres answered, errors too: a sign that it can be reached. */
-  #answers = 0;
+  /** Counts responses of Postgres, errors included: a sign that it can be reached. */
+  #responses = 0;
 
   constructor(sql: Sql, { max, maxWaiting, waitMs, deadlineMs, onWaited }: PoolLimits) {
     this.sql = sql;
@@ -74,13 +74,13 @@ export class Pool implements Database {
 
   #call<T extends readonly unknown[]>(
     run: (sql: Sql) => Statement<T>,
-    again: boolean,
+    mayRepeat: boolean,
     deadlineMs: number,
   ): Promise<T> {
     return new Promise<readonly unknown[]>((resolve, reject) => {
       const call: Call = {
         run,
-        again,
+        mayRepeat,
         resolve,
         reject,
         statement: undefined,
@@ -96,11 +96,11 @@ export class Pool implements Database {
     }) as Promise<T>;
   }
 
-  /** Hands a statement to the driver, with a permit that is given back once the driver is done; false: it was not. */
+  /** Gives a statement to the driver; false where it did not. The permit is given back when the driver is done. */
   #send(call: Call): boolean {
-    // Answered already: a write that ran now would run behind its caller's back.
+    // The caller has its error already: a write that ran now would run without its knowledge.
     if (call.expired) return false;
-    const answersBefore = this.#answers;
+    const responsesBefore = this.#responses;
     try {
       call.statement = call.run(this.sql);
     } catch (error) {
@@ -109,25 +109,27 @@ export class Pool implements Database {
     }
     call.statement.then(
       (rows) => this.#succeed(call, rows),
-      (error: unknown) => this.#fail(call, error, answersBefore),
+      (error: unknown) => this.#fail(call, error, responsesBefore),
     );
     return true;
   }
 
   #succeed(call: Call, rows: readonly unknown[]): void {
-    this.#answers++;
-    const isWhole = hasAllRows(rows);
-    this.#leave(call, () => (isWhole ? call.resolve(rows) : call.reject(new Error('an answer lacks rows'))));
+    this.#responses++;
+    const isComplete = hasAllRows(rows);
+    this.#leave(call, () =>
+      isComplete ? call.resolve(rows) : call.reject(new Error('a response lacks rows')),
+    );
   }
 
-  #fail(call: Call, error: unknown, answersBefore: number): void {
+  #fail(call: Call, error: unknown, responsesBefore: number): void {
     const failure = translateError(error, wasSent(call));
-    if (!(failure instanceof DatabaseUnavailable)) this.#answers++;
-    else if (failure.reason === 'lost' && call.again) {
-      call.again = false;
+    if (!(failure instanceof DatabaseUnavailable)) this.#responses++;
+    else if (failure.reason === 'lost' && call.mayRepeat) {
+      call.mayRepeat = false;
       if (this.#send(call)) return;
-    } else if (failure.reason === 'connect' && answersBefore === this.#answers) {
-      // No connection can be made, and none that is left answers: nobody need wait for one.
+    } else if (failure.reason === 'connect' && responsesBefore === this.#responses) {
+      // No connection can be made, and no existing one responds: waiters would wait in vain.
       this.#permits.refuseWaiters(POOL, failure);
     }
     this.#leave(call, () => call.reject(failure));
@@ -144,7 +146,10 @@ function finish(call: Call, settle: () => void): void {
   settle();
 }
 
-/** The deadline passed. A statement that was not sent is taken back; one that was sent the driver's timeout ends. */
+/**
+ * The deadline has passed. A statement that was not sent is withdrawn; one that was sent is ended by the driver's
+ * timeout.
+ */
 function expire(call: Call): void {
   call.expired = true;
   const sent = wasSent(call);
@@ -152,12 +157,12 @@ function expire(call: Call): void {
   if (!sent) call.statement?.cancel();
 }
 
-/** Whether any of the statement was written to a connection: the driver notes which one it was. */
+/** Whether any byte of the statement was written to a connection: the driver sets `state` to that connection. */
 function wasSent({ statement }: Call): boolean {
   return statement !== undefined && (statement as { state?: unknown }).state !== null;
 }
 
-/** Whether all rows that Postgres counted are there; a statement without columns has a count and no rows. */
+/** Whether all the rows are there that Postgres counted. A statement without columns has a count and no rows. */
 function hasAllRows(rows: readonly unknown[]): boolean {
   const { columns, count } = rows as { columns?: unknown[]; count?: number | null };
   return !columns?.length || count === rows.length;

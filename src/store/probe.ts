@@ -1,15 +1,15 @@
 import type { DatabaseOptions } from './open-database.ts';
 import { openDatabase } from './open-database.ts';
 
-/** Longer, and a scrape or a probe of Kubernetes would be late. */
+/** With a longer one a scrape, or a probe of Kubernetes, would come too late. */
 const DEADLINE_MS = 1_000;
 
-/** Whoever asks within this time of a check that has ended is given its result. */
+/** A check within this time after another one has that one's result. */
 const FRESH_MS = 1_000;
 
-/** Asks the database whether it responds, on one connection of its own: requests that wait for theirs hold up no probe. */
+/** Checks whether the database responds, on a connection of its own, so that no check waits behind requests. */
 export interface DatabaseProbe {
-  /** Whether the database responds now, or did a second ago; within 1 s. */
+  /** Whether the database responds now, or responded a second ago; takes 1 s at most. */
   check(): Promise<boolean>;
   close(): Promise<void>;
 }

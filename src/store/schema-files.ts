@@ -2,18 +2,18 @@ import { hash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-const sqlFolder = fileURLToPath(new URL('../../sql/', import.meta.url));
+const SQL_FOLDER = fileURLToPath(new URL('../../sql/', import.meta.url));
 
-/** One numbered file of `sql/`: it changes tables, once, and is never edited after its release. */
+/** A numbered file of `sql/`: it changes tables once, and is never edited after its release. */
 export interface Migration {
   version: number;
   name: string;
-  /** The oldest schema version whose code still works once this migration is applied. */
+  /** The oldest schema version whose code works with the database after this migration. */
   worksWith: number;
   text: string;
 }
 
-/** One file of `sql/functions/`: put in place anew whenever its text has changed. */
+/** A file of `sql/functions/`, applied again whenever its text has changed. */
 export interface SqlFunction {
   name: string;
   /** SHA-256 of the text, in hex. */
@@ -21,14 +21,14 @@ export interface SqlFunction {
   text: string;
 }
 
-/** What the code expects of a database. */
+/** The schema that the code needs. */
 export interface SchemaFiles {
   migrations: Migration[];
   functions: SqlFunction[];
 }
 
-/** Reads `sql/`; throws for a file that is misnamed, misnumbered or lacks what it has to say. */
-export function readSchemaFiles(folder: string = sqlFolder): SchemaFiles {
+/** Reads `sql/`; throws where a file's name or number is wrong, or it lacks a part. */
+export function readSchemaFiles(folder: string = SQL_FOLDER): SchemaFiles {
   return { migrations: readMigrations(folder), functions: readFunctions(`${folder}/functions`) };
 }
 

@@ -2,8 +2,8 @@ import type { Database, Sql } from './database.ts';
 import { requireValidToken } from './outcomes.ts';
 import { type Owner, tokenIsValid } from './tokens.ts';
 
-/** What to look for: every term as a substring, and the whole name of a tag; both folded. */
-export interface SearchFor {
+/** A search: every term must be a substring, the tag a whole name; both are folded. */
+export interface SearchOptions {
   terms: readonly string[];
   tagKey?: string | undefined;
   /** From 1. */
@@ -11,7 +11,7 @@ export interface SearchFor {
   perPage: number;
 }
 
-/** One page of matches, newest first, as JSON text, and how many match in all. */
+/** A page of matches, newest first, as JSON text, and the number of all matches. */
 export interface SearchPage {
   bookmarks: string;
   total: number;
@@ -19,18 +19,18 @@ export interface SearchPage {
 
 const likePattern = (term: string): string => `%${term.replace(/[\\%_]/g, '\\$&')}%`;
 
-/** Terms that are looked for one by one; each number of them is a shape of the statement. */
-const TERMS_ALONE = 3;
+/** How many terms have a condition each. Each number of them is another shape of the statement. */
+const SINGLE_TERMS = 3;
 
 /**
- * The longest term is the likeliest to rule a row out, and `strpos` the fastest to tell; beyond a few they come as a
- * list.
+ * Conditions on the terms. The longest term excludes most rows, and `strpos` is the fastest test; terms beyond a few
+ * are one condition on a list.
  */
 function hasTerms(sql: Sql, terms: readonly string[]) {
   const sorted = terms.toSorted((a, b) => b.length - a.length);
-  const others = sorted.slice(TERMS_ALONE).map(likePattern);
+  const others = sorted.slice(SINGLE_TERMS).map(likePattern);
   return [
-    ...sorted.slice(0, TERMS_ALONE).map((term) => sql`and strpos(search_text, ${term}) > 0`),
+    ...sorted.slice(0, SINGLE_TERMS).map((term) => sql`and strpos(search_text, ${term}) > 0`),
     others.length > 0 ? sql`and search_text like all (${others})` : sql``,
   ];
 }
@@ -41,11 +41,15 @@ function hasTag(sql: Sql, { userId }: Owner, tagKey: string | undefined) {
 }
 
 /**
- * Searches a user's bookmarks (decision 13); the total is exact, of the same snapshot as the page. The shapes of the
- * statement are few, so that each stays a prepared one. Matches are gathered in falling order: the scan of a user's
- * 100,000 bookmarks takes half as long backward as forward.
+ * Searches a user's bookmarks (decision 13). The total is exact, from the same snapshot as the page. The statement
+ * has few shapes, so that each stays prepared. Matches are read in falling order: the scan of a user's 100,000
+ * bookmarks takes half as long backward as forward.
  */
-export async function searchBookmarks(db: Database, owner: Owner, search: SearchFor): Promise<SearchPage> {
+export async function searchBookmarks(
+  db: Database,
+  owner: Owner,
+  search: SearchOptions,
+): Promise<SearchPage> {
   const { terms, tagKey, page, perPage } = search;
   const isAll = terms.length === 0 && tagKey === undefined;
   const rows = await db.read((sql) =>
@@ -56,13 +60,15 @@ export async function searchBookmarks(db: Database, owner: Owner, search: Search
 
 type FoundRow = { valid: boolean } & SearchPage;
 
-/** Everything matches: the account's counter is the total, and the page is where the key says. */
+/** Everything matches: the total is the account's counter, and the key leads to the page. */
 const readNewest = (sql: Sql, owner: Owner, page: number, perPage: number) => sql<FoundRow[]>`
   select ${tokenIsValid(sql, owner)} as valid,
     (select bookmark_count from accounts where user_id = ${owner.userId}) as total,
     '[' || read_newest(${owner.userId}, (${page}::bigint - 1) * ${perPage}, ${perPage}) || ']' as bookmarks`;
 
-const findMatching = (sql: Sql, owner: Owner, { terms, tagKey, page, perPage }: SearchFor) => sql<FoundRow[]>`
+const findMatching = (sql: Sql, owner: Owner, { terms, tagKey, page, perPage }: SearchOptions) => sql<
+  FoundRow[]
+>`
   with matching as materialized (
     select coalesce(array_agg(id), '{}') as ids
     from (
@@ -84,7 +90,7 @@ const findMatching = (sql: Sql, owner: Owner, { terms, tagKey, page, perPage }: 
     order by id desc
   ) page`;
 
-/** A page as places in an array of matches. No user has 2^31 bookmarks: a page beyond is as empty as that one. */
+/** A page as positions in the array of matches. No user has 2^31 bookmarks, so a page beyond is empty. */
 function slice(page: number, perPage: number): { from: number; to: number } {
   const from = Math.min((page - 1) * perPage + 1, 2_000_000_000);
   return { from, to: from + perPage - 1 };

@@ -22,7 +22,7 @@ export async function listTags(db: Database, owner: Owner): Promise<string> {
 }
 
 /**
- * Creates a tag and answers it as JSON text, spec 4.3's fields; throws `VALIDATION_ERROR` where the name is taken,
+ * Creates a tag; returns spec 4.3's fields as JSON text. Throws `VALIDATION_ERROR` where the name is taken,
  * `LIMIT_EXCEEDED` at the tag limit.
  */
 export async function createTag(
@@ -42,7 +42,7 @@ export async function createTag(
   return requireSuccess(rows).tag;
 }
 
-/** Renames a tag, on all bookmarks that carry it; throws `NOT_FOUND`, or `VALIDATION_ERROR` where the name is taken. */
+/** Renames a tag on all its bookmarks; throws `NOT_FOUND`, or `VALIDATION_ERROR` where the name is taken. */
 export async function renameTag(
   db: Database,
   owner: Owner,

@@ -16,7 +16,7 @@ export async function readProfile(db: Database, owner: Owner): Promise<Profile> 
   return profile;
 }
 
-/** Takes an invite, makes its user if there is none, and opens a session; throws `NOT_FOUND` (decision 22). */
+/** Uses up an invite, creates its user if there is none, and opens a session; throws `NOT_FOUND` (decision 22). */
 export async function exchangeInvite(
   db: Database,
   code: string,
