@@ -1,6 +1,9 @@
 # The service with its production dependencies; the role is the argument:
 #   docker run … bookmark-service api|worker|all|migrate|admin …
 # Build with --build-arg VERSION=1.0.0 --build-arg REVISION=$(git rev-parse HEAD).
+# The bases stand here by tag, for no registry could be asked for their digests where this was written. To pin them, take
+# `docker buildx imagetools inspect node:26.10.0-trixie-slim --format '{{.Manifest.Digest}}'`, and the same of
+# debian:trixie-slim, and append each as @sha256:….
 
 FROM node:26.10.0-trixie-slim AS build
 WORKDIR /app
@@ -11,6 +14,8 @@ COPY src/store/patches src/store/patches
 RUN npm ci --omit=dev --ignore-scripts \
   && node_modules/.bin/patch-package --patch-dir src/store/patches --error-on-fail \
   && find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.?ts' -o -name '*.md' \) -delete
+# What the image is made of, for whoever scans it: read it by `docker run --entrypoint cat … /app/sbom.json`.
+RUN npm sbom --package-lock-only --sbom-format cyclonedx --sbom-type application --omit dev > sbom.json
 COPY src src
 COPY sql sql
 # Compiled code: modules are loaded in 0.16 s instead of 0.30 s. Node keeps it by user id, so the one that will run.
@@ -27,15 +32,22 @@ RUN apt-get update \
   && apt-get install -y --no-install-recommends libatomic1 libstdc++6 tini \
   && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/*
 COPY --from=build /usr/local/bin/node /usr/local/bin/node
-COPY --from=build /app /app
+# The modules are a layer of their own: a change of the code alone leaves it as it is, and is pushed as a few MB.
+COPY --from=build /app/node_modules /app/node_modules
+COPY --from=build /app/package.json /app/sbom.json /app/
+COPY --from=build /app/sql /app/sql
+COPY --from=build /app/src /app/src
+COPY --from=build --chown=10001:10001 /app/.compile-cache /app/.compile-cache
 WORKDIR /app
+ARG VERSION=unversioned
+ARG REVISION=unknown
+# What bookmarks_build_info and traces say.
+RUN printf '{"version":"%s","revision":"%s"}\n' "$VERSION" "$REVISION" > build.json
 # Without a password entry, and a number, so that Kubernetes can see that it is not root. Nothing is ever written to
 # the file system: it may be read-only.
 USER 10001:10001
 ENV NODE_ENV=production NODE_COMPILE_CACHE=/app/.compile-cache HOST=0.0.0.0 PORT=3000
 EXPOSE 3000
-ARG VERSION=unversioned
-ARG REVISION=unknown
 LABEL org.opencontainers.image.title="Bookmark Service" \
   org.opencontainers.image.description="A hosted bookmark API: JSON over HTTP, incremental sync with long polling" \
   org.opencontainers.image.licenses="MIT" \
