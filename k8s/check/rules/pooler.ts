@@ -7,6 +7,9 @@ import { findRole, listWorkloads, ofKind, type Rule, unless, type Workload } fro
 /** Left for the migration and the operator. */
 const RESERVED_CONNECTIONS = 10;
 
+/** Each process asks by one of its own whether the database responds. */
+const PROBE_CONNECTIONS = 1;
+
 /** The service's own limits of a statement that is no import, and of its wait for a lock. */
 const STATEMENT_TIMEOUT_MS = 6_000;
 const LOCK_TIMEOUT_MS = 3_000;
@@ -53,7 +56,7 @@ export function countClientConnections(objects: readonly KubernetesObject[]): nu
   return (['api', 'worker'] as const)
     .map((role) => {
       const { databasePoolSize, databaseImportPoolSize } = findConfig(objects, role)!;
-      return countPodsAtMost(objects, role) * (databasePoolSize + databaseImportPoolSize);
+      return countPodsAtMost(objects, role) * (databasePoolSize + databaseImportPoolSize + PROBE_CONNECTIONS);
     })
     .reduce((sum, connections) => sum + connections, 0);
 }
