@@ -3,7 +3,7 @@ import { ApiError, type ErrorBody, invalid, rateLimited, unavailable } from '../
 import type { ErrorCode } from '../domain/resources.ts';
 import { DatabaseUnavailable } from '../store/errors.ts';
 
-/** Turns whatever was thrown into the one shape of an error answer (spec 7, decisions 2 and 3). */
+/** Makes an error response, always of the same shape, of anything that was thrown (spec 7, decisions 2 and 3). */
 
 /** Every code of an error response with its HTTP status (spec 7, decision 3). */
 export const STATUS_BY_CODE = {
@@ -18,8 +18,8 @@ export const STATUS_BY_CODE = {
 } as const satisfies Record<ErrorCode, number>;
 
 /**
- * Headers of every response, to malformed requests too: nobody stores what is personal, no browser takes text for a page, a
- * script or a style.
+ * Headers of every response, also to malformed requests: no cache stores personal data, and no browser takes text for
+ * a page, a script or a style.
  */
 export const SECURITY_HEADERS = {
   'cache-control': 'no-store',
@@ -31,7 +31,7 @@ interface FrameworkError {
   statusCode?: unknown;
 }
 
-function wordFrameworkError({ code }: FrameworkError): string {
+function describeFrameworkError({ code }: FrameworkError): string {
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return 'body: is too large';
@@ -46,22 +46,22 @@ function wordFrameworkError({ code }: FrameworkError): string {
   }
 }
 
-/** Whether the database is away, or only did not come to an answer in the time that a request has. */
-const wordUnavailable = ({ reason }: DatabaseUnavailable): string =>
+/** Says that the database is away, or only that the request took too long. */
+const describeUnavailable = ({ reason }: DatabaseUnavailable): string =>
   reason === 'cancelled' || reason === 'pool' || reason === 'deadline' || reason === 'conflict'
     ? 'the request took longer than it may'
     : 'the service cannot reach its database';
 
-/** The error to answer with; `undefined` for a fault of the service, of which the client learns nothing. */
+/** The error for the response; undefined for a defect of the service, of which the client learns nothing. */
 export function toApiError(error: unknown): ApiError | undefined {
   if (error instanceof ApiError) return error;
-  // Spread over 1 to 5 s: all clients of a database that comes back do not come back at once.
+  // Spread over 1 to 5 s, so that clients do not all come back at once when the database does.
   if (error instanceof DatabaseUnavailable)
-    return unavailable(wordUnavailable(error), 1 + Math.floor(Math.random() * 5));
+    return unavailable(describeUnavailable(error), 1 + Math.floor(Math.random() * 5));
   const { statusCode } = error as FrameworkError;
   if (statusCode === 429) return rateLimited(1);
   if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
-    return invalid(wordFrameworkError(error as FrameworkError));
+    return invalid(describeFrameworkError(error as FrameworkError));
   }
   return undefined;
 }
@@ -71,16 +71,19 @@ const INTERNAL: ErrorBody = {
   code: 'INTERNAL_ERROR',
 };
 
-/** Whether a stream was dropped because its client went away before the first byte: then nobody failed. */
-const wasLeft = (error: unknown, reply: FastifyReply): boolean =>
+/** Whether a stream ended because its client left before the first byte. That is no failure. */
+const hasClientLeft = (error: unknown, reply: FastifyReply): boolean =>
   reply.raw.destroyed && (error as FrameworkError).code === 'ERR_STREAM_PREMATURE_CLOSE';
 
-/** Answers a request with an error. A defect is logged with its stack; a 503 has its reason in the request's own line. */
+/**
+ * Sends an error response. A defect is logged with its stack; the reason of a 503 is in the request's own line of the
+ * log.
+ */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const known = toApiError(error);
   const body = known?.body ?? INTERNAL;
   const status = STATUS_BY_CODE[body.code];
-  if (wasLeft(error, reply)) request.log.info('the client has gone');
+  if (hasClientLeft(error, reply)) request.log.info('the client has gone');
   else if (known === undefined) request.log.error({ err: error }, 'request failed');
   else if (status >= 500) request.unserved = (error as Error).message;
   reply.header('x-request-id', request.id);

@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 import type { Context } from '../context.ts';
 
-/** For whoever runs the service: is the process alive, and does it want requests. */
+/** For the operator and the platform: whether the process is alive, and whether it wants requests. */
 
 /**
- * Adds `/livez` (200 while the event loop runs) and `/readyz` (503 while the process drains). A replica that has lost its
- * database or Redis stays ready: every other replica has lost them too, and a client is better served by this one's JSON
- * 503 with `Retry-After` than by a gateway that has nobody left to send it to. `/readyz` names what is away all the same.
+ * Adds `/livez` (200 while the event loop runs) and `/readyz` (503 while the process drains). A replica that has lost
+ * its database or Redis stays ready: every other replica has lost them too, and its JSON 503 with `Retry-After`
+ * serves a client better than a gateway without any replica. `/readyz` names what is away all the same.
  */
 export function healthRoutes(app: FastifyInstance, { coordination, lifecycle, probe }: Context): void {
   app.get('/livez', async () => ({ status: 'ok' }));

@@ -8,15 +8,15 @@ function readKey(request: FastifyRequest): string | undefined {
 }
 
 /**
- * Begins the hash of a request that came with a key; the bytes of its body are to follow. Throws `VALIDATION_ERROR`
- * for a key that is none.
+ * Begins the hash of a request with a key; the bytes of its body follow. Undefined without a key; throws
+ * `VALIDATION_ERROR` for an invalid one.
  */
 export function hashKeyedRequest(request: FastifyRequest): Hash | undefined {
   if (readKey(request) === undefined) return undefined;
   return createHash('sha256').update(`${request.routeOptions.url}\n`);
 }
 
-/** The key of a request whose body was hashed; undefined where none came. */
+/** The key and the hash of a request; undefined without a key. */
 export function readIdempotency(
   request: FastifyRequest,
   requestHash: Buffer | undefined,

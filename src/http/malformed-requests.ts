@@ -4,18 +4,23 @@ import type { Socket } from 'node:net';
 import { type ApiError, invalid, notFound } from '../domain/errors.ts';
 import { SECURITY_HEADERS, STATUS_BY_CODE } from './error-responses.ts';
 
-/** What Node's server would answer, or leave unanswered, by itself: in the one shape of an error (decision 2). */
+/**
+ * Requests that Node's server would refuse without a body, or not at all, get the one shape of an error (decision 2).
+ */
 
-/** How long a client may leave its side open once all was said; closing at once could take the answer back. */
+/**
+ * How long a client may keep its side open after the response. To close at once could destroy the response on its
+ * way.
+ */
 const LINGER_MS = 2_000;
 
-/** Answers on a bare connection, which ends then. */
+/** Responds on a bare connection, and ends it. */
 function respondOnSocket(socket: Socket, error: ApiError): void {
   const text = JSON.stringify(error.body);
-  // Node takes its listener away with the parser, and a reset that nobody hears of would end the process.
+  // Node removes its listener together with the parser, and a reset without a listener would end the process.
   socket.on('error', () => socket.destroy());
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
-  // What else is sent is read and dropped.
+  // Further bytes are read and dropped.
   socket.resume();
   const headers = {
     'content-type': 'application/json; charset=utf-8',
@@ -28,20 +33,23 @@ function respondOnSocket(socket: Socket, error: ApiError): void {
   socket.end(`HTTP/1.1 ${STATUS_BY_CODE[error.code]} ${error.code}\r\n${lines.join('')}\r\n${text}`);
 }
 
-/** Answers what is no HTTP, or too much of it, before there is a request to speak of. */
+/** Responds to bytes that are not HTTP, or too many, before there is a request. */
 export function respondToMalformedHttp(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-  respondOnSocket(socket, invalid(wordFault(error.code)));
+  respondOnSocket(socket, invalid(describeFault(error.code)));
 }
 
-function wordFault(code: string | undefined): string {
+function describeFault(code: string | undefined): string {
   if (code === 'HPE_HEADER_OVERFLOW') return 'headers: are too large';
   return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'request: did not arrive in time' : 'request: is malformed';
 }
 
-/** Answers CONNECT, on which Node would end the connection, and `Expect`, to which it would answer an empty 417. */
+/**
+ * Responds to CONNECT, where Node would end the connection, and accepts `Expect`, which Node would refuse with an
+ * empty 417.
+ */
 export function respondToOddRequests(server: Server): void {
   server.on('connect', (_request, socket) => respondOnSocket(socket as Socket, notFound('the path')));
-  // RFC 9110 10.1.1 leaves the server free to ignore an expectation that it does not know.
+  // RFC 9110 10.1.1 allows a server to ignore an unknown expectation.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
 }

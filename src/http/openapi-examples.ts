@@ -1,4 +1,4 @@
-/** Examples for the reference, put together from those of the fields. */
+/** Examples for the reference, made from the examples of the fields. */
 
 interface Schema {
   $ref?: string;
@@ -13,7 +13,10 @@ interface Schema {
   minimum?: number;
 }
 
-/** A value that fits a JSON Schema: its own example, its default, or one put together. `shared` is what references name. */
+/**
+ * A value that fits a JSON Schema: its own example, its default, or one made of its parts. `shared` holds the schemas
+ * that references name.
+ */
 export function exampleOf(schema: Schema, shared: Record<string, Schema>): unknown {
   const { $ref, examples, type, properties = {}, items = {} } = schema;
   if ($ref !== undefined) return exampleOf(shared[$ref.slice($ref.lastIndexOf('/') + 1)]!, shared);

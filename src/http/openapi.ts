@@ -4,7 +4,7 @@ import { STATUS_BY_CODE } from './error-responses.ts';
 import { exampleOf } from './openapi-examples.ts';
 import type { Route } from './route.ts';
 
-/** The OpenAPI 3.1 document, made of the routes and the very schemas that check requests. */
+/** The OpenAPI 3.1 document, made of the routes and the same schemas that check requests. */
 
 type Json = Record<string, unknown>;
 
@@ -19,8 +19,8 @@ deployment may give premium accounts another limit. Every response to a valid to
 type Shared = Record<string, Json>;
 
 /**
- * The JSON Schema of what travels; what has an `id` goes to `shared`. Answers may gain fields within v1 (decision 29), so
- * their schemas are open.
+ * The JSON Schema of a body. Schemas with an `id` go to `shared`. Responses may gain fields within v1 (decision 29),
+ * so their schemas allow others.
  */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output', shared: Shared): Json {
   const json = z.toJSONSchema(schema, {
@@ -28,14 +28,14 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output', shared: Shared): Js
     unrepresentable: 'any',
     target: 'draft-2020-12',
     override({ zodSchema, jsonSchema }) {
-      // Zod drops those of what is transformed on its way in.
+      // Zod drops the examples of values that are transformed on their way in.
       const meta = z.globalRegistry.get(zodSchema as unknown as z.ZodType);
       if (Array.isArray(meta?.examples)) jsonSchema.examples = meta.examples;
       delete jsonSchema.additionalProperties;
       if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
     },
   });
-  // References are looked up in the document, not in the schema that they stand in.
+  // References are resolved in the document, not in the schema that contains them.
   const text = JSON.stringify(json).replaceAll('"#/$defs/', '"#/components/schemas/');
   const { $schema: _, $defs, ...own } = JSON.parse(text);
   Object.assign(shared, $defs);
@@ -60,7 +60,7 @@ const HEADERS = {
   'Retry-After': { description: 'Seconds to wait, at least 1.', schema: { type: 'integer', minimum: 1 } },
 };
 
-/** The headers of answers with a status: limits on all that the limiter has seen. */
+/** The headers of responses with a status: rate limits wherever the limiter has counted the request. */
 function headersOf(status: number): Json {
   const names: (keyof typeof HEADERS)[] = ['X-Request-Id'];
   if (![401, 500, 503].includes(status))
@@ -96,7 +96,7 @@ function codesOf(route: Route): ErrorCode[] {
   return [...new Set([...common, ...ofCallers, ...(route.errors ?? [])])];
 }
 
-/** Error answers by status: several codes may share one. */
+/** Error responses by status; several codes may share one. */
 function errorResponses(route: Route): Json {
   const codesByStatus = Map.groupBy(codesOf(route), (code) => STATUS_BY_CODE[code]);
   return Object.fromEntries(
@@ -120,7 +120,7 @@ function errorResponses(route: Route): Json {
   );
 }
 
-/** A body as JSON, with an example made of those of its fields. */
+/** A JSON body, with an example made from those of its fields. */
 function contentOf(schema: Json, shared: Shared): Json {
   return { 'application/json': { schema, example: exampleOf(schema, shared) } };
 }
@@ -146,7 +146,7 @@ function operationOf(route: Route, shared: Shared): Json {
   };
 }
 
-/** Writes the document for the given routes under a base path. */
+/** Makes the document of the routes below a base path. */
 export function describeApi(routes: readonly Route[], basePath: string): Json {
   const shared: Shared = {};
   const paths = routes.map((route) => [route.path, { post: operationOf(route, shared) }]);

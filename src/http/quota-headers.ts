@@ -3,28 +3,28 @@ import type { FastifyReply } from 'fastify';
 import type { Quota } from '../coordination/port.ts';
 import { rateLimited } from '../domain/errors.ts';
 
-/** Sets the three rate-limit headers (spec 8, decision 26). `nowMs` is the epoch. */
+/** Sets the three rate-limit headers (spec 8, decision 26). `nowMs` is the time since the epoch. */
 export function setQuotaHeaders(reply: FastifyReply, quota: Quota, nowMs = Date.now()): void {
   reply.header('x-ratelimit-limit', quota.limit);
   reply.header('x-ratelimit-remaining', quota.remaining);
   reply.header('x-ratelimit-reset', Math.ceil((nowMs + quota.resetMs) / 1000));
 }
 
-/** The header's value for a wait: whole seconds, rounded up, at least 1. */
+/** The value of `Retry-After` for a wait: whole seconds, rounded up, at least 1. */
 export const retryAfterSeconds = (ms: number): number => Math.max(1, Math.ceil(ms / 1000));
 
-/** Passes an admitted request, with its headers set; throws `RATE_LIMITED` for a refused one. */
+/** Sets the headers; throws `RATE_LIMITED` for a refused request. */
 export function requireQuota(reply: FastifyReply, quota: Quota): void {
   setQuotaHeaders(reply, quota);
   if (!quota.admitted) throw rateLimited(retryAfterSeconds(quota.resetMs));
 }
 
-/** Takes the headers away again, for an answer to a token that proved to be invalid. */
+/** Removes the headers, for the response to a token that proved to be invalid. */
 export function removeQuotaHeaders(reply: FastifyReply): void {
   for (const name of ['limit', 'remaining', 'reset']) reply.removeHeader(`x-ratelimit-${name}`);
 }
 
-/** What the limiter counts a client address under: IPv4 whole, mapped or not, IPv6 by its /64 (decision 25). */
+/** The limiter's key for a client address: IPv4 as a whole, mapped or not; IPv6 by its /64 (decision 25). */
 export function addressKey(ip: string): string {
   if (!isIPv6(ip)) return ip;
   const groups = expandIpv6(ip);
@@ -35,7 +35,7 @@ export function addressKey(ip: string): string {
 
 /** The eight groups of an IPv6 address. */
 function expandIpv6(ip: string): string[] {
-  // WHATWG's parser writes an address in its one canonical form; a zone (`%eth0`) is no part of it.
+  // WHATWG's parser writes each address in one canonical form. A zone (`%eth0`) is no part of the address.
   const canonical = new URL(`http://[${ip.split('%')[0]}]`).hostname.slice(1, -1);
   const [head = '', tail] = canonical.split('::');
   const left = head === '' ? [] : head.split(':');

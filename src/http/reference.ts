@@ -26,7 +26,7 @@ const PAGE = `<!doctype html>
 const START = `SwaggerUIBundle({ url: '/openapi.json', dom_id: '#reference', deepLinking: true });
 `;
 
-/** Everything comes from this origin; the page's styles set inline images and styles. */
+/** Everything comes from this origin. The page's styles contain inline images and set inline styles. */
 const SECURITY_POLICY =
   "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'";
 
@@ -36,7 +36,7 @@ const TYPE_BY_FILE = {
   'favicon-32x32.png': 'image/png',
 };
 
-/** Adds the reference, outside of the versioned base path. */
+/** Adds the reference, outside the versioned base path. */
 export function referenceRoutes(app: FastifyInstance, routes: readonly Route[], basePath: string): void {
   const document = JSON.stringify(describeApi(routes, basePath));
   const { resolve } = createRequire(import.meta.url);

@@ -1,18 +1,21 @@
 import { invalid } from '../domain/errors.ts';
 import type { ChangesPosition } from '../store/changes.ts';
 
-/** The cursors of `/bookmarks/list` (decision 14) and `/bookmarks/changes`: opaque to clients, versioned, naming their user. */
+/**
+ * The cursors of `/bookmarks/list` (decision 14) and `/bookmarks/changes`: opaque to clients, with a version and the
+ * id of their user.
+ */
 
 const LIST_VERSION = 1;
 const CHANGES_VERSION = 2;
 
-/** The longest cursor has six numbers of 16 digits. */
+/** The longest cursor holds six numbers of 16 digits. */
 export const MAX_CURSOR_LENGTH = 200;
 
 export const formatCursor = (userId: number, afterId: number): string =>
   encode(LIST_VERSION, [userId, afterId]);
 
-/** The id that a cursor stands after; throws `VALIDATION_ERROR` for a malformed one and for another user's. */
+/** The id after which a page begins; throws `VALIDATION_ERROR` for a malformed cursor and for another user's. */
 export function parseCursor(cursor: string, userId: number): number {
   const [afterId] = decode(cursor, LIST_VERSION, 1, userId);
   return afterId!;
@@ -28,7 +31,7 @@ export const formatChangesCursor = (userId: number, position: ChangesPosition): 
     position.tagId,
   ]);
 
-/** The position that a cursor stands for; throws as `parseCursor` does. */
+/** The position of a cursor; throws like `parseCursor`. */
 export function parseChangesCursor(cursor: string, userId: number): ChangesPosition {
   const [epoch, generation, change, bookmarkId, tagId] = decode(cursor, CHANGES_VERSION, 5, userId);
   return {
@@ -43,7 +46,7 @@ export function parseChangesCursor(cursor: string, userId: number): ChangesPosit
 const encode = (version: number, numbers: readonly number[]): string =>
   Buffer.from([version, ...numbers].join(':')).toString('base64url');
 
-/** The numbers after the user's; only what `encode` wrote is accepted. */
+/** Reads the numbers after the user's; accepts only what `encode` wrote. */
 function decode(cursor: string, version: number, count: number, userId: number): number[] {
   const parts = Buffer.from(cursor, 'base64url').toString('latin1').split(':');
   const numbers = parts.filter((part) => /^\d{1,16}$/.test(part)).map(Number);

@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { shownFields } from '../domain/bookmark-schemas.ts';
 import { id } from '../domain/fields.ts';
 
-/** Schemas of what is answered, for the reference; the answers themselves are built by Postgres. */
+/** Schemas of responses, for the reference. Postgres makes the responses themselves. */
 
 export const timestampText = z.iso
   .datetime({ precision: 3 })
   .meta({ examples: ['2026-01-31T12:00:00.000Z'] });
 
-/** A number of things. */
+/** A count. */
 export const count = z
   .int()
   .min(0)
@@ -33,7 +33,7 @@ export const bookmark = z
 
 export const deleted = z.object({ deleted: z.literal(true) });
 
-/** Whether a poll is to be held until there is something new. */
+/** Whether the service holds the poll until something is new. */
 export const wait = z
   .boolean()
   .default(false)
