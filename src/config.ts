@@ -51,6 +51,10 @@ export interface Config {
   overloadPoolWaitMs: number;
   /** How long `migrate` tries again while Postgres cannot be reached, or a table is in use. */
   migrateWaitSeconds: number;
+  /** Bytes of responses that clients have not taken, of all users, beyond which requests are refused. */
+  unsentBytes: number;
+  /** How long a client may take nothing of its response before its connection is cut. */
+  responseStallSeconds: number;
   /** Absent: no metrics. */
   metricsPort: number | undefined;
   /** Collector of traces; absent: none. */
@@ -228,6 +232,8 @@ const SCHEMAS = {
   OVERLOAD_EVENT_LOOP_MS: integer(0, 60_000, 500),
   OVERLOAD_POOL_WAIT_MS: integer(0, 60_000, 2_000),
   MIGRATE_WAIT_SECONDS: integer(0, 3_600, 60),
+  UNSENT_BYTES: integer(1_048_576, 1_099_511_627_776, 268_435_456),
+  RESPONSE_STALL_SECONDS: integer(1, 3_600, 30),
   METRICS_PORT: port.optional().meta({ example: '9464' }),
   OTEL_EXPORTER_OTLP_ENDPOINT: z
     .string()
@@ -304,6 +310,8 @@ export function readConfig(env: Environment = process.env): Config {
     overloadEventLoopMs: read('OVERLOAD_EVENT_LOOP_MS'),
     overloadPoolWaitMs: read('OVERLOAD_POOL_WAIT_MS'),
     migrateWaitSeconds: read('MIGRATE_WAIT_SECONDS'),
+    unsentBytes: read('UNSENT_BYTES'),
+    responseStallSeconds: read('RESPONSE_STALL_SECONDS'),
     metricsPort: read('METRICS_PORT'),
     otlpEndpoint: read('OTEL_EXPORTER_OTLP_ENDPOINT'),
     traceRatio: read('OTEL_TRACES_SAMPLER_ARG'),

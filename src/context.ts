@@ -1,4 +1,5 @@
 import { Semaphore } from './concurrency/semaphore.ts';
+import { UnsentBytes } from './concurrency/unsent-bytes.ts';
 import type { Config } from './config.ts';
 import { openCoordination } from './coordination/open.ts';
 import type { Coordination } from './coordination/port.ts';
@@ -36,6 +37,7 @@ export interface Context {
   readonly changesReader: PageReader<ChangesStart, ChangesPage>;
   readonly metrics: Metrics;
   readonly tracing: Tracing;
+  readonly unsent: UnsentBytes;
   /** Limits how many requests of one user run at a time. The key is the user's id. */
   readonly requestPermits: Semaphore<number>;
   /** Limits how many imports of one user write at a time. The key is the user's id. */
@@ -46,6 +48,9 @@ export interface Context {
 }
 
 const WAITS_PER_TOKEN = 16;
+
+/** Eight of the largest pages. */
+const UNSENT_BYTES_PER_USER = 8 * 1_048_576;
 
 /** How long a request waits for earlier ones of its user. With the 7 s of an operation it is 10 s at most. */
 const PERMIT_WAIT_MS = 3_000;
@@ -97,6 +102,8 @@ export async function openContext(
   opened.defer(() => plain.close());
   const coordination = config.otlpEndpoint ? traceCoordination(plain, tracing) : plain;
 
+  const unsent = new UnsentBytes({ processBytes: config.unsentBytes, userBytes: UNSENT_BYTES_PER_USER });
+  const requestPermits = halfForEachUser(config.databasePoolSize, PERMIT_WAIT_MS);
   const owned = new AsyncDisposableStack();
   const context: Context = {
     config,
@@ -108,15 +115,17 @@ export async function openContext(
     metrics,
     tracing,
     callers: new KnownCallers(),
-    pageReader: new PageReader(database, SYNC_PAGES, OPERATION_DEADLINE_MS),
-    changesReader: new PageReader(database, CHANGES_PAGES, OPERATION_DEADLINE_MS),
-    requestPermits: halfForEachUser(config.databasePoolSize, PERMIT_WAIT_MS),
+    pageReader: new PageReader(database, SYNC_PAGES, requestPermits, OPERATION_DEADLINE_MS),
+    changesReader: new PageReader(database, CHANGES_PAGES, requestPermits, OPERATION_DEADLINE_MS),
+    unsent,
+    requestPermits,
     importPermits: halfForEachUser(config.databaseImportPoolSize, config.importWaitSeconds * 1_000),
     lifecycle: { draining: false },
     close: () => owned.disposeAsync(),
   };
   if (prometheus) {
-    prometheus.watch({ database, importDatabase, probe, coordination, maxWaiters: config.maxWaiters });
+    const { maxWaiters, unsentBytes } = config;
+    prometheus.watch({ database, importDatabase, probe, coordination, maxWaiters, unsent, unsentBytes });
     const server = await serveMetrics(prometheus.registry, config.host, config.metricsPort!);
     opened.defer(() => void server.close());
   }

@@ -1,18 +1,40 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { pino } from 'pino';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { additionsTopic } from '../src/coordination/topics.ts';
 import { parseJson } from '../src/domain/json.ts';
 import { foldText } from '../src/domain/text.ts';
+import type { Logger } from '../src/observability/log.ts';
+import type { PrometheusMetrics } from '../src/observability/metrics.ts';
 import { prepareImport } from '../src/operations/import/entries.ts';
 import { createDatabase, runOn } from './support/database.ts';
+import { fill } from './support/fill.ts';
+import type { LogLine } from './support/replica.ts';
 import { connectTo, sendRaw } from './support/responses.ts';
-import { startService, useService, useUser } from './support/service.ts';
+import { startService, type TestService, type TestUser, useService, useUser } from './support/service.ts';
+import { formatPost, sendUnread, type UnreadClient } from './support/unread.ts';
 
 // What a hostile client may try: it harms nobody but itself.
 
 const service = useService();
 const user = useUser(service, { premium: true });
+
+const MIB = 1_048_576;
+
+/** What is so sooner or later: on a busy machine later. */
+const eventually = <T>(read: () => T) => expect.poll(read, { timeout: 20_000, interval: 20 });
+
+/** The highest value that is seen until the test ends. */
+function watchHighest(read: () => number): () => number {
+  let highest = read();
+  const timer = setInterval(() => {
+    highest = Math.max(highest, read());
+  }, 2);
+  onTestFinished(() => clearInterval(timer));
+  return () => highest;
+}
 
 async function open(): Promise<Socket> {
   const socket = connect({
@@ -86,9 +108,231 @@ describe('clients that are slow', () => {
     const response = await sendRaw(hasty.origin, authorized);
     expect(response).toMatchObject({ status: 400, body: { error: 'request: did not arrive in time' } });
   });
+});
 
-  test('a response that nobody reads is not kept for ever', () => {
-    expect(service.app.server.timeout).toBe(300_000);
+describe('responses that nobody reads', () => {
+  const STALL_SECONDS = 3;
+  const lines: LogLine[] = [];
+  const log = pino({ level: 'info' }, { write: (line: string) => lines.push(JSON.parse(line)) });
+  const slow = {} as TestService;
+  const greedy = {} as TestUser;
+  const other = {} as TestUser;
+
+  beforeAll(async () => {
+    const config = { responseStallSeconds: STALL_SECONDS, metricsPort: 0 };
+    Object.assign(slow, await startService(config, { log: log as Logger }));
+    Object.assign(greedy, await slow.user({ premium: true }));
+    Object.assign(other, await slow.user());
+    // 40 MB: more than the kernel takes on a connection.
+    await fill(slow.database.url, greedy, 4_000, 10_000);
+  });
+  afterAll(() => slow[Symbol.asyncDispose]());
+
+  const unsentBytes = () => slow.context.unsent.total;
+  // The server hears later than the client that a connection has ended.
+  beforeEach(() => eventually(unsentBytes).toBe(0));
+
+  const LIST = { limit: 500 };
+
+  /** A client that asks so many times for the first page, on one connection, and reads nothing. */
+  const askForPages = (count: number) =>
+    sendUnread(slow.origin, formatPost('/bookmarks/list', greedy.token, LIST).repeat(count));
+
+  const askForExport = () =>
+    sendUnread(slow.origin, formatPost('/export', greedy.token, {}, 'Connection: close'));
+
+  const brokenOff = (from = 0) => lines.slice(from).filter(({ msg }) => msg === 'response broke off');
+
+  /** What the log says of the responses that broke off while `work` went on. */
+  async function brokenOffDuring(work: () => Promise<void>): Promise<LogLine[]> {
+    const before = lines.length;
+    await work();
+    await eventually(unsentBytes).toBe(0);
+    return brokenOff(before);
+  }
+
+  test('are kept up to 8 MiB of an account: then its requests get 503 before any work, others are served', async () => {
+    const clients: UnreadClient[] = [];
+    while (unsentBytes() < 8 * MIB) {
+      clients.push(await askForPages(10));
+      await eventually(() => slow.context.requestPermits.gauges(greedy.id).inUse).toBe(0);
+    }
+    const read = vi.spyOn(slow.context.database, 'read');
+    onTestFinished(() => read.mockRestore());
+    const refused = await greedy.post('/user/profile');
+    expect(refused).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
+    expect(refused.body.error).toBe('earlier responses to this account have not been read yet');
+    expect(refused.headers.get('retry-after')).toMatch(/^[1-3]$/);
+    expect(refused.headers.get('x-ratelimit-remaining')).toMatch(/^\d+$/);
+    expect(read).not.toHaveBeenCalled();
+    expect((await other.post('/bookmarks/list')).status).toBe(200);
+    for (const client of clients) client[Symbol.dispose]();
+    await eventually(unsentBytes).toBe(0);
+    expect((await greedy.post('/user/profile')).status).toBe(200);
+  });
+
+  test('pass that by no more than what is read at one moment, however many connections ask at once', async () => {
+    const highest = watchHighest(unsentBytes);
+    const clients = await Promise.all(Array.from({ length: 60 }, () => askForPages(5)));
+    await eventually(unsentBytes).toBeGreaterThan(8 * MIB);
+    for (const client of clients) expect(await client.take(1)).toBeGreaterThan(0);
+    // Half of ten connections read at a time, a page each.
+    expect(highest()).toBeLessThan(8 * MIB + 5 * 1.3 * MIB);
+    for (const client of clients) client[Symbol.dispose]();
+  });
+
+  test('of all accounts are kept up to UNSENT_BYTES: then every request gets 503, without a token too', async () => {
+    await using small = await startService({ unsentBytes: MIB }, { database: slow.database });
+    // An export waits with two pages in hand.
+    using _client = await sendUnread(small.origin, formatPost('/export', greedy.token));
+    await eventually(() => small.context.unsent.total).toBeGreaterThan(1.5 * MIB);
+    await eventually(() => small.context.requestPermits.gauges(greedy.id).inUse).toBe(0);
+    const refused = [
+      await small.post('/user/profile', {}, { token: other.token }),
+      await small.post('/auth/invite', { code: 'UNKNOWN0' }),
+    ];
+    for (const { status, body, headers } of refused) {
+      expect({ status, body }).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
+      expect(headers.get('retry-after')).toMatch(/^[1-3]$/);
+    }
+    expect((await small.post('/user/profile', {}, { token: 'nonsense' })).status).toBe(401);
+    expect((await fetch(`${small.origin}/livez`)).status).toBe(200);
+  });
+
+  test.each([
+    ['a page', () => askForPages(10), '/api/v1/bookmarks/list'],
+    ['an export', askForExport, '/api/v1/export'],
+  ])(
+    'are cut %s: a client that takes nothing for RESPONSE_STALL_SECONDS loses its connection',
+    async (_, ask, route) => {
+      const broken = await brokenOffDuring(async () => {
+        const before = lines.length;
+        using client = await ask();
+        await eventually(() => brokenOff(before)).not.toEqual([]);
+        expect(await client.readToEnd()).toBe('ECONNRESET');
+      });
+      expect(broken[0]).toMatchObject({ route, user: greedy.id, reason: 'stalled' });
+      expect(broken[0]!.sentBytes).toBeGreaterThan(0);
+      expect(broken[0]!.ms).toBeGreaterThanOrEqual(STALL_SECONDS * 1_000);
+      expect(JSON.stringify(broken)).not.toContain(greedy.token.slice(-43));
+    },
+  );
+
+  test('are not cut while their client takes them, however long that takes', async () => {
+    const broken = await brokenOffDuring(async () => {
+      using client = await askForExport();
+      const startedAt = performance.now();
+      // Half a megabyte each tenth of a second: the kernel frees its buffer in lumps of one and a half.
+      for (; performance.now() - startedAt < 2 * STALL_SECONDS * 1_000; await sleep(100)) {
+        expect(await client.take(MIB / 2)).toBeGreaterThan(0);
+      }
+      expect(client.socket.destroyed).toBe(false);
+      expect(unsentBytes()).toBeGreaterThan(0);
+    });
+    expect(broken).toMatchObject([{ reason: 'client' }]);
+  });
+
+  test('are cut where their client takes a byte now and then', async () => {
+    const broken = await brokenOffDuring(async () => {
+      const before = lines.length;
+      using client = await askForExport();
+      for (; brokenOff(before).length === 0; await sleep(100)) client.socket.read(1);
+      expect(await client.readToEnd()).toBe('ECONNRESET');
+    });
+    expect(broken).toMatchObject([{ reason: 'stalled' }]);
+  });
+
+  test('of many exports hold half of what an account may, and each goes on when there is room', async () => {
+    const highest = watchHighest(unsentBytes);
+    const [last, ...others] = await Promise.all(Array.from({ length: 30 }, askForExport));
+    await eventually(unsentBytes).toBeGreaterThan(4 * MIB);
+    expect((await greedy.post('/user/profile')).status).toBe(200);
+    for (const other of others) other[Symbol.dispose]();
+    expect(await last!.readToEnd()).toBeUndefined();
+    expect(last!.socket.bytesRead).toBeGreaterThan(40_000_000);
+    expect(highest()).toBeLessThan(4 * MIB + 5 * 1.1 * MIB);
+  });
+
+  test('are counted and logged with the reason where they break off', async () => {
+    const countBroken = async (reason: string) => {
+      const { registry } = slow.context.metrics as PrometheusMetrics;
+      const metric = registry.getSingleMetric('bookmarks_http_broken_responses_total')!;
+      const { values } = await metric.get();
+      return values.find(({ labels }) => labels.reason === reason)!.value;
+    };
+    const end: Record<string, (client: UnreadClient) => unknown> = {
+      client: ({ socket }) => socket.resetAndDestroy(),
+      service: async ({ readToEnd }) => {
+        await slow.context.database
+          .sql`update accounts set generation = generation + 1 where user_id = ${greedy.id}`;
+        await readToEnd();
+      },
+    };
+    for (const [reason, finish] of Object.entries(end)) {
+      const before = await countBroken(reason);
+      const broken = await brokenOffDuring(async () => {
+        using client = await askForExport();
+        await eventually(unsentBytes).toBeGreaterThan(0);
+        await finish(client);
+      });
+      expect(broken).toMatchObject([{ reason, user: greedy.id, route: '/api/v1/export' }]);
+      expect(await countBroken(reason)).toBe(before + 1);
+    }
+    const before = await countBroken('unanswered');
+    using poll = await sendUnread(
+      slow.origin,
+      formatPost('/bookmarks/sync', other.token, { cursor: 9_999, wait: true }),
+    );
+    await eventually(() => slow.context.coordination.wakes.held).toBe(1);
+    poll.socket.destroy();
+    await eventually(() => countBroken('unanswered')).toBe(before + 1);
+  });
+
+  test('of polls that are woken together are as many as the account may leave unread', async () => {
+    const sleeper = await slow.user({ premium: true });
+    const tokens = await Promise.all(Array.from({ length: 8 }, () => slow.token(sleeper.id, 'read')));
+    const polls = await Promise.all(
+      tokens.map((token) =>
+        sendUnread(
+          slow.origin,
+          // The kernel takes the first few pages.
+          formatPost('/bookmarks/sync', token, { cursor: 0, limit: 100, wait: true }).repeat(16),
+        ),
+      ),
+    );
+    const { wakes } = slow.context.coordination;
+    await eventually(() => wakes.held).toBe(8 * 16);
+    const highest = watchHighest(unsentBytes);
+    await fill(slow.database.url, sleeper, 100, 10_000);
+    wakes.wake(additionsTopic(sleeper.id));
+    await eventually(() => wakes.held).toBe(0);
+    await eventually(unsentBytes).toBeGreaterThan(4 * MIB);
+    for (const client of polls) client[Symbol.dispose]();
+    await eventually(unsentBytes).toBe(0);
+    expect(highest()).toBeLessThan(10 * MIB);
+  });
+});
+
+describe('a connection with more requests than anyone sends at once', () => {
+  test('is cut at the seventeenth that is open, and others are served', async () => {
+    const poll = formatPost('/bookmarks/sync', user.token, { cursor: 9_999, wait: true });
+    using sixteen = await sendUnread(service.origin, poll.repeat(16));
+    await eventually(() => service.context.coordination.wakes.held).toBe(16);
+    using more = await sendUnread(service.origin, formatPost('/user/profile', user.token).repeat(1_000));
+    expect(await more.readToEnd()).toBe('ECONNRESET');
+    expect((await user.post('/user/profile')).status).toBe(200);
+    expect(sixteen.socket.destroyed).toBe(false);
+    sixteen.socket.write(formatPost('/user/profile', user.token));
+    expect(await sixteen.readToEnd()).toBe('ECONNRESET');
+    await eventually(() => service.context.coordination.wakes.held).toBe(0);
+  });
+
+  test('may send any number one after the other', async () => {
+    using client = await sendUnread(service.origin, '');
+    for (let i = 0; i < 40; i += 1) {
+      client.socket.write(formatPost('/user/profile', user.token));
+      expect(await client.take(100)).toBeGreaterThan(0);
+    }
   });
 });
 
@@ -102,8 +346,9 @@ describe('text that is dear to normalise', () => {
   });
 
   test('the name of a tag is measured before it is normalised', async () => {
-    const response = await user.post('/tags/create', { name: `a${marks(500_000)}` });
-    expect(response).toMatchObject({ status: 400, body: { error: 'name: at most 255 characters' } });
+    const tags = [`a${marks(300_000)}`];
+    const response = await user.post('/bookmarks/add', { url: 'https://a.example/', tags });
+    expect(response).toMatchObject({ status: 400, body: { error: 'tags[0]: at most 255 characters' } });
   });
 
   test('a name that fits once it is normalised is taken, whatever it was before', async () => {

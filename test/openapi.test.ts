@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { ErrorCode } from '../src/domain/resources.ts';
-import { BASE_PATH, ROUTES } from '../src/http/app.ts';
+import { BASE_PATH } from '../src/http/add-route.ts';
+import { ROUTES } from '../src/http/app.ts';
 import { STATUS_BY_CODE } from '../src/http/error-responses.ts';
 import { useService } from './support/service.ts';
 

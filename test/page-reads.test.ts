@@ -80,7 +80,7 @@ describe('a look', () => {
         },
       },
     });
-    const looks = new PageReader(slow, SYNC_PAGES, 7_000);
+    const looks = new PageReader(slow, SYNC_PAGES, service.context.requestPermits, 7_000);
     const look = () => looks.read(caller, 0, 50);
     return { user, look, firstWasRead: read.promise, respondFirst: response.resolve, reads: () => reads };
   }

@@ -1,7 +1,8 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createDatabase, runOn } from './support/database.ts';
 import { fill } from './support/fill.ts';
-import { startService, type TestUser } from './support/service.ts';
+import type { ApiResponse } from './support/responses.ts';
+import { startService, type TestUser, useService } from './support/service.ts';
 
 // A page costs what it holds, whatever Postgres knows of its user: its statistics are from before the last import.
 
@@ -55,4 +56,78 @@ test.for(
   expect(read).toBeGreaterThanOrEqual(rows);
   // The way to a page's end, and whether there is more.
   expect(read).toBeLessThan(rows * 1.1 + 10);
+});
+
+describe('a page of long bookmarks', () => {
+  const service = useService();
+  const MIB = 1_048_576;
+
+  /** Bookmarks with comments of so many characters, each of which JSON writes as six. */
+  async function fillLong(user: TestUser, lengths: number[]): Promise<void> {
+    await runOn(
+      service.database.url,
+      `insert into bookmarks (
+        user_id, created_at, updated_at, url_key, url, title, comment, tag_ids, tags, search_text
+      )
+      select ${user.id}, now(), now(), gen_random_uuid(), 'https://example.org/', '', repeat(E'\\x01', length), '{}', '[]', ''
+      from unnest(array[${lengths.join()}]) length`,
+    );
+  }
+
+  /** Lengths of the comments that each page brings, until there is no more. */
+  async function readLengths(read: (last: ApiResponse | undefined) => Promise<ApiResponse>) {
+    const pages: number[][] = [];
+    let last: ApiResponse | undefined;
+    do {
+      last = await read(last);
+      expect(last.status).toBe(200);
+      const { bookmarks } = last.body as { bookmarks: { comment: string }[] };
+      if (bookmarks.length > 1) expect(Buffer.byteLength(last.text)).toBeLessThan(1.1 * MIB);
+      pages.push(bookmarks.map(({ comment }) => comment.length));
+    } while (last.body.has_more);
+    return pages;
+  }
+
+  const WAYS: Record<string, (user: TestUser) => Promise<number[][]>> = {
+    list: (user) =>
+      readLengths((last) => user.post('/bookmarks/list', { limit: 500, cursor: last?.body.next_cursor })),
+    sync: (user) =>
+      readLengths((last) => user.post('/bookmarks/sync', { limit: 100, cursor: last?.body.cursor })),
+    changes: (user) =>
+      readLengths((last) => user.post('/bookmarks/changes', { limit: 500, cursor: last?.body.cursor })),
+    export: async (user) => {
+      const { bookmarks } = (await user.post('/export')).body as { bookmarks: { comment: string }[] };
+      return [bookmarks.map(({ comment }) => comment.length)];
+    },
+  };
+
+  test.for([
+    ['many small ones, then large ones', [...Array(90).fill(10), ...Array(60).fill(10_000)]],
+    ['each just below its share of a page', Array(150).fill(1_600)],
+    ['one that is larger than a page alone', [5, 200_000, 5, 5, 200_000]],
+    ['exactly as many as a page takes', Array(100).fill(1_000)],
+  ] as [string, number[]][])(
+    'is about 1 MiB at most, and the next one goes on behind it: %s',
+    async ([, lengths]) => {
+      const user = await service.user({ premium: true });
+      await fillLong(user, lengths);
+      for (const [way, read] of Object.entries(WAYS)) expect((await read(user)).flat(), way).toEqual(lengths);
+    },
+  );
+
+  test('holds edited ones too', async () => {
+    const user = await service.user({ premium: true });
+    await fillLong(user, Array(40).fill(1));
+    const { cursor } = (await user.post('/bookmarks/changes', { from: 'now' })).body;
+    const { bookmarks } = (await user.post('/bookmarks/list')).body as { bookmarks: { id: number }[] };
+    const lengths = bookmarks.map((_, n) => (n < 20 ? 10 : 10_000));
+    for (const [n, { id }] of bookmarks.entries()) {
+      await user.post('/bookmarks/edit', { id, comment: '\u0001'.repeat(lengths[n]!) });
+    }
+    const pages = await readLengths((last) =>
+      user.post('/bookmarks/changes', { limit: 500, cursor: last?.body.cursor ?? cursor }),
+    );
+    expect(pages.flat()).toEqual(lengths);
+    expect(pages.length).toBeGreaterThan(1);
+  });
 });

@@ -205,12 +205,41 @@ describe('the body (spec 1, decision 2)', () => {
     expect((await user.post(PROFILE, '\ufeff{}')).status).toBe(200);
   });
 
-  test('a body of 1 MiB is taken, one byte more is a VALIDATION_ERROR, announced or chunked', async () => {
-    expect((await user.post(ADD, bodyOf(MIB))).status).toBe(200);
-    expect((await user.post(ADD, '', chunked(bodyOf(MIB)))).status).toBe(200);
-    const tooLarge = { status: 400, body: { code: 'VALIDATION_ERROR', error: 'body: is too large' } };
-    expect(await user.post(ADD, bodyOf(MIB + 1))).toMatchObject(tooLarge);
-    expect(await user.post(ADD, '', chunked(bodyOf(MIB + 1)))).toMatchObject(tooLarge);
+  test.each([
+    ['/auth/invite', 1, '{"code":"AAAAAAAA"}', 404],
+    [ADD, 640, '{"url":"https://example.org/"}', 200],
+    ['/bookmarks/edit', 640, '{"id":1000000}', 404],
+    ['/bookmarks/search', 64, '{}', 200],
+    ['/tags/create', 64, '{"name":1}', 400],
+    [PROFILE, 64, '{}', 200],
+  ])(
+    'a body of %s may have %i KiB, one byte more is a VALIDATION_ERROR, announced or chunked',
+    async (path, kib, start, status) => {
+      const padded = (bytes: number) => start + ' '.repeat(bytes - start.length);
+      const largest = padded(kib * 1_024);
+      const larger = padded(kib * 1_024 + 1);
+      const tooLarge = { status: 400, body: { code: 'VALIDATION_ERROR', error: 'body: is too large' } };
+      for (const form of [undefined, chunked]) {
+        expect((await user.post(path, largest, form?.(largest))).status).toBe(status);
+        expect(await user.post(path, larger, form?.(larger))).toMatchObject(tooLarge);
+      }
+    },
+  );
+
+  test('the longest bookmark is taken in the longest way to write it, to add and to edit', async () => {
+    const escaped = (text: string) =>
+      text.replace(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+    const emojis = (count: number) => '😀'.repeat(count);
+    const url = `https://a.example/${emojis(8_192 - 18)}`;
+    const fields = {
+      title: emojis(2_048),
+      comment: emojis(10_000),
+      tags: Array.from({ length: 100 }, (_, n) => String(n).padStart(3, '0') + emojis(252)),
+    };
+    const added = await user.post(ADD, escaped(JSON.stringify({ url, ...fields })));
+    expect(added).toMatchObject({ status: 200, body: { url, comment: fields.comment } });
+    const change = escaped(JSON.stringify({ id: added.body.id, ...fields }));
+    expect((await user.post('/bookmarks/edit', change)).status).toBe(200);
   });
 
   test('a body of /import may have 64 MiB, one byte more is a VALIDATION_ERROR, announced or chunked', async () => {

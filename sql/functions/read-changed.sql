@@ -13,15 +13,23 @@ begin
     where c.user_id = p_user_id and c.number > p_change
     order by c.number
     limit p_limit
-  ), rendered as materialized (
+  ), stored as materialized (
     select picked.number, picked.kind, picked.object_id,
-      case
-        when picked.kind = 'tag' then
-          (select render_tag(t.id, t.name) from tags t where t.user_id = p_user_id and t.id = picked.object_id)
-        when picked.object_id <= p_bookmark_id then
-          (select render_bookmark(b) from bookmarks b where b.user_id = p_user_id and b.id = picked.object_id)
-      end as object
+      sum(bookmark_bytes(b)) over (order by number rows between unbounded preceding and 1 preceding) as bytes_before
     from picked
+    left join bookmarks b on b.user_id = p_user_id and b.id = picked.object_id
+      and picked.kind = 'bookmark' and picked.object_id <= p_bookmark_id
+  ), rendered as materialized (
+    select stored.number, stored.kind, stored.object_id,
+      case
+        when stored.kind = 'tag' then
+          (select render_tag(t.id, t.name) from tags t where t.user_id = p_user_id and t.id = stored.object_id)
+        when stored.object_id <= p_bookmark_id then
+          (select render_bookmark(b) from bookmarks b where b.user_id = p_user_id and b.id = stored.object_id)
+      end as object
+    from stored
+    -- Rendered is larger than stored: what lies behind the bound by this much lies behind it anyhow.
+    where coalesce(bytes_before, 0) < 1048576
   ), sized as (
     select number, kind, object_id, object,
       sum(octet_length(object)) over (order by number rows between unbounded preceding and 1 preceding) as bytes_before

@@ -66,7 +66,7 @@ begin
   end if;
 
   if not has_more and v_left > 0 and v_bytes < 1048576 then
-    select * into v_page from read_page(p_user_id, bookmark_id, 9007199254740991, v_left);
+    select * into v_page from read_page(p_user_id, bookmark_id, 9007199254740991, v_left, (1048576 - v_bytes)::integer);
     if v_page.count > 0 then
       bookmarks := concat_ws(',', nullif(bookmarks, ''), v_page.bookmarks);
       bookmark_id := v_page.last_id;

@@ -1,24 +1,38 @@
--- The bookmarks after one id and up to another, rising, as JSON texts with commas between.
+-- The bookmarks after one id and up to another, rising, as JSON texts with commas between: at most so many, and of some
+-- `p_bytes` bytes in all, but one at least. `has_more` says whether others follow.
 --
 -- The planner guesses how many bookmarks a user has from statistics that are
 -- always older than the last import. Where it guesses few it would gather all that follow, sort them and keep a page:
 -- 20,001 rows read for a page of 500, 750 ms for the first 500 of 1,000,000. It must not sort here, so that it can only
 -- walk along the key.
+--
+-- Hardly any page comes near the bound. One whose bookmarks each have no more than their share of the bytes is read and
+-- rendered in one go, which costs 3 % more than without a bound; a sum over the rows before rendering would cost 11 to 35.
 create or replace function read_page(
-  p_user_id bigint, p_after bigint, p_last bigint, p_limit integer,
-  out bookmarks text, out count integer, out last_id bigint
+  p_user_id bigint, p_after bigint, p_last bigint, p_limit integer, p_bytes integer,
+  out bookmarks text, out count integer, out last_id bigint, out has_more boolean
 )
 language plpgsql stable set enable_sort = off as $$
+declare
+  v_rendered integer;
 begin
-  select coalesce(string_agg(rendered, ','), ''),
-    count(*), max(id)
-  into bookmarks, count, last_id
+  select coalesce(string_agg(rendered, ','), ''), count(*), count(rendered), max(id)
+  into bookmarks, count, v_rendered, last_id
   from (
-    select id, render_bookmark(b) as rendered
+    select id, case when bookmark_bytes(b) <= p_bytes / p_limit then render_bookmark(b) end as rendered
     from bookmarks b
     where user_id = p_user_id and id > p_after and id <= p_last
     order by id
     limit p_limit
   ) page;
+  if v_rendered < count or octet_length(bookmarks) > p_bytes then
+    select page.bookmarks, page.count, page.last_id into bookmarks, count, last_id
+    from read_large_page(p_user_id, p_after, last_id, p_bytes) page;
+    has_more := exists (select from bookmarks b where user_id = p_user_id and id > last_id and id <= p_last);
+  else
+    has_more := count = p_limit and exists (
+      select from bookmarks b where user_id = p_user_id and id > last_id and id <= p_last
+    );
+  end if;
 end
 $$;

@@ -94,9 +94,10 @@ export class Semaphore<Key> {
 
   /**
    * Calls `start` with a permit taken, at once where one is free, or else `refuse`; one of the two, once. A `start`
-   * that returns true keeps the permit until `release`; one that returns false gives it back at once.
+   * that returns true keeps the permit until `release`; one that returns false gives it back at once. A caller may wait
+   * for another time than the others.
    */
-  enter(key: Key, start: () => boolean, refuse: (error: Error) => void): void {
+  enter(key: Key, start: () => boolean, refuse: (error: Error) => void, waitMs = this.#options.waitMs): void {
     const { permits, maxWaiting = Infinity, refusalError } = this.#options;
     if (this.#isClosed) {
       refuse(refusalError('closed'));
@@ -107,7 +108,7 @@ export class Semaphore<Key> {
       line.inUse++;
       if (!start()) this.release(key);
     } else if (line.waiting >= maxWaiting) refuse(refusalError('full'));
-    else this.#wait(line, start, refuse);
+    else this.#wait(line, start, refuse, waitMs);
   }
 
   /** Gives a permit of the key back; the first waiter gets it. */
@@ -123,7 +124,7 @@ export class Semaphore<Key> {
   }
 
   /** Takes a permit; resolves with the function that gives it back. Only the first call of that function counts. */
-  acquire(key: Key): Promise<() => void> {
+  acquire(key: Key, waitMs?: number): Promise<() => void> {
     return new Promise((resolve, reject) => {
       let isHeld = true;
       const release = () => {
@@ -134,15 +135,15 @@ export class Semaphore<Key> {
         resolve(release);
         return true;
       };
-      this.enter(key, start, reject);
+      this.enter(key, start, reject, waitMs);
     });
   }
 
   /**
    * Does the work with a permit. Rejects with the refusal's error, without doing it, where no permit was to be had.
    */
-  async run<T>(key: Key, work: () => Promise<T>): Promise<T> {
-    const release = await this.acquire(key);
+  async run<T>(key: Key, work: () => Promise<T>, waitMs?: number): Promise<T> {
+    const release = await this.acquire(key, waitMs);
     try {
       return await work();
     } finally {
@@ -173,8 +174,8 @@ export class Semaphore<Key> {
     return line;
   }
 
-  #wait(line: Line, start: () => boolean, refuse: (error: Error) => void): void {
-    const { waitMs, refusalError } = this.#options;
+  #wait(line: Line, start: () => boolean, refuse: (error: Error) => void, waitMs: number): void {
+    const { refusalError } = this.#options;
     const waiter: Waiter = { start, refuse, since: performance.now(), timer: undefined, hasLeft: false };
     line.add(waiter);
     if (waitMs === 0) return;

@@ -5,6 +5,7 @@ import { invalidToken, permissionDenied } from '../domain/errors.ts';
 import { type Caller, type PresentedToken, parseAuthorization, type Scope } from '../domain/tokens.ts';
 import { findCaller } from '../store/tokens.ts';
 import { toApiError } from './error-responses.ts';
+import type { Overload } from './overload.ts';
 import { addressKey, removeQuotaHeaders, requireQuota } from './quota-headers.ts';
 
 /** Who may come in: token, rate limit, scope, in this order (decision 1), before a byte of the body is read. */
@@ -16,6 +17,7 @@ import { addressKey, removeQuotaHeaders, requireQuota } from './quota-headers.ts
  */
 export function authenticate(
   context: Context,
+  overload: Overload,
   scope: Scope,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -28,7 +30,7 @@ export function authenticate(
     const standing = tokens.refusal(token.key, requestLimit(context, remembered));
     if (standing !== undefined) requireQuota(reply, standing);
   }
-  return admitToken(context, scope, token, remembered, request, reply);
+  return admitToken(context, overload, scope, token, remembered, request, reply);
 }
 
 /** Requests that a token of this caller may send in any window. */
@@ -37,17 +39,20 @@ const requestLimit = ({ config }: Context, { isPremium }: Caller): number =>
 
 async function admitToken(
   context: Context,
+  overload: Overload,
   scope: Scope,
   token: PresentedToken,
   remembered: Caller | undefined,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
+  if (remembered === undefined) overload.refuseLookup();
   const caller = remembered ?? (await lookUp(context, token));
   request.caller = caller;
   request.callerIsFresh = remembered === undefined;
   const { tokens } = context.coordination.limiters;
   requireQuota(reply, await tokens.consume(token.key, requestLimit(context, caller)));
+  overload.refuse(caller.userId);
   if (scope === 'write' && caller.scope !== 'write')
     throw permissionDenied('the token has scope read, not write');
 }
@@ -62,6 +67,7 @@ async function lookUp(context: Context, token: PresentedToken): Promise<Caller> 
 /** Limits a request without a token by the client's address (decision 25). */
 export async function limitAddress(
   context: Context,
+  overload: Overload,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
@@ -70,6 +76,7 @@ export async function limitAddress(
   const ip = isIP(request.ip) > 0 ? request.ip : (request.socket.remoteAddress ?? '');
   const key = addressKey(ip);
   requireQuota(reply, addresses.refusal(key, limit) ?? (await addresses.consume(key, limit)));
+  overload.refuse();
 }
 
 /**

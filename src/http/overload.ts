@@ -1,20 +1,32 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Context } from '../context.ts';
 import { unavailable } from '../domain/errors.ts';
+import type { OverloadReason } from '../observability/metrics.ts';
 
 const SAMPLE_MS = 500;
 
+const TOO_BUSY = 'the service has too much to do';
+
+const MESSAGES: Record<OverloadReason, string> = {
+  event_loop: TOO_BUSY,
+  pool: TOO_BUSY,
+  unsent: TOO_BUSY,
+  account: 'earlier responses to this account have not been read yet',
+};
+
+type Watched = Pick<Context, 'config' | 'database' | 'metrics' | 'unsent'>;
+
 /**
- * Watches how long work waits for the event loop and for a connection of the pool, and refuses requests at once where a
- * response would come late. Held polls are no load.
+ * Watches how long work waits for the event loop and for a connection of the pool, and how much of what was sent is unread;
+ * refuses requests at once where a response would come late or be one too many. Held polls are no load.
  */
 export class Overload {
-  readonly #context: Pick<Context, 'config' | 'database' | 'metrics'>;
+  readonly #context: Watched;
   readonly #delays = monitorEventLoopDelay({ resolution: 20 });
   readonly #timer: NodeJS.Timeout;
   #delayMs = 0;
 
-  constructor(context: Pick<Context, 'config' | 'database' | 'metrics'>) {
+  constructor(context: Watched) {
     this.#context = context;
     this.#delays.enable();
     this.#timer = setInterval(() => this.#sample(), SAMPLE_MS);
@@ -26,21 +38,34 @@ export class Overload {
     this.#delays.reset();
   }
 
-  /** What this replica has too much of now; undefined where it can take requests. */
-  get reason(): 'event_loop' | 'pool' | undefined {
-    const { config, database } = this.#context;
-    const { overloadEventLoopMs, overloadPoolWaitMs } = config;
-    if (overloadEventLoopMs > 0 && this.#delayMs > overloadEventLoopMs) return 'event_loop';
-    if (overloadPoolWaitMs > 0 && database.gauges.oldestWaitMs > overloadPoolWaitMs) return 'pool';
-    return undefined;
+  /** Throws `UNAVAILABLE` with a jittered `Retry-After` while there is too much for a request of this user. */
+  refuse(userId?: number): void {
+    const reason = this.#reasonFor(userId);
+    if (reason !== undefined) this.#throw(reason);
   }
 
-  /** Throws `UNAVAILABLE` with a jittered `Retry-After` while there is too much to do. */
-  refuse(): void {
-    const { reason } = this;
-    if (reason === undefined) return;
+  /** The same before a token is looked up. That takes a moment, unless the database cannot be asked in time. */
+  refuseLookup(): void {
+    if (this.#isPoolLate) this.#throw('pool');
+  }
+
+  #reasonFor(userId: number | undefined): OverloadReason | undefined {
+    const { overloadEventLoopMs } = this.#context.config;
+    if (overloadEventLoopMs > 0 && this.#delayMs > overloadEventLoopMs) return 'event_loop';
+    if (this.#isPoolLate) return 'pool';
+    const refusal = this.#context.unsent.refusal(userId);
+    return refusal === 'process' ? 'unsent' : refusal;
+  }
+
+  get #isPoolLate(): boolean {
+    const { config, database } = this.#context;
+    const { overloadPoolWaitMs } = config;
+    return overloadPoolWaitMs > 0 && database.gauges.oldestWaitMs > overloadPoolWaitMs;
+  }
+
+  #throw(reason: OverloadReason): never {
     this.#context.metrics.overloaded(reason);
-    throw unavailable('the service has too much to do', 1 + Math.floor(Math.random() * 3));
+    throw unavailable(MESSAGES[reason], 1 + Math.floor(Math.random() * 3));
   }
 
   close(): void {

@@ -1,6 +1,7 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
-import type { RequestClass } from '../observability/metrics.ts';
+import type { BreakReason, RequestClass } from '../observability/metrics.ts';
+import type { Connection } from './connections.ts';
 import type { Route } from './route.ts';
 
 declare module 'fastify' {
@@ -49,4 +50,32 @@ export function reportRequests(app: FastifyInstance, { metrics }: Pick<Context, 
     }
     done();
   });
+}
+
+/** Logs and counts a request whose response did not leave whole. */
+export function reportBroken(
+  { metrics }: Pick<Context, 'metrics'>,
+  connection: Connection,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const reason = findReason(connection, request, reply);
+  metrics.brokeOff(reason);
+  request.log.info(
+    {
+      route: request.routeOptions.url,
+      user: request.caller?.userId,
+      // A response behind another one on its connection has no socket yet.
+      sentBytes: reply.raw.socket ? connection.sentBytes : 0,
+      reason,
+      ms: Math.round(reply.elapsedTime),
+    },
+    'response broke off',
+  );
+}
+
+function findReason(connection: Connection, request: FastifyRequest, reply: FastifyReply): BreakReason {
+  if (request.wasBrokenOff) return 'service';
+  if (connection.isStalled) return 'stalled';
+  return reply.raw.headersSent ? 'client' : 'unanswered';
 }

@@ -5,6 +5,9 @@ import type { Idempotency } from '../domain/idempotency.ts';
 import type { Endpoints, ErrorCode } from '../domain/resources.ts';
 import type { Caller, Scope } from '../domain/tokens.ts';
 
+/** The largest body of a route that takes no long texts. */
+export const DEFAULT_BODY_BYTES = 64 * 1_024;
+
 /** One request of a route, its token, limits, scope and body already checked. */
 export interface RouteRequest<Body> {
   context: Context;
@@ -24,14 +27,16 @@ interface Described {
   response: z.ZodType;
   /** Codes it answers beside those that every route of its kind may answer. */
   errors?: readonly ErrorCode[];
-  /** Largest body in bytes; 1 MiB where not given. */
+  /** Largest body in bytes; default `DEFAULT_BODY_BYTES`. */
   bodyLimit?: number;
   /** The handler checks the body by itself; the schema is for the reference. */
   checksOwnBody?: boolean;
   /** Takes an `Idempotency-Key`. */
   isIdempotent?: boolean;
-  /** May be held for long, and so takes no turn of its user's. */
+  /** May be held for long, and so takes a permit of its user for each of its statements only. */
   isHeld?: boolean;
+  /** Takes a permit of its user for each of its statements, though it is not held. */
+  takesOwnPermits?: boolean;
 }
 
 /** JSON text is sent as it stands; an object is serialised. */

@@ -18,6 +18,7 @@ export const METRIC_NAMES = [
   'bookmarks_database_pool_wait_seconds',
   'bookmarks_database_pool_waiting',
   'bookmarks_database_reachable',
+  'bookmarks_http_broken_responses_total',
   'bookmarks_http_request_duration_seconds',
   'bookmarks_http_requests_total',
   'bookmarks_import_duration_seconds',
@@ -26,6 +27,8 @@ export const METRIC_NAMES = [
   'bookmarks_limiter_decisions_total',
   'bookmarks_overload_refusals_total',
   'bookmarks_sync_wait_seconds',
+  'bookmarks_unsent_bytes',
+  'bookmarks_unsent_bytes_limit',
   'bookmarks_waiters',
   'bookmarks_waiters_limit',
   'bookmarks_wake_delay_seconds',
@@ -33,6 +36,7 @@ export const METRIC_NAMES = [
   'bookmarks_wakes_received_total',
 ] as const;
 
+/**
 /**
  * What a request is to whoever promises availability: `poll` reads what is new, held or not, `import` an array of bookmarks;
  * `read` and `write` are by scope; `other` is no endpoint of the API. Probes are in no class, and are not counted.
@@ -49,6 +53,17 @@ export interface AnsweredRequest {
   held: boolean;
 }
 
+/**
+ * Why a response did not leave whole: its client took nothing of it, or went; the service could not go on; or the client
+ * went before there was one.
+ */
+const BREAK_REASONS = ['stalled', 'client', 'service', 'unanswered'] as const;
+export type BreakReason = (typeof BREAK_REASONS)[number];
+
+/** Why a request is refused early; `account`: too much of what was sent to its own one has not been read. */
+const OVERLOAD_REASONS = ['event_loop', 'pool', 'unsent', 'account'] as const;
+export type OverloadReason = (typeof OVERLOAD_REASONS)[number];
+
 /** How a staged import ends: `given_up` where it ended every worker that began it. */
 const IMPORT_ENDS = ['done', 'failed', 'cancelled', 'given_up'] as const;
 
@@ -58,6 +73,8 @@ export type ImportEnd = (typeof IMPORT_ENDS)[number];
 export interface Metrics {
   /** A request was answered. */
   answered(request: AnsweredRequest): void;
+  /** A response did not leave whole. */
+  brokeOff(reason: BreakReason): void;
   /** A poll was woken: the time from the wake's arrival at this replica to the page that it found. */
   woken(seconds: number): void;
   /** An import ended on this replica. */
@@ -65,7 +82,7 @@ export interface Metrics {
   /** A statement had to wait for a connection. */
   waitedForConnection(pool: 'api' | 'import', seconds: number): void;
   /** A request was refused because the replica has too much to do. */
-  overloaded(reason: string): void;
+  overloaded(reason: OverloadReason): void;
 }
 
 /** What is read at each scrape rather than reported. */
@@ -76,10 +93,15 @@ export interface MetricsSources {
   coordination: Coordination;
   /** The largest number of polls that this replica holds. */
   maxWaiters: number;
+  /** Bytes of responses that clients have not taken. */
+  unsent: { readonly total: number };
+  /** Unsent bytes beyond which requests are refused. */
+  unsentBytes: number;
 }
 
 export const noMetrics: Metrics = {
   answered() {},
+  brokeOff() {},
   woken() {},
   importEnded() {},
   waitedForConnection() {},
@@ -106,6 +128,12 @@ export class PrometheusMetrics implements Metrics {
     help: 'Time from request to answer, but for held polls.',
     labelNames: ['route'],
     buckets: REQUEST_BUCKETS,
+    registers: this.#registers,
+  });
+  readonly #broken = new Counter({
+    name: 'bookmarks_http_broken_responses_total',
+    help: 'Responses that did not leave whole.',
+    labelNames: ['reason'],
     registers: this.#registers,
   });
   readonly #waits = new Histogram({
@@ -149,7 +177,8 @@ export class PrometheusMetrics implements Metrics {
   constructor() {
     // Alerts on rates need each series before its first event.
     for (const state of IMPORT_ENDS) this.#imports.inc({ state }, 0);
-    for (const reason of ['event_loop', 'pool']) this.#overloads.inc({ reason }, 0);
+    for (const reason of OVERLOAD_REASONS) this.#overloads.inc({ reason }, 0);
+    for (const reason of BREAK_REASONS) this.#broken.inc({ reason }, 0);
     for (const pool of ['api', 'import']) this.#poolWaits.zero({ pool });
     collectDefaultMetrics({ register: this.registry });
     this.#gauge('bookmarks_build_info', 'Always 1.', ['version', 'revision', 'node'], (gauge) =>
@@ -161,6 +190,10 @@ export class PrometheusMetrics implements Metrics {
     this.#requests.inc({ route, class: requestClass, status });
     if (held) this.#waits.observe(seconds);
     else this.#durations.observe({ route }, seconds);
+  }
+
+  brokeOff(reason: BreakReason): void {
+    this.#broken.inc({ reason });
   }
 
   woken(seconds: number): void {
@@ -176,7 +209,7 @@ export class PrometheusMetrics implements Metrics {
     this.#poolWaits.observe({ pool }, seconds);
   }
 
-  overloaded(reason: string): void {
+  overloaded(reason: OverloadReason): void {
     this.#overloads.inc({ reason });
   }
 
@@ -192,6 +225,15 @@ export class PrometheusMetrics implements Metrics {
     );
     this.#gauge('bookmarks_database_reachable', '1 while the database responds.', [], async (gauge) =>
       gauge.set((await sources.probe.check()) ? 1 : 0),
+    );
+    this.#gauge('bookmarks_unsent_bytes', 'Bytes of responses that clients have not taken.', [], (gauge) =>
+      gauge.set(sources.unsent.total),
+    );
+    this.#gauge(
+      'bookmarks_unsent_bytes_limit',
+      'Beyond so many unsent bytes requests are refused.',
+      [],
+      (gauge) => gauge.set(sources.unsentBytes),
     );
     this.#watchCounters(sources);
     this.#watchPools(sources);

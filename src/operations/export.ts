@@ -1,3 +1,7 @@
+import { Readable } from 'node:stream';
+import type { Semaphore } from '../concurrency/semaphore.ts';
+import type { UnsentBytes } from '../concurrency/unsent-bytes.ts';
+import { unavailable } from '../domain/errors.ts';
 import type { Caller } from '../domain/tokens.ts';
 import type { Database } from '../store/database.ts';
 import { beginExport, type ExportBounds, type ExportPage, readExportPage } from '../store/export.ts';
@@ -7,62 +11,117 @@ import { releaseBytes } from './garbage.ts';
 
 const PAGE_SIZE = 500;
 
-/** The export cannot go on: the answer breaks off. */
-export class ExportBroken extends Error {
-  override readonly name = 'ExportBroken';
+/** What an export works with. */
+export interface ExportParts {
+  database: Database;
+  requestPermits: Semaphore<number>;
+  unsent: UnsentBytes;
+  /** How long it waits for a permit, and for room, before it gives up. */
+  waitMs: number;
 }
+
+/** A page that counts as unsent until it is released. */
+interface HeldPage extends ExportPage {
+  release: () => void;
+}
+
+type Pages = AsyncGenerator<HeldPage, undefined>;
+type NextPage = IteratorResult<HeldPage, undefined>;
+type Piece = string | Buffer;
 
 /**
  * Begins an export; throws before the first byte where it cannot. The stream then holds two pages at a time, and no
  * connection while a slow client reads; it throws, and so breaks off, where a `replace` came or the token was revoked.
+ * Each statement takes a permit of the user, and none is made while too much of what the user was sent is unread.
  */
-export async function exportBookmarks(
-  database: Database,
-  caller: Caller,
-): Promise<AsyncIterable<string | Buffer>> {
-  const bounds = await beginExport(database, caller);
-  return writeExport(database, caller, bounds);
+export async function exportBookmarks(parts: ExportParts, caller: Caller): Promise<Readable> {
+  const bounds = await parts.requestPermits.run(caller.userId, () => beginExport(parts.database, caller));
+  const pages = readPages(parts, caller, bounds);
+  const first = await pages.next();
+  const stream = streamPieces(writeExport(bounds, first, pages));
+  // A generator that was never begun ends without its `finally`.
+  return stream.once('close', () => first.value?.release());
 }
 
-async function* writeExport(
-  database: Database,
-  caller: Caller,
-  bounds: ExportBounds,
-): AsyncGenerator<string | Buffer> {
+async function* writeExport(bounds: ExportBounds, first: NextPage, pages: Pages): AsyncGenerator<Piece> {
+  let next = Promise.resolve(first);
   let count = 0;
-  yield '{"bookmarks":[';
-  for await (const page of oneAhead(readPages(database, caller, bounds))) {
-    if (count > 0) yield ',';
-    yield page.bookmarks;
-    releaseBytes(page.bookmarks.length);
-    count += page.count;
+  try {
+    yield '{"bookmarks":[';
+    for (;;) {
+      const { value: page } = await next;
+      if (page === undefined) break;
+      // Postgres renders the next page while this one goes out.
+      next = pages.next();
+      next.catch(() => {});
+      yield* writePage(page, count > 0);
+      count += page.count;
+    }
+    yield `],"exported_at":"${bounds.exportedAt}","count":${count}}`;
+  } finally {
+    void next.then(({ value: page }) => page?.release()).catch(() => {});
   }
-  yield `],"exported_at":"${bounds.exportedAt}","count":${count}}`;
 }
 
-async function* readPages(
-  database: Database,
-  caller: Caller,
-  bounds: ExportBounds,
-): AsyncGenerator<ExportPage, undefined> {
+function* writePage({ bookmarks, release }: HeldPage, isLater: boolean): Generator<Piece> {
+  try {
+    if (isLater) yield ',';
+    yield bookmarks;
+  } finally {
+    // It has gone out, or never will.
+    release();
+    releaseBytes(bookmarks.length);
+  }
+}
+
+/** A stream that asks for a piece only once the one before it has been taken, but for what a socket buffers. */
+function streamPieces(pieces: AsyncGenerator<Piece>): Readable {
+  return new Readable({
+    objectMode: true,
+    highWaterMark: 0,
+    read() {
+      pieces.next().then(
+        ({ value, done }) => this.push(done ? null : value),
+        (error: Error) => this.destroy(error),
+      );
+    },
+    destroy(error, done) {
+      pieces.return(undefined).then(() => done(error), done);
+    },
+  });
+}
+
+async function* readPages(parts: ExportParts, caller: Caller, bounds: ExportBounds): Pages {
   for (let afterId = 0; afterId < bounds.lastId; ) {
-    const page = await readExportPage(database, caller, afterId, bounds, PAGE_SIZE);
-    if (page.generation !== bounds.generation)
-      throw new ExportBroken('the bookmarks were replaced meanwhile');
+    const page = await readPage(parts, caller, afterId, bounds);
+    if (page.generation !== bounds.generation) {
+      page.release();
+      throw unavailable('the bookmarks were replaced meanwhile');
+    }
     if (page.lastId === null) return;
     yield page;
     afterId = page.lastId;
   }
 }
 
-/** The same items, each asked for while the one before it is in use. */
-async function* oneAhead<Item>(items: AsyncGenerator<Item, undefined>): AsyncGenerator<Item, undefined> {
-  for (let next = items.next(); ; ) {
-    const { value, done } = await next;
-    if (done) return;
-    next = items.next();
-    // Who breaks off here never learns how it went.
-    next.catch(() => {});
-    yield value;
+/** Reads a page once there is room for it, and counts it. */
+async function readPage(
+  { database, requestPermits, unsent, waitMs }: ExportParts,
+  caller: Caller,
+  afterId: number,
+  bounds: ExportBounds,
+): Promise<HeldPage> {
+  const { userId } = caller;
+  for (;;) {
+    const hasRoom = await unsent.waitForExportRoom(userId, waitMs);
+    if (!hasRoom) throw unavailable('earlier responses to this account have not been read yet', 5);
+    const read = async () => {
+      // Others may have taken the room meanwhile.
+      if (!unsent.hasRoomForExport(userId)) return undefined;
+      const page = await readExportPage(database, caller, afterId, bounds, PAGE_SIZE);
+      return { ...page, release: unsent.hold(userId, page.bookmarks.length) };
+    };
+    const page = await requestPermits.run(userId, read, waitMs);
+    if (page !== undefined) return page;
   }
 }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Semaphore } from '../concurrency/semaphore.ts';
 import { invalidToken } from '../domain/errors.ts';
 import type { Caller } from '../domain/tokens.ts';
 import { type Page, readPage, readPageForAll } from '../store/bookmarks.ts';
@@ -61,13 +62,23 @@ interface Batch<Result> {
 export class PageReader<Start, Result> {
   readonly #database: Database;
   readonly #source: PageSource<Start, Result>;
+  readonly #permits: Semaphore<number>;
   readonly #deadlineMs: number;
   readonly #last = new Map<string, Batch<Result>>();
 
-  /** `deadlineMs` is what the database gives a statement, from its call to its result. */
-  constructor(database: Database, source: PageSource<Start, Result>, deadlineMs: number) {
+  /**
+   * Each statement takes a permit of its user. `deadlineMs` is what the database gives a statement, from its call to its
+   * result.
+   */
+  constructor(
+    database: Database,
+    source: PageSource<Start, Result>,
+    permits: Semaphore<number>,
+    deadlineMs: number,
+  ) {
     this.#database = database;
     this.#source = source;
+    this.#permits = permits;
     this.#deadlineMs = deadlineMs;
   }
 
@@ -101,10 +112,20 @@ export class PageReader<Start, Result> {
   ): Promise<BatchResult<Result>> {
     // Even with none before it, those who were woken in the same moment join first.
     await (before && endOf(before));
+    const deadlineMs = before ? this.#deadlineMs - WAIT_BEHIND_MS : this.#deadlineMs;
+    const [caller] = batch.callers.values();
+    return this.#permits.run(caller!.userId, () => this.#send(batch, start, limit, deadlineMs));
+  }
+
+  async #send(
+    batch: Batch<Result>,
+    start: Start,
+    limit: number,
+    deadlineMs: number,
+  ): Promise<BatchResult<Result>> {
     batch.isSent = true;
     const callers = [...batch.callers.values()];
     const [caller] = callers;
-    const deadlineMs = before ? this.#deadlineMs - WAIT_BEHIND_MS : this.#deadlineMs;
     if (callers.length > 1) {
       const page = await this.#source.readForAll(this.#database, callers, start, limit, deadlineMs);
       return { page, valid: new Set(page.valid) };

@@ -25,6 +25,7 @@ const exchange = publicRoute({
   summary: 'Exchange an invite code for a session token',
   description: 'An invite works once. The token is shown once; its scope is write.',
   body: z.object({ code }),
+  bodyLimit: 1_024,
   response: z.object({ token, user: z.object({ id, email }) }),
   errors: ['NOT_FOUND'],
   async handle({ context, body }) {

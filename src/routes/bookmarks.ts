@@ -11,12 +11,16 @@ import * as schemas from './response-schemas.ts';
 
 /** Bookmarks: spec 4.2, but for sync. */
 
+/** A legal bookmark whose every character is an escaped pair of surrogates has 545,930 bytes. */
+const BOOKMARK_BODY_BYTES = 640 * 1_024;
+
 const add = callerRoute({
   path: '/bookmarks/add',
   scope: 'write',
   summary: 'Add a bookmark',
   description: 'Tags that do not exist are created. Does not look for duplicates.',
   body: addedBookmark,
+  bodyLimit: BOOKMARK_BODY_BYTES,
   response: schemas.bookmark,
   errors: ['LIMIT_EXCEEDED'],
   isIdempotent: true,
@@ -35,6 +39,7 @@ const edit = callerRoute({
   description:
     'Only the fields given are changed; a list of tags replaces the tags. With only an id nothing changes.',
   body: z.object({ id, ...bookmarkChange.shape }),
+  bodyLimit: BOOKMARK_BODY_BYTES,
   response: schemas.bookmark.omit({ created_at: true }),
   errors: ['NOT_FOUND', 'LIMIT_EXCEEDED'],
   async handle({ context, caller, body: { id, ...change } }) {

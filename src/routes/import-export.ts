@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Context } from '../context.ts';
@@ -26,8 +26,16 @@ const exportAll = callerRoute({
     exported_at: schemas.timestampText,
     count: schemas.count,
   }),
-  handle: async ({ context, caller }) =>
-    Readable.from(await exportBookmarks(context.database, caller), { objectMode: true, highWaterMark: 1 }),
+  takesOwnPermits: true,
+  async handle({ context, caller, request }) {
+    const { database, requestPermits, unsent, config } = context;
+    // By then whoever takes nothing has lost the connection.
+    const waitMs = (config.responseStallSeconds + 5) * 1_000;
+    const stream = await exportBookmarks({ database, requestPermits, unsent, waitMs }, caller);
+    return stream.once('error', () => {
+      request.wasBrokenOff = true;
+    });
+  },
 });
 
 const importAll = callerRoute({
@@ -69,6 +77,7 @@ const importAll = callerRoute({
     } catch (error) {
       if (!(error instanceof Undecided)) throw error;
       request.log.error({ err: error }, 'import left without an answer');
+      request.wasBrokenOff = true;
       reply.hijack();
       reply.raw.destroy();
       return '';

@@ -90,6 +90,9 @@ export async function deleteBookmark(db: Database, owner: Owner, id: number): Pr
   requireSuccess(rows);
 }
 
+/** About how many bytes of bookmarks a page holds at most; one bookmark at least. */
+export const PAGE_BYTES = 1_048_576;
+
 /** The bookmarks after an id, rising: keyset pagination, exact under concurrent writers. */
 export async function readPage(
   db: Database,
@@ -100,7 +103,7 @@ export async function readPage(
 ): Promise<Page> {
   const rows = await db.read(
     (sql) => sql<({ valid: boolean } & Page)[]>`
-      select ${tokenIsValid(sql, owner)} as valid, ${pageColumns(sql, owner, limit)}
+      select ${tokenIsValid(sql, owner)} as valid, ${pageColumns(sql)}
       from ${pageAfter(sql, owner, afterId, limit)}`,
     deadlineMs,
   );
@@ -120,7 +123,7 @@ export async function readPageForAll(
     (sql) => sql<(Page & { valid: string[] })[]>`
       select
         ${validHashes(sql, owners)} as valid,
-        ${pageColumns(sql, { userId }, limit)}
+        ${pageColumns(sql)}
       from ${pageAfter(sql, { userId }, afterId, limit)}`,
     deadlineMs,
   );
@@ -128,12 +131,10 @@ export async function readPageForAll(
 }
 
 const pageAfter = (sql: Sql, { userId }: Pick<Owner, 'userId'>, afterId: number, limit: number) =>
-  sql`read_page(${userId}, ${afterId}, ${MAX_ID}, ${limit}) page`;
+  sql`read_page(${userId}, ${afterId}, ${MAX_ID}, ${limit}, ${PAGE_BYTES}) page`;
 
-const pageColumns = (sql: Sql, { userId }: Pick<Owner, 'userId'>, limit: number) => sql`
+const pageColumns = (sql: Sql) => sql`
   '[' || page.bookmarks || ']' as bookmarks,
   page.count,
   page.last_id as "lastId",
-  page.count = ${limit} and exists (
-    select from bookmarks where user_id = ${userId} and id > page.last_id
-  ) as "hasMore"`;
+  page.has_more as "hasMore"`;

@@ -1,3 +1,4 @@
+import { PAGE_BYTES } from './bookmarks.ts';
 import type { Database, Statement } from './database.ts';
 import { requireValidToken } from './outcomes.ts';
 import { type Owner, tokenIsValid } from './tokens.ts';
@@ -44,7 +45,7 @@ export async function readExportPage(
         select ${tokenIsValid(sql, owner)} as valid,
           (select generation from accounts where user_id = ${owner.userId}) as generation,
           count, last_id, bookmarks
-        from read_page(${owner.userId}, ${afterId}, ${lastId}, ${limit})`.raw() as unknown as Statement<
+        from read_page(${owner.userId}, ${afterId}, ${lastId}, ${limit}, ${PAGE_BYTES})`.raw() as unknown as Statement<
         (Buffer | null)[][]
       >,
   );

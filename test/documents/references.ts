@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path';
-import { BASE_PATH, ROUTES } from '../../src/http/app.ts';
+import { BASE_PATH } from '../../src/http/add-route.ts';
+import { ROUTES } from '../../src/http/app.ts';
 import { METRIC_NAMES } from '../../src/observability/metrics.ts';
 import { type Block, codeIn, type Markdown, tableOf } from './markdown.ts';
 import { CODE, FILE_NAMES, FILES, FOLDERS, TEST_NAMES, WORDS } from './project.ts';

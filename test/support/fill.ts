@@ -1,14 +1,23 @@
 import { runOn } from './database.ts';
 
-/** Fills an account in the database, faster than any client could; its bookmarks have no tags, and search finds none. */
-export async function fill(databaseUrl: string, { id }: { id: number }, count: number): Promise<void> {
+/**
+ * Fills an account in the database, faster than any client could; its bookmarks have no tags, and search finds none.
+ * Each has a comment of `commentLength` characters.
+ */
+export async function fill(
+  databaseUrl: string,
+  { id }: { id: number },
+  count: number,
+  commentLength = 42,
+): Promise<void> {
   await runOn(
     databaseUrl,
     `insert into bookmarks (
       user_id, created_at, updated_at, url_key, url, title, comment, tag_ids, tags, search_text
     )
     select ${id}, date_trunc('second', now()), date_trunc('second', now()), gen_random_uuid(),
-      'https://example.org/' || n, 'Bookmark ' || n, 'a comment of some length, as people write them', '{}', '[]', ''
+      'https://example.org/' || n, 'Bookmark ' || n, repeat('comment ', ${commentLength} / 8 + 1)::varchar(${commentLength}),
+      '{}', '[]', ''
     from generate_series(1, ${count}) n;
     update accounts set bookmark_count = ${count} where user_id = ${id}`,
   );

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import type { ErrorCode } from '../../src/domain/resources.ts';
-import { BASE_PATH, ROUTES } from '../../src/http/app.ts';
+import { BASE_PATH } from '../../src/http/add-route.ts';
+import { ROUTES } from '../../src/http/app.ts';
 import { STATUS_BY_CODE } from '../../src/http/error-responses.ts';
 
 /** A response of the service. */

@@ -45,6 +45,8 @@ export const TEST_CONFIG: Omit<Config, 'databaseUrl'> = {
   overloadEventLoopMs: 0,
   overloadPoolWaitMs: 0,
   migrateWaitSeconds: 0,
+  unsentBytes: 268_435_456,
+  responseStallSeconds: 30,
   metricsPort: undefined,
   otlpEndpoint: undefined,
   traceRatio: 1,

@@ -1,0 +1,31 @@
+-- The bookmarks after one id and up to another, rising, as JSON texts with commas between: of `p_bytes` bytes in all, but
+-- one at least. For read-page.sql, whose other remarks hold here too. First the stored sizes say how far to render, then
+-- the rendered ones how far to go.
+create or replace function read_large_page(
+  p_user_id bigint, p_after bigint, p_last bigint, p_bytes integer,
+  out bookmarks text, out count integer, out last_id bigint
+)
+language plpgsql stable set enable_sort = off as $$
+declare
+  v_last bigint;
+begin
+  select max(id) into v_last
+  from (
+    select id, sum(bookmark_bytes(b)) over (order by id rows between unbounded preceding and 1 preceding) as before
+    from bookmarks b
+    where user_id = p_user_id and id > p_after and id <= p_last
+  ) stored
+  where coalesce(before, 0) < p_bytes;
+
+  select string_agg(rendered, ','), count(*), max(id) into bookmarks, count, last_id
+  from (
+    select id, rendered, sum(octet_length(rendered)) over (order by id rows unbounded preceding) as bytes
+    from (
+      select id, render_bookmark(b) as rendered
+      from bookmarks b
+      where user_id = p_user_id and id > p_after and id <= v_last
+    ) candidates
+  ) page
+  where bytes <= p_bytes or bytes = octet_length(rendered);
+end
+$$;

@@ -1,0 +1,98 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Context } from '../context.ts';
+import { parseBody } from '../domain/validation.ts';
+import { authenticate, confirmCaller, limitAddress } from './access.ts';
+import { sendError } from './error-responses.ts';
+import { readIdempotency } from './idempotency.ts';
+import type { Overload } from './overload.ts';
+import { classOf } from './report-requests.ts';
+import type { ResponseBody, Route } from './route.ts';
+
+/** Where every endpoint of the specification begins (spec 1). */
+export const BASE_PATH = '/api/v1';
+
+/** One way for every endpoint: token, rate limit, overload, scope (before the body is read), body, handler, response. */
+export function addRoute(app: FastifyInstance, context: Context, overload: Overload, route: Route): void {
+  const { scope } = route;
+  app.route({
+    method: 'POST',
+    url: BASE_PATH + route.path,
+    onRequest: (request: FastifyRequest, reply: FastifyReply) =>
+      scope === 'public'
+        ? limitAddress(context, overload, request, reply)
+        : authenticate(context, overload, scope, request, reply),
+    config: { class: classOf(route) },
+    ...(route.bodyLimit !== undefined && { bodyLimit: route.bodyLimit }),
+    handler: async (request, reply) => {
+      await respond(context, overload, route, request, reply);
+      return reply;
+    },
+  });
+}
+
+/** Runs the handler and sends its response, both with a permit of the user: what is unsent counts before the next one runs. */
+async function respond(
+  context: Context,
+  overload: Overload,
+  route: Route,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const body = route.checksOwnBody ? undefined : parseBody(route.body, request.body);
+  const idempotency = route.isIdempotent ? readIdempotency(request, request.requestHash) : undefined;
+  const userId = request.caller?.userId;
+  const handle = async () => {
+    const given = { context, body, request, reply, idempotency, caller: request.caller! };
+    sendResponse(context, overload, route, request, reply, await route.handle(given));
+  };
+  if (userId === undefined || route.takesOwnPermits || route.isHeld) return handle();
+  await context.requestPermits.run(userId, () => {
+    // Earlier ones of the same user may have filled the limit while this one waited.
+    overload.refuse(userId);
+    return handle();
+  });
+}
+
+/** Longer responses are not sent where their user has left too much unread meanwhile. */
+const SHORT_BYTES = 65_536;
+
+function sendResponse(
+  { unsent }: Context,
+  overload: Overload,
+  route: Route,
+  { caller }: FastifyRequest,
+  reply: FastifyReply,
+  body: ResponseBody,
+): void {
+  if (reply.sent) return;
+  const payload = typeof body === 'string' || 'pipe' in body ? body : JSON.stringify(body);
+  // Of a read nothing is lost. Polls of one account are woken together, and each gets a page.
+  if (route.scope === 'read' && typeof payload === 'string' && payload.length > SHORT_BYTES)
+    overload.refuse(caller!.userId);
+  reply.header('content-type', 'application/json; charset=utf-8');
+  void reply.send(payload);
+  // An export counts what it holds by itself, page by page.
+  if (caller === undefined || typeof payload !== 'string') return;
+  const { raw } = reply;
+  if (raw.writableLength > 0 && !raw.closed)
+    raw.once('close', unsent.hold(caller.userId, raw.writableLength));
+}
+
+/**
+ * Before a caller who was only remembered is told of a missing scope or a bad field, the token is looked up: a revoked
+ * one is answered 401, as the order of checks demands (decision 1).
+ */
+export function handleErrors(context: Context) {
+  const confirm = async (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    try {
+      await confirmCaller(context, request, reply, error);
+      return sendError(error, request, reply);
+    } catch (later) {
+      return sendError(later, request, reply);
+    }
+  };
+  return (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    const isRemembered = request.caller !== undefined && !request.callerIsFresh;
+    return isRemembered ? confirm(error, request, reply) : sendError(error, request, reply);
+  };
+}

@@ -1,0 +1,49 @@
+import type { FastifyInstance } from 'fastify';
+import type { Context } from '../context.ts';
+import { invalid, notFound } from '../domain/errors.ts';
+import type { Connections } from './connections.ts';
+import { SECURITY_HEADERS } from './error-responses.ts';
+import { reportBroken, reportRequests } from './report-requests.ts';
+import { traceRequests } from './trace-requests.ts';
+
+/** What happens to every request around its route. */
+
+/** What comes before CORS: headers of its responses too, and OPTIONS that is no preflight, which is another method. */
+export function addFirstHook(app: FastifyInstance, context: Context, connections: Connections): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    const { id, method, headers } = request;
+    const connection = connections.of(request.raw.socket);
+    if (connection?.begin() !== true) {
+      reply.hijack();
+      return;
+    }
+    reply.raw.once('close', () => {
+      connection.end();
+      if (!reply.raw.writableFinished) reportBroken(context, connection, request, reply);
+    });
+    reply.header('x-request-id', id);
+    reply.headers(SECURITY_HEADERS);
+    const isPreflight =
+      headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
+    if (method === 'OPTIONS' && !isPreflight) throw notFound('the path');
+    done();
+  });
+}
+
+/** Checks what holds for every request, and reports each. */
+export function addHooks(app: FastifyInstance, context: Context): void {
+  const { config, lifecycle } = context;
+  if (config.otlpEndpoint) traceRequests(app, config.traceRatio);
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
+      throw invalid('Host: is required');
+    // Before the body is read: an unknown path is a 404 whatever comes with it (decision 1).
+    if (request.is404) throw notFound('the path');
+    done();
+  });
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    if (lifecycle.draining) reply.header('connection', 'close');
+    done(null, payload);
+  });
+  reportRequests(app, context);
+}

@@ -1,0 +1,52 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** A client that sends requests and leaves what is sent to it unread. Until it reads, it learns nothing of a reset. */
+export interface UnreadClient extends Disposable {
+  readonly socket: Socket;
+  /** Reads and drops all that has come and comes; how the connection ends: the code of a reset, or undefined. */
+  readToEnd(): Promise<string | undefined>;
+  /** Reads about so many bytes, waiting for those that have not come; fewer where the connection ends before. */
+  take(bytes: number): Promise<number>;
+}
+
+/** A POST request as it travels; further headers as whole lines. */
+export function formatPost(path: string, token: string, body: unknown = {}, ...headers: string[]): string {
+  const text = JSON.stringify(body);
+  return (
+    `POST /api/v1${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n` +
+    headers.map((header) => `${header}\r\n`).join('') +
+    `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`
+  );
+}
+
+/** Opens a connection and sends these bytes; resolves once they have gone. */
+export async function sendUnread(origin: string, bytes: string): Promise<UnreadClient> {
+  const socket = connect(Number(new URL(origin).port), '127.0.0.1');
+  socket.pause();
+  let code: string | undefined;
+  socket.on('error', (error: NodeJS.ErrnoException) => {
+    code = error.code;
+  });
+  const ended = new Promise<string | undefined>((resolve) => socket.once('close', () => resolve(code)));
+  await once(socket, 'connect');
+  await new Promise((resolve) => socket.write(bytes, resolve));
+  return {
+    socket,
+    readToEnd() {
+      socket.resume();
+      return ended;
+    },
+    async take(bytes) {
+      let taken = 0;
+      while (taken < bytes && !socket.destroyed) {
+        const chunk: Buffer | null = socket.read();
+        if (chunk === null) await sleep(5);
+        else taken += chunk.length;
+      }
+      return taken;
+    },
+    [Symbol.dispose]: () => void socket.destroy(),
+  };
+}
