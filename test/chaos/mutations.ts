@@ -66,17 +66,26 @@ export const withDuplicatedJobs: Mutation = {
   during: repeatJobs,
 };
 
+/** As old as one whose job was lost: the sweep hands it to a worker again. False while its user has another import. */
+async function queueAgain(sql: Fleet['sql'], id: string): Promise<boolean> {
+  try {
+    await sql`
+      update imports set state = 'queued', result = null, touched_at = now() - interval '10 seconds'
+      where id = ${id}`;
+    return true;
+  } catch (error) {
+    if ((error as { constraint_name?: string }).constraint_name === 'imports_one_at_a_time') return false;
+    throw error;
+  }
+}
+
 async function repeatJobs({ sql }: Fleet, signal: AbortSignal): Promise<void> {
   const repeated = new Set<string>();
   while (!signal.aborted) {
     const done = await sql<{ id: string }[]>`
       select id from imports where state = 'done' and id in (select import_id from import_chunks)`;
     for (const { id } of done.filter((each) => !repeated.has(each.id))) {
-      repeated.add(id);
-      // As old as one whose job was lost: the sweep hands it to a worker again.
-      await sql`
-        update imports set state = 'queued', result = null, touched_at = now() - interval '10 seconds'
-        where id = ${id}`;
+      if (await queueAgain(sql, id)) repeated.add(id);
     }
     await sleep(200, undefined, { signal }).catch(() => {});
   }
