@@ -78,6 +78,10 @@ describe('rooms', () => {
     ['src/http/health.ts', "import { routes } from '../routes/account.ts';"],
     ['src/client/a.ts', "import type { Database } from '../store/database.ts';"],
     ['src/config.ts', "import { pool } from './store/pool.ts';"],
+    ['src/domain/a.ts', '/// <reference path="../http/app.ts" />'],
+    ['src/domain/a.ts', "import routes from '../http/routes.json' with { type: 'json' };"],
+    ['src/domain/a.ts', "import { app } from '/srv/src/http/app.ts';"],
+    ['src/domain/a.ts', "import { app } from 'file:///srv/src/http/app.ts';"],
   ])('%s may not say %s', (path, code) => {
     expect(checkFile(path, code)).toEqual([expect.stringMatching(/^src\/.+:1: .+ may not import /)]);
   });
@@ -105,6 +109,9 @@ describe('packages', () => {
     "import { createRequire } from 'node:module';",
     "import type { FastifyRequest } from 'fastify';",
     "import postgres from 'postgres';",
+    "import redis = require('ioredis');",
+    '/// <reference types="ioredis" />',
+    "import { BookmarkClient } from 'bookmark-service/client';",
   ])('operations may not say %s', (code) => {
     expect(checkFile('src/operations/a.ts', code)).toEqual([
       expect.stringMatching(/:1: only .+ may import /),
@@ -151,6 +158,7 @@ describe('SQL', () => {
     'db.read((sql) => sql`and id > ${1}`);',
     'context.database.sql`${text}`;',
     "pool.unsafe('SELECT 1');",
+    'pool.unsafe(text);',
     "export const text = 'select id from users';",
     'export const text = `\n  with gone as (delete from tokens where id = 1) select 1`;',
     'export const text = `insert into users (email) values (1)`;',

@@ -8,7 +8,7 @@ export interface Mention {
 }
 
 export interface SourceFacts {
-  /** Modules by any import: of values, of types, for effect, re-exported, `import()`, the type `import('…')`. */
+  /** Modules by any import: of values, of types, for effect, re-exported, `import()`, `import('…')` as a type, `/// <reference`. */
   imports: Mention[];
   /** Other paths of modules: the first argument of `new URL`, `import.meta.resolve` and the like. */
   paths: Mention[];
@@ -16,7 +16,7 @@ export interface SourceFacts {
   computedImports: Mention[];
   /** Places that read the environment, or hand the whole `process` on. */
   environment: Mention[];
-  /** Tags of tagged templates. */
+  /** Tags of tagged templates, and `unsafe` for calls of the driver's method of that name. */
   tags: Mention[];
   /** Texts of the code, `FILLED_IN` for each value; the names of imported modules are not among them. */
   texts: Mention[];
@@ -83,11 +83,14 @@ export function readSource(path: string, code: string): SourceFacts {
       add(facts.computedImports, 'import()');
     if (readsEnvironment(node, parent)) add(facts.environment, 'process');
     if (node.type === 'TaggedTemplateExpression') add(facts.tags, nameOf(node.tag) ?? '');
+    if (node.type === 'CallExpression' && nameOf(node.callee) === 'unsafe') add(facts.tags, 'unsafe');
     const text = textOf(node);
     if (text !== undefined && !isModuleName(parent)) add(facts.texts, text);
     for (const child of childrenOf(node)) visit(child, node);
   };
   visit(program as unknown as Node, undefined);
+  for (const { 1: text, index } of code.matchAll(/^\/\/\/\s*<reference\s+(?:path|types)=["'](.+?)["']/gm))
+    facts.imports.push({ text: text!, line: lineAt(index) });
   return facts;
 }
 
