@@ -11,7 +11,7 @@ export interface ServerAccount {
 
 /**
  * The account that runs the server: undefined for that of this process. Postgres refuses to run as root; for root it is
- * the owner of data that is there already, else `postgres`, else `nobody`, which every system has.
+ * the owner of data that is there already, else `postgres`, else `nobody`, where the system knows them.
  */
 export function chooseServerAccount(clusterDir: string): ServerAccount | undefined {
   if (process.platform === 'win32') {

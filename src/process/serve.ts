@@ -24,7 +24,7 @@ const DRAIN_SPREAD_MS = 3_000;
 const WORKER_GRACE_MS = 15_000;
 
 /**
- * How long closing may take. With the drain before it, and `DRAIN_SECONDS`, a process ends within 30 s of a signal.
+ * How long closing may take after `DRAIN_SECONDS`: with it a process ends well within the grace period of its pod.
  */
 export const CLOSE_LIMIT_MS = 20_000;
 
