@@ -1,13 +1,12 @@
 -- The bookmarks after one id and up to another, rising, as JSON texts with commas between: at most so many, and of some
 -- `p_bytes` bytes in all, but one at least. `has_more` says whether others follow.
 --
--- The planner guesses how many bookmarks a user has from statistics that are
--- always older than the last import. Where it guesses few it would gather all that follow, sort them and keep a page:
--- 20,001 rows read for a page of 500, 750 ms for the first 500 of 1,000,000. It must not sort here, so that it can only
--- walk along the key.
+-- The planner guesses how many bookmarks a user has from statistics that are always older than the last import. Where it
+-- guesses few it would gather all that follow, sort them and keep a page: 20,001 rows read for a page of 500, 750 ms for the
+-- first 500 of 1,000,000. It must not sort here, so that it can only walk along the key.
 --
 -- Hardly any page comes near the bound. One whose bookmarks each have no more than their share of the bytes is read and
--- rendered in one go, which costs 3 % more than without a bound; a sum over the rows before rendering would cost 11 to 35.
+-- rendered in one go, which costs hardly more than without a bound; a sum over the rows before rendering would cost 11 to 35 %.
 create or replace function read_page(
   p_user_id bigint, p_after bigint, p_last bigint, p_limit integer, p_bytes integer,
   out bookmarks text, out count integer, out last_id bigint, out has_more boolean
