@@ -124,7 +124,7 @@ describe('three replicas', () => {
 });
 
 test('10,000 clients that go away leave no poll, no connection and no memory behind', {
-  timeout: 60_000,
+  timeout: 120_000,
 }, async () => {
   await using fleet = await openFleet({ env: { SYNC_WAIT_SECONDS: 30 } });
   const replica = await fleet.start('api', {
@@ -139,7 +139,8 @@ test('10,000 clients that go away leave no poll, no connection and no memory beh
     return measureHeap(replica);
   };
   const before = await replica.metrics();
-  const warm = await comeAndGo(3);
+  // As many: what the first ones have the process keep for good is no leak.
+  const warm = await comeAndGo(16);
   const after10000 = await comeAndGo(16);
   // A leak of one closure a poll would be 10,000 times some hundred bytes.
   expect(after10000 - warm).toBeLessThan(1_000_000);
