@@ -72,8 +72,11 @@ begin
       bookmark_id := v_page.last_id;
       v_left := v_left - v_page.count;
     end if;
+    has_more := v_page.has_more;
+  else
+    has_more := has_more
+      or exists (select from bookmarks b where b.user_id = p_user_id and b.id > read_changes.bookmark_id);
   end if;
-  has_more := has_more or exists (select from bookmarks b where b.user_id = p_user_id and b.id > read_changes.bookmark_id);
 
   if not has_more and v_left > 0 then
     select string_agg(render_tag(page.id, page.name), ',' order by page.id), max(page.id), count(*)
