@@ -131,7 +131,7 @@ export interface Life {
   /** Its exit code or signal. */
   end: number | string | undefined;
   /** Warnings and errors of its log, and whatever it wrote to its standard error. */
-  complaints: { level: number; text: string }[];
+  problems: { level: number; text: string }[];
   /** When it limited by itself, without Redis. */
   fallbacks: { startMs: number; endMs: number }[];
 }

@@ -43,7 +43,7 @@ export function formatFindings(results: readonly Result[]): string {
 /** What processes warned of, by message, the most frequent first. */
 export function formatWarnings(lives: readonly Life[]): string {
   const counts = new Map<string, number>();
-  for (const { text, level } of lives.flatMap(({ complaints }) => complaints)) {
+  for (const { text, level } of lives.flatMap(({ problems }) => problems)) {
     const { msg, err } = level === 60 && !text.startsWith('{"') ? { msg: text, err: {} } : JSON.parse(text);
     const name = [msg, err?.message, err?.cause?.code].filter(Boolean).join(': ');
     counts.set(name, (counts.get(name) ?? 0) + 1);

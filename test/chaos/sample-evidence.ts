@@ -68,7 +68,7 @@ const life: Life = {
     endMs: 1_000,
     endedBy: 'SIGTERM',
     end: 0,
-    complaints: [],
+    problems: [],
     fallbacks: [],
   },
 };

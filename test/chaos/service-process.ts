@@ -124,7 +124,7 @@ function launch(place: Place, commands: string, journal: Journal): Run {
     endMs: Number.POSITIVE_INFINITY,
     endedBy: undefined,
     end: undefined,
-    complaints: [],
+    problems: [],
     fallbacks: [],
   };
   journal.lives.push(life);
@@ -134,7 +134,7 @@ function launch(place: Place, commands: string, journal: Journal): Run {
   });
   const run: Run = { child, life, ended, onReport: undefined };
   createInterface({ input: child.stdout! }).on('line', (text) => readLine(run, text));
-  child.stderr!.setEncoding('utf8').on('data', (text: string) => life.complaints.push({ level: 60, text }));
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => life.problems.push({ level: 60, text }));
   return run;
 }
 
@@ -147,7 +147,7 @@ function readLine(run: Run, text: string): void {
   if (msg === AWAY) life.fallbacks.push({ startMs: nowMs(), endMs: Number.POSITIVE_INFINITY });
   const last = life.fallbacks.at(-1);
   if (msg === SERVES && last !== undefined) last.endMs = nowMs();
-  if (level >= 40) life.complaints.push({ level, text });
+  if (level >= 40) life.problems.push({ level, text });
 }
 
 /** False where it ended instead. */

@@ -9,7 +9,7 @@ export const POINTS = {
   capped: '4 the cap is never exceeded',
   limited: '4 the limiter is never exceeded',
   answered: '5 no 500, nothing hangs beyond its deadline',
-  lived: '5 no process ends or complains by itself',
+  lived: '5 no process ends or logs an error by itself',
   rested: '5 everything returns to its rest',
 } as const;
 

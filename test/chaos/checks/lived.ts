@@ -37,7 +37,7 @@ const ERROR_LEVEL = 50;
 export function checkLived({ evidence }: Story): Result {
   const { lives, faults } = evidence.journal;
   const findings = lives.flatMap((life) => [...findBadEnd(evidence.journal, life), ...findErrors(life)]);
-  const warnings = lives.reduce((sum, { complaints }) => sum + complaints.length, 0);
+  const warnings = lives.reduce((sum, { problems }) => sum + problems.length, 0);
   const counts = { processes: lives.length, faults: faults.length, warnings };
   return { point: 'lived', counts, findings };
 }
@@ -58,8 +58,8 @@ function findBadEnd({ faults }: Journal, life: Life): string[] {
 /** An import that found no database to ask breaks its connection and says so; one that a worker could not run is run again. */
 const EXPECTED = ['import left without an answer', 'import failed; it stays staged and is tried again'];
 
-function findErrors({ name, complaints, answeredMs }: Life): string[] {
-  return complaints
+function findErrors({ name, problems, answeredMs }: Life): string[] {
+  return problems
     .filter(({ level, text }) => level >= ERROR_LEVEL && !EXPECTED.some((each) => text.includes(`"${each}"`)))
     .filter(({ level }) => !(level === 60 && answeredMs === undefined))
     .map(({ text }) => `${name}: ${text.slice(0, 600)}`);
