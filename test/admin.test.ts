@@ -102,7 +102,7 @@ describe.concurrent('user', () => {
     expectRefusal(await run('user list --limit 0'), /from 1 to 10000/);
   });
 
-  test('delete takes the user with all that is theirs; its tokens and waits end', async () => {
+  test('delete takes the user with all that is theirs; and its tokens end', async () => {
     const user = await service.user({ email: 'Gone@example.org' });
     const other = await service.user();
     for (const owner of [user, other]) {
@@ -205,19 +205,29 @@ describe.concurrent('token', () => {
   test.each(['1', '0-0'])('revoke refuses the id %j', async (id) => {
     expectRefusal(await run(`token revoke --id ${id}`), /no valid token has this id/);
   });
+});
 
-  test('revoke ends held polls with 401 at once, through Redis', async ({ onTestFinished }) => {
-    const redis = await openRedis();
-    onTestFinished(() => redis.stop());
-    await using shared = await startService({ redisUrls: [redis.url] });
-    const user = await shared.user();
-    const response = user.post('/bookmarks/sync', { wait: true });
-    await expect.poll(() => shared.context.coordination.wakes.held).toBe(1);
-    const env = { DATABASE_URL: shared.database.url, REDIS_URL: redis.url };
-    const { tokens } = await responseOf(`token list --email ${user.email}`, env);
-    await responseOf(`token revoke --id ${tokens[0].id}`, env);
-    expect((await response).body.code).toBe('INVALID_TOKEN');
-  });
+test.concurrent.each<
+  [command: string, run: (email: string, env: Record<string, string>) => Promise<unknown>]
+>([
+  [
+    'token revoke',
+    async (email, env) => {
+      const { tokens } = await responseOf(`token list --email ${email}`, env);
+      return responseOf(`token revoke --id ${tokens[0].id}`, env);
+    },
+  ],
+  ['user delete', (email, env) => responseOf(`user delete --email ${email}`, env)],
+])('%s ends held polls with 401 at once, through Redis', async (_, command) => {
+  const redis = await openRedis();
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => redis.stop());
+  const shared = stack.use(await startService({ redisUrls: [redis.url] }));
+  const user = await shared.user();
+  const response = user.post('/bookmarks/sync', { wait: true });
+  await expect.poll(() => shared.context.coordination.wakes.held).toBe(1);
+  await command(user.email, { DATABASE_URL: shared.database.url, REDIS_URL: redis.url });
+  expect((await response).body.code).toBe('INVALID_TOKEN');
 });
 
 describe.concurrent('what goes wrong', () => {

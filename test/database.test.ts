@@ -178,6 +178,45 @@ test('a write that waits too long for a connection is refused and never runs', a
   expect(database.gauges).toMatchObject({ size: 1, inUse: 0, waiting: 0 });
 });
 
+test('a read whose own deadline passed while it waited for a connection never runs', async () => {
+  const database = await open({ max: 1 });
+  await runOn(server.url, 'create sequence late_reads');
+  await using gate = await holdLock(server.url, 'select pg_advisory_xact_lock(1)');
+  const slow = database.read((sql) => sql`select 1 as one from pg_advisory_xact_lock(1)`);
+  const late = database.read((sql) => sql`select nextval('late_reads')`, 50);
+  expect(await catchUnavailable(late)).toMatchObject({ reason: 'deadline', mayHaveRun: false });
+  await gate.release();
+  expect(await slow).toEqual(one);
+  expect(await selectOne(database)).toEqual(one);
+  expect(await runOn(server.url, 'select is_called from late_reads')).toEqual([{ is_called: false }]);
+});
+
+test('a connection that cannot be made fails no call that waits while another connection still gets responses, errors too', async () => {
+  const proxy = await openProxy();
+  const database = await open({ max: 2, url: throughPort(server.url, proxy.port) });
+  const gates = await Promise.all(
+    [1, 2].map((key) => holdLock(server.url, `select pg_advisory_xact_lock(${key})`)),
+  );
+  /** An error of Postgres, once the lock is free. */
+  const fail = (key: number) =>
+    expect(
+      database.read((sql) => sql`select 1 / length(pg_advisory_xact_lock(${key})::text)`),
+    ).rejects.toMatchObject({ code: '22012' });
+  const first = fail(1);
+  await untilBlocked(server.url, 'pg_advisory_xact_lock');
+  proxy.reception = 'hold';
+  const unconnected = catchUnavailable(selectOne(database));
+  const [second, third] = [fail(2), fail(2)];
+  await gates[0]!.release();
+  await first;
+  await untilBlocked(server.url, 'pg_advisory_xact_lock');
+  proxy.reception = 'pass';
+  proxy.closeHeld();
+  expect(await unconnected).toMatchObject({ reason: 'connect' });
+  await gates[1]!.release();
+  await Promise.all([second, third]);
+});
+
 test('who waits for a connection is served in turn, and only so many may wait', async () => {
   const database = await open({ max: 2, maxWaiting: 50 });
   const order: number[] = [];

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { prepareImport } from '../src/operations/import/entries.ts';
 import { useService } from './support/service.ts';
 
 /** How the entries of an import travel to Postgres: their texts joined, and of a merge of nothing new only the keys. */
@@ -19,6 +20,29 @@ test.each([
   expect(response.body).toEqual({ imported: texts.length, skipped: 0, errors: [] });
   const exported = await user.post('/export');
   expect(exported.body.bookmarks).toMatchObject(bookmarks);
+});
+
+test('a replace by many known entries puts them in the place of what was there', async () => {
+  const user = await service.user();
+  const known = shapes(Array.from({ length: 300 }, (_, n) => `text ${n}`));
+  await user.post('/import', { bookmarks: known });
+  const changed = known.map(({ url }) => ({ url, title: 'changed' }));
+  const response = await user.post('/import', { mode: 'replace', bookmarks: changed });
+  expect(response.body).toEqual({ imported: 300, skipped: 0, errors: [] });
+  expect((await user.post('/export')).body.bookmarks).toMatchObject(changed);
+});
+
+test('while the entries of an import are checked, other work comes in between', async () => {
+  let turns = 0;
+  let isDone = false;
+  const countTurns = () => {
+    turns += 1;
+    if (!isDone) setImmediate(countTurns);
+  };
+  setImmediate(countTurns);
+  await prepareImport({ bookmarks: shapes(Array.from({ length: 50_000 }, (_, n) => `text ${n}`)) });
+  isDone = true;
+  expect(turns).toBeGreaterThan(5);
 });
 
 test('of many known entries and a new one the new one is imported, and then none', async () => {

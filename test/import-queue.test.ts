@@ -255,6 +255,21 @@ describe('imports over Redis', () => {
     expect(await redis.exists(`{${prefix}}:imports:imp-b`)).toBe(1);
   });
 
+  test('a job that comes while a worker is being stopped is left to another', async () => {
+    const prefix = newPrefix();
+    const first = stageImports();
+    const second = stageImports();
+    const one = await open(first.run, prefix);
+    const two = await open(second.run, prefix);
+    await one.imports.startWorker(1);
+    await one.imports.add('a');
+    const stopped = one.imports.stopWorker(0);
+    await two.imports.startWorker(1);
+    await second.untilBegun(1);
+    await stopped;
+    expect(first.begun).toEqual([]);
+  });
+
   test('while Redis is away an import runs in the process that adds it, which does not wait for it', async () => {
     await using own = await startRedis();
     const { run, untilBegun, finish } = stageImports();

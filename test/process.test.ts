@@ -209,6 +209,24 @@ describe('going', () => {
     },
   );
 
+  test.each<[NodeJS.Signals, string]>([
+    ['SIGUSR2', 'uncaughtException'],
+    ['SIGPIPE', 'unhandledRejection'],
+  ])(
+    'after a fault that nobody caught it ends its polls, logs the fault and ends with 1: %s',
+    async (signal, message) => {
+      const NODE_OPTIONS = '--import=./test/support/fault-on-signal.ts';
+      await using replica = await startReplica('api', { DATABASE_URL: url, NODE_OPTIONS });
+      const poll = replica.post('/bookmarks/sync', { cursor: 7, wait: true }, user.token);
+      await replica.untilHeld(1);
+      replica.signal(signal);
+      expect((await poll).body).toEqual({ bookmarks: [], cursor: 7, has_more: false, waited: true });
+      expect(await replica.ended).toBe(1);
+      const fault = replica.log.find(({ msg }) => msg === message)!;
+      expect(fault).toMatchObject({ level: 60, err: { message: 'a fault made by a test' } });
+    },
+  );
+
   test('a process without requests ends with 0', async () => {
     for (const role of ['worker', 'all'] as const) {
       await using replica = await startReplica(role, { DATABASE_URL: url });

@@ -96,6 +96,14 @@ describe('the limiter of one process', () => {
     for (let i = 0; i < 260_000; i += 1) limiter.admit(`key ${i}`, LIMIT);
     expect(limiter.size).toBe(250_000);
   });
+
+  test('its memory is bounded however many requests come: of keys with 100,000 each the last 40 are kept', () => {
+    const limiter = new ProcessRateLimiter(WINDOW_MS, new ManualClock(), startCounters());
+    for (let key = 0; key < 45; key += 1) {
+      for (let n = 0; n < 100_000; n += 1) limiter.record(`key ${key}`, 100_000, 0);
+    }
+    expect(limiter.size).toBe(40);
+  });
 });
 
 describe('the script', () => {

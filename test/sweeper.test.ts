@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { deleteLeftovers } from '../src/process/sweeper.ts';
+import { deleteOldImports } from '../src/store/sweep.ts';
 import { runOn } from './support/database.ts';
 import { useService } from './support/service.ts';
 
@@ -30,4 +31,52 @@ test('a sweep deletes every token, invite and idempotency key that has run out, 
   );
   expect(left).toEqual({ tokens: '1', invites: '1', keys: '1' });
   expect((await user.post('/user/profile')).status).toBe(200);
+});
+
+test('an import that is over is kept for an hour, one that waits for its worker for a day, an upload that stopped for a minute', async () => {
+  const user = await service.user();
+  const { url } = service.database;
+  const ages: [state: string, age: string, isKept: boolean][] = [
+    ['receiving', '59 seconds', true],
+    ['receiving', '61 seconds', false],
+    ['queued', '23 hours 59 minutes', true],
+    ['queued', '24 hours 1 minute', false],
+    ['done', '59 minutes', true],
+    ['done', '61 minutes', false],
+    ['cancelled', '59 minutes', true],
+    ['cancelled', '61 minutes', false],
+  ];
+  for (const [state, age, isKept] of ages) {
+    await runOn(
+      url,
+      `delete from imports where user_id = ${user.id};
+      insert into imports (user_id, id, bytes, state, result, touched_at)
+      values (
+        ${user.id}, gen_random_uuid(), 0, '${state}',
+        case '${state}' when 'done' then '{}' end, now() - interval '${age}'
+      )`,
+    );
+    await deleteOldImports(service.context.database);
+    const left = await runOn(url, `select 1 from imports where user_id = ${user.id}`);
+    expect(left.length, `${state} for ${age}`).toBe(isKept ? 1 : 0);
+  }
+});
+
+test('an idempotency key is kept for 24 hours', async () => {
+  const user = await service.user();
+  const { url } = service.database;
+  const left = async () =>
+    (await runOn(url, `select 1 from idempotency_keys where user_id = ${user.id}`)).length;
+  await user.post('/bookmarks/add', { url: 'http://a' }, { headers: { 'idempotency-key': 'k' } });
+  for (const [age, count] of [
+    ['23 hours 59 minutes', 1],
+    ['24 hours 1 minute', 0],
+  ]) {
+    await runOn(
+      url,
+      `update idempotency_keys set created_at = now() - interval '${age}' where user_id = ${user.id}`,
+    );
+    await deleteLeftovers(service.context);
+    expect(await left()).toBe(count);
+  }
 });

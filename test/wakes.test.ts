@@ -86,6 +86,23 @@ describe('a waiter', () => {
   });
 });
 
+test('of many waiters of a topic 250 are woken in one turn of the event loop, and requests of others come in between', async () => {
+  const { registry, deadline } = openRegistry();
+  let woken = 0;
+  const waits = Array.from({ length: 600 }, async () => {
+    await registry.register('user:1', 'token').next(deadline);
+    woken += 1;
+  });
+  registry.wake('user:1');
+  const seen: number[] = [];
+  while (woken < waits.length) {
+    await new Promise(process.nextTick);
+    seen.push(woken);
+    await new Promise(setImmediate);
+  }
+  expect([...new Set(seen)]).toEqual([250, 500]);
+});
+
 describe('places for held waits', () => {
   test('one holder has 16, others are not touched by it', () => {
     const { registry } = openRegistry();

@@ -16,19 +16,28 @@ const MESSAGES: Record<OverloadReason, string> = {
 
 type Watched = Pick<Context, 'config' | 'database' | 'metrics' | 'unsent'>;
 
+/** Delays of the event loop since the last reset, in nanoseconds. */
+interface RecentDelays {
+  readonly mean: number;
+  reset(): void;
+  enable?(): void;
+  disable?(): void;
+}
+
 /**
  * Watches how long work waits for the event loop and for a connection of the pool, and how much of what was sent is unread;
  * refuses requests at once where a response would come late or be one too many. Held polls are no load.
  */
 export class Overload {
   readonly #context: Watched;
-  readonly #delays = monitorEventLoopDelay({ resolution: 20 });
+  readonly #delays: RecentDelays;
   readonly #timer: NodeJS.Timeout;
   #delayMs = 0;
 
-  constructor(context: Watched) {
+  constructor(context: Watched, delays: RecentDelays = monitorEventLoopDelay({ resolution: 20 })) {
     this.#context = context;
-    this.#delays.enable();
+    this.#delays = delays;
+    this.#delays.enable?.();
     this.#timer = setInterval(() => this.#sample(), SAMPLE_MS);
     this.#timer.unref();
   }
@@ -70,6 +79,6 @@ export class Overload {
 
   close(): void {
     clearInterval(this.#timer);
-    this.#delays.disable();
+    this.#delays.disable?.();
   }
 }

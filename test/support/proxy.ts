@@ -23,6 +23,8 @@ export interface FaultyProxy extends AsyncDisposable {
   cut(how: 'end' | 'reset'): void;
   /** Connects the held connections, and all that come. */
   release(): void;
+  /** Ends the connections that are held. */
+  closeHeld(): void;
   close(): Promise<void>;
 }
 
@@ -76,6 +78,9 @@ export async function startProxy(url: string): Promise<FaultyProxy> {
     },
     cut(how) {
       for (const { client } of links) how === 'end' ? client.end() : client.resetAndDestroy();
+    },
+    closeHeld() {
+      for (const { client, server } of links) if (!server) client.end();
     },
     release() {
       proxy.reception = 'pass';

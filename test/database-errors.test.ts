@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { DatabaseUnavailable, translateError } from '../src/store/errors.ts';
+
+// Whether a statement may have taken effect although it failed: a write is told to have happened, or not, by this alone.
+
+const withCode = (code: string) => Object.assign(new Error('a fault'), { code });
+const sqlState = (code: string) => Object.assign(withCode(code), { name: 'PostgresError' });
+
+test.each([
+  ['CONNECTION_CLOSED', withCode('CONNECTION_CLOSED'), 'lost', true],
+  ['ECONNRESET', withCode('ECONNRESET'), 'lost', true],
+  ['no response in time', withCode('ANSWER_TIMEOUT'), 'deadline', true],
+  ['the pool was closed', withCode('CONNECTION_DESTROYED'), 'closed', true],
+  ['admin_shutdown', sqlState('57P01'), 'lost', true],
+  ['query_canceled', sqlState('57014'), 'cancelled', false],
+  ['lock_not_available', sqlState('55P03'), 'cancelled', false],
+  ['deadlock_detected', sqlState('40P01'), 'conflict', false],
+  ['disk_full', sqlState('53100'), 'resources', false],
+])('%s: a statement that was sent may have run, one that was not has not', (_, error, reason, mayHaveRun) => {
+  expect(translateError(error, true)).toMatchObject({ reason, mayHaveRun });
+  const unsent = translateError(error, false);
+  expect(unsent).toBeInstanceOf(DatabaseUnavailable);
+  expect(unsent).toMatchObject({ reason: reason === 'lost' ? 'connect' : reason, mayHaveRun: false });
+});

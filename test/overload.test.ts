@@ -1,0 +1,33 @@
+import { createHistogram } from 'node:perf_hooks';
+import { expect, onTestFinished, test } from 'vitest';
+import { Overload } from '../src/http/overload.ts';
+import { useService } from './support/service.ts';
+
+// When a replica refuses requests early, and when it takes them again. How it says so: observability.test.ts.
+
+const service = useService({ overloadEventLoopMs: 100 });
+
+test('a replica judges by the delays of the last half second alone: an hour of rest excuses nothing, nor does a long delay last', async () => {
+  const delays = createHistogram();
+  const overload = new Overload(service.context, delays);
+  onTestFinished(() => overload.close());
+  const record = (ms: number, times: number) => {
+    for (let n = 0; n < times; n += 1) delays.record(ms * 1e6);
+  };
+  const isRefused = () => {
+    try {
+      overload.refuse();
+      return false;
+    } catch (error) {
+      expect((error as Error).message).toBe('the service has too much to do');
+      return true;
+    }
+  };
+  record(1, 10_000);
+  await expect.poll(() => delays.count).toBe(0);
+  expect(isRefused()).toBe(false);
+  record(2_000, 100);
+  await expect.poll(isRefused).toBe(true);
+  record(1, 1);
+  await expect.poll(isRefused).toBe(false);
+});
