@@ -471,6 +471,40 @@ describe.concurrent('statements that Postgres does not answer in time, or at all
     return { stack, proxy, fleet, api, user: await fleet.user() };
   };
 
+  /** A poll held by another replica, and an add that waits for the account's lock, through the proxy. */
+  const openWaitingAdd = async () => {
+    const opened = await openThroughProxy({ SYNC_WAIT_SECONDS: 29 });
+    const { stack, fleet, api, user } = opened;
+    const other = await fleet.start('api');
+    const poll = other.post('/bookmarks/sync', { wait: true }, user.token);
+    await other.untilHeld(1);
+    const account = stack.use(await fleet.holdAccount(user));
+    const add = api.post('/bookmarks/add', { url: 'http://a/' }, user.token);
+    await fleet.untilBlocked('add_bookmark');
+    return { ...opened, account, add, poll };
+  };
+
+  test('an add that was done, and whose response is lost, wakes the polls all the same', async () => {
+    const { stack, proxy, fleet, user, account, add, poll } = await openWaitingAdd();
+    await using _ = stack;
+    proxy.stall();
+    await account.release();
+    await until(async () => (await fleet.urls(user)).length === 1);
+    proxy.cut('reset');
+    expectUnavailable(await soon(add));
+    expect((await soon(poll)).body.bookmarks).toMatchObject([{ url: 'http://a/' }]);
+  });
+
+  test('an add that is done only after its response was lost wakes the polls then', async () => {
+    const { stack, proxy, account, add, poll } = await openWaitingAdd();
+    await using _ = stack;
+    proxy.stall();
+    proxy.cut('reset');
+    expectUnavailable(await soon(add));
+    await account.release();
+    expect((await soon(poll)).body.bookmarks).toMatchObject([{ url: 'http://a/' }]);
+  });
+
   test('a small import that was done, and whose response is lost, is answered with its result', async () => {
     const { stack, proxy, fleet, api, user } = await openThroughProxy();
     await using _ = stack;

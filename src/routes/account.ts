@@ -7,6 +7,7 @@ import { callerRoute, publicRoute } from '../http/route.ts';
 import { revokeToken } from '../store/tokens.ts';
 import { exchangeInvite, readProfile } from '../store/users.ts';
 import { timestampText } from './response-schemas.ts';
+import { wakeAfter } from './wake-after.ts';
 
 /** Account and session: spec 4.1. */
 
@@ -58,9 +59,8 @@ const logout = callerRoute({
   }),
   async handle({ context, caller }) {
     if (caller.kind !== 'session') throw permissionDenied('only a session token can log out');
-    await revokeToken(context.database, caller);
+    await wakeAfter(context, caller, wakePolls, () => revokeToken(context.database, caller));
     context.callers.forget(caller);
-    wakePolls(context.coordination.wakes, caller.userId);
     return { logged_out: true, message: 'the session has ended' };
   },
 });

@@ -8,6 +8,7 @@ import { addBookmark, deleteBookmark, editBookmark, readPage } from '../store/bo
 import { searchBookmarks } from '../store/search.ts';
 import { formatCursor, MAX_CURSOR_LENGTH, parseCursor } from './cursor.ts';
 import * as schemas from './response-schemas.ts';
+import { wakeAfter } from './wake-after.ts';
 
 /** Bookmarks: spec 4.2, but for sync. */
 
@@ -24,11 +25,11 @@ const add = callerRoute({
   response: schemas.bookmark,
   errors: ['LIMIT_EXCEEDED'],
   isIdempotent: true,
-  async handle({ context, caller, body, idempotency }) {
+  handle({ context, caller, body, idempotency }) {
     const { freeBookmarkLimit } = context.config;
-    const bookmark = await addBookmark(context.database, caller, body, freeBookmarkLimit, idempotency);
-    wakePolls(context.coordination.wakes, caller.userId);
-    return bookmark;
+    return wakeAfter(context, caller, wakePolls, () =>
+      addBookmark(context.database, caller, body, freeBookmarkLimit, idempotency),
+    );
   },
 });
 
@@ -42,11 +43,8 @@ const edit = callerRoute({
   bodyLimit: BOOKMARK_BODY_BYTES,
   response: schemas.bookmark.omit({ created_at: true }),
   errors: ['NOT_FOUND', 'LIMIT_EXCEEDED'],
-  async handle({ context, caller, body: { id, ...change } }) {
-    const bookmark = await editBookmark(context.database, caller, id, change);
-    wakeChangesPolls(context.coordination.wakes, caller.userId);
-    return bookmark;
-  },
+  handle: ({ context, caller, body: { id, ...change } }) =>
+    wakeAfter(context, caller, wakeChangesPolls, () => editBookmark(context.database, caller, id, change)),
 });
 
 const remove = callerRoute({
@@ -58,8 +56,9 @@ const remove = callerRoute({
   response: schemas.deleted,
   errors: ['NOT_FOUND'],
   async handle({ context, caller, body }) {
-    await deleteBookmark(context.database, caller, body.id);
-    wakeChangesPolls(context.coordination.wakes, caller.userId);
+    await wakeAfter(context, caller, wakeChangesPolls, () =>
+      deleteBookmark(context.database, caller, body.id),
+    );
     return { deleted: true };
   },
 });

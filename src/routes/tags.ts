@@ -5,6 +5,7 @@ import { foldText } from '../domain/text.ts';
 import { callerRoute } from '../http/route.ts';
 import { createTag, deleteTag, listTags, renameTag } from '../store/tags.ts';
 import * as schemas from './response-schemas.ts';
+import { wakeAfter } from './wake-after.ts';
 
 /** Tags: spec 4.3. */
 
@@ -32,11 +33,10 @@ const create = callerRoute({
   response: z.object({ id, name: schemas.tagName, created_at: schemas.timestampText }),
   errors: ['LIMIT_EXCEEDED'],
   isIdempotent: true,
-  async handle({ context, caller, body, idempotency }) {
-    const tag = await createTag(context.database, caller, named(body.name), idempotency);
-    wakeChangesPolls(context.coordination.wakes, caller.userId);
-    return tag;
-  },
+  handle: ({ context, caller, body, idempotency }) =>
+    wakeAfter(context, caller, wakeChangesPolls, () =>
+      createTag(context.database, caller, named(body.name), idempotency),
+    ),
 });
 
 const update = callerRoute({
@@ -48,8 +48,9 @@ const update = callerRoute({
   response: schemas.bookmarkTag,
   errors: ['NOT_FOUND'],
   async handle({ context, caller, body }) {
-    await renameTag(context.database, caller, body.id, named(body.name));
-    wakeChangesPolls(context.coordination.wakes, caller.userId);
+    await wakeAfter(context, caller, wakeChangesPolls, () =>
+      renameTag(context.database, caller, body.id, named(body.name)),
+    );
     return { id: body.id, name: body.name };
   },
 });
@@ -63,8 +64,7 @@ const remove = callerRoute({
   response: schemas.deleted,
   errors: ['NOT_FOUND'],
   async handle({ context, caller, body }) {
-    await deleteTag(context.database, caller, body.id);
-    wakeChangesPolls(context.coordination.wakes, caller.userId);
+    await wakeAfter(context, caller, wakeChangesPolls, () => deleteTag(context.database, caller, body.id));
     return { deleted: true };
   },
 });
