@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
-import { deleteLeftovers } from '../src/process/sweeper.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import type { Context } from '../src/context.ts';
+import { deleteLeftovers, startSweeper } from '../src/process/sweeper.ts';
 import { deleteOldImports } from '../src/store/sweep.ts';
 import { runOn } from './support/database.ts';
 import { useService } from './support/service.ts';
@@ -79,4 +80,25 @@ test('an idempotency key is kept for 24 hours', async () => {
     await deleteLeftovers(service.context);
     expect(await left()).toBe(count);
   }
+});
+
+test('an import that waits is queued again by processes with a worker alone', async () => {
+  const user = await service.user();
+  await runOn(
+    service.database.url,
+    `insert into imports (user_id, id, bytes, state, touched_at)
+    values (${user.id}, gen_random_uuid(), 0, 'queued', now() - interval '1 minute')`,
+  );
+  const startCounting = (hasWorker: boolean) => {
+    const added: string[] = [];
+    const { context } = service;
+    const imports = { ...context.coordination.imports, add: async (id: string) => void added.push(id) };
+    const coordination = { ...context.coordination, imports };
+    onTestFinished(startSweeper({ ...context, coordination } as Context, hasWorker));
+    return added;
+  };
+  const [atWorker, atApi] = [startCounting(true), startCounting(false)];
+  // The second sweep of one comes later than the first of any other.
+  await expect.poll(() => atWorker.length, { timeout: 15_000 }).toBe(2);
+  expect(atApi).toEqual([]);
 });

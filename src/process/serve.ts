@@ -65,7 +65,7 @@ async function start(
   stack: AsyncDisposableStack,
 ): Promise<FastifyInstance> {
   const { config, coordination, log } = context;
-  const stopSweeper = startSweeper(context);
+  const stopSweeper = startSweeper(context, role !== 'api');
   stack.defer(stopSweeper);
   const app = role === 'worker' ? buildHealthApp(context) : await buildApp(context);
   // The app and the worker close at the same time: requests may wait for the worker as long as it runs, and no new

@@ -3,8 +3,8 @@ import { jobIdOf } from '../operations/import/job.ts';
 import { deleteExpired, deleteOldChanges, deleteOldImports, findQueuedImports } from '../store/sweep.ts';
 
 /**
- * Deletes what has expired, and queues imports whose job was lost. Every replica sweeps; one finds nothing that
- * another has done.
+ * Deletes what has expired: every replica does, and one finds nothing that another has done. Queues imports whose job was
+ * lost: processes with a worker do, for what all queued all would find.
  */
 
 const EXPIRED_INTERVAL_MS = 60_000;
@@ -16,11 +16,14 @@ const IMPORTS_INTERVAL_MS = 3_000;
  */
 const REQUEUE_AFTER_MS = 3_000;
 
-async function sweepImports({ database, coordination, log }: Context): Promise<void> {
+async function requeueImports({ database, coordination }: Context): Promise<void> {
   for (const staged of await findQueuedImports(database, REQUEUE_AFTER_MS)) {
     await coordination.imports.add(jobIdOf(staged));
   }
-  // At the same interval: an upload whose replica died blocks the next large import of its user.
+}
+
+/** Often: an upload whose replica died blocks the next large import of its user. */
+async function deleteAbandonedImports({ database, log }: Context): Promise<void> {
   const deleted = await deleteOldImports(database);
   if (deleted > 0) log.info({ deleted }, 'old imports swept');
 }
@@ -64,10 +67,11 @@ function repeat(
 }
 
 /** Starts sweeping. The function that it returns stops it, and resolves when sweeps at work have ended. */
-export function startSweeper(context: Context): () => Promise<void> {
+export function startSweeper(context: Context, hasWorker: boolean): () => Promise<void> {
   const stops = [
     repeat(context, EXPIRED_INTERVAL_MS, deleteLeftovers),
-    repeat(context, IMPORTS_INTERVAL_MS, sweepImports),
+    repeat(context, IMPORTS_INTERVAL_MS, deleteAbandonedImports),
+    ...(hasWorker ? [repeat(context, IMPORTS_INTERVAL_MS, requeueImports)] : []),
   ];
   return async () => {
     await Promise.all(stops.map((stop) => stop()));
