@@ -301,6 +301,10 @@ interface RouteCases {
   body(user: TestUser): Promise<Record<string, unknown>> | Record<string, unknown>;
   fields: Record<string, Field>;
   required?: string[];
+  /** Fields of the body that cannot stand beside a field. */
+  instead?: Record<string, string[]>;
+  /** An id that is nobody's is no error. */
+  takesAnyId?: true;
 }
 
 const newBookmark = async (user: TestUser) =>
@@ -326,6 +330,12 @@ const ROUTE_CASES: Record<string, RouteCases> = {
     body: async (user) => ({ id: await newBookmark(user) }),
     fields: { id },
     required: ['id'],
+  },
+  '/bookmarks/get': {
+    body: async (user) => ({ id: await newBookmark(user) }),
+    fields: { id, url },
+    instead: { url: ['id'] },
+    takesAnyId: true,
   },
   '/bookmarks/search': {
     body: () => ({}),
@@ -372,10 +382,14 @@ test('the table knows every route and every field', () => {
   }
 });
 
-describe.for(Object.entries(ROUTE_CASES))('%s', ([path, { body, fields, required = [] }]) => {
+describe.for(Object.entries(ROUTE_CASES))('%s', ([path, route]) => {
+  const { body, fields, required = [], instead = {}, takesAnyId = false } = route;
   let user: TestUser;
-  const send = async (change: Record<string, unknown> = {}) =>
-    user.post(path, { ...(await body(user)), ...change });
+  const send = async (change: Record<string, unknown> = {}) => {
+    const leftOut = Object.keys(change).flatMap((field) => instead[field] ?? []);
+    const rest = Object.entries(await body(user)).filter(([field]) => !leftOut.includes(field));
+    return user.post(path, { ...Object.fromEntries(rest), ...change });
+  };
 
   beforeAll(async () => {
     user = await service.user({ premium: true });
@@ -448,7 +462,7 @@ describe.for(Object.entries(ROUTE_CASES))('%s', ([path, { body, fields, required
       for (const value of good) {
         const { status, body: response } = await send({ [field]: value });
         // An id at its bounds is nobody's.
-        const expected = field === 'id' ? [404, 'NOT_FOUND'] : [200, undefined];
+        const expected = field === 'id' && !takesAnyId ? [404, 'NOT_FOUND'] : [200, undefined];
         expect([status, response.code], show(value)).toEqual(expected);
       }
       for (const { value, rule } of bad) {
@@ -627,5 +641,7 @@ test("another user's bookmarks and tags do not exist, for anything", async () =>
   expect((await owner.post('/export', {})).body.bookmarks).toEqual(before);
   expect((await nobody.post('/tags/list', {})).body.tags).toEqual([]);
   expect((await nobody.post('/bookmarks/search', { tag: 'owned' })).body.total).toBe(0);
+  for (const choice of [{ id: bookmark.id }, { url: bookmark.url }])
+    expect((await nobody.post('/bookmarks/get', choice)).body.bookmarks).toEqual([]);
   expect((await nobody.post('/bookmarks/sync', { cursor: bookmark.id - 1 })).body.bookmarks).toEqual([]);
 });

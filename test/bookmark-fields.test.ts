@@ -50,6 +50,7 @@ type User = Awaited<ReturnType<typeof service.user>>;
 async function showEverywhere(user: User): Promise<Values[]> {
   const paths = ['/bookmarks/list', '/bookmarks/search', '/bookmarks/sync', '/export'];
   const pages = await Promise.all(paths.map((path) => user.post(path)));
+  pages.push(await user.post('/bookmarks/get', { id: pages[0]!.body.bookmarks[0].id }));
   return pages.map(({ body }) => {
     expect(body.bookmarks).toHaveLength(1);
     return body.bookmarks[0];

@@ -446,7 +446,9 @@ describe('login', () => {
     expect(statSync(join(file, '..')).mode & 0o777).toBe(0o700);
     const { token } = JSON.parse(readFileSync(file, 'utf8'));
     expect(token).toMatch(/^bks_/);
-    expect((await run(['whoami'])).out).toContain('login@example.org (free tier)');
+    expect((await run(['whoami'])).out).toMatch(
+      /^login@example\.org \(free tier\) at .*\n0 of \d+ bookmarks\ntoken: write, until \d{4}-\d\d-\d\d\n$/,
+    );
     expect((await run(['logout'])).out).toBe('Logged out\n');
     expect((await service.post('/user/profile', {}, { token })).status).toBe(401);
     expect((await run(['whoami'])).err).toContain('you are not logged in');
@@ -526,6 +528,12 @@ describe('bookmarks and tags', () => {
       total: 1,
       bookmarks: [{ id: second.id, comment: 'the second' }],
     });
+    for (const given of [String(second.id), 'HTTPS://EXAMPLE.org:443/2']) {
+      expect(JSON.parse((await run(['get', given, '--json'])).out).bookmarks).toMatchObject([
+        { id: second.id },
+      ]);
+    }
+    expect((await run(['get', 'https://example.org/3'])).err).toBe('there is none\n');
     const listed = await run(['list', '--json']);
     expect(JSON.parse(listed.out).bookmarks.map(({ id }: Bookmark) => id)).toEqual([first.id, second.id]);
     await run(['edit', String(first.id), '--no-tags']);

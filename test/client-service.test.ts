@@ -47,6 +47,7 @@ describe('every endpoint', () => {
     const added = await client.addBookmark({ url: 'https://example.org/a', title: 'A', tags: ['x'] });
     expect(added).toMatchObject({ url: 'https://example.org/a', title: 'A', comment: '' });
     expect((await client.editBookmark({ id: added.id, comment: 'changed' })).comment).toBe('changed');
+    expect((await client.getBookmarks({ id: added.id })).bookmarks).toMatchObject([{ comment: 'changed' }]);
     const found = await client.searchBookmarks({ query: 'changed' });
     expect([found.total, found.bookmarks[0]?.id]).toEqual([1, added.id]);
     expect((await client.listBookmarks()).bookmarks).toHaveLength(1);
@@ -76,7 +77,7 @@ describe('every endpoint', () => {
 
   test('is declared once for the service and its clients', () => {
     const declared = ROUTES.map(({ path }) => path) satisfies string[] as (keyof Endpoints)[];
-    expect(new Set(declared).size).toBe(16);
+    expect(new Set(declared).size).toBe(17);
     const codes = STATUS_BY_CODE satisfies Record<ErrorCode, number>;
     // The other direction: a code of the service that clients are not told of does not compile.
     const known: ErrorCode[] = Object.keys(codes) as (keyof typeof STATUS_BY_CODE)[];

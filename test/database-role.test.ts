@@ -32,6 +32,7 @@ test('the service does all its work as a role that may read and write rows, and 
     await send('/tags/update', { id: tags[0].id, name: 'first' });
     await send('/tags/delete', { id: tags[0].id });
     await send('/tags/create', { name: 'other' });
+    await send('/bookmarks/get', { id });
     await send('/bookmarks/search', { query: 'example', tag: 'two' });
     await send('/bookmarks/list', {});
     const { bookmarks } = await send('/export', {});

@@ -13,18 +13,57 @@ const expireInvite = (code: string) =>
     .sql`update invites set expires_at = now() - interval '1 second' where code = ${code}`;
 
 describe('/user/profile', () => {
-  test('answers the e-mail address, the tier and the moment of creation of whose token it is', async () => {
+  test('answers whose token it is, what the account holds and may hold, and what the token may do', async () => {
     const free = await service.user({ email: 'Free.User@Example.org' });
     const premium = await service.user({ premium: true });
     expect((await free.post('/user/profile')).body).toEqual({
       email: 'Free.User@Example.org',
       is_premium: false,
       created_at: expect.stringMatching(/^\d{4}-.*Z$/),
+      id: free.id,
+      bookmark_count: 0,
+      bookmark_limit: service.context.config.freeBookmarkLimit,
+      scope: 'write',
+      token_expires_at: null,
     });
     expect((await premium.post('/user/profile')).body).toMatchObject({
       email: premium.email,
       is_premium: true,
+      bookmark_limit: null,
     });
+  });
+
+  test('counts the bookmarks as they are at that moment', async () => {
+    const user = await service.user();
+    const count = async () => (await user.post('/user/profile')).body.bookmark_count;
+    const { body } = await user.post('/bookmarks/add', { url: 'http://a/' });
+    await user.post('/import', { bookmarks: [{ url: 'http://b/' }, { url: 'http://c/' }] });
+    expect(await count()).toBe(3);
+    await user.post('/bookmarks/delete', { id: body.id });
+    expect(await count()).toBe(2);
+  });
+
+  test('is about the token of the request: its scope, and when it expires', async () => {
+    const session = await service.session();
+    const reader = await service.token(session.id, 'read');
+    const { body } = await session.post('/user/profile');
+    expect(body.scope).toBe('write');
+    const days = (Date.parse(body.token_expires_at) - Date.now()) / 86_400_000;
+    expect(days).toBeGreaterThan(89.9);
+    expect(days).toBeLessThan(90.1);
+    const read = (await service.post('/user/profile', {}, { token: reader })).body;
+    expect(read).toEqual({ ...body, scope: 'read', token_expires_at: null });
+  });
+
+  test('a limit that was lowered, or an account that is no longer premium, holds more than it may', async () => {
+    const user = await service.user({ premium: true });
+    await user.post('/import', { bookmarks: [{ url: 'http://a/' }, { url: 'http://b/' }] });
+    await service.context.database.sql`update accounts set is_premium = false where user_id = ${user.id}`;
+    const { freeBookmarkLimit } = service.context.config;
+    Object.assign(service.context.config, { freeBookmarkLimit: 1 });
+    const { body } = await user.post('/user/profile');
+    Object.assign(service.context.config, { freeBookmarkLimit });
+    expect(body).toMatchObject({ is_premium: false, bookmark_count: 2, bookmark_limit: 1 });
   });
 });
 

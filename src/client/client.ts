@@ -8,6 +8,7 @@ import type {
   BookmarkTag,
   Changes,
   ChangesPosition,
+  ChosenBookmarks,
   CreatedTag,
   Deleted,
   EditedBookmark,
@@ -120,6 +121,11 @@ export class BookmarkClient {
   /** Deletes a bookmark for good (spec 4.2). */
   deleteBookmark(id: number, options?: RequestOptions): Promise<Deleted> {
     return this.#requester.request('/bookmarks/delete', { id }, options);
+  }
+
+  /** The bookmark with an id, or those whose url is the same, newest first; none is an empty array (spec 4.2). */
+  getBookmarks(choice: { id: number } | { url: string }, options?: RequestOptions): Promise<ChosenBookmarks> {
+    return this.#requester.request('/bookmarks/get', choice, options);
   }
 
   /** Searches, newest first (spec 4.2). */

@@ -56,6 +56,7 @@ const PUBLIC: ReadonlySet<Path> = new Set<Path>(['/auth/invite']);
 /** Reads: to repeat them does no harm. */
 const READS: ReadonlySet<Path> = new Set<Path>([
   '/user/profile',
+  '/bookmarks/get',
   '/bookmarks/search',
   '/bookmarks/list',
   '/bookmarks/sync',

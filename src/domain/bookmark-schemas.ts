@@ -60,6 +60,9 @@ const shapeOf = <Op extends Operation>(operation: Op) =>
     [Name in GivenName<Op>]: GivenSchema<Op, Name>;
   };
 
+/** An url by which bookmarks are found. */
+export const bookmarkUrl = givenSchema('url', 'add') as Schema<'add', 'url'>;
+
 /** The body of `/bookmarks/add`. */
 export const addedBookmark = z.object(shapeOf('add'));
 

@@ -68,9 +68,17 @@ export interface CreatedTag {
 
 /** The profile of the current user (spec 4.1). */
 export interface Profile {
+  id: number;
   email: string;
   is_premium: boolean;
   created_at: string;
+  bookmark_count: number;
+  /** How many bookmarks the account may hold; `null`: any number. */
+  bookmark_limit: number | null;
+  /** The scope of the token of this request. */
+  scope: 'read' | 'write';
+  /** When that token expires; `null`: never. */
+  token_expires_at: string | null;
 }
 
 /** The response to the exchange of an invite (spec 4.1). */
@@ -132,6 +140,18 @@ export interface ById {
 
 export interface Deleted {
   deleted: true;
+}
+
+/** Exactly one of the two. */
+export interface BookmarkChoice {
+  id?: number | undefined;
+  /** All bookmarks whose url is the same (decision 10). */
+  url?: string | undefined;
+}
+
+/** Newest first, at most 100 and about 1 MiB; empty where there is none. */
+export interface ChosenBookmarks {
+  bookmarks: Bookmark[];
 }
 
 export interface BookmarkSearch {
@@ -268,6 +288,7 @@ export interface Endpoints {
   '/bookmarks/add': { request: NewBookmark; response: Bookmark };
   '/bookmarks/edit': { request: BookmarkEdit; response: EditedBookmark };
   '/bookmarks/delete': { request: ById; response: Deleted };
+  '/bookmarks/get': { request: BookmarkChoice; response: ChosenBookmarks };
   '/bookmarks/search': { request: BookmarkSearch; response: FoundBookmarks };
   '/bookmarks/list': { request: ListPosition; response: BookmarkList };
   '/bookmarks/sync': { request: SyncPosition; response: SyncedBookmarks };

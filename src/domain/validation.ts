@@ -40,6 +40,16 @@ export function describeIssue(issue: RawIssue): string | undefined {
 /** `field: rule`, as error responses describe an issue (decision 2). */
 export const formatIssue = (issue: Issue): string => `${formatPath(issue.path)}: ${issue.message}`;
 
+/** A rule of a body: one of two fields has to be there, and not both. */
+export const exactlyOne =
+  <Name extends string>(one: Name, other: Name) =>
+  ({ value, issues }: z.core.ParsePayload<{ readonly [Each in Name]?: unknown }>): void => {
+    const isGiven = (name: Name) => value[name] !== undefined;
+    if (isGiven(one) !== isGiven(other)) return;
+    const path = [isGiven(other) ? other : one];
+    issues.push({ code: 'custom', message: `expected either ${one} or ${other}`, path, input: value });
+  };
+
 /** Checks a request body; throws `VALIDATION_ERROR` that names the first wrong field and the broken rule. */
 export function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
   const result = schema.safeParse(body, { error: describeIssue });

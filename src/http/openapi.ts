@@ -121,8 +121,11 @@ function errorResponses(route: Route): Json {
 }
 
 /** A JSON body, with an example made from those of its fields. */
-function contentOf(schema: Json, shared: Shared): Json {
-  return { 'application/json': { schema, example: exampleOf(schema, shared) } };
+function contentOf(schema: Json, shared: Shared, leftOut: readonly string[] = []): Json {
+  const example = Object.entries(exampleOf(schema, shared) as Json).filter(
+    ([name]) => !leftOut.includes(name),
+  );
+  return { 'application/json': { schema, example: Object.fromEntries(example) } };
 }
 
 function operationOf(route: Route, shared: Shared): Json {
@@ -134,7 +137,10 @@ function operationOf(route: Route, shared: Shared): Json {
     tags: [route.path.split('/')[1]],
     security: isPublic ? [] : [{ token: [route.scope] }],
     ...(route.isIdempotent && { parameters: [IDEMPOTENCY_KEY] }),
-    requestBody: { required: true, content: contentOf(schemaOf(route.body, 'input', shared), shared) },
+    requestBody: {
+      required: true,
+      content: contentOf(schemaOf(route.body, 'input', shared), shared, route.exampleLeavesOut),
+    },
     responses: {
       200: {
         description: 'Success.',

@@ -25,6 +25,8 @@ interface Described {
   description: string;
   /** Schema of a success, for the reference. */
   response: z.ZodType;
+  /** Fields that the example of a request leaves out, as they cannot stand beside others. */
+  exampleLeavesOut?: readonly string[];
   /** Codes it answers beside those that every route of its kind may answer. */
   errors?: readonly ErrorCode[];
   /** Largest body in bytes; default `DEFAULT_BODY_BYTES`. */

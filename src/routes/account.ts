@@ -6,7 +6,7 @@ import { createSecret, formatToken } from '../domain/tokens.ts';
 import { callerRoute, publicRoute } from '../http/route.ts';
 import { revokeToken } from '../store/tokens.ts';
 import { exchangeInvite, readProfile } from '../store/users.ts';
-import { timestampText } from './response-schemas.ts';
+import { count, timestampText } from './response-schemas.ts';
 import { wakeAfter } from './wake-after.ts';
 
 /** Account and session: spec 4.1. */
@@ -40,10 +40,21 @@ const profile = callerRoute({
   path: '/user/profile',
   scope: 'read',
   summary: 'Read the profile of the current user',
-  description: 'Whose token it is.',
+  description:
+    'Whose token it is, how many bookmarks the account holds and may hold (null: any number), the scope of the token, and ' +
+    'when it expires (null: never).',
   body: z.object({}),
-  response: z.object({ email, is_premium: z.boolean(), created_at: timestampText }),
-  handle: ({ context, caller }) => readProfile(context.database, caller),
+  response: z.object({
+    id,
+    email,
+    is_premium: z.boolean(),
+    created_at: timestampText,
+    bookmark_count: count,
+    bookmark_limit: count.meta({ examples: [10_000] }).nullable(),
+    scope: z.enum(['read', 'write']),
+    token_expires_at: timestampText.nullable(),
+  }),
+  handle: ({ context, caller }) => readProfile(context.database, caller, context.config.freeBookmarkLimit),
 });
 
 const logout = callerRoute({

@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { wakeChangesPolls, wakePolls } from '../coordination/topics.ts';
-import { addedBookmark, bookmarkChange } from '../domain/bookmark-schemas.ts';
+import { addedBookmark, bookmarkChange, bookmarkUrl } from '../domain/bookmark-schemas.ts';
 import { id, integer, searchQuery, tagName } from '../domain/fields.ts';
 import { foldText, searchTerms } from '../domain/text.ts';
+import { exactlyOne } from '../domain/validation.ts';
 import { callerRoute } from '../http/route.ts';
-import { addBookmark, deleteBookmark, editBookmark, readPage } from '../store/bookmarks.ts';
+import { addBookmark, deleteBookmark, editBookmark, findBookmarks, readPage } from '../store/bookmarks.ts';
 import { searchBookmarks } from '../store/search.ts';
 import { formatCursor, MAX_CURSOR_LENGTH, parseCursor } from './cursor.ts';
 import * as schemas from './response-schemas.ts';
@@ -63,6 +64,21 @@ const remove = callerRoute({
   },
 });
 
+const get = callerRoute({
+  path: '/bookmarks/get',
+  scope: 'read',
+  summary: 'Find a bookmark by its id, or those of an url',
+  description:
+    'Takes exactly one of the two. By url: all whose url is the same (case of scheme and host, default port and an empty ' +
+    'path do not matter), newest first, at most 100 and about 1 MiB. Empty where there is none.',
+  body: z.object({ id: id.optional(), url: bookmarkUrl.optional() }).check(exactlyOne('id', 'url')),
+  exampleLeavesOut: ['id'],
+  bodyLimit: BOOKMARK_BODY_BYTES,
+  response: z.object({ bookmarks: z.array(schemas.bookmark) }),
+  handle: async ({ context, caller, body: { id, url } }) =>
+    `{"bookmarks":${await findBookmarks(context.database, caller, id === undefined ? { url: url! } : { id })}}`,
+});
+
 const search = callerRoute({
   path: '/bookmarks/search',
   scope: 'read',
@@ -109,6 +125,8 @@ const list = callerRoute({
       .optional(),
     limit: integer(1, 500, 100),
   }),
+  // The example's cursor would be another user's.
+  exampleLeavesOut: ['cursor'],
   response: z.object({
     bookmarks: z.array(schemas.bookmark),
     has_more: z.boolean().meta({ examples: [true] }),
@@ -125,4 +143,4 @@ const list = callerRoute({
   },
 });
 
-export const bookmarkRoutes = [add, edit, remove, search, list];
+export const bookmarkRoutes = [add, edit, remove, get, search, list];

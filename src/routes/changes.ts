@@ -44,6 +44,8 @@ const changes = callerRoute({
     limit: integer(1, 500, 100),
     wait: schemas.wait,
   }),
+  // The example's cursor would be another user's.
+  exampleLeavesOut: ['cursor'],
   response: z.object({
     reset: z.boolean(),
     bookmarks: z.array(schemas.bookmark),

@@ -81,6 +81,32 @@ function searchLines(change: Readonly<Record<string, unknown>>): Record<string, 
   return Object.fromEntries(changed.map((name) => [`${name}_line`, searchTextLine(change[name] as string)]));
 }
 
+/** How many bookmarks of one url a response holds. */
+const SAME_URL_LIMIT = 100;
+
+/**
+ * The bookmark with an id, or those whose url is the same, newest first, at most 100 and `PAGE_BYTES`: JSON text of an
+ * array, empty where there is none.
+ */
+export async function findBookmarks(db: Database, owner: Owner, choice: { id: number } | { url: string }) {
+  const { userId } = owner;
+  const rows = await db.read((sql) => {
+    const ids =
+      'id' in choice
+        ? sql`select id from bookmarks where user_id = ${userId} and id = ${choice.id}`
+        : sql`
+          select id
+          from bookmarks
+          where user_id = ${userId} and url_key = ${urlKey(choice.url)}
+          order by id desc
+          limit ${SAME_URL_LIMIT}`;
+    return sql<{ valid: boolean; bookmarks: string }[]>`
+      select ${tokenIsValid(sql, owner)} as valid, '[' || page.bookmarks || ']' as bookmarks
+      from render_bookmarks(${userId}, array(${ids}), ${PAGE_BYTES}) page`;
+  });
+  return requireValidToken(rows).bookmarks;
+}
+
 /** Deletes a bookmark for good; throws `NOT_FOUND`. */
 export async function deleteBookmark(db: Database, owner: Owner, id: number): Promise<void> {
   const rows = await db.write(

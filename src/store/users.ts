@@ -1,16 +1,24 @@
 import type { Profile } from '../domain/resources.ts';
 import type { Database } from './database.ts';
 import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
-import { type Owner, tokenIsValid } from './tokens.ts';
+import type { Owner } from './tokens.ts';
 
-/** The caller's profile (spec 4.1). */
-export async function readProfile(db: Database, owner: Owner): Promise<Profile> {
+/** The caller's profile (spec 4.1), and what is known of the token. `freeBookmarkLimit` is that of a free account. */
+export async function readProfile(
+  db: Database,
+  { userId, hash }: Owner,
+  freeBookmarkLimit: number,
+): Promise<Profile> {
   const rows = await db.read(
     (sql) => sql<({ valid: boolean } & Profile)[]>`
-      select ${tokenIsValid(sql, owner)} as valid, u.email, a.is_premium, render_time(u.created_at) as created_at
+      select true as valid, u.id, u.email, a.is_premium, render_time(u.created_at) as created_at, a.bookmark_count,
+        case when not a.is_premium then ${freeBookmarkLimit}::bigint end as bookmark_limit,
+        t.scope,
+        case when t.expires_at < 'infinity' then render_time(t.expires_at) end as token_expires_at
       from users u
-      join accounts a on a.user_id = ${owner.userId}
-      where u.id = ${owner.userId}`,
+      join accounts a on a.user_id = ${userId}
+      join tokens t on t.user_id = ${userId} and t.token_hash = ${hash} and t.expires_at > now()
+      where u.id = ${userId}`,
   );
   const { valid: _, ...profile } = requireValidToken(rows);
   return profile;

@@ -46,7 +46,7 @@ async function playAccounts(db: Database, owner: Owner): Promise<void> {
   await admin.setPremium(db, 'other@example.org', true);
   await admin.findUserId(db, 'other@example.org');
   await findCaller(db, { kind: 'api', key: '', ...owner });
-  await users.readProfile(db, owner);
+  await users.readProfile(db, owner, LIMIT);
   const { id } = await admin.createApiToken(db, owner.userId, hashOf(3), ROLE);
   await admin.listTokens(db, owner.userId);
   await admin.revokeTokenById(db, owner.userId, Number(id.split('-')[1]));
@@ -70,6 +70,8 @@ async function playBookmarks(db: Database, owner: Owner): Promise<void> {
     await tags.createTag(db, owner, { name: 'Four', key: 'four' }, { ...idempotency, key: 'tag' }),
   );
   await tags.renameTag(db, owner, first.tags[1].id, { name: 'Second', key: 'second' });
+  await bookmarks.findBookmarks(db, owner, { id: first.id });
+  await bookmarks.findBookmarks(db, owner, { url: fields.url });
   await bookmarks.readPage(db, owner, 0, 1);
   await bookmarks.readPageForAll(db, [owner, { ...owner, hash: hashOf(4) }], 0, 100);
   const { valid: _, ...position } = { valid: [], ...(await changes.readChanges(db, owner, 'now', 1)) };

@@ -99,6 +99,12 @@ async function whoami(session: Session): Promise<void> {
   const profile = await client.profile({ signal: session.signal });
   await session.terminal.print({ ...profile, base_url: session.baseUrl }, () => {
     const tier = profile.is_premium ? 'premium' : 'free tier';
-    return `${profile.email} (${tier}) at ${session.baseUrl}`;
+    const limit = profile.bookmark_limit === null ? '' : ` of ${profile.bookmark_limit}`;
+    const until = profile.token_expires_at?.slice(0, 10);
+    return [
+      `${profile.email} (${tier}) at ${session.baseUrl}`,
+      `${profile.bookmark_count}${limit} bookmarks`,
+      `token: ${profile.scope}${until === undefined ? '' : `, until ${until}`}`,
+    ].join('\n');
   });
 }

@@ -6,7 +6,7 @@ import { toLine } from '../display-text.ts';
 import { CliError } from '../faults.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
 
-/** Adds `add`, `edit`, `rm`, `search` and `list`. */
+/** Adds `add`, `edit`, `rm`, `get`, `search` and `list`. */
 export function addBookmarkCommands(program: Command, run: Run): void {
   program
     .command('add')
@@ -30,6 +30,11 @@ export function addBookmarkCommands(program: Command, run: Run): void {
     .description('delete bookmarks for good')
     .argument('<id...>', 'as `list` shows them', gatherIds)
     .action(run(remove));
+  program
+    .command('get')
+    .description('find a bookmark by its id, or those of a url')
+    .argument('<id-or-url>')
+    .action(run(get));
   program
     .command('search')
     .description('find bookmarks, the newest first')
@@ -85,6 +90,16 @@ async function remove(session: Session, ids: number[]): Promise<void> {
     });
   }
   await session.terminal.print({ deleted: ids }, () => `Deleted ${ids.join(', ')}`);
+}
+
+async function get(session: Session, given: string): Promise<void> {
+  const { terminal, signal } = session;
+  const client = await openOwnClient(session);
+  const choice = /^\d+$/.test(given) ? { id: integerFrom(1)(given) } : { url: given };
+  const found = await client.getBookmarks(choice, { signal });
+  if (terminal.isJson) return terminal.print(found, () => '');
+  if (found.bookmarks.length === 0) return terminal.note('there is none');
+  await terminal.table(bookmarkTable(found.bookmarks));
 }
 
 async function search(

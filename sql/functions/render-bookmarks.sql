@@ -1,0 +1,55 @@
+-- The bookmarks with these ids, in the order of the ids, as JSON texts with commas between: of some `p_bytes` bytes in all,
+-- but one at least. `count` says how many they are. For callers that took the ids from the same snapshot.
+--
+-- As in read-page.sql, where each bookmark has no more than its share of the bytes all are rendered in one go; else the
+-- stored sizes say how far to render, and then the rendered ones how far to go. Subqueries, for of a join the planner could
+-- make a scan of all that the user has.
+create or replace function render_bookmarks(
+  p_user_id bigint, p_ids bigint[], p_bytes integer, out bookmarks text, out count integer
+)
+language plpgsql stable as $$
+declare
+  v_rendered integer;
+begin
+  bookmarks := '';
+  count := cardinality(p_ids);
+  if count = 0 then
+    return;
+  end if;
+  select coalesce(string_agg(rendered, ',' order by place), ''), count(rendered) into bookmarks, v_rendered
+  from (
+    select wanted.place, (
+      select case when bookmark_bytes(b) <= p_bytes / count then render_bookmark(b) end
+      from bookmarks b
+      where b.user_id = p_user_id and b.id = wanted.id
+    ) as rendered
+    from unnest(p_ids) with ordinality as wanted (id, place)
+    -- Else the planner would put the subquery into both aggregates.
+    offset 0
+  ) page;
+  if v_rendered = count and octet_length(bookmarks) <= p_bytes then
+    return;
+  end if;
+
+  select string_agg(rendered, ',' order by place), count(*) into bookmarks, count
+  from (
+    select place, rendered, sum(octet_length(rendered)) over (order by place rows unbounded preceding) as bytes
+    from (
+      select stored.place, (
+        select render_bookmark(b) from bookmarks b where b.user_id = p_user_id and b.id = stored.id
+      ) as rendered
+      from (
+        select place, id, sum(bytes) over (order by place rows between unbounded preceding and 1 preceding) as bytes_before
+        from (
+          select wanted.place, wanted.id, (
+            select bookmark_bytes(b) from bookmarks b where b.user_id = p_user_id and b.id = wanted.id
+          ) as bytes
+          from unnest(p_ids) with ordinality as wanted (id, place)
+        ) sized
+      ) stored
+      where coalesce(bytes_before, 0) < p_bytes
+    ) candidates
+  ) page
+  where bytes <= p_bytes or bytes = octet_length(rendered);
+end
+$$;
