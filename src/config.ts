@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { findContradiction, SIGN_IN_SCHEMAS, type SignInSettings, toSettings } from './sign-in/variables.ts';
 import { findUrlFault } from './store/database-url.ts';
 
 /** The configuration of a process: typed, checked and complete. Tests write it as a literal. */
@@ -39,6 +40,8 @@ export interface Config {
   /** How long edits and deletions are kept for `/bookmarks/changes`. */
   changesDays: number;
   corsOrigins: readonly string[];
+  /** How people sign in beside invites. */
+  signIn: SignInSettings;
   /** The proxies whose `X-Forwarded-For` is believed: their number, or their networks; `false`: none. */
   trustProxy: number | string[] | false;
   requestTimeoutSeconds: number;
@@ -247,6 +250,7 @@ const SCHEMAS = {
     .default(1)
     .meta({ example: '0.01' }),
   OTEL_RESOURCE_ATTRIBUTES: resourceAttributes,
+  ...SIGN_IN_SCHEMAS,
 };
 
 type Schemas = typeof SCHEMAS;
@@ -261,6 +265,29 @@ function readVariable<N extends keyof Schemas>(name: N, text: string | undefined
   throw new ConfigError(`${name}: ${rule}${got}; for example ${name}=${String(meta.example)}`);
 }
 
+/** The text that an example is given in. */
+const exampleOf = (name: keyof Schemas): string => `${name}=${String(SCHEMAS[name].meta()?.example)}`;
+
+/** Reads the variables of signing in; refuses those that mean nothing, or something dangerous, together. */
+function readSignIn(read: <N extends keyof Schemas>(name: N) => z.output<Schemas[N]>): SignInSettings {
+  const values = {
+    OIDC_ISSUER: read('OIDC_ISSUER'),
+    OIDC_CLIENT_ID: read('OIDC_CLIENT_ID'),
+    OIDC_CLIENT_SECRET: read('OIDC_CLIENT_SECRET'),
+    OIDC_CLIENT_SECRET_FILE: read('OIDC_CLIENT_SECRET_FILE'),
+    OIDC_SCOPES: read('OIDC_SCOPES'),
+    OIDC_NAME: read('OIDC_NAME'),
+    OIDC_TRUST_EMAIL: read('OIDC_TRUST_EMAIL'),
+    OIDC_ALLOWED_DOMAINS: read('OIDC_ALLOWED_DOMAINS'),
+    SIGN_UP: read('SIGN_UP'),
+    APP_REDIRECTS: read('APP_REDIRECTS'),
+  };
+  const found = findContradiction(values);
+  if (found !== undefined)
+    throw new ConfigError(`${found.name}: ${found.rule}; for example ${exampleOf(found.name)}`);
+  return toSettings(values);
+}
+
 function refuseIncomplete(config: Config): void {
   const missing = [
     ...(config.databaseUrl === undefined ? ['DATABASE_URL'] : []),
@@ -269,7 +296,7 @@ function refuseIncomplete(config: Config): void {
   if (!config.production || missing.length === 0) return;
   throw new ConfigError(
     `${missing.join(' and ')}: required when NODE_ENV=production; for example ${missing
-      .map((name) => `${name}=${String(SCHEMAS[name as keyof Schemas].meta()?.example)}`)
+      .map((name) => exampleOf(name as keyof Schemas))
       .join(' ')}`,
   );
 }
@@ -304,6 +331,7 @@ export function readConfig(env: Environment = process.env): Config {
     sessionDays: read('SESSION_DAYS'),
     changesDays: read('CHANGES_DAYS'),
     corsOrigins: read('CORS_ORIGINS'),
+    signIn: readSignIn(read),
     trustProxy: read('TRUST_PROXY'),
     requestTimeoutSeconds: read('REQUEST_TIMEOUT_SECONDS'),
     drainSeconds: read('DRAIN_SECONDS'),

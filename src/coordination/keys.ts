@@ -7,6 +7,8 @@ export interface RedisKeys {
   /** BullMQ's prefix, in braces: all keys of a queue must lie on one node of a cluster. */
   importsPrefix: string;
   importsQueue: string;
+  /** The index of the pending values of a kind, and prefix of their keys. In braces: they lie on one node of a cluster. */
+  pending(kind: string): string;
   /** Prefix of keys that are written only to see whether they can be. */
   probe: string;
 }
@@ -18,9 +20,13 @@ export function nameKeys(prefix: string): RedisKeys {
     wakes: `${prefix}:wakes`,
     importsPrefix: `{${prefix}}`,
     importsQueue: 'imports',
+    pending: (kind) => `{${prefix}:pending}:${kind}`,
     probe: `${prefix}:probe`,
   };
 }
+
+/** The name of one pending value; `index` is that of its kind. */
+export const namePending = (index: string, key: string): string => `${index}:${key}`;
 
 /** A name that lies on the same node of a cluster as `key`, whatever prefix is put before it. */
 export function tagSlot(key: string): string {

@@ -17,6 +17,7 @@ import {
 import { describeRedisError, openComplaints } from './redis-errors.ts';
 import { RedisImportQueue } from './redis-imports.ts';
 import { openLimiterCircuit, RedisRateLimiter } from './redis-limiter.ts';
+import { RedisPendingValues } from './redis-pending.ts';
 import { RedisSubscription } from './redis-subscription.ts';
 import { RedisWakeBus } from './redis-wakes.ts';
 import { WaiterRegistry } from './waiters.ts';
@@ -50,6 +51,7 @@ export async function openShared(shared: SharedParts): Promise<Coordination> {
     limiters: limits.limiters,
     wakes: wakes.bus,
     imports: imports.queue,
+    pending: limits.pending,
     get state() {
       return state.shared ? 'shared' : 'degraded';
     },
@@ -79,11 +81,13 @@ function openSharedLimiters(shared: SharedParts, keys: RedisKeys, state: LinkSta
       counters,
     });
   });
+  // Few and short, on the connection that is watched best.
+  const pending = new RedisPendingValues(client, circuit, keys);
   const close = () => {
     circuit.end();
     client.disconnect();
   };
-  return { limiters, close };
+  return { limiters, pending, close };
 }
 
 function openWakes({ options, target, clock, counters }: SharedParts, keys: RedisKeys, state: LinkState) {

@@ -5,6 +5,7 @@ import { type RunImport, watchRuns } from './import-runs.ts';
 import type { Coordination, CoordinationOptions } from './port.ts';
 import { ProcessImportQueue } from './process-imports.ts';
 import { ProcessRateLimiter } from './process-limiter.ts';
+import { ProcessPendingValues } from './process-pending.ts';
 import { WaiterRegistry } from './waiters.ts';
 import { openLimiters } from './windows.ts';
 
@@ -41,6 +42,7 @@ export async function openCoordination(
     ),
     wakes: waiters,
     imports,
+    pending: new ProcessPendingValues(clock),
     state: 'none',
     counters,
     clock,

@@ -3,6 +3,7 @@
  * import queue. The Redis side and the in-process side keep the same promises; nobody else knows which one serves.
  */
 
+import type { PendingKind } from './pending-kinds.ts';
 import type { LimiterName } from './windows.ts';
 
 /** Monotonic milliseconds and timers; tests bring their own. The default is `systemClock`. */
@@ -82,6 +83,24 @@ export interface ImportQueue {
   stopWorker(graceMs: number): Promise<void>;
 }
 
+/** Redis did not take what only it can keep for all replicas. */
+export class PendingUnavailable extends Error {
+  override readonly name = 'PendingUnavailable';
+}
+
+/**
+ * Values that are kept for minutes and taken once, by whichever replica is asked first: logins under way, codes of apps.
+ * Keys are hashes, so that who reads the memory learns nothing that can be presented. Of each kind there is a largest
+ * number; the oldest ones make room, so a flood costs those who are slow and fills nothing. Both functions reject with
+ * `PendingUnavailable` while a configured Redis is away: another replica could not take what this one kept.
+ */
+export interface PendingValues {
+  /** Keeps a value for the life of its kind, under a key that nobody else has. */
+  keep(kind: PendingKind, key: string, value: string): Promise<void>;
+  /** The value, to the first who asks for it in time; `undefined` to everybody else. */
+  take(kind: PendingKind, key: string): Promise<string | undefined>;
+}
+
 /** What this replica has done since it started; plain numbers that only rise. */
 export interface Counters {
   admitted: number;
@@ -107,6 +126,7 @@ export interface Coordination {
   readonly limiters: Limiters;
   readonly wakes: WakeBus;
   readonly imports: ImportQueue;
+  readonly pending: PendingValues;
   /** Whether Redis serves now: `none` is configured, `shared`, or `degraded` while it is away (decision 27). */
   readonly state: CoordinationState;
   readonly counters: Readonly<Counters>;

@@ -8,7 +8,7 @@ import {
   TraceFlags,
   trace,
 } from '@opentelemetry/api';
-import type { Coordination, Limiters, RateLimiter } from '../coordination/port.ts';
+import type { Coordination, Limiters, PendingValues, RateLimiter } from '../coordination/port.ts';
 import type { Database, Sql, Statement } from '../store/database.ts';
 import { VERSION } from './version.ts';
 
@@ -186,6 +186,12 @@ const traceLimiter = (limiter: RateLimiter, { span }: Tracing): RateLimiter => (
     span('redis rate limit', { 'db.system.name': 'redis' }, () => limiter.consume(key, limit)),
 });
 
+const tracePending = (pending: PendingValues, { span }: Tracing): PendingValues => ({
+  keep: (kind, key, value) =>
+    span('redis keep', { 'db.system.name': 'redis' }, () => pending.keep(kind, key, value)),
+  take: (kind, key) => span('redis take', { 'db.system.name': 'redis' }, () => pending.take(kind, key)),
+});
+
 /** The same coordination, with a span for each call of Redis that a request waits for. */
 export const traceCoordination = (coordination: Coordination, tracing: Tracing): Coordination => ({
   limiters: Object.fromEntries(
@@ -198,6 +204,7 @@ export const traceCoordination = (coordination: Coordination, tracing: Tracing):
     startWorker: (concurrency) => coordination.imports.startWorker(concurrency),
     stopWorker: (graceMs) => coordination.imports.stopWorker(graceMs),
   },
+  pending: tracePending(coordination.pending, tracing),
   get state() {
     return coordination.state;
   },

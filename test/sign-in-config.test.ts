@@ -1,0 +1,230 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { ConfigError, readConfig } from '../src/config.ts';
+import { isAllowedRedirect } from '../src/sign-in/app-redirects.ts';
+import { makeFolder, removeFolder } from './support/folders.ts';
+import { runDir } from './support/run.ts';
+
+// The variables of signing in: each by itself, and what is refused together.
+
+type Env = Record<string, string>;
+
+const PROVIDER: Env = {
+  OIDC_ISSUER: 'https://accounts.example.org',
+  OIDC_CLIENT_ID: 'bookmarks',
+  OIDC_CLIENT_SECRET: 'geheim',
+};
+
+const read = (env: Env) => readConfig({ ...PROVIDER, ...env }).signIn;
+
+const without = (...names: string[]): Env =>
+  Object.fromEntries(Object.entries(PROVIDER).filter(([name]) => !names.includes(name)));
+
+function messageFor(env: Env): string {
+  try {
+    readConfig(env);
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError);
+    return (error as Error).message;
+  }
+  throw new Error(`${JSON.stringify(env)} is taken`);
+}
+
+describe('what is configured', () => {
+  test('without a provider nobody signs in by one', () => {
+    expect(readConfig({}).signIn).toEqual({ provider: undefined, signUp: 'invite', appRedirects: [] });
+  });
+
+  test('a provider with the least has the safest of everything else', () => {
+    expect(read({})).toEqual({
+      provider: {
+        issuer: 'https://accounts.example.org',
+        clientId: 'bookmarks',
+        clientSecret: 'geheim',
+        scopes: 'openid email',
+        name: 'accounts.example.org',
+        trustEmail: false,
+        allowedDomains: [],
+      },
+      signUp: 'invite',
+      appRedirects: [],
+    });
+  });
+
+  test('the secret may come from a file, whose line end is no part of it', () => {
+    const folder = makeFolder('secret', runDir());
+    onTestFinished(() => removeFolder(folder));
+    const [full, blank] = [join(folder, 'full'), join(folder, 'blank')];
+    writeFileSync(full, 'from a file\n');
+    writeFileSync(blank, '\n');
+    const env = without('OIDC_CLIENT_SECRET');
+    expect(readConfig({ ...env, OIDC_CLIENT_SECRET_FILE: full }).signIn.provider?.clientSecret).toBe(
+      'from a file',
+    );
+    for (const file of [blank, join(folder, 'missing'), folder])
+      expect(messageFor({ ...env, OIDC_CLIENT_SECRET_FILE: file })).toMatch(
+        /^OIDC_CLIENT_SECRET_FILE: expected a file that holds the secret/,
+      );
+  });
+
+  test('domains are compared in ASCII and lower case', () => {
+    expect(read({ OIDC_ALLOWED_DOMAINS: ' Example.ORG, bücher.example ' }).provider?.allowedDomains).toEqual([
+      'example.org',
+      'xn--bcher-kva.example',
+    ]);
+  });
+});
+
+describe('each variable', () => {
+  test.each([
+    [
+      'OIDC_ISSUER',
+      ['https://a.example/tenant/', 'http://127.0.0.1:9000', 'http://localhost', 'http://[::1]:1'],
+    ],
+    ['OIDC_SCOPES', ['openid', 'openid email profile', 'email openid']],
+    ['OIDC_NAME', ['Example & Sons', 'Büro 4']],
+    ['OIDC_TRUST_EMAIL', ['true', 'false']],
+    ['SIGN_UP', ['invite']],
+    [
+      'APP_REDIRECTS',
+      ['https://a.example/cb', 'org.example.app:/cb', 'org.example.app://cb, https://a.example/'],
+    ],
+  ])('%s takes %j', (name, taken) => {
+    for (const text of taken) expect(() => read({ [name]: text })).not.toThrow();
+  });
+
+  test.each([
+    [
+      'OIDC_ISSUER',
+      [
+        'accounts.example.org',
+        'http://accounts.example.org',
+        'http://127.0.0.1.example.org',
+        'https://a.example/?x=1',
+        'https://a.example/#x',
+        'https://user@a.example/',
+        'ftp://a.example',
+      ],
+    ],
+    ['OIDC_SCOPES', ['email', 'openid,email', 'openid  email', 'openidx']],
+    ['OIDC_NAME', ['two\nlines', 'x'.repeat(61), 'turned \u202e round']],
+    ['OIDC_TRUST_EMAIL', ['yes', '1']],
+    ['OIDC_ALLOWED_DOMAINS', ['example', '*.example.org', '@example.org', 'a b.example', ',']],
+    ['SIGN_UP', ['Open', 'closed']],
+    [
+      'APP_REDIRECTS',
+      [
+        'http://a.example/',
+        'javascript:alert(1)',
+        'data:text/html,x',
+        'file:///etc/passwd',
+        'app:/cb',
+        'https://a.example/#x',
+        'https://*.example/cb',
+        'https://u@a.example/cb',
+        'https://a.example',
+        ',',
+      ],
+    ],
+  ])('%s refuses %j', (name, refused) => {
+    for (const text of refused)
+      expect(messageFor({ ...PROVIDER, [name]: text })).toMatch(new RegExp(`^${name}: expected `));
+  });
+
+  test('a refusal never repeats the secret', () => {
+    const message = messageFor({ ...PROVIDER, OIDC_CLIENT_SECRET: 'geheim\u0001' });
+    expect(message).toMatch(/^OIDC_CLIENT_SECRET: expected /);
+    expect(message).not.toContain('geheim');
+  });
+});
+
+describe('what contradicts itself is refused at the start', () => {
+  test.each([
+    [
+      'a client without a provider',
+      { OIDC_CLIENT_ID: 'x' },
+      /^OIDC_ISSUER: required where OIDC_CLIENT_ID is set/,
+    ],
+    ['trust in nobody', { OIDC_TRUST_EMAIL: 'true' }, /^OIDC_ISSUER: required where OIDC_TRUST_EMAIL is set/],
+    ['sign-up without a provider', { SIGN_UP: 'open' }, /^OIDC_ISSUER: required where SIGN_UP=open/],
+    ['no client', without('OIDC_CLIENT_ID'), /^OIDC_CLIENT_ID: required where OIDC_ISSUER is set/],
+    [
+      'no secret',
+      without('OIDC_CLIENT_SECRET'),
+      /^OIDC_CLIENT_SECRET: required where OIDC_ISSUER is set, or /,
+    ],
+    [
+      'two secrets',
+      { ...PROVIDER, OIDC_CLIENT_SECRET_FILE: new URL('../package.json', import.meta.url).pathname },
+      /^OIDC_CLIENT_SECRET: given twice/,
+    ],
+    [
+      'accounts for addresses that nobody vouches for',
+      { ...PROVIDER, SIGN_UP: 'open' },
+      /^OIDC_TRUST_EMAIL: has to be true where SIGN_UP=open/,
+    ],
+    [
+      'trust in addresses that are not asked for',
+      { ...PROVIDER, OIDC_TRUST_EMAIL: 'true', OIDC_SCOPES: 'openid' },
+      /^OIDC_SCOPES: email has to be among them/,
+    ],
+    [
+      'domains of addresses that are not asked for',
+      { ...PROVIDER, OIDC_ALLOWED_DOMAINS: 'example.org', OIDC_SCOPES: 'openid' },
+      /^OIDC_SCOPES: email has to be among them/,
+    ],
+  ])('%s', (_what, env, message) => {
+    expect(messageFor(env as Env)).toMatch(message);
+    expect(messageFor(env as Env)).toMatch(/; for example [A-Z_]+=.+$/);
+  });
+
+  test('accounts for everybody whom a trusted provider verified are allowed', () => {
+    expect(read({ SIGN_UP: 'open', OIDC_TRUST_EMAIL: 'true' }).signUp).toBe('open');
+  });
+});
+
+describe('where a code for an app may be sent', () => {
+  const CLAIMED = ['https://app.example.org/cb', 'org.example.app:/cb'];
+
+  test.each([
+    'http://127.0.0.1:1',
+    'http://127.0.0.1:65535/',
+    'http://127.0.0.1:8123/a/b%2F-_~',
+    'http://[::1]:8123/cb',
+    ...CLAIMED,
+  ])('%s', (redirect) => {
+    expect(isAllowedRedirect(redirect, CLAIMED)).toBe(true);
+  });
+
+  test.each([
+    'http://localhost:8123/cb',
+    'http://127.0.0.1/cb',
+    'http://127.0.0.1:0/cb',
+    'http://127.0.0.1:65536/cb',
+    'http://127.0.0.1:8123/cb?next=x',
+    'http://127.0.0.1:8123/cb#x',
+    'http://127.0.0.1:8123@evil.example/cb',
+    'http://evil.example#127.0.0.1:8123',
+    'http://127.0.0.1:8123\\@evil.example',
+    'http://127.0.0.1.evil.example:80/cb',
+    'http://127.0.0.2:8123/cb',
+    'http://2130706433:8123/cb',
+    'https://127.0.0.1:8123/cb',
+    'HTTP://127.0.0.1:8123/cb',
+    ' http://127.0.0.1:8123/cb',
+    'http://127.0.0.1:8123/cb\n',
+    'http://127.0.0.1:8123/c b',
+    `http://127.0.0.1:8123/${'x'.repeat(500)}`,
+    'http://[::ffff:127.0.0.1]:8123/cb',
+    'https://app.example.org/cb/',
+    'https://app.example.org/CB',
+    'https://APP.example.org/cb',
+    'https://app.example.org/cb?x',
+    'org.example.app:/cb2',
+    'javascript:alert(1)',
+    '',
+  ])('never to %j', (redirect) => {
+    expect(isAllowedRedirect(redirect, CLAIMED)).toBe(false);
+  });
+});
