@@ -119,6 +119,7 @@ const BOUNDARIES = [
   'src/coordination/clock.ts',
   'src/coordination/counters.ts',
   'src/coordination/import-runs.ts',
+  'src/coordination/pending-kinds.ts',
   'src/coordination/topics.ts',
   'src/embedded/errors.ts',
   'src/observability/version.ts',
