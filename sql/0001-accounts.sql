@@ -1,7 +1,7 @@
 -- works-with: 1
 -- The tables. A user's data (accounts, tokens, bookmarks, tags, imports) has `user_id` first in every key, and every
 -- statement names it by value for every table it touches: one user's rows lie together and can be sharded by user.
--- The directory (users, invites) is the exception: it answers who there is.
+-- The directory (users, identities, invites) is the exception: it answers who there is.
 
 do $$
 begin
@@ -22,6 +22,20 @@ create table users (
   constraint users_pkey primary key (id),
   constraint users_email_unique unique (email_key)
 );
+
+-- Who a user is to a provider of OpenID Connect: how a login by it finds the user.
+create table identities (
+  issuer text collate "C",
+  subject text collate "C",
+  user_id bigint not null,
+  -- as the provider named it when the identity was linked
+  email text collate "C",
+  created_at timestamptz not null default date_trunc('milliseconds', now()),
+  constraint identities_pkey primary key (issuer, subject),
+  constraint identities_user foreign key (user_id) references users (id) on delete cascade
+);
+
+create index identities_user_id on identities (user_id);
 
 create table invites (
   code text collate "C" not null,
@@ -60,6 +74,16 @@ create table tokens (
   kind text collate "C" not null,
   scope text collate "C" not null,
   name text collate "C" not null default '',
+  -- the name folded by the service
+  name_key text collate "C" not null default '',
+  -- of the secret, so that people know the token again
+  last_four text collate "C" not null,
+  -- of a session: the app that it was made for; null for a browser and an invite exchange
+  app_name text collate "C",
+  -- of a session: when a person proved who they are
+  authenticated_at timestamptz,
+  -- exact to 15 minutes; null: not used yet
+  last_used_at timestamptz,
   created_at timestamptz not null default date_trunc('milliseconds', now()),
   expires_at timestamptz not null default 'infinity',
   constraint tokens_pkey primary key (user_id, token_hash),

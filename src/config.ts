@@ -42,6 +42,11 @@ export interface Config {
   corsOrigins: readonly string[];
   /** How people sign in beside invites. */
   signIn: SignInSettings;
+  /**
+   * The origin at which people see the service: `https`, or `http` on loopback. Absent: a service that listens on
+   * loopback takes its own; another one has no pages, and no sessions of browsers.
+   */
+  publicUrl: string | undefined;
   /** The proxies whose `X-Forwarded-For` is believed: their number, or their networks; `false`: none. */
   trustProxy: number | string[] | false;
   requestTimeoutSeconds: number;
@@ -116,6 +121,16 @@ const isOrigin = (text: string): boolean => {
   const url = URL.parse(text);
   return url !== null && text === `${url.protocol}//${url.host}`;
 };
+
+/** Whether only this machine can reach a host name or an address. */
+export const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|\[?::1\]?)$/.test(host);
+
+/** On plain HTTP a browser's session could be read on the way, and a `Secure` cookie would not be sent at all. */
+function isSafeOrigin(text: string): boolean {
+  if (!isOrigin(text)) return false;
+  const { protocol, hostname } = new URL(text);
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
+}
 
 const isNetwork = (text: string): boolean => {
   if (['loopback', 'linklocal', 'uniquelocal'].includes(text)) return true;
@@ -229,6 +244,11 @@ const SCHEMAS = {
     .refine((origins) => origins.every(isOrigin), 'expected origins separated by commas')
     .default([])
     .meta({ example: 'https://app.example.org,chrome-extension://abcdefghijklmnop' }),
+  PUBLIC_URL: z
+    .string()
+    .refine(isSafeOrigin, 'expected an origin: https:// and a host, without a path; http:// on loopback only')
+    .optional()
+    .meta({ example: 'https://bookmarks.example.org', secret: true }),
   TRUST_PROXY: trustProxy,
   REQUEST_TIMEOUT_SECONDS: integer(1, 3_600, 120),
   DRAIN_SECONDS: integer(0, 60, 0),
@@ -332,6 +352,7 @@ export function readConfig(env: Environment = process.env): Config {
     changesDays: read('CHANGES_DAYS'),
     corsOrigins: read('CORS_ORIGINS'),
     signIn: readSignIn(read),
+    publicUrl: read('PUBLIC_URL'),
     trustProxy: read('TRUST_PROXY'),
     requestTimeoutSeconds: read('REQUEST_TIMEOUT_SECONDS'),
     drainSeconds: read('DRAIN_SECONDS'),

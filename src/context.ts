@@ -42,6 +42,8 @@ export interface Context {
   readonly requestPermits: Semaphore<number>;
   /** Limits how many imports of one user write at a time. The key is the user's id. */
   readonly importPermits: Semaphore<number>;
+  /** Where people see the service; undefined: it serves no pages. A default start knows it once it listens. */
+  readonly site: { origin: string | undefined };
   /** `draining` is set once, when the process is asked to end. */
   readonly lifecycle: { draining: boolean };
   close(): Promise<void>;
@@ -120,6 +122,7 @@ export async function openContext(
     unsent,
     requestPermits,
     importPermits: halfForEachUser(config.databaseImportPoolSize, config.importWaitSeconds * 1_000),
+    site: { origin: config.publicUrl },
     lifecycle: { draining: false },
     close: () => owned.disposeAsync(),
   };

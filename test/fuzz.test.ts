@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { BASE_PATH } from '../src/http/add-route.ts';
 import { ROUTES } from '../src/http/app.ts';
 import { STATUS_BY_CODE } from '../src/http/error-responses.ts';
+import { BASE_PATH } from '../src/http/mount.ts';
 import { findFaults } from './support/invariants.ts';
 import { useService, useUser } from './support/service.ts';
 

@@ -1,6 +1,6 @@
 -- An invite works once: whoever deletes its row has it.
 create or replace function exchange_invite(
-  p_code text, p_token_hash bytea, p_session_days integer,
+  p_code text, p_token_hash bytea, p_last_four text, p_session_days integer,
   out outcome text, out id bigint, out email text
 )
 language plpgsql as $$
@@ -13,7 +13,6 @@ begin
     return;
   end if;
   select u.id, u.email into id, email from ensure_user(v_invite.email, v_invite.email_key) u;
-  insert into tokens (user_id, token_hash, kind, scope, name, expires_at)
-  values (id, p_token_hash, 'session', 'write', '', now() + make_interval(days => p_session_days));
+  select s.outcome into outcome from open_session(id, p_token_hash, p_last_four, null, null, p_session_days) s;
 end
 $$;

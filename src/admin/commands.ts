@@ -156,10 +156,11 @@ function addTokenCommands(token: Command): void {
     .action((options: { email: string; scope: Scope; name: string; days?: number }) =>
       runCommand(async (context) => {
         const userId = await requireUserId(context, options.email);
-        const { secret, hash } = createSecret();
+        const secret = createSecret();
         const { scope, name, days = null } = options;
-        const record = await createApiToken(context.database, userId, hash, { scope, name, days });
-        return { token: formatToken('api', userId, secret), ...record };
+        const given = { scope, name, nameKey: foldText(name), days };
+        const record = await createApiToken(context.database, userId, secret, given);
+        return { token: formatToken('api', userId, secret.secret), ...record };
       }),
     );
   token

@@ -25,10 +25,16 @@ export interface Caller extends PresentedToken {
   isPremium: boolean;
 }
 
-/** A secret of 256 random bits, and the hash that is stored of it. */
-export interface NewSecret {
-  secret: string;
+/** What is stored of a secret. */
+export interface StoredSecret {
   hash: Buffer;
+  /** Its last four characters, by which its owner knows the token again; 232 random bits stay unknown. */
+  lastFour: string;
+}
+
+/** A secret of 256 random bits, and what is stored of it. */
+export interface NewSecret extends StoredSecret {
+  secret: string;
 }
 
 const hashSecret = (secret: string): Buffer => hash('sha256', secret, 'buffer');
@@ -36,18 +42,23 @@ const hashSecret = (secret: string): Buffer => hash('sha256', secret, 'buffer');
 /** Draws a new token's secret. */
 export function createSecret(): NewSecret {
   const secret = randomBytes(32).toString('base64url');
-  return { secret, hash: hashSecret(secret) };
+  return { secret, hash: hashSecret(secret), lastFour: secret.slice(-4) };
 }
 
 /** The token as its owner keeps it (decision 23): kind, user, secret. */
 export const formatToken = (kind: TokenKind, userId: number, secret: string): string =>
   `${PREFIX_BY_KIND[kind]}_${userId}_${secret}`;
 
-const AUTHORIZATION = /^Bearer +(bks|bka)_([1-9]\d{0,15})_([A-Za-z0-9_-]{43}) *$/i;
+const AUTHORIZATION = /^Bearer +([\w-]+) *$/i;
+const TOKEN = /^(bks|bka)_([1-9]\d{0,15})_([A-Za-z0-9_-]{43})$/;
 
 /** Reads an `Authorization` header; `undefined` for anything that no token of this service can be. */
-export function parseAuthorization(header: string | undefined): PresentedToken | undefined {
-  const match = AUTHORIZATION.exec(header ?? '');
+export const parseAuthorization = (header: string | undefined): PresentedToken | undefined =>
+  parseToken(AUTHORIZATION.exec(header ?? '')?.[1]);
+
+/** Reads a token as its owner keeps it; `undefined` for anything that no token of this service can be. */
+export function parseToken(text: string | undefined): PresentedToken | undefined {
+  const match = TOKEN.exec(text ?? '');
   if (match === null) return undefined;
   const kind = KIND_BY_PREFIX[match[1]!];
   const userId = Number(match[2]);

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { invalidToken, permissionDenied } from '../domain/errors.ts';
-import { type Caller, type PresentedToken, parseAuthorization, type Scope } from '../domain/tokens.ts';
+import type { Caller, PresentedToken, Scope } from '../domain/tokens.ts';
 import { findCaller } from '../store/tokens.ts';
 import { toApiError } from './error-responses.ts';
 import type { Overload } from './overload.ts';
@@ -19,10 +19,10 @@ export function authenticate(
   context: Context,
   overload: Overload,
   scope: Scope,
+  token: PresentedToken | undefined,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  const token = parseAuthorization(request.headers.authorization);
   if (token === undefined) throw invalidToken();
   const remembered = context.callers.find(token);
   if (remembered !== undefined) {

@@ -2,26 +2,39 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { parseBody } from '../domain/validation.ts';
 import { authenticate, confirmCaller, limitAddress } from './access.ts';
-import { sendError } from './error-responses.ts';
+import { sendError, toApiError } from './error-responses.ts';
 import { readIdempotency } from './idempotency.ts';
+import type { Mount } from './mount.ts';
 import type { Overload } from './overload.ts';
 import { classOf } from './report-requests.ts';
 import type { ResponseBody, Route } from './route.ts';
+import { clearSessionCookie, hasSessionCookie } from './session-cookie.ts';
 
-/** Where every endpoint of the specification begins (spec 1). */
-export const BASE_PATH = '/api/v1';
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    mount?: Mount;
+  }
+}
 
 /** One way for every endpoint: token, rate limit, overload, scope (before the body is read), body, handler, response. */
-export function addRoute(app: FastifyInstance, context: Context, overload: Overload, route: Route): void {
+export function addRoute(
+  app: FastifyInstance,
+  context: Context,
+  overload: Overload,
+  mount: Mount,
+  route: Route,
+): void {
   const { scope } = route;
   app.route({
     method: 'POST',
-    url: BASE_PATH + route.path,
-    onRequest: (request: FastifyRequest, reply: FastifyReply) =>
-      scope === 'public'
-        ? limitAddress(context, overload, request, reply)
-        : authenticate(context, overload, scope, request, reply),
-    config: { class: classOf(route) },
+    url: mount.basePath + route.path,
+    onRequest: (request: FastifyRequest, reply: FastifyReply) => {
+      mount.refuse(context, request);
+      if (scope === 'public') return limitAddress(context, overload, request, reply);
+      const token = mount.readToken(context, request);
+      return authenticate(context, overload, scope, token, request, reply);
+    },
+    config: { class: classOf(route), mount, ...(mount.isForBrowser && { cors: false }) },
     ...(route.bodyLimit !== undefined && { bodyLimit: route.bodyLimit }),
     handler: async (request, reply) => {
       await respond(context, overload, route, request, reply);
@@ -83,16 +96,35 @@ function sendResponse(
  * one is answered 401, as the order of checks demands (decision 1).
  */
 export function handleErrors(context: Context) {
+  const send = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    endDeadSession(context, error, request, reply);
+    return sendError(error, request, reply);
+  };
   const confirm = async (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     try {
       await confirmCaller(context, request, reply, error);
-      return sendError(error, request, reply);
+      return send(error, request, reply);
     } catch (later) {
-      return sendError(later, request, reply);
+      return send(later, request, reply);
     }
   };
   return (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const isRemembered = request.caller !== undefined && !request.callerIsFresh;
-    return isRemembered ? confirm(error, request, reply) : sendError(error, request, reply);
+    return isRemembered ? confirm(error, request, reply) : send(error, request, reply);
   };
+}
+
+/**
+ * Has the browser forget a session that is over. Not where none came: a request that was sent before its page logged in
+ * may be answered after it.
+ */
+function endDeadSession(
+  context: Context,
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  if (request.routeOptions.config.mount?.isForBrowser !== true) return;
+  if (toApiError(error)?.code !== 'INVALID_TOKEN') return;
+  if (hasSessionCookie(context, request.headers.cookie)) clearSessionCookie(context, reply);
 }

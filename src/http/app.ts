@@ -7,7 +7,7 @@ import {
   fastify,
   LogController,
 } from 'fastify';
-import type { Config } from '../config.ts';
+import { type Config, isLoopback } from '../config.ts';
 import type { Context } from '../context.ts';
 import { notFound } from '../domain/errors.ts';
 import { parseJson } from '../domain/json.ts';
@@ -18,13 +18,15 @@ import { changesRoutes } from '../routes/changes.ts';
 import { addImportParser, exportRoutes, importRoutes } from '../routes/import-export.ts';
 import { syncRoutes } from '../routes/sync.ts';
 import { tagRoutes } from '../routes/tags.ts';
-import { addRoute, BASE_PATH, handleErrors } from './add-route.ts';
+import { webRoutes } from '../routes/web.ts';
+import { addRoute, handleErrors } from './add-route.ts';
 import { Connections } from './connections.ts';
 import { sendError } from './error-responses.ts';
 import { healthRoutes } from './health.ts';
 import { addFirstHook, addHooks } from './hooks.ts';
 import { hashKeyedRequest } from './idempotency.ts';
 import { respondToMalformedHttp, respondToOddRequests } from './malformed-requests.ts';
+import { API, BASE_PATH, type Mount, WEB, WEB_API } from './mount.ts';
 import { Overload } from './overload.ts';
 import { referenceRoutes } from './reference.ts';
 import { type CallerRoute, DEFAULT_BODY_BYTES, type Route } from './route.ts';
@@ -127,14 +129,38 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   referenceRoutes(app, ROUTES, BASE_PATH);
   const overload = new Overload(context);
   app.addHook('onClose', async () => overload.close());
-  for (const route of ROUTES) {
-    if (!importRoutes.includes(route as CallerRoute)) addRoute(app, context, overload, route);
+  const mountAll = (mount: Mount, routes: readonly Route[]) =>
+    mountRoutes(app, context, overload, mount, routes);
+  await mountAll(API, ROUTES);
+  if (servesPages(config)) {
+    await mountAll(WEB, webRoutes);
+    await mountAll(
+      WEB_API,
+      ROUTES.filter(({ scope }) => scope !== 'public'),
+    );
+    app.server.once('listening', () => {
+      context.site.origin ??= app.listeningOrigin;
+    });
   }
+  return app;
+}
+
+/** Whether browsers may have sessions: their cookie needs an origin that is known. */
+const servesPages = ({ publicUrl, host }: Config): boolean => publicUrl !== undefined || isLoopback(host);
+
+async function mountRoutes(
+  app: FastifyInstance,
+  context: Context,
+  overload: Overload,
+  mount: Mount,
+  routes: readonly Route[],
+): Promise<void> {
+  const isImport = (route: Route) => importRoutes.includes(route as CallerRoute);
+  for (const route of routes) if (!isImport(route)) addRoute(app, context, overload, mount, route);
   await app.register(async (scope) => {
     addImportParser(scope, context);
-    for (const route of importRoutes) addRoute(scope, context, overload, route);
+    for (const route of routes) if (isImport(route)) addRoute(scope, context, overload, mount, route);
   });
-  return app;
 }
 
 /** A number of proxies, counted from this process, as Fastify asks for it: is the one at this hop believed? */

@@ -3,15 +3,19 @@ import type { Context } from '../context.ts';
 import { invalid, notFound } from '../domain/errors.ts';
 import type { Connections } from './connections.ts';
 import { SECURITY_HEADERS } from './error-responses.ts';
+import { WEB_PATH } from './mount.ts';
 import { reportBroken, reportRequests } from './report-requests.ts';
 import { traceRequests } from './trace-requests.ts';
 
 /** What happens to every request around its route. */
 
-/** What comes before CORS: headers of its responses too, and OPTIONS that is no preflight, which is another method. */
+/**
+ * What comes before CORS: headers of its responses too, and OPTIONS that is no preflight, which is another method. Other
+ * origins have no business where the browser's session counts.
+ */
 export function addFirstHook(app: FastifyInstance, context: Context, connections: Connections): void {
   app.addHook('onRequest', (request, reply, done) => {
-    const { id, method, headers } = request;
+    const { id, method, url, headers } = request;
     const connection = connections.of(request.raw.socket);
     if (connection?.begin() !== true) {
       reply.hijack();
@@ -25,7 +29,8 @@ export function addFirstHook(app: FastifyInstance, context: Context, connections
     reply.headers(SECURITY_HEADERS);
     const isPreflight =
       headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
-    if (method === 'OPTIONS' && !isPreflight) throw notFound('the path');
+    const isForBrowser = url.startsWith(`${WEB_PATH}/`);
+    if (method === 'OPTIONS' && (!isPreflight || isForBrowser)) throw notFound('the path');
     done();
   });
 }

@@ -20,19 +20,21 @@ const email = z.string().meta({ examples: ['you@example.org'] });
 
 const token = z.string().meta({ examples: ['bks_42_BcGzEJAmGwg4vGYdvNIrhWPgAPiYz1wPgvwc3GUsxT8'] });
 
-const exchange = publicRoute({
+export const user = z.object({ id, email });
+
+export const exchange = publicRoute({
   path: '/auth/invite',
   scope: 'public',
   summary: 'Exchange an invite code for a session token',
   description: 'An invite works once. The token is shown once; its scope is write.',
   body: z.object({ code }),
   bodyLimit: 1_024,
-  response: z.object({ token, user: z.object({ id, email }) }),
+  response: z.object({ token, user }),
   errors: ['NOT_FOUND'],
   async handle({ context, body }) {
-    const { secret, hash } = createSecret();
-    const user = await exchangeInvite(context.database, body.code, hash, context.config.sessionDays);
-    return { token: formatToken('session', user.id, secret), user };
+    const secret = createSecret();
+    const user = await exchangeInvite(context.database, body.code, secret, context.config.sessionDays);
+    return { token: formatToken('session', user.id, secret.secret), user };
   },
 });
 
@@ -57,7 +59,7 @@ const profile = callerRoute({
   handle: ({ context, caller }) => readProfile(context.database, caller, context.config.freeBookmarkLimit),
 });
 
-const logout = callerRoute({
+export const logout = callerRoute({
   path: '/logout',
   scope: 'read',
   summary: 'Revoke the session token of this request',

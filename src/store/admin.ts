@@ -1,4 +1,4 @@
-import type { Scope, TokenKind } from '../domain/tokens.ts';
+import type { Scope, StoredSecret, TokenKind } from '../domain/tokens.ts';
 import type { Database } from './database.ts';
 
 /** What the operator's commands read and write. They find users by e-mail address. */
@@ -138,14 +138,14 @@ export async function createInvite(
 export async function createApiToken(
   db: Database,
   userId: number,
-  hash: Buffer,
-  token: { scope: Scope; name: string; days: number | null },
+  secret: StoredSecret,
+  token: { scope: Scope; name: string; nameKey: string; days: number | null },
 ): Promise<TokenRecord> {
   const [row] = await db.write(
     (sql) => sql<TokenRecord[]>`
-      insert into tokens (user_id, token_hash, kind, scope, name, expires_at)
+      insert into tokens (user_id, token_hash, last_four, kind, scope, name, name_key, expires_at)
       values (
-        ${userId}, ${hash}, 'api', ${token.scope}, ${token.name},
+        ${userId}, ${secret.hash}, ${secret.lastFour}, 'api', ${token.scope}, ${token.name}, ${token.nameKey},
         coalesce(now() + make_interval(days => ${token.days}::integer), 'infinity')
       )
       returning user_id || '-' || id as id, kind, scope, name, render_time(created_at) as created_at,

@@ -1,4 +1,5 @@
 import type { Profile } from '../domain/resources.ts';
+import type { StoredSecret } from '../domain/tokens.ts';
 import type { Database } from './database.ts';
 import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
 import type { Owner } from './tokens.ts';
@@ -28,12 +29,12 @@ export async function readProfile(
 export async function exchangeInvite(
   db: Database,
   code: string,
-  tokenHash: Buffer,
+  { hash, lastFour }: StoredSecret,
   sessionDays: number,
 ): Promise<{ id: number; email: string }> {
   const rows = await db.write(
     (sql) => sql<{ outcome: Outcome | null; id: number; email: string }[]>`
-      select outcome, id, email from exchange_invite(${code}, ${tokenHash}, ${sessionDays})`,
+      select outcome, id, email from exchange_invite(${code}, ${hash}, ${lastFour}, ${sessionDays})`,
   );
   const { id, email } = requireSuccess(rows);
   return { id, email };

@@ -1,7 +1,8 @@
 import { dirname, join } from 'node:path';
-import { BASE_PATH } from '../../src/http/add-route.ts';
 import { ROUTES } from '../../src/http/app.ts';
+import { BASE_PATH, WEB, WEB_API } from '../../src/http/mount.ts';
 import { METRIC_NAMES } from '../../src/observability/metrics.ts';
+import { webRoutes } from '../../src/routes/web.ts';
 import { type Block, codeIn, type Markdown, tableOf } from './markdown.ts';
 import { CODE, FILE_NAMES, FILES, FOLDERS, TEST_NAMES, WORDS } from './project.ts';
 
@@ -21,7 +22,10 @@ const FILE_NAME = /^[\w.-]+\.(ts|mjs|sql|lua|yaml|json|ini|env|md)$/;
 const TOP_FOLDERS = /^(src|test|sql|docs|k8s|\.ci)\//;
 
 /** Paths that are no endpoints. */
-const OTHER_PATHS = new Set(['/livez', '/readyz', '/metrics', '/docs', '/openapi.json', BASE_PATH]);
+const OTHER_PATHS = new Set([
+  ...['/livez', '/readyz', '/metrics', '/docs', '/openapi.json', BASE_PATH],
+  ...[`${WEB.basePath}/`, WEB_API.basePath, ...webRoutes.map(({ path }) => WEB.basePath + path)],
+]);
 
 const pathsOf = new Set([...ROUTES.map(({ path }) => path), ...OTHER_PATHS]);
 

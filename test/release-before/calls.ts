@@ -7,6 +7,7 @@ import * as exports from '../../src/store/export.ts';
 import * as leases from '../../src/store/import-leases.ts';
 import * as imports from '../../src/store/imports.ts';
 import { searchBookmarks } from '../../src/store/search.ts';
+import { createSession } from '../../src/store/sessions.ts';
 import * as staged from '../../src/store/staged-imports.ts';
 import * as sweep from '../../src/store/sweep.ts';
 import * as tags from '../../src/store/tags.ts';
@@ -18,9 +19,10 @@ import * as users from '../../src/store/users.ts';
 type Run = (sql: Sql) => Statement<readonly unknown[]>;
 
 const LIMIT = 10_000;
-const ROLE = { kind: 'api', scope: 'write', name: 'recorded', days: null } as const;
+const ROLE = { kind: 'api', scope: 'write', name: 'recorded', nameKey: 'recorded', days: null } as const;
 
 const hashOf = (byte: number): Buffer => Buffer.alloc(32, byte);
+const secretOf = (byte: number) => ({ hash: hashOf(byte), lastFour: 'abcd' });
 const importId = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 const tagNames = (...names: string[]) => ({ names, keys: names.map((name) => name.toLowerCase()) });
 
@@ -30,7 +32,7 @@ export async function playAll(send: (run: Run) => Promise<readonly unknown[]>): 
   const user = await admin.createUser(db, 'Somebody@example.org', 'somebody@example.org', true);
   const userId = user!.id;
   const owner = { userId, hash: hashOf(1) };
-  await admin.createApiToken(db, userId, owner.hash, ROLE);
+  await admin.createApiToken(db, userId, secretOf(1), ROLE);
   await playAccounts(db, owner);
   await playBookmarks(db, owner);
   await playImports(db, owner);
@@ -42,12 +44,13 @@ type Owner = { userId: number; hash: Buffer };
 
 async function playAccounts(db: Database, owner: Owner): Promise<void> {
   await admin.createInvite(db, 'ABCDEFGH', 'other@example.org', 'other@example.org', 7);
-  await users.exchangeInvite(db, 'ABCDEFGH', hashOf(2), 90);
+  await users.exchangeInvite(db, 'ABCDEFGH', secretOf(2), 90);
+  await createSession(db, { userId: owner.userId, appName: 'An app', authenticatedAt: null, days: 90 });
   await admin.setPremium(db, 'other@example.org', true);
   await admin.findUserId(db, 'other@example.org');
   await findCaller(db, { kind: 'api', key: '', ...owner });
   await users.readProfile(db, owner, LIMIT);
-  const { id } = await admin.createApiToken(db, owner.userId, hashOf(3), ROLE);
+  const { id } = await admin.createApiToken(db, owner.userId, secretOf(3), ROLE);
   await admin.listTokens(db, owner.userId);
   await admin.revokeTokenById(db, owner.userId, Number(id.split('-')[1]));
 }

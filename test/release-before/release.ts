@@ -28,9 +28,11 @@ type Way = (string | number)[];
 /** Ids are made from time, so that none comes twice and no other number is as large. */
 const isId = (value: unknown): value is number => typeof value === 'number' && value > 1e9;
 
-/** A JSON text as what it holds; anything else as it is. */
+/** A JSON text, and a token's id for the operator, as what it holds; anything else as it is. */
 function parseText(value: unknown): unknown {
-  if (typeof value !== 'string' || !/^[[{]/.test(value)) return value;
+  if (typeof value !== 'string') return value;
+  if (/^\d+-\d+$/.test(value)) return value.split('-').map(Number);
+  if (!/^[[{]/.test(value)) return value;
   try {
     return JSON.parse(value);
   } catch {

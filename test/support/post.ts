@@ -1,4 +1,4 @@
-import { BASE_PATH } from '../../src/http/add-route.ts';
+import { BASE_PATH } from '../../src/http/mount.ts';
 import { type ApiResponse, checkResponse, readResponse } from './responses.ts';
 
 /** What a request has beside its body. `token` makes its `Authorization` header. */

@@ -40,6 +40,7 @@ export const TEST_CONFIG: Omit<Config, 'databaseUrl'> = {
   changesDays: 90,
   corsOrigins: [],
   signIn: { provider: undefined, signUp: 'invite', appRedirects: [] },
+  publicUrl: undefined,
   trustProxy: false,
   requestTimeoutSeconds: 120,
   drainSeconds: 0,

@@ -33,7 +33,7 @@ export async function createCaller(
 
 /** Issues an API token to a user. */
 export async function issueToken(database: Database, userId: number, scope: Scope): Promise<string> {
-  const { secret, hash } = createSecret();
-  await createApiToken(database, userId, hash, { scope, name: '', days: null });
-  return formatToken('api', userId, secret);
+  const secret = createSecret();
+  await createApiToken(database, userId, secret, { scope, name: '', nameKey: '', days: null });
+  return formatToken('api', userId, secret.secret);
 }

@@ -48,9 +48,14 @@ function listTargets(objects: readonly KubernetesObject[], workload: Workload): 
 /** The migration needs its database alone: the urls beside are there so that its configuration is whole. */
 const ofMigration = (name: string) => name === 'DATABASE_URL';
 
+/** People open connections to it, and no pod does. */
+const isOwnAddress = (name: string) => name === 'PUBLIC_URL';
+
 function listUrls(environment: Record<string, string>, workload: Workload): Target[] {
   const isMigration = workload.main.args?.[0] === 'migrate';
-  const urls = Object.entries(environment).filter(([name]) => !isMigration || ofMigration(name));
+  const urls = Object.entries(environment).filter(
+    ([name]) => !isOwnAddress(name) && (!isMigration || ofMigration(name)),
+  );
   return urls.flatMap(([, text]) => {
     const texts = /^\w+:\/\//.test(text) ? text.split(',') : [];
     return texts.map(readTarget).filter((target) => target !== undefined);

@@ -38,10 +38,10 @@ function findPathFaults({ spec }: KubernetesObject): string[] {
   const has = (type: string, value: string) =>
     paths.some((path) => path.type === type && path.value === value);
   return [
-    ...['/api/v1/import', '/api/v1/export']
+    ...['/api/v1/import', '/api/v1/export', '/web/api/v1/import', '/web/api/v1/export']
       .filter((own) => !has('Exact', own))
       .map((own) => `${own} has no route of its own`),
-    ...unless(has('PathPrefix', '/api/v1'), 'nothing leads to /api/v1'),
+    ...['/api/v1', '/web'].filter((own) => !has('PathPrefix', own)).map((own) => `nothing leads to ${own}`),
     ...['/livez', '/readyz', '/metrics']
       .filter((hidden) => paths.some(({ value }) => hidden.startsWith(value)))
       .map((hidden) => `leads to ${hidden}`),

@@ -1,0 +1,33 @@
+-- Opens a session of a user: `token` where there is no such user any more. The row's lock waits for no writer, so that
+-- nobody waits for an import to log in. Of more than 100 sessions those that were used longest ago end.
+create or replace function open_session(
+  p_user_id bigint, p_token_hash bytea, p_last_four text, p_app_name text, p_authenticated_at timestamptz,
+  p_session_days integer,
+  out outcome text
+)
+language plpgsql as $$
+begin
+  perform from accounts where user_id = p_user_id for key share;
+  if not found then
+    outcome := 'token';
+    return;
+  end if;
+  delete from tokens
+  where user_id = p_user_id and token_hash in (
+    select token_hash
+    from tokens
+    where user_id = p_user_id and kind = 'session'
+    order by last_used_at desc nulls last, id desc
+    offset 99
+    for update skip locked
+  );
+  insert into tokens (
+    user_id, token_hash, id, last_four, kind, scope, app_name, authenticated_at, last_used_at, expires_at
+  )
+  values (
+    p_user_id, p_token_hash, draw_id('tokens_id_seq'), p_last_four, 'session', 'write', p_app_name,
+    date_trunc('milliseconds', least(p_authenticated_at, now())), date_trunc('milliseconds', now()),
+    now() + make_interval(days => p_session_days)
+  );
+end
+$$;

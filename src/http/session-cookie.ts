@@ -1,0 +1,59 @@
+import type { FastifyReply } from 'fastify';
+import type { Context } from '../context.ts';
+import { type PresentedToken, parseToken } from '../domain/tokens.ts';
+
+/**
+ * The cookie of a browser's session. `__Host-` has the browser keep it for this host alone and take it only over TLS. On
+ * plain HTTP, which is for loopback only, there is no such name.
+ */
+const nameOf = (origin: string | undefined): string =>
+  origin?.startsWith('https:') ? '__Host-session' : 'session';
+
+/** The longest life of a session. The cookie may outlive its session, whose end the service knows. */
+const MAX_SESSION_DAYS = 365;
+
+const ATTRIBUTES = 'Path=/; HttpOnly; SameSite=Lax';
+
+/**
+ * The value of a cookie in a `Cookie` header, as it was sent; undefined where there is none, or where several have this
+ * name: which of them the service has set cannot be known.
+ */
+export function readCookie(header: string | undefined, name: string): string | undefined {
+  const values = listCookies(header, name);
+  return values.length === 1 ? values[0] : undefined;
+}
+
+const listCookies = (header: string | undefined, name: string): string[] =>
+  (header ?? '').split(';').flatMap((pair) => {
+    const [given, ...value] = pair.split('=');
+    return given!.trim() === name && value.length > 0 ? [value.join('=').trim()] : [];
+  });
+
+/** Whether a session came, valid or not. */
+export const hasSessionCookie = ({ site }: Context, header: string | undefined): boolean =>
+  listCookies(header, nameOf(site.origin)).length > 0;
+
+/** The session token in a `Cookie` header; undefined for anything else, an API token too. */
+export function readSessionCookie(
+  header: string | undefined,
+  origin: string | undefined,
+): PresentedToken | undefined {
+  const token = parseToken(readCookie(header, nameOf(origin)));
+  return token?.kind === 'session' ? token : undefined;
+}
+
+/** Gives the browser a session's token. */
+export function setSessionCookie({ site, config }: Context, reply: FastifyReply, token: string): void {
+  const maxAge = Math.max(MAX_SESSION_DAYS, config.sessionDays) * 86_400;
+  addCookie(reply, site.origin, token, maxAge);
+}
+
+/** Has the browser forget the session's token. */
+export function clearSessionCookie({ site }: Context, reply: FastifyReply): void {
+  addCookie(reply, site.origin, '', 0);
+}
+
+function addCookie(reply: FastifyReply, origin: string | undefined, value: string, maxAge: number): void {
+  const secure = origin?.startsWith('https:') ? '; Secure' : '';
+  reply.header('set-cookie', `${nameOf(origin)}=${value}; ${ATTRIBUTES}${secure}; Max-Age=${maxAge}`);
+}

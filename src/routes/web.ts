@@ -1,0 +1,31 @@
+import { z } from 'zod';
+import type { Session } from '../domain/resources.ts';
+import type { CallerRoute, PublicRoute } from '../http/route.ts';
+import { clearSessionCookie, setSessionCookie } from '../http/session-cookie.ts';
+import { exchange, logout, user } from './account.ts';
+
+/** Logging in and out in a browser: the session's token is in a cookie, which no script of the page can read. */
+
+const loginByInvite: PublicRoute = {
+  ...exchange,
+  path: '/login/invite',
+  summary: 'Exchange an invite code for a session of this browser',
+  response: z.object({ user }),
+  async handle(given) {
+    const { token, user } = (await exchange.handle(given)) as Session;
+    setSessionCookie(given.context, given.reply, token);
+    return { user };
+  },
+};
+
+const endBrowserSession: CallerRoute = {
+  ...logout,
+  summary: 'End the session of this browser',
+  async handle(given) {
+    const ended = await logout.handle(given);
+    clearSessionCookie(given.context, given.reply);
+    return ended;
+  },
+};
+
+export const webRoutes = [loginByInvite, endBrowserSession];

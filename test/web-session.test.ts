@@ -1,0 +1,358 @@
+import { request as httpRequest } from 'node:http';
+import { describe, expect, test } from 'vitest';
+import type { Config } from '../src/config.ts';
+import { parseToken } from '../src/domain/tokens.ts';
+import { createSession } from '../src/store/sessions.ts';
+import { newBrowser, setCookieOf } from './support/browser-session.ts';
+import { startService, type TestService, useService, useUser } from './support/service.ts';
+
+// The browser's session: a cookie that counts under /web/ only, with the exact Origin.
+
+const service = useService();
+const user = useUser(service);
+
+const PUBLIC = 'https://bookmarks.example.org';
+const HELD = { syncWaitSeconds: 20 };
+
+const startPublic = (config: Partial<Config> = {}) =>
+  startService({ publicUrl: PUBLIC, ...config }, { database: service.database });
+
+const holds = (of: TestService) => expect.poll(() => of.context.coordination.wakes.held);
+
+describe('logging in by an invite', () => {
+  test('sets the cookie and returns no token', async () => {
+    const browser = newBrowser(service.origin);
+    const code = await service.invite('Web@example.org');
+    const response = await browser.post('/web/login/invite', { code });
+    expect(response.status).toBe(200);
+    expect(response.body).toEqual({ user: { id: expect.any(Number), email: 'Web@example.org' } });
+    const [pair, ...attributes] = setCookieOf(response).split('; ');
+    expect(parseToken(pair!.replace(/^session=/, ''))).toMatchObject({ kind: 'session' });
+    expect(attributes.sort()).toEqual(['HttpOnly', 'Max-Age=31536000', 'Path=/', 'SameSite=Lax']);
+    expect((await browser.post('/web/api/v1/user/profile')).body.email).toBe('Web@example.org');
+  });
+
+  test('over TLS the cookie is __Host-session and Secure', async () => {
+    await using secure = await startPublic();
+    const browser = newBrowser(secure.origin, PUBLIC);
+    const response = await browser.post('/web/login/invite', {
+      code: await service.invite('tls@example.org'),
+    });
+    expect(setCookieOf(response)).toMatch(
+      /^__Host-session=bks_\d+_[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Secure; Max-Age=\d+$/,
+    );
+    expect((await browser.post('/web/api/v1/user/profile')).body.email).toBe('tls@example.org');
+    const plain = { cookie: browser.cookie!.replace('__Host-', '') };
+    expect((await browser.post('/web/api/v1/user/profile', {}, plain)).status).toBe(401);
+  });
+
+  test('is a new session each time: one that came with the request is not taken over', async () => {
+    const browser = newBrowser(service.origin);
+    await browser.login(await service.invite('fixed@example.org'));
+    const first = browser.cookie;
+    await browser.login(await service.invite('fixed@example.org'));
+    expect(browser.cookie).not.toBe(first);
+  });
+
+  test('refuses what /auth/invite refuses, without a cookie, within the same limit', async () => {
+    await using limited = await startService({ rateLimitRequests: 3 }, { database: service.database });
+    const browser = newBrowser(limited.origin);
+    for (const [body, code] of [
+      [{ code: 'UNKNOWN0' }, 'NOT_FOUND'],
+      [{ code: 'x' }, 'VALIDATION_ERROR'],
+    ] as const) {
+      const response = await browser.post('/web/login/invite', body);
+      expect([response.body.code, response.headers.get('set-cookie')]).toEqual([code, null]);
+    }
+    expect((await limited.post('/auth/invite', { code: 'UNKNOWN0' })).body.code).toBe('NOT_FOUND');
+    expect((await browser.post('/web/login/invite', { code: 'UNKNOWN0' })).body.code).toBe('RATE_LIMITED');
+  });
+});
+
+describe('where the cookie counts', () => {
+  test('under /web/api/v1 all routes of the API work with it, /auth/ is not there', async () => {
+    const browser = newBrowser(service.origin);
+    await browser.login(await service.invite('routes@example.org'));
+    const added = await browser.post('/web/api/v1/bookmarks/add', { url: 'https://example.org/' });
+    expect(added.body).toMatchObject({ url: 'https://example.org/' });
+    const imported = await browser.post('/web/api/v1/import', { bookmarks: [{ url: 'https://b.example/' }] });
+    expect(imported.body).toMatchObject({ imported: 1 });
+    expect((await browser.post('/web/api/v1/export')).body.count).toBe(2);
+    for (const path of ['/web/api/v1/auth/invite', '/web/auth/invite', '/web/bookmarks/list', '/web/api/v1'])
+      expect((await browser.post(path)).status, path).toBe(404);
+  });
+
+  test('under /api/v1 a cookie is nothing', async () => {
+    const browser = newBrowser(service.origin);
+    await browser.login(await service.invite('api@example.org'));
+    expect((await browser.post('/api/v1/user/profile')).status).toBe(401);
+    const authorization = `Bearer ${user.token}`;
+    const response = await browser.post('/api/v1/user/profile', {}, { authorization });
+    expect(response.body.email).toBe(user.email);
+  });
+
+  test('under /web/ Authorization is ignored', async () => {
+    const browser = newBrowser(service.origin);
+    const authorization = `Bearer ${user.token}`;
+    expect((await browser.post('/web/api/v1/user/profile', {}, { authorization })).status).toBe(401);
+    await browser.login(await service.invite('ignored@example.org'));
+    const response = await browser.post('/web/api/v1/user/profile', {}, { authorization });
+    expect(response.body.email).toBe('ignored@example.org');
+  });
+
+  test('the session counts as one token on both ways', async () => {
+    await using limited = await startService({ rateLimitRequests: 4 }, { database: service.database });
+    const browser = newBrowser(limited.origin);
+    await browser.login(await service.invite('counted@example.org'));
+    const token = browser.cookie!.split('=')[1]!;
+    for (let i = 0; i < 2; i++) {
+      expect((await browser.post('/web/api/v1/user/profile')).status).toBe(200);
+      expect((await limited.post('/user/profile', {}, { token })).status).toBe(200);
+    }
+    const refused = await browser.post('/web/api/v1/user/profile');
+    expect([refused.status, refused.headers.get('x-ratelimit-remaining')]).toEqual([429, '0']);
+    expect(refused.headers.get('set-cookie')).toBeNull();
+  });
+
+  test('without a public origin nothing is under /web/', async () => {
+    await using open = await startService({ host: '0.0.0.0' }, { database: service.database });
+    for (const path of ['/web/login/invite', '/web/logout', '/web/api/v1/user/profile'])
+      expect((await newBrowser(open.origin).post(path)).status, path).toBe(404);
+  });
+});
+
+describe('requests that a foreign page could send', () => {
+  const PATHS = ['/web/login/invite', '/web/logout', '/web/api/v1/user/profile', '/web/api/v1/import'];
+
+  test.each(PATHS)('%s needs the exact Origin, before anything else', async (path) => {
+    await using secure = await startPublic({ corsOrigins: ['https://app.example.org'] });
+    const browser = newBrowser(secure.origin, PUBLIC);
+    await browser.login(await service.invite('origin@example.org'));
+    for (const origin of [
+      '',
+      'null',
+      `${PUBLIC}/`,
+      `${PUBLIC}:443`,
+      'http://bookmarks.example.org',
+      'https://evil.example.org',
+      'https://bookmarks.example.org.evil.example',
+      'https://app.example.org',
+      secure.origin,
+    ]) {
+      const response = await browser.post(path, {}, { origin });
+      expect([response.status, response.body.code], origin).toEqual([403, 'PERMISSION_DENIED']);
+      expect(response.body.error).toBe(`Origin: expected ${PUBLIC}, as pages of this service send it`);
+      expect(response.headers.get('x-ratelimit-limit')).toBeNull();
+      expect(response.headers.get('set-cookie')).toBeNull();
+      expect(response.headers.get('access-control-allow-origin')).toBeNull();
+    }
+  });
+
+  test('an Origin that is absent or comes twice is refused', async () => {
+    const send = (origins: string[]) =>
+      new Promise<number>((resolve, reject) => {
+        const headers = [
+          'host',
+          'localhost',
+          'content-type',
+          'application/json',
+          ...origins.flatMap((each) => ['origin', each]),
+        ];
+        const sent = httpRequest(`${service.origin}/web/logout`, { method: 'POST', headers });
+        sent.once('response', (response) => resolve(response.resume().statusCode!)).once('error', reject);
+        sent.end('{}');
+      });
+    expect(await send([])).toBe(403);
+    expect(await send(['https://evil.example.org', service.origin])).toBe(403);
+    expect(await send([service.origin, 'https://evil.example.org'])).toBe(403);
+    expect(await send([service.origin, service.origin])).toBe(403);
+    expect(await send([service.origin])).toBe(401);
+  });
+
+  test.each(PATHS)('%s needs Content-Type: application/json', async (path) => {
+    const browser = newBrowser(service.origin);
+    await browser.login(await service.invite('type@example.org'));
+    for (const type of [
+      'text/plain',
+      'text/plain; application/json',
+      'application/x-www-form-urlencoded',
+      'application/jsonp',
+      '',
+    ]) {
+      const response = await browser.post(path, '{}', { 'content-type': type });
+      expect([response.status, response.body.error], type).toEqual([
+        400,
+        'Content-Type: expected application/json',
+      ]);
+    }
+    const typed = await browser.post(
+      '/web/api/v1/user/profile',
+      {},
+      { 'content-type': 'Application/JSON; a=b' },
+    );
+    expect(typed.status).toBe(200);
+  });
+
+  test('CORS is absent, for origins that the API lets in too', async () => {
+    const origin = 'https://app.example.org';
+    await using open = await startService({ corsOrigins: [origin] }, { database: service.database });
+    const ask = { origin, 'access-control-request-method': 'POST' };
+    const asked = await fetch(`${open.origin}/web/api/v1/user/profile`, { method: 'OPTIONS', headers: ask });
+    const browser = newBrowser(open.origin);
+    const own = await browser.login(await service.invite('cors@example.org'));
+    expect(asked.status).toBe(404);
+    for (const { headers } of [asked, own, await browser.post('/web/api/v1/user/profile')])
+      expect([...headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([]);
+  });
+
+  test('GET and other methods do nothing', async () => {
+    for (const method of ['GET', 'PUT', 'DELETE', 'HEAD'])
+      expect((await fetch(`${service.origin}/web/logout`, { method })).status).toBe(404);
+  });
+});
+
+describe('a cookie that is no session', () => {
+  test('is INVALID_TOKEN, whatever it is, and is forgotten', async () => {
+    const browser = newBrowser(service.origin);
+    await browser.login(await service.invite('junk@example.org'));
+    const token = browser.cookie!.split('=')[1]!;
+    for (const cookie of [
+      'session=',
+      'session==',
+      'session=junk',
+      `session=${user.token}`,
+      `session="${token}"`,
+      `session=${encodeURIComponent(token)}%20`,
+      `session=${token.replace('bks_', '%62ks_')}`,
+      `session=${token}; session=${token}`,
+      `session=x;session=${token}`,
+      `session=${token}x`,
+      `session=${token}, a=b`,
+      `session=${'x'.repeat(8_000)}`,
+      `a=${'x'.repeat(8_000)}; session=%`,
+      `session=\u00ff\u00fe`,
+      `session=${token.toUpperCase()}`,
+    ]) {
+      const response = await browser.post('/web/api/v1/user/profile', {}, { cookie });
+      expect([response.status, response.body.code], cookie).toEqual([401, 'INVALID_TOKEN']);
+      expect(setCookieOf(response)).toBe('session=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0');
+    }
+  });
+
+  test('where no session came, none is forgotten: another request may just have opened one', async () => {
+    const browser = newBrowser(service.origin);
+    const token = (await service.session()).token;
+    for (const cookie of [
+      '',
+      'a=b',
+      `Session=${token}`,
+      `xsession=${token}`,
+      'session',
+      ';;;=;',
+      'a'.repeat(8_192),
+    ]) {
+      const response = await browser.post('/web/api/v1/user/profile', {}, { cookie });
+      expect([response.status, response.headers.get('set-cookie')], cookie).toEqual([401, null]);
+    }
+  });
+
+  test('among many others the one session is found', async () => {
+    const browser = newBrowser(service.origin);
+    await browser.login(await service.invite('many@example.org'));
+    const others = Array.from({ length: 300 }, (_, n) => `c${n}=%00%zz${n}`).join('; ');
+    const cookie = `${others};${browser.cookie}  ;xsession=1;=;`;
+    expect((await browser.post('/web/api/v1/user/profile', {}, { cookie })).status).toBe(200);
+  });
+});
+
+describe('logging out', () => {
+  test('ends the session on both ways, and the browser forgets it', async () => {
+    const browser = newBrowser(service.origin);
+    await browser.login(await service.invite('out@example.org'));
+    const { cookie } = browser;
+    const ended = await browser.post('/web/logout');
+    expect(ended.body).toEqual({ logged_out: true, message: 'the session has ended' });
+    expect(setCookieOf(ended)).toContain('session=; ');
+    expect(browser.cookie).toBeUndefined();
+    const after = await browser.post('/web/api/v1/user/profile', {}, { cookie: cookie! });
+    expect([after.status, setCookieOf(after)]).toEqual([401, expect.stringContaining('Max-Age=0')]);
+    const token = cookie!.split('=')[1]!;
+    expect((await service.post('/user/profile', {}, { token })).status).toBe(401);
+    expect((await browser.post('/web/logout', {}, { cookie: cookie! })).status).toBe(401);
+  });
+
+  test('ends its held polls on another replica', async () => {
+    await using other = await startService(HELD, { database: service.database });
+    const browser = newBrowser(other.origin);
+    await browser.login(await service.invite('held@example.org'));
+    const poll = browser.post('/web/api/v1/bookmarks/sync', { wait: true });
+    await holds(other).toBe(1);
+    await browser.post('/web/logout');
+    expect((await poll).body.code).toBe('INVALID_TOKEN');
+  });
+});
+
+describe('createSession', () => {
+  test('opens a session for an app, with the moment when the person proved who they are', async () => {
+    const { sql } = service.context.database;
+    const owner = await service.session();
+    const authenticatedAt = new Date('2026-01-02T03:04:05.678Z');
+    const token = await createSession(service.context.database, {
+      userId: owner.id,
+      appName: 'An app',
+      authenticatedAt,
+      days: 7,
+    });
+    expect((await service.post('/user/profile', {}, { token })).body.email).toBe(owner.email);
+    const { hash } = parseToken(token)!;
+    const [row] = await sql`
+      select kind, scope, app_name, authenticated_at, last_four, extract(day from expires_at - now()) as days
+      from tokens where user_id = ${owner.id} and token_hash = ${hash}`;
+    expect(row).toMatchObject({
+      kind: 'session',
+      scope: 'write',
+      app_name: 'An app',
+      last_four: token.slice(-4),
+    });
+    expect(row!.authenticated_at).toEqual(authenticatedAt);
+    expect(Number(row!.days)).toBe(6);
+  });
+
+  test('a moment that is still to come counts as now', async () => {
+    const owner = await service.session();
+    const authenticatedAt = new Date(Date.now() + 86_400_000);
+    await createSession(service.context.database, {
+      userId: owner.id,
+      appName: null,
+      authenticatedAt,
+      days: 7,
+    });
+    const [row] = await service.context.database.sql`
+      select max(authenticated_at) <= now() as past from tokens where user_id = ${owner.id}`;
+    expect(row!.past).toBe(true);
+  });
+
+  test('for a user who was deleted is INVALID_TOKEN', async () => {
+    const options = { userId: 987_654_321, appName: null, authenticatedAt: null, days: 90 };
+    await expect(createSession(service.context.database, options)).rejects.toMatchObject({
+      code: 'INVALID_TOKEN',
+    });
+  });
+
+  test('of more than 100 those that were used longest ago end', async () => {
+    const { database } = service.context;
+    const owner = await service.session();
+    await database.sql`
+      insert into tokens (user_id, token_hash, last_four, kind, scope, last_used_at)
+      select ${owner.id}, sha256(n::text::bytea), 'abcd', 'session', 'write', now() - n * interval '1 minute'
+      from generate_series(1, 99) n`;
+    const options = { userId: owner.id, appName: null, authenticatedAt: null, days: 90 };
+    const token = await createSession(database, options);
+    const [row] = await database.sql`
+      select count(*)::int as sessions, max(now() - last_used_at) < interval '98.5 minutes' as recent
+      from tokens where user_id = ${owner.id} and kind = 'session'`;
+    expect(row).toMatchObject({ sessions: 100, recent: true });
+    for (const each of [token, owner.token])
+      expect((await service.post('/user/profile', {}, { token: each })).status).toBe(200);
+  });
+});
