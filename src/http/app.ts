@@ -28,6 +28,7 @@ import { hashKeyedRequest } from './idempotency.ts';
 import { respondToMalformedHttp, respondToOddRequests } from './malformed-requests.ts';
 import { API, BASE_PATH, type Mount, WEB, WEB_API } from './mount.ts';
 import { Overload } from './overload.ts';
+import { pageRoutes } from './page/routes.ts';
 import { referenceRoutes } from './reference.ts';
 import { type CallerRoute, DEFAULT_BODY_BYTES, type Route } from './route.ts';
 
@@ -127,6 +128,7 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   });
   healthRoutes(app, context);
   referenceRoutes(app, ROUTES, BASE_PATH);
+  pageRoutes(app);
   const overload = new Overload(context);
   app.addHook('onClose', async () => overload.close());
   const mountAll = (mount: Mount, routes: readonly Route[]) =>

@@ -1,0 +1,142 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire, stripTypeScriptTypes } from 'node:module';
+import { dirname, extname, join, relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { parentPort } from 'node:worker_threads';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+
+/**
+ * Makes the files of the page from their sources, without a build step: it strips the types, gives every file an
+ * address below one folder whose name is a hash of all contents, and compresses each. It runs as a worker thread, so
+ * that a replica serves on meanwhile, and sends one `Assets` to its parent.
+ */
+
+/** A file as it is sent. */
+export interface Asset {
+  type: string;
+  raw: Uint8Array;
+  gzip: Uint8Array;
+  br: Uint8Array;
+}
+
+/** All files of the page. */
+export interface Assets {
+  /** A hash of all contents: the name of the folder below `/assets/`. */
+  hash: string;
+  /** By path below that folder. */
+  files: Map<string, Asset>;
+  /** For each page the modules that it loads at once, its own first, as paths below the folder. */
+  modules: Map<string, string[]>;
+}
+
+/** A source file: what is sent of it, and which files it names. */
+interface Module {
+  text: string;
+  /** Imported at once. */
+  imports: string[];
+  /** Imported later, or started as a worker. */
+  later: string[];
+}
+
+const SOURCES = fileURLToPath(new URL('../../', import.meta.url));
+
+/** The module of each page, by the page's name. */
+const PAGES = ['bookmarks'] as const;
+
+/** Files that are sent as they stand. */
+const PLAIN = ['web/styles.css', 'web/icon.svg'];
+
+const TYPES: Record<string, string> = {
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+/** The build for browsers of packages that have another one for Node. */
+const FOR_BROWSERS: Record<string, string> = { 'csv-parse/sync': 'csv-parse/browser/esm/sync' };
+
+/** `} from '…'`, `import '…'`, `import('…')` and `new URL('…', import.meta.url)`, as this repository and its packages write them. */
+const NAMED =
+  /((?<=[}\w*]\s*)\bfrom\s*|^import\s*|\bimport\(\s*|\bnew URL\(\s*(?=['"][^'"]+['"], import\.meta\.url))(['"])([@\w./-]+)\2/gm;
+
+/** The address of a source file below the folder: `web/list.js`, `lib/htmlparser2/dist/index.js`. */
+function addressOf(file: string): string {
+  const modules = `${sep}node_modules${sep}`;
+  const at = file.lastIndexOf(modules);
+  const path = at < 0 ? relative(SOURCES, file) : join('lib', file.slice(at + modules.length));
+  return path.split(sep).join('/').replace(/\.ts$/, '.js');
+}
+
+function resolveModule(name: string, from: string): string {
+  if (name.startsWith('.')) return join(dirname(from), name);
+  return createRequire(from).resolve(FOR_BROWSERS[name] ?? name);
+}
+
+function relativeAddress(from: string, to: string): string {
+  const path = relative(dirname(addressOf(from)), addressOf(to))
+    .split(sep)
+    .join('/');
+  return path.startsWith('.') ? path : `./${path}`;
+}
+
+/** Reads a module, strips its types, and names what it imports by addresses. */
+function readModule(file: string): Module {
+  const source = readFileSync(file, 'utf8');
+  const code = file.endsWith('.ts') ? stripTypeScriptTypes(source) : source;
+  const module: Module = { text: '', imports: [], later: [] };
+  module.text = code.replace(NAMED, (_whole, before: string, quote: string, name: string) => {
+    const target = resolveModule(name, file);
+    (before.includes('(') ? module.later : module.imports).push(target);
+    return `${before}${quote}${relativeAddress(file, target)}${quote}`;
+  });
+  return module;
+}
+
+/** All modules that can be reached from these, by file. */
+function readModules(entries: readonly string[]): Map<string, Module> {
+  const modules = new Map<string, Module>();
+  const visit = (file: string) => {
+    if (modules.has(file)) return;
+    const module = readModule(file);
+    modules.set(file, module);
+    for (const next of [...module.imports, ...module.later]) visit(next);
+  };
+  for (const entry of entries) visit(entry);
+  return modules;
+}
+
+/** What a page loads at once: its module, and all that is imported by it and so on. */
+function loadedAtOnce(modules: ReadonlyMap<string, Module>, entry: string): string[] {
+  const reached = new Set([entry]);
+  for (const file of reached) for (const next of modules.get(file)!.imports) reached.add(next);
+  return [...reached].map(addressOf);
+}
+
+async function compress(path: string, text: string): Promise<[string, Asset]> {
+  const raw = Buffer.from(text);
+  // One below the best: a tenth of its time, and 2 % more bytes.
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 10, [constants.BROTLI_PARAM_SIZE_HINT]: raw.length };
+  const [gzipped, br] = await Promise.all([
+    promisify(gzip)(raw, { level: 9 }),
+    promisify(brotliCompress)(raw, { params }),
+  ]);
+  return [path, { type: TYPES[extname(path)]!, raw, gzip: gzipped, br }];
+}
+
+async function buildAssets(): Promise<Assets> {
+  const entryOf = (page: string) => join(SOURCES, 'web', `${page}-page.ts`);
+  const modules = readModules(PAGES.map(entryOf));
+  const texts = new Map([...modules].map(([file, { text }]) => [addressOf(file), text]));
+  for (const path of PLAIN) texts.set(path, readFileSync(join(SOURCES, path), 'utf8'));
+  const hash = createHash('sha256');
+  for (const [path, text] of [...texts].sort()) hash.update(`${path}\0${text}\0`);
+  return {
+    hash: hash.digest('hex').slice(0, 16),
+    files: new Map(await Promise.all([...texts].map(([path, text]) => compress(path, text)))),
+    modules: new Map(PAGES.map((page) => [page, loadedAtOnce(modules, entryOf(page))])),
+  };
+}
+
+parentPort?.postMessage(await buildAssets());

@@ -1,0 +1,123 @@
+import { createHash } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { notFound } from '../../domain/errors.ts';
+import { findAssets } from './assets.ts';
+import type { Asset, Assets } from './build-assets.ts';
+
+/**
+ * The page in a browser: HTML documents, and the files that they load from below `/assets/`. Which page it is
+ * and who is signed in, the scripts find out: the documents are the same for everybody.
+ */
+
+/** The paths of the documents, and the module that each loads. */
+const PAGES: Record<string, string> = { '/': 'bookmarks' };
+
+/**
+ * Everything comes from this origin, nothing stands inline, and no text becomes code or markup: scripts can only set
+ * text. The one policy for trusted types names the worker that reads files to import.
+ */
+const SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "worker-src 'self'",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  'trusted-types worker',
+].join('; ');
+
+const HEADERS = {
+  'content-security-policy': SECURITY_POLICY,
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'same-origin',
+  'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=()',
+  vary: 'accept-encoding',
+};
+
+/**
+ * While a new version is rolled out, one replica may send a document whose modules another replica does not have. So a
+ * module that cannot be loaded has the document loaded again, a little later. This script has no hash in its address,
+ * for every replica must have it.
+ */
+const START = `'use strict';
+const key = 'reloads';
+const reload = () => {
+  const count = Number(sessionStorage.getItem(key) ?? 0);
+  if (count >= 8) return;
+  sessionStorage.setItem(key, String(count + 1));
+  setTimeout(() => location.reload(), 250 * 2 ** count);
+};
+addEventListener('error', ({ target }) => { if (target instanceof HTMLElement) reload(); }, true);
+addEventListener('load', () => { if (document.body.dataset.started === 'yes') sessionStorage.removeItem(key); });
+`;
+
+const START_PATH = '/assets/start.js';
+
+/** The HTML document of a page. */
+function formatDocument({ hash, modules }: Assets, page: string): string {
+  const address = (path: string) => `/assets/${hash}/${path}`;
+  const [own, ...others] = modules.get(page)!;
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Bookmarks</title>
+<link rel="icon" href="${address('web/icon.svg')}" type="image/svg+xml">
+<script src="${START_PATH}"></script>
+<link rel="stylesheet" href="${address('web/styles.css')}">
+${others.map((path) => `<link rel="modulepreload" href="${address(path)}">`).join('\n')}
+<script type="module" src="${address(own!)}"></script>
+</head>
+<body data-page="${page}">
+<noscript>This page needs JavaScript. The service can also be used from the command line and by its API.</noscript>
+</body>
+</html>
+`;
+}
+
+/** Adds the page: its documents, which browsers ask for each time, and its files, which they keep. */
+export function pageRoutes(app: FastifyInstance): void {
+  for (const [path, page] of Object.entries(PAGES)) {
+    app.get(path, async (request, reply) => {
+      const text = formatDocument(await findAssets(), page);
+      return sendChecked(request, reply, 'text/html; charset=utf-8', text);
+    });
+  }
+  app.get(START_PATH, async (request, reply) =>
+    sendChecked(request, reply, 'text/javascript; charset=utf-8', START),
+  );
+  app.get('/assets/:hash/*', async (request, reply) => {
+    const { hash, '*': path } = request.params as { hash: string; '*': string };
+    const assets = await findAssets();
+    const asset = hash === assets.hash ? assets.files.get(path) : undefined;
+    if (asset === undefined) throw notFound('the path');
+    return sendAsset(request, reply, asset);
+  });
+}
+
+/** Sends what may change: the browser asks each time whether it has. */
+function sendChecked(request: FastifyRequest, reply: FastifyReply, type: string, text: string): FastifyReply {
+  const etag = `"${createHash('sha256').update(text).digest('hex').slice(0, 16)}"`;
+  reply.headers({ ...HEADERS, 'cache-control': 'no-cache', 'content-type': type, etag });
+  return request.headers['if-none-match'] === etag ? reply.code(304).send() : reply.send(text);
+}
+
+/** Sends what never changes: another content has another address. */
+function sendAsset(request: FastifyRequest, reply: FastifyReply, asset: Asset): FastifyReply {
+  const accepted = String(request.headers['accept-encoding'] ?? '');
+  const encoding = (['br', 'gzip'] as const).find((name) => new RegExp(`\\b${name}\\b`).test(accepted));
+  reply.headers({
+    ...HEADERS,
+    'cache-control': 'public, max-age=31536000, immutable',
+    'content-type': asset.type,
+    ...(encoding && { 'content-encoding': encoding }),
+  });
+  return reply.send(Buffer.from(asset[encoding ?? 'raw']));
+}

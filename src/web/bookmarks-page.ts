@@ -1,0 +1,310 @@
+import type { Bookmark, Changes } from '../domain/resources.ts';
+import { createCollection, type Order } from './collection.ts';
+import { fillTime } from './dates.ts';
+import { createDeletions } from './deletions.ts';
+import { button, icon, make, refill } from './dom.ts';
+import { addForm, type Draft, type Editor, editForm } from './editor.ts';
+import { followChanges } from './follow.ts';
+import { addKeys } from './keys.ts';
+import { notifyBriefly } from './notices.ts';
+import { drawRow, openRow, type RowActions } from './row.ts';
+import { searchBox } from './search-box.ts';
+import { isBlank, renameInSearch, toggleTag } from './search-text.ts';
+import { createSelection } from './selection.ts';
+import { ask, client, watchSession } from './session.ts';
+import { showShell } from './shell.ts';
+import { requireUser } from './start.ts';
+import { tagsPanel } from './tags-panel.ts';
+import { texts } from './texts.ts';
+import { windowedList } from './windowed-list.ts';
+
+/** The page of the bookmarks: search, list, tags, and the forms to add and to edit. */
+
+interface Editing {
+  bookmark: Bookmark;
+  editor: Editor;
+  row: HTMLElement;
+}
+
+const user = await requireUser();
+
+let searchText = new URLSearchParams(location.search).get('q') ?? '';
+let order: Order = 'newest';
+let editing: Editing | undefined;
+let adding: Editor | undefined;
+
+const collection = createCollection((added) => draw(added));
+const deletions = createDeletions(collection);
+const selection = createSelection(collection, {
+  onChange: () => list.redrawAll(),
+  onDelete: (bookmarks) => deletions.remove(bookmarks),
+  ownTags: () => panel.tags,
+});
+
+const actions: RowActions = {
+  edit: (bookmark) => openEditor(bookmark),
+  remove(bookmark) {
+    const at = list.focused();
+    deletions.remove([bookmark]);
+    if (at >= 0) list.focus(Math.min(at, collection.rows.length - 1));
+  },
+  select: selection.select,
+  isSelected: selection.has,
+  filterByTag: (name) => changeSearch(toggleTag(searchText, name)),
+};
+
+const list = windowedList<Bookmark>({
+  label: texts.list.label,
+  draw: (bookmark) => (editing?.bookmark.id === bookmark.id ? editing.row : drawRow(bookmark, actions)),
+  focusTarget: (row) => row.querySelector<HTMLElement>('.title, input, textarea'),
+  onNearEnd: () => void (collection.state === 'ready' && collection.readMore()),
+});
+const panel = tagsPanel({
+  onToggle: (name) => changeSearch(toggleTag(searchText, name)),
+  onAll: () => changeSearch(''),
+});
+const box = searchBox((text) => changeSearch(text, true));
+
+const heading = make('h1', {}, texts.list.label);
+const count = make('p', { class: 'total', role: 'status' });
+const slot = make('div', { class: 'slot' });
+const end = make('div', { class: 'end' });
+const orders = make(
+  'select',
+  { 'aria-label': texts.search.order, onchange: () => changeOrder(orders.value as Order) },
+  ...Object.entries(texts.search.orders).map(([value, text]) => make('option', { value }, text)),
+);
+const addButton = button(texts.editor.addShort, () => openAdd({}), { kind: 'primary', icon: 'add' });
+addButton.setAttribute('aria-keyshortcuts', 'n');
+const tagsButton = button(texts.tags.open, () => toggleSide(), { kind: 'plain tags-button', icon: 'tag' });
+tagsButton.setAttribute('aria-expanded', 'false');
+
+function toggleSide(): void {
+  const isOpen = panel.element.classList.toggle('shown');
+  tagsButton.setAttribute('aria-expanded', String(isOpen));
+}
+
+/** Begins the search of a text. Typing changes the address in place; a tag that is clicked can be taken back. */
+function changeSearch(text: string, isTyped = false): void {
+  searchText = text;
+  if (!isTyped) box.set(text);
+  const address = text.trim() === '' ? '/' : `/?q=${encodeURIComponent(text)}`;
+  if (isTyped) history.replaceState(null, '', address);
+  else history.pushState(null, '', address);
+  beginSearch();
+}
+
+function beginSearch(): void {
+  panel.mark(searchText);
+  selection.clear();
+  scrollTo(0, 0);
+  void collection.search(searchText, order);
+}
+
+function changeOrder(next: Order): void {
+  order = next;
+  beginSearch();
+}
+
+function draw(added: number): void {
+  keepEditor();
+  list.show(collection.rows, collection.total, added);
+  selection.draw();
+  drawCount();
+  drawEnd();
+}
+
+function drawCount(): void {
+  const { total, state } = collection;
+  const cap = user.bookmark_limit;
+  if (state === 'failed') refill(count);
+  else if (!isBlank(searchText)) refill(count, texts.search.found(total));
+  else refill(count, cap === null ? texts.list.all(total) : texts.list.ofCap(total, cap));
+}
+
+function drawEnd(): void {
+  const { rows, state, hasMore } = collection;
+  end.className = rows.length === 0 && state === 'ready' ? 'end empty' : 'end';
+  if (state === 'failed') {
+    refill(
+      end,
+      make('p', { role: 'alert' }, texts.list.failed),
+      button(texts.tryAgain, () => void collection.readMore()),
+    );
+  } else if (state === 'reading') refill(end, make('p', {}, texts.list.loading));
+  else if (hasMore)
+    refill(
+      end,
+      button(texts.list.more, () => void collection.readMore()),
+    );
+  else if (rows.length > 0) refill(end, rows.length > 20 && make('p', {}, texts.list.end));
+  else if (isBlank(searchText)) drawEmpty();
+  else refill(end, icon('search'), make('h2', {}, texts.list.none), make('p', {}, texts.list.noneHelp));
+}
+
+function drawEmpty(): void {
+  refill(
+    end,
+    icon('mark'),
+    make('h2', {}, texts.list.empty),
+    make('p', {}, texts.list.emptyHelp),
+    make(
+      'div',
+      { class: 'buttons' },
+      button(texts.editor.add, () => openAdd({}), { kind: 'primary' }),
+      make('a', { class: 'button plain', href: '/settings#import' }, texts.list.import),
+    ),
+  );
+}
+
+/** Opens the form for a new bookmark above the list. */
+function openAdd(draft: Draft, warning?: 'gone'): void {
+  if (adding && warning === undefined) {
+    adding.focus();
+    return;
+  }
+  adding = addForm(
+    draft,
+    {
+      ownTags: () => panel.tags,
+      onCancel: closeAdd,
+      onSaved(bookmark) {
+        closeAdd();
+        collection.put(bookmark);
+        panel.refresh();
+        notifyBriefly(texts.editor.added);
+      },
+    },
+    (known) => {
+      closeAdd();
+      openEditor(known);
+    },
+  );
+  slot.prepend(adding.element);
+  scrollTo(0, 0);
+  if (warning) adding.warn(warning);
+  adding.focus();
+}
+
+function closeAdd(): void {
+  adding?.element.remove();
+  adding = undefined;
+  addButton.focus();
+}
+
+/** Opens the form of a bookmark in its row; above the list where it has no row. */
+function openEditor(bookmark: Bookmark): void {
+  if (editing) {
+    editing.editor.focus();
+    return;
+  }
+  const editor = editForm(bookmark, {
+    ownTags: () => panel.tags,
+    onCancel: closeEditor,
+    onSaved(saved) {
+      closeEditor();
+      collection.put(saved);
+      panel.refresh();
+      notifyBriefly(texts.editor.saved);
+    },
+  });
+  editing = { bookmark, editor, row: openRow(editor.element) };
+  list.open(bookmark.id);
+  keepEditor();
+  editor.focus();
+}
+
+function closeEditor(): void {
+  const id = editing?.bookmark.id;
+  editing?.editor.element.remove();
+  editing = undefined;
+  list.open(undefined);
+  const at = collection.rows.findIndex((row) => row.id === id);
+  if (at >= 0) list.focus(at);
+}
+
+/** A form whose row is not in the list any more goes on above the list, with all that is typed in it. */
+function keepEditor(): void {
+  if (!editing || collection.rows.some(({ id }) => id === editing?.bookmark.id)) return;
+  const { element } = editing.editor;
+  if (element.parentElement === slot) return;
+  const focused = document.activeElement;
+  slot.append(element);
+  list.open(undefined);
+  if (focused instanceof HTMLElement && element.contains(focused)) focused.focus();
+}
+
+/** Tells the reader of a form that its bookmark was changed or deleted elsewhere. */
+function warnEditor(page: Changes): void {
+  if (!editing) return;
+  const { bookmark, editor } = editing;
+  if (page.deleted.includes(bookmark.id)) {
+    const draft = editor.read();
+    closeEditor();
+    openAdd(draft, 'gone');
+    return;
+  }
+  const changed = page.bookmarks.find(({ id }) => id === bookmark.id);
+  if (changed && changed.updated_at > bookmark.updated_at) editor.warn('changed');
+}
+
+function applyChanges(page: Changes): void {
+  warnEditor(page);
+  const names = new Map(panel.tags.map(({ id, name }) => [id, name]));
+  for (const { id, name } of page.tags) {
+    const renamed = renameInSearch(searchText, names.get(id) ?? '', name);
+    if (names.has(id) && renamed !== searchText) {
+      searchText = renamed;
+      box.set(renamed);
+      history.replaceState(null, '', `/?q=${encodeURIComponent(renamed)}`);
+    }
+  }
+  collection.apply(page);
+  panel.refresh();
+}
+
+const main = make(
+  'main',
+  {},
+  make('div', { class: 'toolbar' }, heading, count, tagsButton, orders, addButton),
+  slot,
+  list.element,
+  end,
+  selection.element,
+);
+showShell('bookmarks', make('div', { class: 'layout' }, panel.element, main), box.element);
+document.title = texts.name;
+box.set(searchText);
+panel.mark(searchText);
+draw(0);
+
+addKeys({
+  search: () => box.input.focus(),
+  add: () => openAdd({}),
+  undo: deletions.undo,
+  move: (by) => list.focus(Math.max(0, list.focused() + by)),
+  row: () => collection.rows[list.focused()],
+  edit: actions.edit,
+  remove: actions.remove,
+  select: (bookmark) => selection.select(bookmark, !selection.has(bookmark), false),
+});
+addEventListener('popstate', () => {
+  searchText = new URLSearchParams(location.search).get('q') ?? '';
+  box.set(searchText);
+  beginSearch();
+});
+setInterval(() => {
+  for (const time of document.querySelectorAll<HTMLTimeElement>('.rows time')) fillTime(time, time.dateTime);
+}, 60_000);
+watchSession();
+
+const following = await followChanges(user.email, applyChanges);
+await Promise.all([collection.search(searchText, order), panel.read().catch(() => {})]);
+
+addEventListener('pagehide', () => following.pause());
+addEventListener('pageshow', ({ persisted }) => {
+  if (!persisted) return;
+  following.resume();
+  // Whoever comes back by the way back may have signed out meanwhile.
+  void ask(() => client.profile()).catch(() => location.reload());
+});

@@ -1,0 +1,129 @@
+import { ApiError } from '../client/errors.ts';
+import { backoffMs, pausePolling, sleep, systemClock } from '../client/timing.ts';
+import type { Changes } from '../domain/resources.ts';
+import { hasCode } from './errors.ts';
+import { sayConnection } from './notices.ts';
+import { ask, client, signals } from './session.ts';
+import { texts } from './texts.ts';
+
+/**
+ * Changes made elsewhere, as they happen. Of all tabs of a browser one holds a poll, and passes each page of changes to
+ * the others; the lock makes it one, and when that tab goes the next one has the lock. Every tab keeps the cursor of
+ * the last page, so the next one goes on where the last one was. To apply a page twice does no harm.
+ */
+
+const timing = { clock: systemClock, random: Math.random };
+
+/** A poll that ended sooner was not held, and is not repeated at once. */
+const SHORT_MS = 1_000;
+
+export interface Following {
+  /** Ends it, until `resume`: a page that is kept for the way back holds no poll and no lock. */
+  pause(): void;
+  resume(): void;
+}
+
+/** Calls `onChanges` with every page of changes from now on; resolves when `now` is fixed. */
+export async function followChanges(
+  userEmail: string,
+  onChanges: (page: Changes) => void,
+): Promise<Following> {
+  const name = `changes of ${userEmail}`;
+  let { cursor } = await ask(() => client.readChanges({ from: 'now' }));
+  let stopping = new AbortController();
+  let channel: BroadcastChannel | undefined;
+
+  const apply = (page: Changes) => {
+    cursor = page.cursor;
+    onChanges(page);
+  };
+  const lead = (signal: AbortSignal) =>
+    poll(
+      () => cursor,
+      signal,
+      (page) => {
+        channel?.postMessage(page);
+        apply(page);
+      },
+    );
+  const resume = () => {
+    stopping = new AbortController();
+    const { signal } = stopping;
+    channel = new BroadcastChannel(name);
+    channel.onmessage = ({ data }: MessageEvent<Changes>) => apply(data);
+    void whenAlone(name, signal, () => lead(signal)).catch(() => {});
+  };
+  resume();
+  return {
+    pause() {
+      stopping.abort();
+      channel?.close();
+    },
+    resume,
+  };
+}
+
+/** Runs it in one tab at a time. Without TLS browsers have no locks: then every tab polls for itself. */
+const whenAlone = (name: string, signal: AbortSignal, run: () => Promise<void>): Promise<void> =>
+  'locks' in navigator ? navigator.locks.request(name, { signal }, run) : run();
+
+/** Polls until the signal; every page that holds something goes to `onPage`. */
+async function poll(
+  cursor: () => string,
+  signal: AbortSignal,
+  onPage: (page: Changes) => void,
+): Promise<void> {
+  for (let failures = 0; !signal.aborted; ) {
+    const askedMs = systemClock.now();
+    const attempt = new AbortController();
+    const stopAttempt = () => attempt.abort();
+    signal.addEventListener('abort', stopAttempt);
+    // A held request does not notice by itself that the network has gone.
+    addEventListener('offline', stopAttempt);
+    try {
+      const page = await ask(() =>
+        client.readChanges(
+          { cursor: cursor(), wait: true, limit: 100 },
+          { signal: attempt.signal, retryForMs: 0 },
+        ),
+      );
+      if (failures > 0) sayConnection(undefined);
+      failures = 0;
+      onPage(page);
+      if (!page.has_more && !page.waited && systemClock.now() - askedMs < SHORT_MS && isEmpty(page))
+        await pausePolling(timing, signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      failures += 1;
+      await pauseAfter(error, failures, signal);
+    } finally {
+      signal.removeEventListener('abort', stopAttempt);
+      removeEventListener('offline', stopAttempt);
+    }
+  }
+}
+
+const isEmpty = ({ bookmarks, deleted, tags, deleted_tags, reset }: Changes): boolean =>
+  !reset && bookmarks.length + deleted.length + tags.length + deleted_tags.length === 0;
+
+/** Waits longer after each failure; no longer than until the network is back. */
+async function pauseAfter(error: unknown, failures: number, signal: AbortSignal): Promise<void> {
+  if (!navigator.onLine) sayConnection(texts.connection.offline);
+  else if (failures > 1 && !hasCode(error, 'RATE_LIMITED')) sayConnection(texts.connection.unreachable);
+  const askedMs = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1_000 : 0;
+  const woken = new AbortController();
+  const wake = () => woken.abort();
+  const onSignal = ({ data }: MessageEvent) => data === 'signed-in' && wake();
+  addEventListener('online', wake);
+  signals.addEventListener('message', onSignal);
+  signal.addEventListener('abort', wake);
+  // Where signing in again was declined, the poll waits until it was done after all.
+  const isSignedOut = hasCode(error, 'INVALID_TOKEN');
+  const pauseMs = isSignedOut
+    ? Number.POSITIVE_INFINITY
+    : Math.max(askedMs, backoffMs(failures, Math.random));
+  await sleep(systemClock, pauseMs, woken.signal).catch(() => {});
+  removeEventListener('online', wake);
+  signals.removeEventListener('message', onSignal);
+  signal.removeEventListener('abort', wake);
+}

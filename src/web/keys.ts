@@ -1,0 +1,70 @@
+import type { Bookmark } from '../domain/resources.ts';
+import { button, make } from './dom.ts';
+import { texts } from './texts.ts';
+
+/** The keys of the list. None of them does anything while one types, or with Ctrl, Alt or Meta. */
+
+interface KeyActions {
+  search(): void;
+  add(): void;
+  undo(): void;
+  move(by: number): void;
+  /** The bookmark that has the focus. */
+  row(): Bookmark | undefined;
+  edit(bookmark: Bookmark): void;
+  remove(bookmark: Bookmark): void;
+  select(bookmark: Bookmark): void;
+}
+
+const isTyping = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement &&
+  target.closest('input:not([type=checkbox]), textarea, select, dialog') !== null;
+
+export function addKeys(actions: KeyActions): void {
+  const onRow = (run: (bookmark: Bookmark) => void) => () => {
+    const bookmark = actions.row();
+    if (bookmark) run(bookmark);
+  };
+  const keys: Record<string, () => void> = {
+    '/': actions.search,
+    n: actions.add,
+    z: actions.undo,
+    j: () => actions.move(1),
+    k: () => actions.move(-1),
+    ArrowDown: () => actions.move(1),
+    ArrowUp: () => actions.move(-1),
+    e: onRow(actions.edit),
+    x: onRow(actions.select),
+    Delete: onRow(actions.remove),
+    '?': showKeys,
+  };
+  addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing || isTyping(event.target)) return;
+    // The arrows scroll the page unless a bookmark has the focus.
+    if (event.key.startsWith('Arrow') && actions.row() === undefined) return;
+    const run = keys[event.key];
+    if (run === undefined) return;
+    event.preventDefault();
+    run();
+  });
+}
+
+function showKeys(): void {
+  const dialog = make(
+    'dialog',
+    { class: 'keys', 'aria-labelledby': 'keys' },
+    make('h2', { id: 'keys' }, texts.keys.title),
+    make(
+      'dl',
+      {},
+      ...texts.keys.list.flatMap(([key, what]) => [
+        make('dt', {}, make('kbd', {}, key!)),
+        make('dd', {}, what!),
+      ]),
+    ),
+    button(texts.close, () => dialog.close()),
+  );
+  dialog.addEventListener('close', () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}

@@ -1,0 +1,126 @@
+import type { Bookmark } from '../domain/resources.ts';
+import { fillTime } from './dates.ts';
+import { iconButton, make } from './dom.ts';
+import { texts } from './texts.ts';
+
+/** One bookmark as a row of the list. */
+
+export interface RowActions {
+  edit(bookmark: Bookmark): void;
+  remove(bookmark: Bookmark): void;
+  select(bookmark: Bookmark, isSelected: boolean, isRange: boolean): void;
+  filterByTag(name: string): void;
+  isSelected(bookmark: Bookmark): boolean;
+}
+
+/** So many tags fit beside a title; the others are counted. */
+const SHOWN_TAGS = 3;
+
+/** As many colours as `.tile` has. */
+const HUES = 8;
+
+/** What a link may lead to. Anything else is shown as text: the service takes only these, but never trust that. */
+function webUrl(url: string): URL | undefined {
+  const parsed = URL.parse(url);
+  return parsed !== null && /^https?:$/.test(parsed.protocol) ? parsed : undefined;
+}
+
+export const hostOf = (url: string): string => (webUrl(url)?.host ?? '').replace(/^www\./, '');
+
+/** The title; where it is empty, the address without its scheme. */
+export const titleOf = ({ title, url }: Pick<Bookmark, 'title' | 'url'>): string =>
+  title || url.replace(/^https?:\/\/(www\.)?/i, '').replace(/\/$/, '') || texts.list.untitled;
+
+/** A letter in the place of the site's icon, which would tell the site who reads. Its colour follows the host. */
+function tile(host: string): HTMLElement {
+  let sum = 0;
+  for (const character of host) sum = (sum * 31 + character.codePointAt(0)!) % 997;
+  const letter = [...host].find((character) => /[\p{L}\p{N}]/u.test(character)) ?? '•';
+  const classes = `tile hue-${sum % HUES}`;
+  return make('span', { class: classes, 'aria-hidden': 'true' }, letter.toUpperCase());
+}
+
+function picker(bookmark: Bookmark, host: string, actions: RowActions): HTMLElement {
+  let isRange = false;
+  const box = make('input', {
+    type: 'checkbox',
+    'aria-label': texts.list.select(titleOf(bookmark)),
+    onclick: (event: MouseEvent) => {
+      isRange = event.shiftKey;
+    },
+    onchange: () => actions.select(bookmark, box.checked, isRange),
+  });
+  box.checked = actions.isSelected(bookmark);
+  return make('label', { class: 'pick' }, tile(host), box);
+}
+
+function link(bookmark: Bookmark): HTMLElement {
+  const url = webUrl(bookmark.url);
+  const title = titleOf(bookmark);
+  const attributes = { class: 'title', dir: 'auto', title: bookmark.title };
+  if (url === undefined) return make('span', { ...attributes, tabindex: '-1' }, title);
+  return make('a', { ...attributes, href: url.href, rel: 'noreferrer noopener' }, title);
+}
+
+function tagList({ tags }: Bookmark, actions: RowActions): HTMLElement {
+  const shown = tags.length > SHOWN_TAGS + 1 ? tags.slice(0, SHOWN_TAGS) : tags;
+  const others = tags.slice(shown.length);
+  const chips = shown.map(({ name }) =>
+    make(
+      'button',
+      {
+        type: 'button',
+        class: 'chip',
+        dir: 'auto',
+        title: texts.list.filterBy(name),
+        onclick: () => actions.filterByTag(name),
+      },
+      name,
+    ),
+  );
+  const rest =
+    others.length > 0 &&
+    make(
+      'span',
+      { class: 'chip rest', title: others.map(({ name }) => name).join(', ') },
+      texts.list.moreTags(others.length),
+    );
+  return make('div', { class: 'chips' }, ...chips, rest);
+}
+
+/** A row: letter and checkbox, title, host, date, comment, tags, and what can be done with it. */
+export function drawRow(bookmark: Bookmark, actions: RowActions): HTMLElement {
+  const host = hostOf(bookmark.url);
+  const title = titleOf(bookmark);
+  const time = make('time', {});
+  fillTime(time, bookmark.created_at);
+  const isSelected = actions.isSelected(bookmark);
+  return make(
+    'li',
+    { class: isSelected ? 'row selected' : 'row' },
+    picker(bookmark, host, actions),
+    make(
+      'div',
+      { class: 'what' },
+      link(bookmark),
+      make(
+        'div',
+        { class: 'about' },
+        make('span', { class: 'host', dir: 'ltr' }, host || bookmark.url),
+        time,
+        bookmark.comment !== '' &&
+          make('span', { class: 'comment', dir: 'auto', title: bookmark.comment }, bookmark.comment),
+      ),
+    ),
+    tagList(bookmark, actions),
+    make(
+      'div',
+      { class: 'acts' },
+      iconButton('edit', texts.list.edit(title), () => actions.edit(bookmark)),
+      iconButton('trash', texts.list.delete(title), () => actions.remove(bookmark)),
+    ),
+  );
+}
+
+/** A row that holds a form in the place of a bookmark. */
+export const openRow = (form: HTMLElement): HTMLElement => make('li', { class: 'row open' }, form);

@@ -1,0 +1,74 @@
+import { icon, iconButton, make, newId } from './dom.ts';
+import { quotaLeft } from './session.ts';
+import { texts } from './texts.ts';
+
+/** The search field. It searches as one types, a little after the last key. */
+
+export interface SearchBox {
+  readonly element: HTMLFormElement;
+  readonly input: HTMLInputElement;
+  set(text: string): void;
+}
+
+/** The pause after a key, in ms: short, but longer when many keys have used up much of the minute's quota. */
+function pauseMs(): number {
+  if (quotaLeft() > 50) return 60;
+  return quotaLeft() > 20 ? 350 : 1_500;
+}
+
+export function searchBox(onSearch: (text: string) => void): SearchBox {
+  const hint = make('p', { class: 'hidden', id: newId() }, texts.search.hint);
+  const input = make('input', {
+    type: 'search',
+    name: 'q',
+    autocomplete: 'off',
+    spellcheck: 'false',
+    dir: 'auto',
+    maxlength: 1_000,
+    placeholder: texts.search.placeholder,
+    'aria-label': texts.search.label,
+    'aria-describedby': hint.id,
+    'aria-keyshortcuts': '/',
+  });
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let last = '';
+  const search = () => {
+    clearTimeout(timer);
+    clear.hidden = input.value === '';
+    if (input.value === last) return;
+    last = input.value;
+    onSearch(last);
+  };
+  const clear = iconButton('close', texts.search.clear, () => {
+    input.value = '';
+    search();
+    input.focus();
+  });
+  clear.hidden = true;
+  input.addEventListener('input', () => {
+    clearTimeout(timer);
+    clear.hidden = input.value === '';
+    timer = setTimeout(search, pauseMs());
+  });
+  const onsubmit = (event: SubmitEvent) => {
+    event.preventDefault();
+    search();
+  };
+  const element = make(
+    'form',
+    { role: 'search', class: 'search', onsubmit },
+    icon('search'),
+    input,
+    clear,
+    hint,
+  );
+  return {
+    element,
+    input,
+    set(text) {
+      input.value = text;
+      last = text;
+      clear.hidden = text === '';
+    },
+  };
+}

@@ -1,0 +1,132 @@
+import type { Bookmark, Tag } from '../domain/resources.ts';
+import type { Collection } from './collection.ts';
+import { button, make, put, refill } from './dom.ts';
+import { describeError } from './errors.ts';
+import { notify, notifyBriefly } from './notices.ts';
+import { ask, client } from './session.ts';
+import { texts } from './texts.ts';
+
+/** The bookmarks that are selected, and what can be done with all of them at once. */
+
+export interface Selection {
+  readonly element: HTMLElement;
+  has(bookmark: Bookmark): boolean;
+  /** Selects a bookmark or takes it out; with `isRange` all between it and the one before. */
+  select(bookmark: Bookmark, isSelected: boolean, isRange: boolean): void;
+  clear(): void;
+  /** Follows what became of the list. */
+  draw(): void;
+}
+
+interface Options {
+  onChange(): void;
+  onDelete(bookmarks: Bookmark[]): void;
+  ownTags(): readonly Tag[];
+}
+
+export function createSelection(collection: Collection, { onChange, onDelete, ownTags }: Options): Selection {
+  const ids = new Set<number>();
+  let last: number | undefined;
+  const element = make('div', {
+    class: 'selection',
+    role: 'region',
+    'aria-label': texts.selection.label,
+    hidden: true,
+  });
+  const count = make('p', { role: 'status' });
+  const known = make('datalist', { id: 'own-tags' });
+  const name = make('input', {
+    'aria-label': texts.selection.tagName,
+    placeholder: texts.selection.tagName,
+    list: 'own-tags',
+    autocomplete: 'off',
+    dir: 'auto',
+    onfocus: () =>
+      refill(
+        known,
+        ...ownTags()
+          .slice(0, 200)
+          .map((tag) => make('option', { value: tag.name })),
+      ),
+  });
+
+  const draw = () => {
+    for (const id of ids) if (collection.find(id) === undefined) ids.delete(id);
+    element.hidden = ids.size === 0;
+    refill(count, texts.selection.count(ids.size));
+    document.body.classList.toggle('selecting', ids.size > 0);
+  };
+  const changed = () => {
+    draw();
+    onChange();
+  };
+  const clear = () => {
+    if (ids.size === 0) return;
+    ids.clear();
+    changed();
+  };
+  const changeTag = async (kind: 'add_tags' | 'remove_tags') => {
+    const tag = name.value.trim();
+    if (tag === '') return name.focus();
+    const chosen = [...ids];
+    try {
+      for (const id of chosen) {
+        const names = collection.find(id)?.tags.map((each) => each.name) ?? [];
+        const others = names.filter((each) => each.toLowerCase() !== tag.toLowerCase());
+        const tags = kind === 'add_tags' ? [...others, tag] : others;
+        await ask(() => client.editBookmark({ id, tags }));
+      }
+      name.value = '';
+      notifyBriefly(texts.selection[kind === 'add_tags' ? 'tagged' : 'untagged'](chosen.length, tag));
+    } catch (error) {
+      notify(describeError(error), { kind: 'error' });
+    }
+  };
+  const form = make(
+    'form',
+    {
+      onsubmit: (event: SubmitEvent) => {
+        event.preventDefault();
+        void changeTag('add_tags');
+      },
+    },
+    name,
+    known,
+    make('button', { type: 'submit', class: 'plain' }, texts.selection.tag),
+    button(texts.selection.untag, () => void changeTag('remove_tags')),
+  );
+  put(
+    element,
+    count,
+    form,
+    button(
+      texts.selection.delete,
+      () => {
+        const chosen = [...ids].map((id) => collection.find(id)).filter((bookmark) => bookmark !== undefined);
+        clear();
+        onDelete(chosen);
+      },
+      { kind: 'danger', icon: 'trash' },
+    ),
+    button(texts.selection.clear, clear),
+  );
+  const range = (to: number): number[] => {
+    const places = collection.rows.map(({ id }) => id);
+    const [from, until] = [places.indexOf(last ?? to), places.indexOf(to)].sort((one, other) => one - other);
+    return from! < 0 ? [to] : places.slice(from, until! + 1);
+  };
+  return {
+    element,
+    has: ({ id }) => ids.has(id),
+    select({ id }, isSelected, isRange) {
+      for (const each of isRange ? range(id) : [id]) {
+        if (isSelected) ids.add(each);
+        else ids.delete(each);
+      }
+      last = id;
+      changed();
+    },
+    clear,
+    draw,
+  };
+}

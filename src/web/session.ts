@@ -1,0 +1,100 @@
+import { BookmarkClient } from '../client/client.ts';
+import type { RetryEvent } from '../client/requester.ts';
+import type { Profile } from '../domain/resources.ts';
+import { formatClock } from './dates.ts';
+import { hasCode } from './errors.ts';
+import { sayConnection } from './notices.ts';
+import { askToSignIn } from './sign-in.ts';
+import { texts } from './texts.ts';
+
+/**
+ * The service's own client, with the session's cookie instead of a token: the browser adds it, and no script can read
+ * it. Every call goes through `ask`, so that an expired session costs nobody what they typed.
+ */
+
+export const API_BASE = '/web/api/v1';
+
+/** What is left of the quota by the last response; searches while one types keep some for everything else. */
+let left = Number.POSITIVE_INFINITY;
+
+export const quotaLeft = (): number => left;
+
+const watchedFetch: typeof fetch = async (input, init) => {
+  const response = await fetch(input, init);
+  const remaining = response.headers.get('x-ratelimit-remaining');
+  if (remaining !== null) left = Number(remaining);
+  if (left > 0 && response.status < 429) sayConnection(undefined);
+  return response;
+};
+
+function sayRetry({ path, error, waitMs }: RetryEvent): void {
+  // The poll speaks for itself.
+  if (path === '/bookmarks/changes') return;
+  if (error.status === 429) sayConnection(texts.connection.limited(formatClock(Date.now() + waitMs)));
+  else if (error.status >= 500) sayConnection(texts.connection.busy(Math.ceil(waitMs / 1_000)));
+  else sayConnection(navigator.onLine ? texts.connection.unreachable : texts.connection.offline);
+}
+
+export const client = new BookmarkClient({ baseUrl: API_BASE, fetch: watchedFetch, onRetry: sayRetry });
+
+/** Makes calls of the API; where the session has ended meanwhile, asks to sign in again, and then goes on. */
+export async function ask<T>(call: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!hasCode(error, 'INVALID_TOKEN')) throw error;
+      signals.postMessage('ended');
+      if (!(await askToSignIn())) throw error;
+      await requireSameUser();
+    }
+  }
+}
+
+let user: Profile | undefined;
+
+/** Reads who is signed in; undefined for nobody. */
+export async function findUser(): Promise<Profile | undefined> {
+  try {
+    user = await client.profile();
+  } catch (error) {
+    if (!hasCode(error, 'INVALID_TOKEN')) throw error;
+    user = undefined;
+  }
+  return user;
+}
+
+/** Who signed in again may be somebody else: then nothing that the page shows is theirs. */
+async function requireSameUser(): Promise<void> {
+  const before = user?.email;
+  const after = await client.profile();
+  if (before !== undefined && after.email !== before) {
+    location.reload();
+    await new Promise(() => {});
+  }
+}
+
+/** Ends the session, here and in all tabs of this browser, and begins anew. */
+export async function signOut(): Promise<void> {
+  await post('/web/logout', {});
+  signals.postMessage('signed-out');
+  location.assign('/');
+}
+
+/** What the tabs of a browser tell each other about the session they share. */
+export const signals = new BroadcastChannel('session');
+
+/** Sends JSON to a path beside the API; rejects with the response where it is none of success. */
+export async function post(path: string, body: object): Promise<void> {
+  const headers = { 'content-type': 'application/json' };
+  const response = await fetch(path, { method: 'POST', headers, body: JSON.stringify(body) });
+  if (!response.ok) throw response;
+}
+
+/** Learns from the other tabs that the session has ended; asks then to sign in again. */
+export function watchSession(): void {
+  signals.addEventListener('message', ({ data }) => {
+    if (data === 'signed-out') location.assign('/');
+    if (data === 'ended') void ask(() => client.profile()).catch(() => {});
+  });
+}

@@ -1,0 +1,37 @@
+import { icon, make } from './dom.ts';
+import { noticeElements } from './notices.ts';
+import { signOut } from './session.ts';
+import { texts } from './texts.ts';
+
+/** What every page has around its content: the name, the ways to the other pages, and where notices stand. */
+
+type PageName = 'bookmarks' | 'settings';
+
+/** Fills the document. `middle` stands between the name and the links. */
+export function showShell(page: PageName, content: HTMLElement, middle?: HTMLElement): void {
+  const { menu } = texts;
+  const link = (name: PageName, path: string) =>
+    make('a', { href: path, ...(name === page && { 'aria-current': 'page' }) }, menu[name]);
+  const header = make(
+    'header',
+    { class: 'top' },
+    make(
+      'a',
+      { class: 'brand', href: '/', 'aria-label': texts.name },
+      icon('mark'),
+      make('span', {}, texts.name),
+    ),
+    middle,
+    make(
+      'nav',
+      { 'aria-label': menu.label },
+      page === 'settings' && link('bookmarks', '/'),
+      page === 'bookmarks' && link('settings', '/settings'),
+      make('button', { type: 'button', class: 'quiet', onclick: () => void signOut() }, menu.signOut),
+    ),
+  );
+  content.id = 'content';
+  const skip = make('a', { class: 'skip', href: '#content' }, texts.skip);
+  document.body.replaceChildren(skip, header, content, ...noticeElements());
+  document.body.dataset.started = 'yes';
+}

@@ -1,0 +1,153 @@
+import { field, icon, make, refill } from './dom.ts';
+import { texts } from './texts.ts';
+
+/** Signing in: the whole page for who comes anew, a dialog above the page for whose session has ended. */
+
+const CODE = /^[A-Z0-9]{8}$/;
+
+/** Exchanges an invite code for a session; says why not, or undefined. */
+async function exchange(code: string): Promise<string | undefined> {
+  if (!CODE.test(code)) return texts.signIn.malformedCode;
+  try {
+    const headers = { 'content-type': 'application/json' };
+    const response = await fetch('/web/login/invite', {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ code }),
+    });
+    if (response.ok) return undefined;
+    if (response.status === 404 || response.status === 400) return texts.signIn.wrongCode;
+    return response.status === 429 ? texts.errors.limited : texts.errors.unavailable;
+  } catch {
+    return texts.errors.lost;
+  }
+}
+
+/** The name of the provider, where the service has one: the document says so. */
+const providerName = (): string | undefined =>
+  document.querySelector<HTMLMetaElement>('meta[name="provider"]')?.content;
+
+/** The form: a link to the provider, and a field for a code. `onSignedIn` is called once a session exists. */
+function signInForm(onSignedIn: () => void, returnTo: string, isAgain: boolean): HTMLElement[] {
+  const provider = providerName();
+  const input = make('input', {
+    name: 'code',
+    autocomplete: 'one-time-code',
+    autocapitalize: 'characters',
+    spellcheck: 'false',
+    maxlength: 20,
+    required: true,
+  });
+  const error = make('p', { class: 'error', role: 'alert' });
+  const submit = make(
+    'button',
+    { type: 'submit', class: provider ? 'plain' : 'primary' },
+    texts.signIn.submit,
+  );
+  const onsubmit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    submit.disabled = true;
+    const failure = await exchange(input.value.trim().toUpperCase());
+    submit.disabled = false;
+    refill(error, failure);
+    if (failure === undefined) onSignedIn();
+    else input.focus();
+  };
+  const form = make(
+    'form',
+    { class: 'sign-in-code', onsubmit: (event: SubmitEvent) => void onsubmit(event), novalidate: true },
+    field(texts.signIn.code, input, texts.signIn.codeHint),
+    error,
+    submit,
+  );
+  if (provider === undefined) return [form];
+  const link = make(
+    'a',
+    {
+      class: 'button primary',
+      href: `/login?return_to=${encodeURIComponent(returnTo)}`,
+      // Beside the page, whose texts would be lost.
+      ...(isAgain && { target: '_blank' }),
+    },
+    texts.signIn.by(provider),
+  );
+  return [link, make('p', { class: 'or' }, texts.signIn.or), form];
+}
+
+/**
+ * A link may carry a code behind its `#`, which no server is sent: the one that the service prints when it is started
+ * on one's own machine. It signs in at once on this machine only; elsewhere it fills in the field, so that nobody is
+ * signed in to another one's account by following a link.
+ */
+function takeLinkedCode(): string | undefined {
+  const code = /^#code=([A-Z0-9]{8})$/.exec(location.hash)?.[1];
+  if (code !== undefined) history.replaceState(history.state, '', location.pathname + location.search);
+  return code;
+}
+
+const isOwnMachine = (): boolean => ['127.0.0.1', 'localhost', '[::1]'].includes(location.hostname);
+
+/** Drops the code of a link that is followed by who is signed in already. */
+export const dropLinkedCode = (): void => void takeLinkedCode();
+
+/** Shows the page for signing in; resolves once that is done. */
+export async function showSignIn(): Promise<void> {
+  const linked = takeLinkedCode();
+  if (linked !== undefined && isOwnMachine() && (await exchange(linked)) === undefined) return;
+  await new Promise<void>((resolve) => {
+    const form = signInForm(resolve, location.pathname + location.search, false);
+    const main = make(
+      'main',
+      { class: 'sign-in' },
+      make('div', { class: 'brand' }, icon('mark')),
+      make('h1', {}, texts.name),
+      make('p', { class: 'lead' }, texts.signIn.lead),
+      ...form,
+    );
+    document.body.replaceChildren(main);
+    document.title = `${texts.signIn.title} · ${texts.name}`;
+    const input = main.querySelector('input')!;
+    if (linked !== undefined) input.value = linked;
+    input.focus();
+  });
+}
+
+let asked: Promise<boolean> | undefined;
+
+/** Asks in place to sign in again; false where the dialog was closed instead. All who ask meanwhile share the dialog. */
+export function askToSignIn(): Promise<boolean> {
+  asked ??= showDialog().finally(() => {
+    asked = undefined;
+  });
+  return asked;
+}
+
+function showDialog(): Promise<boolean> {
+  const channel = new BroadcastChannel('session');
+  return new Promise<boolean>((resolve) => {
+    const heading = make('h2', { id: 'sign-in-again' }, texts.signIn.again);
+    const dialog = make('dialog', { class: 'sign-in again', 'aria-labelledby': 'sign-in-again' });
+    const end = (isSignedIn: boolean) => {
+      channel.close();
+      dialog.close();
+      dialog.remove();
+      resolve(isSignedIn);
+    };
+    const onSignedIn = () => {
+      channel.postMessage('signed-in');
+      end(true);
+    };
+    channel.onmessage = ({ data }) => data === 'signed-in' && end(true);
+    const cancel = make(
+      'button',
+      { type: 'button', class: 'plain', onclick: () => end(false) },
+      texts.cancel,
+    );
+    const form = signInForm(onSignedIn, '/signed-in', true);
+    refill(dialog, heading, make('p', {}, texts.signIn.ended), ...form, cancel);
+    dialog.addEventListener('cancel', () => end(false));
+    document.body.append(dialog);
+    dialog.showModal();
+    dialog.querySelector('input')!.focus();
+  });
+}

@@ -1,0 +1,37 @@
+import type { Profile } from '../domain/resources.ts';
+import { button, make } from './dom.ts';
+import { describeError } from './errors.ts';
+import { findUser } from './session.ts';
+import { dropLinkedCode, showSignIn } from './sign-in.ts';
+import { texts } from './texts.ts';
+
+/** Resolves with who is signed in; shows the page for signing in to who is not. */
+export async function requireUser(): Promise<Profile> {
+  for (;;) {
+    try {
+      const user = await findUser();
+      if (user !== undefined) {
+        dropLinkedCode();
+        return user;
+      }
+      await showSignIn();
+    } catch (error) {
+      await showFailure(error);
+    }
+  }
+}
+
+/** Says why nothing can be shown; resolves when the reader wants it tried again. */
+const showFailure = (error: unknown): Promise<void> =>
+  new Promise((resolve) => {
+    const again = button(texts.tryAgain, () => resolve(), { kind: 'primary' });
+    document.body.replaceChildren(
+      make(
+        'main',
+        { class: 'sign-in' },
+        make('h1', {}, texts.name),
+        make('p', { role: 'alert' }, describeError(error)),
+        again,
+      ),
+    );
+  });

@@ -1,0 +1,126 @@
+import { gzipSync } from 'node:zlib';
+import { expect, test } from 'vitest';
+import { useService } from './support/service.ts';
+
+// How the page reaches a browser: its documents and the files that they load.
+
+const service = useService();
+
+/** What Node's `fetch` would decode by itself. */
+async function askRaw(
+  path: string,
+  encoding: string,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  return fetch(service.origin + path, { headers: { 'accept-encoding': encoding, ...headers } });
+}
+
+async function readDocument(path = '/'): Promise<string> {
+  const response = await fetch(service.origin + path);
+  expect(response.status).toBe(200);
+  return await response.text();
+}
+
+/** The addresses that a document names. */
+const addressesIn = (html: string): string[] =>
+  [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address]) => address!);
+
+/** The addresses that a module imports, now or later. */
+const importsOf = (code: string, address: string): string[] =>
+  [
+    ...code.matchAll(/(?:^import\s*|[}\w*]\s*from\s*|\bimport\(\s*|new URL\(\s*)['"]([^'"\n]+)['"](?!\])/gm),
+  ].map(([, name]) => new URL(name!, service.origin + address).pathname);
+
+const HASHED = /^\/assets\/[0-9a-f]{16}\//;
+
+test('a document holds nothing inline and nothing from elsewhere, and allows neither', async () => {
+  const response = await fetch(service.origin);
+  const html = await response.text();
+  expect(html).not.toMatch(/<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=/);
+  expect(addressesIn(html).filter((address) => !address.startsWith('/assets/'))).toEqual([]);
+  const policy = response.headers.get('content-security-policy')!.split('; ');
+  expect(policy).toEqual(
+    expect.arrayContaining([
+      "default-src 'none'",
+      "script-src 'self'",
+      "style-src 'self'",
+      "connect-src 'self'",
+      "frame-ancestors 'none'",
+      "base-uri 'none'",
+      "form-action 'self'",
+      "require-trusted-types-for 'script'",
+    ]),
+  );
+  expect(policy.join()).not.toContain('unsafe');
+  expect(policy.join()).not.toContain('*');
+});
+
+test('a document is asked for each time, and sent again only where it has changed', async () => {
+  const first = await fetch(service.origin);
+  expect(first.headers.get('cache-control')).toBe('no-cache');
+  const etag = first.headers.get('etag')!;
+  const again = await fetch(service.origin, { headers: { 'if-none-match': etag } });
+  expect([again.status, await again.text()]).toEqual([304, '']);
+});
+
+test('every file that a page can come to is there, is kept for a year, and runs without Node', async () => {
+  const seen = new Set(addressesIn(await readDocument()));
+  for (const address of seen) {
+    const response = await fetch(service.origin + address);
+    expect([address, response.status]).toEqual([address, 200]);
+    if (!HASHED.test(address)) continue;
+    expect(response.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+    const text = await response.text();
+    if (!address.endsWith('.js')) continue;
+    expect(response.headers.get('content-type')).toBe('text/javascript; charset=utf-8');
+    for (const next of importsOf(text, address)) {
+      expect(next, address).toMatch(HASHED);
+      seen.add(next);
+    }
+  }
+  expect([...seen].some((address) => address.endsWith('/client/client.js'))).toBe(true);
+});
+
+test('a file is the same whatever way it is compressed', async () => {
+  const address = addressesIn(await readDocument()).find((each) => each.endsWith('.css'))!;
+  const text = await (await askRaw(address, 'identity')).text();
+  // `fetch` decodes both; that they were compressed the header says.
+  for (const encoding of ['br', 'gzip']) {
+    const response = await askRaw(address, encoding);
+    expect(response.headers.get('content-encoding')).toBe(encoding);
+    expect(response.headers.get('vary')).toBe('accept-encoding');
+    expect(await response.text()).toBe(text);
+  }
+  expect((await askRaw(address, 'identity')).headers.get('content-encoding')).toBeNull();
+});
+
+test('what is not one of the files is not found, wherever it points to', async () => {
+  const [, hash] = HASHED.exec(addressesIn(await readDocument()).find((each) => HASHED.test(each))!)![0]
+    .split('/')
+    .slice(1);
+  for (const path of [
+    `/assets/${hash}/`,
+    `/assets/${hash}/web/`,
+    `/assets/${hash}/web/bookmarks-page.ts`,
+    `/assets/${hash}/..%2f..%2fpackage.json`,
+    `/assets/${hash}/web/%2e%2e/config.js`,
+    `/assets/${hash}/__proto__`,
+    '/assets/0000000000000000/web/styles.css',
+    '/assets/',
+  ]) {
+    const response = await fetch(service.origin + path);
+    expect([path, response.status]).toEqual([path, 404]);
+    expect(response.headers.get('cache-control')).toBe('no-store');
+  }
+});
+
+test('the first load takes at most 60 KB', async () => {
+  const html = await readDocument();
+  let bytes = gzipSync(html).length;
+  for (const address of addressesIn(html)) {
+    const response = await fetch(service.origin + address, { headers: { 'accept-encoding': 'identity' } });
+    bytes += gzipSync(new Uint8Array(await response.arrayBuffer()), { level: 9 }).length;
+  }
+  expect(bytes).toBeGreaterThan(10_000);
+  expect(bytes).toBeLessThan(60_000);
+});
