@@ -263,6 +263,57 @@ const changesCursor: Field = {
   ],
 };
 
+const NO_TIME = 'expected an RFC 3339 timestamp of the years 0001 to 9999';
+const time: Field = {
+  good: [
+    '2026-01-31T12:00:00Z',
+    '0001-01-01T00:00:00Z',
+    '9999-12-31T23:59:59.999999+00:00',
+    '2024-02-29t00:00:00z',
+  ],
+  bad: [
+    ...cases('expected a string', ...NO_STRINGS),
+    ...cases(
+      NO_TIME,
+      '',
+      'now',
+      'infinity',
+      '-infinity',
+      'epoch',
+      'today',
+      '2026',
+      '2026-01-31',
+      '2026-01-31T12:00:00',
+      '2026-01-31 12:00:00Z',
+      '2026-01-31T12:00Z',
+      '2026-13-01T00:00:00Z',
+      '2026-02-29T00:00:00Z',
+      '2026-01-00T00:00:00Z',
+      '2026-01-31T24:00:00Z',
+      '2026-01-31T12:60:00Z',
+      '2026-01-31T12:00:61Z',
+      '2026-01-31T12:00:00+24:00',
+      '2026-01-31T12:00:00+0100',
+      '2026-01-31T12:00:00.Z',
+      '0000-12-31T23:59:59Z',
+      '0001-01-01T00:00:00+00:01',
+      '9999-12-31T23:59:59-00:01',
+      '10000-01-01T00:00:00Z',
+      '-2026-01-31T12:00:00Z',
+      '+002026-01-31T12:00:00Z',
+      ' 2026-01-31T12:00:00Z',
+      '2026-01-31T12:00:00Z\u0000',
+      '２026-01-31T12:00:00Z',
+      `2026-01-31T12:00:00.${'9'.repeat(100_000)}`,
+    ),
+  ],
+};
+
+const onDuplicate: Field = {
+  good: ['add', 'return'],
+  bad: cases('expected "add" or "return" or "error"', null, true, 0, '', 'ADD', 'replace', [], ['add'], {}),
+};
+
 const from: Field = {
   good: ['now'],
   bad: cases('expected "now"', null, true, 0, '', 'NOW', 'then', [], {}),
@@ -318,12 +369,19 @@ const ROUTE_CASES: Record<string, RouteCases> = {
   '/auth/invite': { body: () => ({ code: 'AAAAAAAA' }), fields: { code }, required: ['code'] },
   '/bookmarks/add': {
     body: () => ({ url: 'http://a' }),
-    fields: { url, title: text(2_048), comment: text(10_000), tags },
+    fields: {
+      url,
+      title: text(2_048),
+      comment: text(10_000),
+      tags,
+      created_at: time,
+      on_duplicate: onDuplicate,
+    },
     required: ['url'],
   },
   '/bookmarks/edit': {
     body: async (user) => ({ id: await newBookmark(user) }),
-    fields: { id, title: text(2_048), comment: text(10_000), tags },
+    fields: { id, url, title: text(2_048), comment: text(10_000), tags },
     required: ['id'],
   },
   '/bookmarks/delete': {
@@ -480,51 +538,6 @@ describe.for(Object.entries(ROUTE_CASES))('%s', ([path, route]) => {
 });
 
 describe('an entry of an import is held to the same bounds', () => {
-  const NO_TIME = 'expected an RFC 3339 timestamp of the years 0001 to 9999';
-  const time: Field = {
-    good: [
-      '2026-01-31T12:00:00Z',
-      '0001-01-01T00:00:00Z',
-      '9999-12-31T23:59:59.999999+00:00',
-      '2024-02-29t00:00:00z',
-    ],
-    bad: [
-      ...cases('expected a string', ...NO_STRINGS),
-      ...cases(
-        NO_TIME,
-        '',
-        'now',
-        'infinity',
-        '-infinity',
-        'epoch',
-        'today',
-        '2026',
-        '2026-01-31',
-        '2026-01-31T12:00:00',
-        '2026-01-31 12:00:00Z',
-        '2026-01-31T12:00Z',
-        '2026-13-01T00:00:00Z',
-        '2026-02-29T00:00:00Z',
-        '2026-01-00T00:00:00Z',
-        '2026-01-31T24:00:00Z',
-        '2026-01-31T12:60:00Z',
-        '2026-01-31T12:00:61Z',
-        '2026-01-31T12:00:00+24:00',
-        '2026-01-31T12:00:00+0100',
-        '2026-01-31T12:00:00.Z',
-        '0000-12-31T23:59:59Z',
-        '0001-01-01T00:00:00+00:01',
-        '9999-12-31T23:59:59-00:01',
-        '10000-01-01T00:00:00Z',
-        '-2026-01-31T12:00:00Z',
-        '+002026-01-31T12:00:00Z',
-        ' 2026-01-31T12:00:00Z',
-        '2026-01-31T12:00:00Z\u0000',
-        '２026-01-31T12:00:00Z',
-        `2026-01-31T12:00:00.${'9'.repeat(100_000)}`,
-      ),
-    ],
-  };
   const named = ({ good, bad }: Field): Field => ({
     good: good.map((names) => (names as unknown[]).map((name) => ({ id: 1, name }))),
     bad: bad

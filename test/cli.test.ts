@@ -523,6 +523,16 @@ describe('bookmarks and tags', () => {
     expect((await run(['edit', String(second.id), '--title', 'Second', '-t', 'b'])).out).toBe(
       `Changed ${second.id}  Second\n`,
     );
+    const third = ['add', 'https://example.org/3', '--created-at', '2001-02-03T04:05:06Z'];
+    const { id, created_at } = await add(run, ...third.slice(1));
+    expect(created_at).toBe('2001-02-03T04:05:06.000Z');
+    expect((await run([...third, '--on-duplicate', 'return'])).out).toBe(
+      `Saved as ${id}  https://example.org/3\n`,
+    );
+    expect((await run([...third, '--on-duplicate', 'error'])).err).toContain('another bookmark has this url');
+    await run(['edit', String(id), '--new-url', 'https://example.org/4']);
+    expect((await all()).map(({ url }) => url)).toContain('https://example.org/4');
+    await run(['rm', String(id)]);
     const found = await run(['search', 'second', '--tag', 'b', '--json']);
     expect(JSON.parse(found.out)).toMatchObject({
       total: 1,

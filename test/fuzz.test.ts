@@ -124,6 +124,8 @@ const FIELDS: Record<string, fc.Arbitrary<unknown>> = {
     maxLength: 6,
   }),
   mode: fc.constantFrom('merge', 'replace', 'Merge'),
+  created_at: time,
+  on_duplicate: fc.constantFrom('add', 'return', 'error', 'replace'),
 };
 
 /** A body that is nearly what a route takes: fields left out, fields of another kind, fields that nobody asked for. */

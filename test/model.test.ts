@@ -117,8 +117,7 @@ const url = fc
   .map(([start, end]) => (end === '' ? start : start.trim() + end));
 const place = fc.nat({ max: 40 });
 
-const fields = fc.record({ title: text, comment: text, tags: tagNames }, { requiredKeys: [] });
-const newBookmark = fc.record({ url, title: text, comment: text, tags: tagNames }, { requiredKeys: ['url'] });
+const fields = fc.record({ url, title: text, comment: text, tags: tagNames }, { requiredKeys: [] });
 
 /** What is sent as a time, and what it is. */
 const times = fc.constantFrom(
@@ -187,10 +186,24 @@ const entries = fc.array(
 const idAt = (list: readonly { id: { value: number } }[], index: number): number =>
   list[index]?.id.value ?? NEVER_AN_ID;
 
-const add = newBookmark.map(
-  (sent) =>
-    new Command('add', sent, (model, client) => client.expect('/bookmarks/add', sent, model.add(sent))),
+const newBookmark = fc.record(
+  {
+    url,
+    title: text,
+    comment: text,
+    tags: tagNames,
+    created_at: times,
+    on_duplicate: fc.constantFrom('add', 'return', 'error'),
+  },
+  { requiredKeys: ['url'] },
 );
+
+const add = newBookmark.map(({ created_at: [given, stored] = [] as string[], ...rest }) => {
+  const sent = { ...rest, ...(given && { created_at: given }) };
+  return new Command('add', sent, (model, client) =>
+    client.expect('/bookmarks/add', sent, model.add({ ...rest, ...(stored && { created_at: stored }) })),
+  );
+});
 
 const edit = fc.tuple(place, fields).map(
   ([index, sent]) =>

@@ -8,6 +8,7 @@ const service = useService();
 
 const WRITES: [path: string, body: (ids: { bookmark: number; tag: number }) => object][] = [
   ['/bookmarks/add', () => ({ url: 'http://late.example', tags: ['late'] })],
+  ['/bookmarks/add', () => ({ url: 'http://late.example', on_duplicate: 'return' })],
   ['/bookmarks/edit', ({ bookmark: id }) => ({ id, title: 'late', tags: ['late'] })],
   ['/bookmarks/delete', ({ bookmark: id }) => ({ id })],
   ['/tags/create', () => ({ name: 'late' })],

@@ -69,6 +69,113 @@ describe('/bookmarks/add', () => {
   });
 });
 
+describe('created_at of an add', () => {
+  test.each([
+    ['1969-12-31T23:59:59.9999+14:00', '1969-12-31T09:59:59.999Z'],
+    ['0001-01-01T00:00:00Z', '0001-01-01T00:00:00.000Z'],
+    ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'],
+  ])('is taken as an import takes it, past and future, and updated_at with it: %s', async (given, stored) => {
+    const body = await add({ created_at: given });
+    expect(body).toMatchObject({ created_at: stored, updated_at: stored });
+    expect(await find(body.id)).toEqual(body);
+    const edited = (await edit({ id: body.id, title: 'new' })).body;
+    expect(Date.now() - Date.parse(edited.updated_at)).toBeLessThan(60_000);
+    expect((await find(body.id)).created_at).toBe(stored);
+  });
+
+  test('does not change the place in list and sync, which is that of the id', async () => {
+    const owner = await service.user();
+    const one = await add({}, owner);
+    const other = await add({ created_at: '1999-01-01T00:00:00Z' }, owner);
+    expect((await owner.post('/bookmarks/sync', { cursor: one.id })).body.bookmarks).toEqual([other]);
+  });
+});
+
+describe('on_duplicate of an add', () => {
+  const SAME = 'HTTPS://EXAMPLE.ORG:443';
+
+  test('add, the default, adds another one', async () => {
+    const owner = await service.user();
+    const ids = [(await add({}, owner)).id, (await add({ url: SAME, on_duplicate: 'add' }, owner)).id];
+    expect(new Set(ids).size).toBe(2);
+  });
+
+  test('return gives the newest that is there, as it is, and changes nothing', async () => {
+    const owner = await service.user();
+    await add({ title: 'older' }, owner);
+    const there = await add({ title: 'newer', tags: ['a'] }, owner);
+    const { cursor } = (await owner.post('/bookmarks/changes', { from: 'now' })).body;
+    const sent = { url: SAME, title: 'other', tags: ['never'], created_at: '1999-01-01T00:00:00Z' };
+    expect(await add({ ...sent, on_duplicate: 'return' }, owner)).toEqual(there);
+    expect(await tagCounts(owner)).toEqual({ a: 1 });
+    const changes = (await owner.post('/bookmarks/changes', { cursor })).body;
+    expect(changes).toMatchObject({ bookmarks: [], tags: [], deleted: [] });
+  });
+
+  test('error refuses, and adds where there is none', async () => {
+    const owner = await service.user();
+    const sent = { url: SAME, tags: ['a'], on_duplicate: 'error' };
+    const added = await owner.post('/bookmarks/add', sent);
+    expect(added).toMatchObject({ status: 200, body: { url: SAME, tags: [{ name: 'a' }] } });
+    expect(await owner.post('/bookmarks/add', { ...sent, url: URL, tags: ['never'] })).toMatchObject({
+      status: 400,
+      body: { code: 'VALIDATION_ERROR', error: 'url: another bookmark has this url' },
+    });
+    expect(await tagCounts(owner)).toEqual({ a: 1 });
+    await owner.post('/bookmarks/delete', { id: added.body.id });
+    expect((await owner.post('/bookmarks/add', sent)).status).toBe(200);
+  });
+
+  test("looks at the user's own bookmarks only", async () => {
+    await add();
+    const owner = await service.user();
+    expect(await add({ on_duplicate: 'error' }, owner)).toMatchObject({ url: URL });
+  });
+
+  test.each(['return', 'error'])(
+    '%s: of many at once on two replicas exactly one adds',
+    async (onDuplicate) => {
+      await using other = await startService({}, { database: service.database });
+      const owner = await service.user();
+      const responses = await Promise.all(
+        Array.from({ length: 20 }, (_, n) =>
+          (n % 2 ? service : other).post(
+            '/bookmarks/add',
+            { url: n % 3 ? URL : SAME, title: String(n), on_duplicate: onDuplicate },
+            { token: owner.token },
+          ),
+        ),
+      );
+      expect((await owner.post('/bookmarks/list')).body.bookmarks).toHaveLength(1);
+      const taken = responses.filter(({ status }) => status === 200);
+      if (onDuplicate === 'error') expect(taken).toHaveLength(1);
+      else expect(new Set(taken.map(({ text }) => text)).size).toBe(1);
+      expect(taken.length).toBe(onDuplicate === 'error' ? 1 : 20);
+    },
+  );
+
+  test('a repeat with its key has the first response, whatever became of the bookmark', async () => {
+    const owner = await service.user();
+    const there = await add({}, owner);
+    const send = (key: string, onDuplicate: string) =>
+      owner.post(
+        '/bookmarks/add',
+        { url: URL, on_duplicate: onDuplicate },
+        { headers: { 'idempotency-key': key } },
+      );
+    expect((await send('k', 'return')).body).toEqual(there);
+    expect((await send('e', 'error')).status).toBe(400);
+    await owner.post('/bookmarks/delete', { id: there.id });
+    expect((await send('k', 'return')).body).toEqual(there);
+    // A refused request leaves its key free.
+    const added = (await send('e', 'error')).body;
+    expect(added.url).toBe(URL);
+    expect((await send('e', 'error')).body).toEqual(added);
+    expect((await send('k', 'error')).body.error).toBe('Idempotency-Key: was used for another request');
+    expect((await owner.post('/bookmarks/list')).body.bookmarks).toEqual([added]);
+  });
+});
+
 describe('/bookmarks/edit', () => {
   test.each([
     ['title', { title: 'new' }],
@@ -106,9 +213,31 @@ describe('/bookmarks/edit', () => {
     expect(await find(before.id)).toEqual(before);
   });
 
-  test('does not change the url, which is no field of it', async () => {
-    const { id } = await add();
-    expect((await edit({ id, url: 'https://other.example/' })).body.url).toBe(URL);
+  test('changes the url, and what finds it by its url', async () => {
+    const owner = await service.user();
+    const { id } = await add({ title: 'Kept' }, owner);
+    const url = ' https://Other.example/Ä?q ';
+    expect((await edit({ id, url }, owner)).body).toMatchObject({ url: url.trim(), title: 'Kept' });
+    const ids = async (path: string, body: object) =>
+      (await owner.post(path, body)).body.bookmarks.map((found: { id: number }) => found.id);
+    expect(await ids('/bookmarks/get', { url: 'https://other.example/%C3%84?q' })).toEqual([id]);
+    expect(await ids('/bookmarks/get', { url: URL })).toEqual([]);
+    expect(await ids('/bookmarks/search', { query: 'OTHER.example/ä kept' })).toEqual([id]);
+    expect(await ids('/bookmarks/search', { query: 'example.org' })).toEqual([]);
+    const entries = [{ url: 'https://OTHER.example/Ä?q' }, { url: URL }];
+    expect((await owner.post('/import', { bookmarks: entries })).body).toMatchObject({
+      imported: 1,
+      skipped: 1,
+    });
+  });
+
+  test('does not look for another bookmark of the new url', async () => {
+    const owner = await service.user();
+    const { id } = await add({ url: 'https://other.example/' }, owner);
+    const { id: there } = await add({}, owner);
+    expect((await edit({ id, url: URL }, owner)).status).toBe(200);
+    const { bookmarks } = (await owner.post('/bookmarks/get', { url: URL })).body;
+    expect(bookmarks.map((found: { id: number }) => found.id)).toEqual([there, id]);
   });
 
   test('what was edited is found by its new text and no longer by its old', async () => {
@@ -172,6 +301,12 @@ describe('the cap of the free tier (decision 28)', () => {
     const refused = await owner.post('/bookmarks/add', { url: URL, tags: ['never'] });
     expect(refused).toMatchObject({ status: 403, body: { code: 'LIMIT_EXCEEDED' } });
     expect(await tagCounts(owner)).toEqual({});
+    const full = (fields: object) => owner.post('/bookmarks/add', { url: URL, ...fields });
+    // What adds nothing is not refused for the cap; what would is.
+    expect((await full({ on_duplicate: 'return' })).status).toBe(200);
+    expect((await full({ on_duplicate: 'error' })).body.code).toBe('VALIDATION_ERROR');
+    expect((await full({ on_duplicate: 'return', url: 'http://new/' })).body.code).toBe('LIMIT_EXCEEDED');
+    expect((await full({ on_duplicate: 'error', url: 'http://new/' })).body.code).toBe('LIMIT_EXCEEDED');
     await owner.post('/bookmarks/delete', { id: first.id });
     expect((await owner.post('/bookmarks/add', { url: URL })).status).toBe(200);
   });

@@ -66,9 +66,14 @@ begin
     user_id, id, created_at, updated_at, tag_ids, tags, url_key, search_text, url, title, comment
   )
   select
-    p_user_id, draw_id('bookmarks_id_seq'), now_ms, now_ms, v_tag_ids, v_tags, (p_bookmark ->> 'url_key')::uuid, p_bookmark ->> 'search_text',
+    p_user_id, draw_id('bookmarks_id_seq'), created_ms, created_ms, v_tag_ids, v_tags,
+    (p_bookmark ->> 'url_key')::uuid, p_bookmark ->> 'search_text',
     p_bookmark ->> 'url', p_bookmark ->> 'title', p_bookmark ->> 'comment'
-  from (select date_trunc('milliseconds', clock_timestamp()) as now_ms) moment
+  from (
+    select coalesce(
+      (p_bookmark ->> 'created_at')::timestamptz, date_trunc('milliseconds', clock_timestamp())
+    ) as created_ms
+  ) moment
   -- The lock may have been waited for, and the token revoked meanwhile.
   where exists (
     select from tokens where user_id = p_user_id and token_hash = p_token_hash and expires_at > now()

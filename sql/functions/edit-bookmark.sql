@@ -1,5 +1,6 @@
 -- Changes the fields that `p_change` holds, and the tags where some are given; with neither it changes nothing,
--- `updated_at` included. `title_line` and `comment_line` are the folded lines of the search text.
+-- `updated_at` included. `url_line`, `title_line` and `comment_line` are the folded lines of the search text, and `url_key`
+-- comes with the url.
 create or replace function edit_bookmark(
   p_user_id bigint, p_token_hash bytea, p_id bigint, p_change jsonb, p_tag_names text[], p_tag_keys text[],
   p_tag_limit integer,
@@ -41,11 +42,13 @@ begin
   if p_change <> '{}' or p_tag_keys is not null then
     v_now := date_trunc('milliseconds', clock_timestamp());
     update bookmarks
-    set title = coalesce(p_change ->> 'title', title),
+    set url = coalesce(p_change ->> 'url', url),
+      url_key = coalesce((p_change ->> 'url_key')::uuid, url_key),
+      title = coalesce(p_change ->> 'title', title),
       comment = coalesce(p_change ->> 'comment', comment),
       tag_ids = coalesce(v_tag_ids, tag_ids),
       tags = coalesce(v_tags, tags),
-      search_text = split_part(search_text, e'\n', 1)
+      search_text = coalesce(p_change ->> 'url_line', split_part(search_text, e'\n', 1))
         || e'\n' || coalesce(p_change ->> 'title_line', split_part(search_text, e'\n', 2))
         || e'\n' || coalesce(p_change ->> 'comment_line', split_part(search_text, e'\n', 3)),
       updated_at = v_now

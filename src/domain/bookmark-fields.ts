@@ -30,7 +30,7 @@ export const BOOKMARK_FIELDS = {
     max: 8_192,
     isRequired: true,
     isSearched: true,
-    givenTo: ['add', 'import'],
+    givenTo: ['add', 'edit', 'import'],
     examples: ['https://example.org/'],
   },
   title: {
@@ -59,9 +59,9 @@ export const BOOKMARK_FIELDS = {
     givenTo: ['add', 'edit', 'import'],
     examples: [['reading', 'later']],
   },
-  /** UTC, ISO 8601 with milliseconds and `Z`. An import may send any RFC 3339 time with offset; default: now. */
-  created_at: { kind: 'time', givenTo: ['import'], examples: ['2026-01-31T12:00:00.000Z'] },
-  /** As `created_at`, which is also its default. */
+  /** UTC, ISO 8601 with milliseconds and `Z`. A request may send any RFC 3339 time with offset; default: now. */
+  created_at: { kind: 'time', givenTo: ['add', 'import'], examples: ['2026-01-31T12:00:00.000Z'] },
+  /** As `created_at`, which is also its default: in an add always. */
   updated_at: { kind: 'time', givenTo: ['import'], examples: ['2026-01-31T12:00:00.000Z'] },
 } as const satisfies Record<string, Field>;
 

@@ -129,7 +129,13 @@ export interface LoggedOut {
   message: string;
 }
 
-export type NewBookmark = GivenFields<'add'>;
+export type NewBookmark = GivenFields<'add'> & {
+  /**
+   * What to do where a bookmark has the same url already (decision 10): add another one (the default), return the
+   * newest of them unchanged, or refuse with `VALIDATION_ERROR`.
+   */
+  on_duplicate?: 'add' | 'return' | 'error' | undefined;
+};
 
 /** Fields to change; an absent one stays as it is. */
 export type BookmarkEdit = { id: number } & GivenFields<'edit'>;

@@ -20,16 +20,22 @@ const add = callerRoute({
   path: '/bookmarks/add',
   scope: 'write',
   summary: 'Add a bookmark',
-  description: 'Tags that do not exist are created. Does not look for duplicates.',
-  body: addedBookmark,
+  description:
+    'Tags that do not exist are created. Does not look for duplicates unless `on_duplicate` says so: where a bookmark has ' +
+    'the same url already, `return` responds with the newest of them, unchanged, and `error` is a VALIDATION_ERROR. ' +
+    'Without `created_at` it is now; `updated_at` is the same.',
+  body: z.object({
+    ...addedBookmark.shape,
+    on_duplicate: z.enum(['add', 'return', 'error']).default('add'),
+  }),
   bodyLimit: BOOKMARK_BODY_BYTES,
   response: schemas.bookmark,
   errors: ['LIMIT_EXCEEDED'],
   isIdempotent: true,
-  handle({ context, caller, body, idempotency }) {
+  handle({ context, caller, body: { on_duplicate, ...bookmark }, idempotency }) {
     const { freeBookmarkLimit } = context.config;
     return wakeAfter(context, caller, wakePolls, () =>
-      addBookmark(context.database, caller, body, freeBookmarkLimit, idempotency),
+      addBookmark(context.database, caller, bookmark, freeBookmarkLimit, idempotency, on_duplicate),
     );
   },
 });

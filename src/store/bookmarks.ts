@@ -34,24 +34,43 @@ export function hrefKey(href: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`;
 }
 
-/** Adds a bookmark and answers it as JSON text; throws `LIMIT_EXCEEDED` at a cap. */
+/** What an add does where the user has a bookmark of the same url already. */
+export type OnDuplicate = 'add' | 'return' | 'error';
+
+/**
+ * Adds a bookmark and answers it as JSON text; throws `LIMIT_EXCEEDED` at a cap. Where one of the same url is there,
+ * `return` answers the newest of those and adds nothing, `error` throws `VALIDATION_ERROR`.
+ */
 export async function addBookmark(
   db: Database,
   owner: Owner,
   bookmark: NewBookmark,
   freeBookmarkLimit: number,
   idempotency?: Idempotency,
+  onDuplicate: OnDuplicate = 'add',
 ): Promise<string> {
   const { tags, ...fields } = bookmark;
   const stored = { ...fields, url_key: urlKey(fields.url), search_text: searchText(fields) };
-  const rows = await db.write(
-    (sql) => sql<{ outcome: Outcome | null; bookmark: string }[]>`
-      select outcome, bookmark
-      from add_bookmark(
-        ${owner.userId}, ${owner.hash}, ${JSON.stringify(stored)}::text::jsonb, ${tags.names}, ${tags.keys},
-        ${freeBookmarkLimit}, ${BOUNDS.tagsPerUser},
-        ${idempotency?.key ?? null}, ${idempotency?.requestHash ?? null}
-      )`,
+  const [json, key, hash] = [
+    JSON.stringify(stored),
+    idempotency?.key ?? null,
+    idempotency?.requestHash ?? null,
+  ];
+  type Added = { outcome: Outcome | null; bookmark: string };
+  const rows = await db.write((sql) =>
+    onDuplicate === 'add'
+      ? sql<Added[]>`
+          select outcome, bookmark
+          from add_bookmark(
+            ${owner.userId}, ${owner.hash}, ${json}::text::jsonb, ${tags.names}, ${tags.keys},
+            ${freeBookmarkLimit}, ${BOUNDS.tagsPerUser}, ${key}, ${hash}
+          )`
+      : sql<Added[]>`
+          select outcome, bookmark
+          from add_unless_saved(
+            ${owner.userId}, ${owner.hash}, ${json}::text::jsonb, ${tags.names}, ${tags.keys},
+            ${freeBookmarkLimit}, ${BOUNDS.tagsPerUser}, ${key}, ${hash}, ${onDuplicate === 'error'}
+          )`,
   );
   return requireSuccess(rows).bookmark;
 }
@@ -63,7 +82,8 @@ export async function editBookmark(
   id: number,
   { tags, ...change }: BookmarkChange,
 ): Promise<string> {
-  const stored = { ...change, ...searchLines(change) };
+  const key = change.url === undefined ? {} : { url_key: urlKey(change.url) };
+  const stored = { ...change, ...key, ...searchLines(change) };
   const rows = await db.write(
     (sql) => sql<{ outcome: Outcome | null; bookmark: string }[]>`
       select outcome, bookmark

@@ -12,6 +12,7 @@ import {
 export type Outcome =
   | 'token'
   | 'bookmark_missing'
+  | 'bookmark_exists'
   | 'bookmark_limit'
   | 'tag_missing'
   | 'tag_exists'
@@ -25,6 +26,7 @@ export type Outcome =
 const ERROR_BY_OUTCOME: Record<Outcome, () => ApiError> = {
   token: invalidToken,
   bookmark_missing: () => notFound('the bookmark'),
+  bookmark_exists: () => invalid('url: another bookmark has this url'),
   bookmark_limit: () => limitExceeded('the free tier holds no more bookmarks'),
   tag_missing: () => notFound('the tag'),
   tag_exists: () => invalid('name: another tag has this name'),

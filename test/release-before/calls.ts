@@ -68,6 +68,10 @@ async function playBookmarks(db: Database, owner: Owner): Promise<void> {
   const second = JSON.parse(await bookmarks.addBookmark(db, owner, plain, LIMIT));
   await bookmarks.editBookmark(db, owner, first.id, { title: 'B', comment: '' });
   await bookmarks.editBookmark(db, owner, first.id, { tags: tagNames('Two', 'Three') });
+  await bookmarks.addBookmark(db, owner, plain, LIMIT, { ...idempotency, key: 'unless saved' }, 'return');
+  const dated = { ...plain, url: 'https://example.org/c', created_at: '2020-01-02T03:04:05.678Z' };
+  await bookmarks.addBookmark(db, owner, dated, LIMIT, undefined, 'error');
+  await bookmarks.editBookmark(db, owner, first.id, { url: 'https://example.org/d' });
   await bookmarks.editBookmark(db, owner, first.id, {});
   const tag = JSON.parse(
     await tags.createTag(db, owner, { name: 'Four', key: 'four' }, { ...idempotency, key: 'tag' }),

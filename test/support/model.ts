@@ -88,6 +88,7 @@ const fault = (status: number, code: string, error?: string): Expected => ({
   ...(error !== undefined && { error }),
 });
 const LIMIT = fault(403, 'LIMIT_EXCEEDED');
+const DUPLICATE = fault(400, 'VALIDATION_ERROR', 'url: another bookmark has this url');
 const TAKEN = fault(400, 'VALIDATION_ERROR', 'name: another tag has this name');
 
 /** Decision 5: NFC, lower case, final sigma as sigma. Folded letter by letter, so that no sigma counts as final. */
@@ -123,9 +124,19 @@ export class Model {
     return this.#lastId;
   }
 
-  add(sent: { url: string; title?: string; comment?: string; tags?: string[] }): Expected {
+  add(sent: {
+    url: string;
+    title?: string;
+    comment?: string;
+    tags?: string[];
+    created_at?: string;
+    on_duplicate?: string;
+  }): Expected {
+    const same = this.bookmarks.findLast(({ url }) => sameUrl(url, sent.url));
+    if (same !== undefined && sent.on_duplicate === 'return') return ok(same);
+    if (same !== undefined && sent.on_duplicate === 'error') return DUPLICATE;
     if (this.bookmarks.length >= this.cap) return LIMIT;
-    const now = this.#newTime();
+    const now = sent.created_at ?? this.#newTime();
     const bookmark = {
       id: this.#newBookmarkId(),
       url: trim(sent.url),
@@ -139,9 +150,10 @@ export class Model {
     return ok(bookmark);
   }
 
-  edit(id: number, sent: { title?: string; comment?: string; tags?: string[] }): Expected {
+  edit(id: number, sent: { url?: string; title?: string; comment?: string; tags?: string[] }): Expected {
     const bookmark = this.#find(id);
     if (bookmark === undefined) return fault(404, 'NOT_FOUND', 'the bookmark does not exist');
+    if (sent.url !== undefined) bookmark.url = trim(sent.url);
     if (sent.title !== undefined) bookmark.title = trim(sent.title);
     if (sent.comment !== undefined) bookmark.comment = trim(sent.comment);
     if (sent.tags !== undefined) bookmark.tags = this.#named(sent.tags);

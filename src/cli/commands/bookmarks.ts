@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Bookmark } from '../../domain/resources.ts';
 import { gatherIds, integerFrom, tagsOption } from '../arguments.ts';
 import { bookmarkTable } from '../bookmark-table.ts';
@@ -15,11 +15,21 @@ export function addBookmarkCommands(program: Command, run: Run): void {
     .option('--title <text>')
     .option('--comment <text>')
     .addOption(tagsOption('a tag; several: repeat it, or part them by commas'))
+    .option('--created-at <time>', 'when it was saved, like 2026-01-31T12:00:00Z; default: now')
+    .addOption(
+      new Option(
+        '--on-duplicate <what>',
+        'where the url is there already: add another, return that one, or fail',
+      )
+        .choices(['add', 'return', 'error'])
+        .default('add'),
+    )
     .action(run(add));
   program
     .command('edit')
     .description('change a bookmark; what is not given stays')
     .argument('<id>', 'as `list` shows it', integerFrom(1))
+    .option('--new-url <url>')
     .option('--title <text>')
     .option('--comment <text>')
     .addOption(tagsOption('its tags from now on, in the place of all it has'))
@@ -59,22 +69,35 @@ interface Fields {
 const describe = ({ id, title, url }: Pick<Bookmark, 'id' | 'title' | 'url'>): string =>
   `${id}  ${toLine(title || url)}`;
 
-async function add(session: Session, url: string, { title, comment, tag }: Fields): Promise<void> {
+interface AddOptions extends Fields {
+  createdAt?: string;
+  onDuplicate: 'add' | 'return' | 'error';
+}
+
+async function add(
+  session: Session,
+  url: string,
+  { title, comment, tag, createdAt, onDuplicate }: AddOptions,
+): Promise<void> {
   const client = await openOwnClient(session);
-  const options = { signal: session.signal };
-  const bookmark = await client.addBookmark({ url, title, comment, tags: tag }, options);
-  await session.terminal.print(bookmark, () => `Added ${describe(bookmark)}`);
+  const sent = { url, title, comment, tags: tag, created_at: createdAt, on_duplicate: onDuplicate };
+  const bookmark = await client.addBookmark(sent, { signal: session.signal });
+  const done = onDuplicate === 'return' ? 'Saved as' : 'Added';
+  await session.terminal.print(bookmark, () => `${done} ${describe(bookmark)}`);
 }
 
 async function edit(
   session: Session,
   id: number,
-  { title, comment, tag, tags }: Fields & { tags: boolean },
+  { newUrl: url, title, comment, tag, tags }: Fields & { newUrl?: string; tags: boolean },
 ): Promise<void> {
   const client = await openOwnClient(session);
-  const change = { id, title, comment, tags: tags ? tag : (tag ?? []) };
-  if ([change.title, change.comment, change.tags].every((field) => field === undefined)) {
-    throw new CliError('nothing to change was given', 'Expected --title, --comment, --tag or --no-tags');
+  const change = { id, url, title, comment, tags: tags ? tag : (tag ?? []) };
+  if ([change.url, change.title, change.comment, change.tags].every((field) => field === undefined)) {
+    throw new CliError(
+      'nothing to change was given',
+      'Expected --new-url, --title, --comment, --tag or --no-tags',
+    );
   }
   const bookmark = await client.editBookmark(change, { signal: session.signal });
   await session.terminal.print(bookmark, () => `Changed ${describe(bookmark)}`);

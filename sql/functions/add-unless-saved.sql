@@ -1,0 +1,39 @@
+-- Adds a bookmark as add_bookmark does, unless the user has one of this url already: then its answer is the newest of those,
+-- unchanged, or the outcome `bookmark_exists`. No cap refuses what adds nothing.
+create or replace function add_unless_saved(
+  p_user_id bigint, p_token_hash bytea, p_bookmark jsonb, p_tag_names text[], p_tag_keys text[],
+  p_free_limit bigint, p_tag_limit integer,
+  p_idempotency_key text, p_request_hash bytea,
+  p_is_error boolean,
+  out outcome text, out bookmark text
+)
+language plpgsql as $$
+begin
+  perform from accounts where user_id = p_user_id for no key update;
+  if not token_is_valid(p_user_id, p_token_hash) then
+    outcome := 'token';
+    return;
+  end if;
+  select k.outcome, k.answer into outcome, bookmark from find_answer(p_user_id, p_idempotency_key, p_request_hash) k;
+  if outcome is not null or bookmark is not null then
+    return;
+  end if;
+
+  select render_bookmark(b) into bookmark
+  from bookmarks b
+  where b.user_id = p_user_id and b.url_key = (p_bookmark ->> 'url_key')::uuid
+  order by b.id desc
+  limit 1;
+  if bookmark is null then
+    select added.outcome, added.bookmark into outcome, bookmark
+    from add_bookmark(
+      p_user_id, p_token_hash, p_bookmark, p_tag_names, p_tag_keys, p_free_limit, p_tag_limit,
+      p_idempotency_key, p_request_hash
+    ) added;
+  elsif p_is_error then
+    outcome := 'bookmark_exists';
+  else
+    perform keep_answer(p_user_id, p_idempotency_key, p_request_hash, bookmark);
+  end if;
+end
+$$;
