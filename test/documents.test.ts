@@ -4,6 +4,7 @@ import {
   findCliFaults,
   findManifestFaults,
   findScriptFaults,
+  findUnplayedCommands,
 } from './documents/commands.ts';
 import { type Markdown, parseMarkdown } from './documents/markdown.ts';
 import { readDocuments } from './documents/project.ts';
@@ -78,6 +79,7 @@ const CHECKS: Record<string, Check> = {
     findUnknownCitations(documents, documents.find(({ path }) => path === CONTRACT)!),
   'documents that code names': findUnknownDocuments,
   'metrics, alerts and commands of the operator': inOne(OPERATION, findOperationFaults),
+  'commands that the play runs': inOne(OPERATION, findUnplayedCommands),
   'rooms of the design': inOne(DESIGN, findRoomFaults),
 };
 
@@ -132,6 +134,12 @@ const CHANGES: [check: string, path: string, from: string | RegExp, to: string][
   ['sections and decisions that are cited', CONTRACT, '### 4.3 Tags', '### 4.5 Tags'],
   ['metrics, alerts and commands of the operator', OPERATION, /^\| `BookmarksDown`.*\n/m, ''],
   ['metrics, alerts and commands of the operator', OPERATION, '`admin token revoke', '`admin token end'],
+  [
+    'commands that the play runs',
+    OPERATION,
+    'undo deployment/worker',
+    'undo --to-revision=2 deployment/worker',
+  ],
   ['rooms of the design', DESIGN, /^\| `src\/routes\/`.*\n/m, ''],
 ];
 

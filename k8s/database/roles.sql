@@ -3,7 +3,7 @@
 --   psql "$MIGRATE_DATABASE_URL" --set=ON_ERROR_STOP=1 --file=k8s/database/roles.sql
 -- Before, once, as a role that may create roles (on a managed Postgres its administrator):
 --   create role bookmarks_owner login password '…';
---   create database bookmarks owner bookmarks_owner;
+--   create database bookmarks owner bookmarks_owner encoding 'UTF8' locale 'C' template template0;
 --   create role bookmarks_serving nologin;
 --   create role bookmarks_a login password '…' in role bookmarks_serving;
 --   create role bookmarks_b nologin in role bookmarks_serving;

@@ -1,6 +1,7 @@
+import { ELSEWHERE } from '../play/elsewhere.ts';
 import { runCommand } from '../support/cli.ts';
 import type { Markdown } from './markdown.ts';
-import { listAdminCommands, listManifestObjects, readText } from './project.ts';
+import { CODE, listAdminCommands, listManifestObjects, readText } from './project.ts';
 import { differ } from './tables.ts';
 
 /** The commands that documents give: each must be one that the project, or its manifests, know. */
@@ -78,6 +79,24 @@ export async function findCliFaults(documents: readonly Markdown[]): Promise<str
     }
   }
   return faults;
+}
+
+/** What somebody types into a shell, or says to Postgres or Redis. */
+const TYPED =
+  /^(\w+=\S+ )*(kubectl|psql|npm|npx|docker|node src\/main\.ts|admin|alter role|ACL|k8s\/[\w/]+\.sh)( |$)/;
+
+/** Commands of the operator's document that neither the play runs nor its list of others names, and names without one. */
+export function findUnplayedCommands(document: Markdown): string[] {
+  const play = [...CODE].filter(([file]) => file.startsWith('test/play/') && !file.endsWith('elsewhere.ts'));
+  const isPlayed = (command: string) => play.some(([, text]) => text.includes(command));
+  const commands = commandsIn(document).filter((command) => TYPED.test(command));
+  const elsewhere = Object.keys(ELSEWHERE);
+  const isMeant = (command: string) => isPlayed(command) || elsewhere.includes(command);
+  return [
+    ...commands.filter((command) => !isMeant(command)).map((command) => `not played: ${command}`),
+    ...elsewhere.filter((command) => !commands.includes(command)).map((command) => `no command ${command}`),
+    ...elsewhere.filter(isPlayed).map((command) => `played, and in the list of others: ${command}`),
+  ];
 }
 
 /** Objects that commands of kubectl name. */

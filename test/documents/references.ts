@@ -52,6 +52,9 @@ export function findBrokenLinks(documents: readonly Markdown[]): string[] {
 
 const isPath = (word: string): boolean => FILES.has(word) || FOLDERS.has(word.replace(/\/$/, ''));
 
+/** Which git ignores. */
+const MADE_BY_OPERATORS = /^k8s\/overlays\/\w+\/secrets\.yaml$/;
+
 /** Files and folders, in code spans and in commands. */
 export function findMissingFiles(document: Markdown): string[] {
   const inCommands = document.fences.flatMap(({ text }) =>
@@ -65,7 +68,8 @@ export function findMissingFiles(document: Markdown): string[] {
   );
   return [...inSpans, ...inCommands].flatMap(([given, where]) => {
     const word = given.replace(/^\.\//, '').replace(/[;,]$/, '');
-    if (TOP_FOLDERS.test(word)) return isPath(word) ? [] : [`${where}: no file ${word}`];
+    if (TOP_FOLDERS.test(word))
+      return isPath(word) || MADE_BY_OPERATORS.test(word) ? [] : [`${where}: no file ${word}`];
     if (!FILE_NAME.test(word) || MADE_BY_COMMANDS.has(word)) return [];
     return FILE_NAMES.has(word) ? [] : [`${where}: no file ${word}`];
   });

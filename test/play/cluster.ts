@@ -1,0 +1,219 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
+import { readObjects } from '../../k8s/check/kustomize.ts';
+import { type KubernetesObject, nameOf } from '../../k8s/check/objects.ts';
+import { readSecret } from '../../k8s/check/rules/environment.ts';
+import { ofKind } from '../../k8s/check/rules/rule.ts';
+import { type EndpointBalancer, startEndpointBalancer } from '../load/balancer.ts';
+import { Deployment } from './deployment.ts';
+import { launchPooler, launchService, readContainerEnv } from './launches.ts';
+import type { Node, PodEnd } from './pod.ts';
+import type { Images } from './releases.ts';
+import { startServiceBalancer } from './service-balancer.ts';
+
+/** Pods of api at once: those of the autoscaler's minimum, those that a roll-out adds, and those that end. */
+const API_SLOTS = 16;
+
+interface Job {
+  condition: 'Complete' | 'Failed' | '';
+  log: string;
+}
+
+/**
+ * A cluster of local processes: what it is told by kubectl's own words it does as Kubernetes does, as far as the project's
+ * scripts and documents go. An order that it does not know is an error.
+ */
+export class Cluster implements AsyncDisposable {
+  readonly #objects = new Map<string, KubernetesObject>();
+  readonly #deployments = new Map<string, Deployment>();
+  readonly #jobs = new Map<string, Job>();
+  readonly #servers = new AsyncDisposableStack();
+  readonly #node: Node;
+  /** What clients and pods connect to: the gateway before `api`, and the Service of `pgbouncer`. */
+  readonly gateway: EndpointBalancer;
+  readonly pooler: EndpointBalancer;
+  readonly ends: PodEnd[] = [];
+
+  private constructor(node: Node, gateway: EndpointBalancer, pooler: EndpointBalancer) {
+    this.#node = { ...node, objects: () => [...this.#objects.values()] };
+    this.gateway = gateway;
+    this.pooler = pooler;
+  }
+
+  static async open(images: Images, scale: number): Promise<Cluster> {
+    const gateway = await startEndpointBalancer(API_SLOTS);
+    return new Cluster({ images, scale, objects: () => [] }, gateway, await startServiceBalancer());
+  }
+
+  get deployments(): ReadonlyMap<string, Deployment> {
+    return this.#deployments;
+  }
+
+  /** Does what kubectl is asked to do; returns its output, rejects with its message. */
+  async kubectl(args: readonly string[]): Promise<string> {
+    const [verb, ...rest] = args[0] === '-n' || args[0] === '--namespace' ? args.slice(2) : args;
+    switch (verb) {
+      case 'kustomize':
+        return (await promisify(execFile)('kubectl', [...args], { maxBuffer: 64 << 20 })).stdout;
+      case 'apply':
+        return this.#apply(rest);
+      case 'delete':
+        return String(this.#jobs.delete(rest[1]!) && this.#objects.delete(`Job/${rest[1]}`));
+      case 'get':
+        return this.#get(rest);
+      case 'patch':
+        return this.#patch(rest);
+      case 'logs':
+        return this.#logs(rest);
+      case 'rollout':
+        return this.#rollout(rest);
+      case 'describe':
+        return this.#listPods();
+      case 'exec':
+        return this.#exec(rest);
+      default:
+        throw new Error(`the play knows no kubectl ${args.join(' ')}`);
+    }
+  }
+
+  #apply(args: readonly string[]): string {
+    const file = args[1]!;
+    const [, label, listed = ''] = /^(\S+) notin \(([\w, ]+)\)$/.exec(args[3] ?? '') ?? [];
+    const left = listed.split(', ');
+    const objects = readObjects(readFileSync(file, 'utf8')).filter(
+      ({ metadata }) => label === undefined || !left.includes(metadata.labels?.[label] ?? ''),
+    );
+    for (const object of objects) this.#objects.set(nameOf(object), object);
+    // An object takes effect with all that came with it, as its pods wait for their files.
+    for (const object of objects) this.#take(object);
+    return objects.map((object) => `${nameOf(object)} configured\n`).join('');
+  }
+
+  #take({ kind, metadata: { name }, spec }: KubernetesObject): void {
+    if (kind === 'Deployment') this.#deploy(name, spec);
+    if (kind === 'Job' && !this.#jobs.has(name)) {
+      const job: Job = { condition: '', log: '' };
+      this.#jobs.set(name, job);
+      void this.#run(job, spec);
+    }
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: the manifests' check validates them against their schema
+  #deploy(name: string, spec: any): void {
+    const [autoscaler] = ofKind([...this.#objects.values()], 'HorizontalPodAutoscaler').filter(
+      (each) => each.spec.scaleTargetRef.name === name,
+    );
+    const isPooler = name === 'pgbouncer';
+    const deployment =
+      this.#deployments.get(name) ??
+      new Deployment(name, {
+        node: this.#node,
+        launch: isPooler ? launchPooler : launchService,
+        balancer: { api: this.gateway, pgbouncer: this.pooler }[name],
+        onEnd: (end) => void this.ends.push(end),
+      });
+    this.#deployments.set(name, deployment);
+    deployment.apply(spec, autoscaler?.spec.minReplicas ?? spec.replicas ?? 1);
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  async #run(job: Job, { template, backoffLimit, activeDeadlineSeconds }: any): Promise<void> {
+    const [container] = template.spec.containers;
+    const folder = this.#node.images.get(container.image.split(':').at(-1));
+    for (let tries = 0; job.condition === '' && tries <= backoffLimit; tries += 1) {
+      const child = spawn(process.execPath, ['src/main.ts', ...container.args], {
+        cwd: folder,
+        env: readContainerEnv(this.#node, template),
+        timeout: activeDeadlineSeconds * 1_000,
+      });
+      const [output, errors, [code]] = await Promise.all([
+        text(child.stdout),
+        text(child.stderr),
+        once(child, 'exit'),
+      ]);
+      job.log = output + errors;
+      if (code === 0) job.condition = 'Complete';
+    }
+    job.condition ||= 'Failed';
+  }
+
+  #get([kind, name, , output = '']: readonly string[]): string {
+    if (kind === 'pods') return this.#listPods();
+    if (kind === 'deployments') return [...this.#deployments.keys()].sort().join(' ');
+    if (kind === 'job') return this.#jobs.get(name!)?.condition ?? '';
+    const [, key] = /^go-template={{index .data "([^"]+)" \| base64decode}}$/.exec(output) ?? [];
+    const secret = readSecret(this.#node.objects(), name!);
+    if (kind !== 'secret' || secret === undefined || key === undefined)
+      throw new Error(`there is no ${kind} ${name} ${output}`);
+    return secret[key] ?? '<no value>';
+  }
+
+  #patch([kind, name, , patch]: readonly string[]): string {
+    const object = this.#objects.get(`Secret/${name}`);
+    if (kind !== 'secret' || object === undefined) throw new Error(`there is no ${kind} ${name}`);
+    const { data = {}, stringData = {} } = JSON.parse(patch!);
+    const patched = { ...object, data, stringData } as KubernetesObject;
+    object.stringData = { ...readSecret([object], name!), ...readSecret([patched], name!) };
+    delete object.data;
+    return `secret/${name} patched\n`;
+  }
+
+  #listPods(): string {
+    const pods = [...this.#deployments.values()].flatMap(({ pods }) => pods);
+    return pods.map(({ name, isAvailable }) => `${name} ${isAvailable ? 'Ready' : 'NotReady'}\n`).join('');
+  }
+
+  #logs(args: readonly string[]): string {
+    const target = args.find((word) => word.includes('/'));
+    if (target === undefined) throw new Error('expected a pod, or what makes one');
+    const [kind, name = ''] = target.split('/');
+    if (kind === 'job') return this.#jobs.get(name)?.log ?? '';
+    return this.#deployment(target).pods[0]?.log ?? '';
+  }
+
+  #deployment(target: string): Deployment {
+    const found = this.#deployments.get(target.split('/')[1]!);
+    if (found === undefined) throw new Error(`deployments.apps "${target}" not found`);
+    return found;
+  }
+
+  async #rollout([verb, ...rest]: readonly string[]): Promise<string> {
+    const targets = rest.filter((word) => word.includes('/')).map((word) => this.#deployment(word));
+    const [, limitSeconds] = /--timeout=(\d+)s/.exec(rest.join(' ')) ?? [];
+    for (const target of targets) {
+      if (verb === 'restart') target.restart();
+      if (verb === 'undo') target.undo();
+      if (verb === 'status') await target.untilRolledOut(Number(limitSeconds ?? 300) * 1_000);
+    }
+    return `${rest.join(' ')} ${verb}\n`;
+  }
+
+  /** Runs a program in the first pod of a Deployment. */
+  async #exec([target = '', dashes, program, ...args]: readonly string[]): Promise<string> {
+    if (dashes !== '--' || program !== 'node') throw new Error(`the play runs no ${program} in a pod`);
+    const pod = this.#deployment(target).pods.find(({ isAvailable }) => isAvailable);
+    if (pod === undefined) throw new Error(`${target} has no pod`);
+    const { folder, env } = pod;
+    return (await promisify(execFile)(process.execPath, args, { cwd: folder, env })).stdout;
+  }
+
+  /** Ends a server of the play with the cluster. */
+  keep<T extends AsyncDisposable>(server: T): T {
+    return this.#servers.use(server);
+  }
+
+  /** Resolves when no pod is under way to its end. */
+  async untilQuiet(): Promise<void> {
+    await Promise.all([...this.#deployments.values()].map((each) => each.untilEnded()));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#deployments.values()].map((each) => each.stop()));
+    await this.gateway[Symbol.asyncDispose]();
+    await this.pooler[Symbol.asyncDispose]();
+    await this.#servers.disposeAsync();
+  }
+}

@@ -1,0 +1,170 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import { countPods } from '../../k8s/check/rules/replicas.ts';
+import type { EndpointBalancer } from '../load/balancer.ts';
+import { type Launch, type Node, Pod, type PodEnd, type Template } from './pod.ts';
+
+/** How long nodes and balancers take at most to hear that a pod comes or goes, as a share of preStop's 8 s. */
+const LAG_MS = 6_000;
+
+/** The pause between two looks at what there is and what should be. */
+const TICK_MS = 20;
+
+/** A restarted container waits so long, at first; the play sees one crash and not ten. */
+const BACK_OFF_MS = 10_000;
+
+const RESTARTED = 'kubectl.kubernetes.io/restartedAt';
+
+/** What a Deployment needs of the cluster. */
+export interface Surroundings {
+  node: Node;
+  launch(node: Node, template: Template): Promise<Launch>;
+  balancer: EndpointBalancer | undefined;
+  /** Told of each pod that has ended. */
+  onEnd(end: PodEnd): void;
+}
+
+/** A Deployment's controller: it keeps as many pods of the newest template as it should, and replaces the others. */
+export class Deployment {
+  readonly name: string;
+  /** Of each revision, oldest first; the last is the one that should run. */
+  readonly #templates: Template[] = [];
+  // biome-ignore lint/suspicious/noExplicitAny: the manifests' check validates them against their schema
+  #spec: any;
+  #replicas = 0;
+  readonly #around: Surroundings;
+  readonly #endings = new Set<Promise<void>>();
+  #pods: Pod[] = [];
+  #made = 0;
+  #isStopped = false;
+  #loop: Promise<void> | undefined;
+
+  constructor(name: string, around: Surroundings) {
+    this.name = name;
+    this.#around = around;
+  }
+
+  get pods(): readonly Pod[] {
+    return this.#pods;
+  }
+
+  /** The newest template, which all pods have once a roll-out is over. */
+  get template(): Template {
+    return this.#templates.at(-1);
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  apply(spec: any, replicas: number): void {
+    this.#spec = spec;
+    this.#replicas = replicas;
+    const template = structuredClone(spec.template);
+    // What a restart has noted is nobody's to take away.
+    const noted = this.template?.metadata.annotations?.[RESTARTED];
+    if (noted) template.metadata.annotations = { ...template.metadata.annotations, [RESTARTED]: noted };
+    if (!isDeepStrictEqual(template, this.template)) this.#templates.push(template);
+    this.#loop ??= this.#reconcile();
+  }
+
+  restart(): void {
+    const template = structuredClone(this.template);
+    template.metadata.annotations = {
+      ...template.metadata.annotations,
+      [RESTARTED]: new Date().toISOString(),
+    };
+    this.#templates.push(template);
+  }
+
+  undo(): void {
+    const before = this.#templates.at(-2);
+    if (before === undefined) throw new Error(`no rollout history found for deployment "${this.name}"`);
+    this.#templates.splice(-2, 2, this.template, before);
+  }
+
+  /** Whether as many pods as should serve are of the newest template, and there are no others. */
+  get isRolledOut(): boolean {
+    return (
+      this.#pods.length === this.#replicas &&
+      this.#pods.every((pod) => pod.template === this.template && pod.isAvailable)
+    );
+  }
+
+  /** Resolves when it is rolled out; rejects after the limit. */
+  async untilRolledOut(limitMs: number): Promise<void> {
+    const giveUpAt = performance.now() + limitMs;
+    while (!this.isRolledOut) {
+      if (performance.now() > giveUpAt) throw new Error('error: timed out waiting for the condition');
+      await sleep(TICK_MS);
+    }
+  }
+
+  async #reconcile(): Promise<void> {
+    while (!this.#isStopped) {
+      this.#step();
+      await sleep(TICK_MS);
+    }
+  }
+
+  #step(): void {
+    const fresh = this.#pods.filter((pod) => pod.template === this.template);
+    const old = this.#pods.filter((pod) => pod.template !== this.template);
+    const surge = countPods(this.#spec.strategy.rollingUpdate.maxSurge, this.#replicas);
+    const available = this.#pods.filter((pod) => pod.isAvailable).length;
+    const broken = old.find((pod) => !pod.isAvailable);
+    // Pods that end do not count: the next one is made while they do.
+    if (fresh.length < this.#replicas && this.#pods.length < this.#replicas + surge) this.#add();
+    else if (broken) this.#remove(broken);
+    else if (old[0] && available > this.#replicas) this.#remove(old[0]);
+  }
+
+  #add(): void {
+    const { node, launch } = this.#around;
+    const { template } = this;
+    const pod = new Pod(`${this.name}-${++this.#made}`, template, node, () => launch(node, template));
+    this.#pods.push(pod);
+    void this.#start(pod);
+  }
+
+  async #start(pod: Pod): Promise<void> {
+    const { node, balancer } = this.#around;
+    while (!(await pod.start())) {
+      await sleep(BACK_OFF_MS * node.scale);
+      if (pod.isEnding) return;
+    }
+    // An endpoint is added as soon as the pod is ready, and everybody hears of it a little later.
+    const heard = sleep(LAG_MS * node.scale).then(async () => {
+      if (pod.isEnding) return;
+      pod.isEndpoint = true;
+      await balancer?.add(pod.origin);
+    });
+    await sleep((this.#spec.minReadySeconds ?? 0) * node.scale * 1_000);
+    await heard;
+    pod.isAvailable = !pod.isEnding;
+  }
+
+  #remove(pod: Pod): void {
+    this.#pods = this.#pods.filter((each) => each !== pod);
+    const end = this.#end(pod).finally(() => this.#endings.delete(end));
+    this.#endings.add(end);
+  }
+
+  async #end(pod: Pod): Promise<void> {
+    const { node, balancer, onEnd } = this.#around;
+    const ended = pod.end();
+    await sleep(LAG_MS * node.scale);
+    if (pod.isEndpoint) await balancer?.remove(pod.origin);
+    onEnd(await ended);
+  }
+
+  /** Ends all pods, as fast as they can. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#loop;
+    for (const pod of this.#pods.slice()) this.#remove(pod);
+    await Promise.all(this.#endings);
+  }
+
+  /** Resolves when the pods that end now have ended. */
+  async untilEnded(): Promise<void> {
+    await Promise.all(this.#endings);
+  }
+}

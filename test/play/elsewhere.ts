@@ -1,0 +1,17 @@
+/**
+ * Commands of docs/operation.md that the play does not run: the test that runs each (`file.test.ts › name`), or why none
+ * can. test/documents.test.ts holds the list to the document.
+ */
+export const ELSEWHERE: Readonly<Record<string, string>> = {
+  'npm start': 'first-session.test.ts › the README is played from an empty folder to sync --follow',
+  'node src/main.ts api': 'every pod of the play is started so',
+  'npm run --silent admin -- …': 'admin.test.ts',
+  'npm run k8s:check': '.ci/run runs it',
+  'TEST_ROLLOUT_SCALE=1 npx vitest run test/rollout.test.ts': 'the same test, at a tenth, is in every run',
+  'docker build --build-arg VERSION=1.0.0 --build-arg REVISION=$(git rev-parse HEAD) -t bookmark-service:1.0.0 .':
+    'needs a container engine and its registry',
+  'kubectl apply -k k8s/overlays/local':
+    'needs a cluster that can pull images; k8s:check builds and checks it',
+  'kubectl -n bookmarks port-forward service/api 3000:80': 'needs a cluster',
+  'kubectl kustomize': 'k8s:check and the release of the play run it',
+};

@@ -1,0 +1,28 @@
+import { Command, Option } from 'commander';
+import { openRunFolder } from '../chaos/run-folder.ts';
+import { play } from './play.ts';
+
+/**
+ * `npm run test:play`: install, upgrade, roll back, rotate, back up and restore, by the commands of docs/operation.md and
+ * the scripts in `k8s/`, with local processes in the manifests' own values and clients beside them.
+ */
+
+const share = (text: string): number => {
+  const value = Number(text);
+  if (!(value > 0 && value <= 1)) throw new Error(`expected a share above 0, at most 1, got ${text}`);
+  return value;
+};
+
+async function run({ scale }: { scale: number }): Promise<void> {
+  using _folder = openRunFolder();
+  const begunAt = performance.now();
+  const note = (line: string) =>
+    console.log(`${Math.round((performance.now() - begunAt) / 1_000)} s: ${line}`);
+  await play(scale, note);
+  note('the play went as the document says');
+}
+
+await new Command('test:play')
+  .addOption(new Option('--scale <share>', 'how much of the manifests’ waits').argParser(share).default(0.1))
+  .action(run)
+  .parseAsync();

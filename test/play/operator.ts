@@ -1,0 +1,144 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { chmodSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { delimiter, dirname, join, resolve } from 'node:path';
+import { commandsIn } from '../documents/commands.ts';
+import { parseMarkdown } from '../documents/markdown.ts';
+import { makeFolder } from '../support/folders.ts';
+import { provide } from '../support/programs.ts';
+import { runDir } from '../support/run.ts';
+import type { Cluster } from './cluster.ts';
+
+/** The operator: a checkout, a shell, and docs/operation.md. Nothing is run but what stands there, letter by letter. */
+
+const PROJECT = resolve(import.meta.dirname, '../..');
+const DOCUMENT = 'docs/operation.md';
+
+/** How a command ended. */
+export interface Ran {
+  code: number;
+  output: string;
+}
+
+/** What is run as `kubectl`: it hands its arguments to the cluster. */
+const describeShim = (socket: string) => `#!${process.execPath}
+const socket = require('node:net').connect(${JSON.stringify(socket)});
+let response = '';
+socket.setEncoding('utf8').on('data', (text) => { response += text; }).on('end', () => {
+  const { code, output } = JSON.parse(response);
+  (code === 0 ? process.stdout : process.stderr).write(output);
+  process.exitCode = code;
+});
+socket.end(JSON.stringify({ args: process.argv.slice(2), cwd: process.cwd() }));
+`;
+
+/** Hands what the shim sends to the cluster; files are named as the caller sees them. */
+async function answer(cluster: Cluster, request: string): Promise<Ran> {
+  const { args, cwd } = JSON.parse(request) as { args: string[]; cwd: string };
+  const isPath = (n: number) => /^(-f|--filename|kustomize)$/.test(args[n - 1] ?? '');
+  try {
+    const output = await cluster.kubectl(args.map((arg, n) => (isPath(n) ? resolve(cwd, arg) : arg)));
+    return { code: 0, output };
+  } catch (error) {
+    return { code: 1, output: `error: ${(error as Error).message}\n` };
+  }
+}
+
+function listen(cluster: Cluster, socket: string): Server {
+  const server = createServer({ allowHalfOpen: true }, (connection) => {
+    let request = '';
+    connection.setEncoding('utf8').on('data', (piece: string) => {
+      request += piece;
+    });
+    connection.on('end', async () => connection.end(JSON.stringify(await answer(cluster, request))));
+  });
+  return server.listen(socket).unref();
+}
+
+/** Somebody with a checkout of the project, who knows nothing but the document. */
+export class Operator implements AsyncDisposable {
+  /** Variables of the shell. */
+  readonly variables: Record<string, string> = {};
+  readonly checkout: string;
+  readonly #known: ReadonlySet<string>;
+  readonly #path: string;
+  readonly #server: Server;
+
+  private constructor(checkout: string, path: string, server: Server) {
+    this.checkout = checkout;
+    this.#path = path;
+    this.#server = server;
+    const document = parseMarkdown(DOCUMENT, readFileSync(join(PROJECT, DOCUMENT), 'utf8'));
+    this.#known = new Set(commandsIn(document));
+  }
+
+  /** Gives the operator a copy of the manifests, to be filled in, and a kubectl that reaches the cluster. */
+  static async open(cluster: Cluster): Promise<Operator> {
+    const checkout = makeFolder('checkout', runDir());
+    cpSync(join(PROJECT, 'k8s'), join(checkout, 'k8s'), { recursive: true });
+    const programs = join(checkout, '.programs');
+    mkdirSync(programs);
+    const socket = join(programs, 'cluster.sock');
+    writeFileSync(join(programs, 'kubectl'), describeShim(socket));
+    chmodSync(join(programs, 'kubectl'), 0o755);
+    const postgres = dirname(await provide('postgresql'));
+    const path = [programs, postgres, process.env.PATH].join(delimiter);
+    return new Operator(checkout, path, listen(cluster, socket));
+  }
+
+  /** A command of the document; throws where it is not there, letter by letter. */
+  read(command: string): string {
+    if (!this.#known.has(command)) throw new Error(`${DOCUMENT} has no command \`${command}\``);
+    return command;
+  }
+
+  /** Runs a command of the document in the checkout, with what stands for each `…`. */
+  async run(command: string, ...given: string[]): Promise<Ran> {
+    const fill = (line: string, value: string) =>
+      line.replace(/(=?)…/, (_, sign) => (sign ? `='${value}'` : value));
+    return this.#shell(given.reduce(fill, this.read(command)));
+  }
+
+  /** The same, of a command that must succeed; returns its output. */
+  async must(command: string, ...given: string[]): Promise<string> {
+    const { code, output } = await this.run(command, ...given);
+    if (code !== 0) throw new Error(`${command} ended with ${code}:\n${output}`);
+    return output;
+  }
+
+  /** An operator's command of the service, in a pod, as the document says that it is run; `to` replaces its address. */
+  async admin(command: string, given: Record<string, string> = {}): Promise<Record<string, string>> {
+    const inPod = this.read('kubectl -n bookmarks exec deploy/api -- node src/main.ts admin …');
+    let words = this.read(command).slice('admin '.length);
+    for (const [from, value] of Object.entries(given)) words = words.replace(from, value);
+    const { code, output } = await this.#shell(inPod.replace('…', words));
+    if (code !== 0) throw new Error(`${command} ended with ${code}:\n${output}`);
+    return JSON.parse(output);
+  }
+
+  #shell(line: string): Promise<Ran> {
+    const env = { ...this.variables, PATH: this.#path, HOME: this.checkout, LC_ALL: 'C' };
+    return new Promise((done) =>
+      execFile(
+        'bash',
+        ['-c', line],
+        { cwd: this.checkout, env, maxBuffer: 64 << 20 },
+        (error, stdout, stderr) =>
+          done({ code: error ? Number(error.code ?? 1) : 0, output: stdout + stderr }),
+      ),
+    );
+  }
+
+  /** Runs SQL by psql, at a url. */
+  sql(url: string, statements: string): string {
+    const options = ['--no-psqlrc', '--quiet', '--tuples-only', '--no-align', '--set=ON_ERROR_STOP=1'];
+    return execFileSync('psql', [...options, `--dbname=${url}`, `--command=${statements}`], {
+      encoding: 'utf8',
+      env: { PATH: this.#path },
+    }).trim();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.close();
+  }
+}

@@ -1,0 +1,212 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { KubernetesObject } from '../../k8s/check/objects.ts';
+import { readQuantity } from '../../k8s/check/quantity.ts';
+import { readSecret } from '../../k8s/check/rules/environment.ts';
+import { type Container, find } from '../../k8s/check/rules/rule.ts';
+import { makeFolder } from '../support/folders.ts';
+import { noteProcess } from '../support/processes.ts';
+import { runDir } from '../support/run.ts';
+import type { Images } from './releases.ts';
+
+/** What a node does for a pod: files, a process, probes, preStop and grace, as the pod's template says. */
+
+/** What every pod of the play gets from its node. */
+export interface Node {
+  readonly images: Images;
+  /** Objects of the cluster as they are now. */
+  objects(): readonly KubernetesObject[];
+  /** Waits are this much of what the manifests say. */
+  readonly scale: number;
+}
+
+/** How a container runs here. */
+export interface Launch {
+  command: string;
+  args: readonly string[];
+  env: Record<string, string>;
+  folder: string;
+  /** The account, where the program refuses to run as root. */
+  as?: { uid?: number; gid?: number };
+  /** Resolves with the address once the process listens; rejects where it never will. */
+  listen(child: ChildProcess): Promise<string>;
+  /** Whether the readiness probe holds. */
+  isReady(origin: string): Promise<boolean>;
+}
+
+/** How a pod ended. */
+export interface PodEnd {
+  pod: string;
+  /** Exit code, or the signal that ended it. */
+  exit: number | NodeJS.Signals;
+  /** Killed, as it was not over when its grace was. */
+  isKilled: boolean;
+  /** The most memory that it ever had, and its limit; 0 where the system does not tell. */
+  peakBytes: number;
+  limitBytes: number;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the manifests' check validates them against their schema
+export type Template = any;
+
+/** Writes the files that a container's volumes mount; where they lie here, by where they lie in the container. */
+export function mountVolumes(objects: readonly KubernetesObject[], template: Template): Map<string, string> {
+  const folders = new Map<string, string>();
+  const root = makeFolder('volumes', runDir());
+  for (const { name, mountPath } of template.spec.containers[0].volumeMounts ?? []) {
+    const volume = template.spec.volumes.find((candidate: { name: string }) => candidate.name === name);
+    const folder = join(root, name);
+    mkdirSync(folder);
+    for (const [file, text] of Object.entries(filesOf(objects, volume)))
+      writeFileSync(join(folder, file), text);
+    folders.set(mountPath, folder);
+  }
+  return folders;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: as above
+function filesOf(objects: readonly KubernetesObject[], { configMap, secret }: any): Record<string, string> {
+  const name = configMap?.name ?? secret.secretName;
+  const files = configMap ? find(objects, 'ConfigMap', name)?.data : readSecret(objects, name);
+  if (files === undefined) throw new Error(`there is no ${configMap ? 'ConfigMap' : 'Secret'} ${name}`);
+  const { items } = configMap ?? secret;
+  if (!items) return files;
+  return Object.fromEntries(items.map(({ key, path }: { key: string; path: string }) => [path, files[key]]));
+}
+
+/** A text of the container with its paths as they are here. */
+export function atPlace(text: string, mounts: ReadonlyMap<string, string>): string {
+  let placed = text;
+  for (const [path, folder] of mounts) placed = placed.replaceAll(path, folder);
+  return placed;
+}
+
+/** A running pod of a Deployment. */
+export class Pod {
+  readonly name: string;
+  readonly template: Template;
+  origin = '';
+  /** Ready for as long as its Deployment asks. */
+  isAvailable = false;
+  /** Whether its Service sends to it. */
+  isEndpoint = false;
+  isEnding = false;
+  #peakBytes = 0;
+  /** Everything that it wrote. */
+  log = '';
+  #child: ChildProcess | undefined;
+  readonly #node: Node;
+  readonly #describe: () => Promise<Launch>;
+  #launch: Launch | undefined;
+
+  constructor(name: string, template: Template, node: Node, describe: () => Promise<Launch>) {
+    this.name = name;
+    this.template = template;
+    this.#node = node;
+    this.#describe = describe;
+  }
+
+  get #container(): Container {
+    return this.template.spec.containers[0];
+  }
+
+  /** Starts it; resolves once its readiness probe holds, or it has ended. */
+  async start(): Promise<boolean> {
+    const launch = await this.#describe().catch((error: Error) => this.#note(error.message));
+    if (launch === undefined || this.isEnding) return false;
+    this.#launch = launch;
+    const { command, args, env, folder, as } = launch;
+    const child = spawn(command, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'], ...as });
+    this.#child = child;
+    noteProcess(runDir(), child.pid!);
+    for (const stream of [child.stdout!, child.stderr!])
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        this.log += text;
+      });
+    const ended = once(child, 'exit').then(() => undefined);
+    const origin = await Promise.race([launch.listen(child).catch(() => undefined), ended]);
+    if (origin === undefined) return false;
+    this.origin = origin;
+    const { periodSeconds } = this.#container.readinessProbe;
+    while (this.isRunning && !(await launch.isReady(origin)))
+      await sleep(periodSeconds * this.#node.scale * 1_000);
+    return this.isRunning;
+  }
+
+  #note(text: string): undefined {
+    this.log += `${text}\n`;
+  }
+
+  get isRunning(): boolean {
+    return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  get pid(): number {
+    return this.#child!.pid!;
+  }
+
+  /** The environment of its container. */
+  get env(): Record<string, string> {
+    return this.#launch!.env;
+  }
+
+  get folder(): string {
+    return this.#launch!.folder;
+  }
+
+  /** preStop, SIGTERM, and SIGKILL when the grace is over. */
+  async end(): Promise<PodEnd> {
+    this.isEnding = true;
+    const child = this.#child;
+    if (child === undefined) return { pod: this.name, exit: 0, isKilled: false, peakBytes: 0, limitBytes: 0 };
+    const ended = this.isRunning ? once(child, 'exit') : undefined;
+    const preStopSeconds = await this.#runPreStop();
+    const peakBytes = readPeakBytes(this.pid) || this.#peakBytes;
+    if (this.isRunning) child.kill('SIGTERM');
+    let isKilled = false;
+    const kill = () => {
+      isKilled = true;
+      child.kill('SIGKILL');
+    };
+    // What the process itself may take to end is not scaled.
+    const graceSeconds = this.template.spec.terminationGracePeriodSeconds - preStopSeconds;
+    const timer = setTimeout(kill, graceSeconds * 1_000);
+    await ended;
+    clearTimeout(timer);
+    const exit = child.exitCode ?? child.signalCode!;
+    const limitBytes = readQuantity(this.#container.resources.limits.memory);
+    return { pod: this.name, exit, isKilled, peakBytes, limitBytes };
+  }
+
+  /** Returns how long it takes in the cluster, in seconds. */
+  async #runPreStop(): Promise<number> {
+    // A process that preStop ends tells nothing any more.
+    this.#peakBytes = readPeakBytes(this.pid);
+    const { scale } = this.#node;
+    const { sleep: pause, exec } = this.#container.lifecycle?.preStop ?? {};
+    if (pause) await sleep(pause.seconds * scale * 1_000);
+    if (!exec) return pause?.seconds ?? 0;
+    const script: string = exec.command[2];
+    let seconds = 0;
+    const here = script
+      .replaceAll(/sleep (\d+)/g, (_, each) => {
+        seconds += Number(each);
+        return `sleep ${Number(each) * scale}`;
+      })
+      .replaceAll(/(kill -\w+) 1\b/g, `$1 ${this.pid}`);
+    await once(spawn('sh', ['-c', here], { stdio: 'ignore' }), 'exit');
+    return seconds;
+  }
+}
+
+/** The most memory that a process ever had; 0 where the system does not tell. */
+function readPeakBytes(pid: number): number {
+  try {
+    return Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1_024;
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,71 @@
+import { findFaults } from '../../support/invariants.ts';
+import { startManagedPostgres, withoutVerification } from '../servers.ts';
+import { nameHost, patchSecret, readConnection, require, type Stage } from '../stage.ts';
+import { makeRoles } from './install.ts';
+
+/** *Back up and restore*: a dump of the running service, put back into another cluster of Postgres. */
+
+/** What was acknowledged to each client before the dump began. */
+type Acknowledged = Map<number, string[]>;
+
+/** Dumps amid requests. */
+export async function backUp({ operator, traffic }: Stage): Promise<Acknowledged> {
+  const acknowledged = new Map(
+    traffic.journals.map(({ user, acknowledged }) => [user.id, acknowledged.slice()]),
+  );
+  await operator.must('DATABASE_URL="$MIGRATE_DATABASE_URL" k8s/backup.sh bookmarks.dump');
+  return acknowledged;
+}
+
+/** The role that serves is the one that the Secret names, with the password that it has there. */
+async function makeServingRole(stage: Stage, urlOfAdmin: string): Promise<void> {
+  const { username, password } = new URL(await readConnection(stage, 'DATABASE_URL'));
+  stage.operator.sql(urlOfAdmin, `alter role ${username} login password '${password}'`);
+}
+
+/** Puts the dump into a new cluster, and has the service work with that. */
+export async function restore(stage: Stage, acknowledged: Acknowledged, connections: number): Promise<void> {
+  const { operator, postgres: lost, passwords, traffic, cluster, note } = stage;
+  await traffic.stop();
+  const postgres = cluster.keep(await startManagedPostgres(connections));
+  makeRoles(stage, postgres);
+  await makeServingRole(stage, postgres.urlOfAdmin());
+  operator.variables.NEW_DATABASE_URL = postgres.urlOf('bookmarks_owner', passwords.owner, 'bookmarks');
+  await operator.must('DATABASE_URL="$NEW_DATABASE_URL" k8s/restore.sh bookmarks.dump');
+  await lost[Symbol.asyncDispose]();
+
+  nameHost(operator, `host=localhost port=${lost.port}`, postgres);
+  await patchSecret(stage, 'MIGRATE_DATABASE_URL', (url) =>
+    url.replace(`:${lost.port}/`, `:${postgres.port}/`),
+  );
+  await operator.must('k8s/release.sh');
+  await cluster.untilQuiet();
+
+  let held = 0;
+  for (const journal of traffic.journals) {
+    const wanted = acknowledged.get(journal.user.id)!;
+    const lostUrls = await traffic.findLost(journal, wanted);
+    require(lostUrls.length ===
+      0, `all that was acknowledged before the dump, without ${lostUrls.length}: ${lostUrls[0]}`);
+    held += wanted.length;
+  }
+  require(held > 0, 'something acknowledged before the dump');
+  note(`restored into a new cluster: all ${held} bookmarks that were acknowledged before the dump`);
+
+  // Whoever had followed beyond the dump misses nothing of what comes.
+  for (const journal of traffic.journals) journal.acknowledged.length = 0;
+  const before = traffic.failures.length;
+  traffic.start();
+  const served = traffic.served.get('restore') ?? 0;
+  while ((traffic.served.get('restore') ?? 0) < served + 60)
+    await new Promise((done) => setTimeout(done, 100));
+  await traffic.stop();
+  for (const journal of traffic.journals) {
+    const lostUrls = await traffic.findLost(journal, journal.acknowledged);
+    require(lostUrls.length === 0, `no acknowledged bookmark lost after the restore, but ${lostUrls[0]}`);
+  }
+  require(traffic.failures.length ===
+    before, `no request failed after it, but ${traffic.failures.at(-1)?.what}`);
+  const faults = await findFaults(withoutVerification(postgres.urlOfAdmin('bookmarks')));
+  require(faults.length === 0, `a sound database, but ${faults[0]}`);
+}

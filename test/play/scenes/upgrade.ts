@@ -1,0 +1,67 @@
+import { schemaOf } from '../releases.ts';
+import { failuresOf, require, type Stage, setTag, TAGS, versionsOf } from '../stage.ts';
+
+/** *Upgrade* and *Roll back*, amid requests: first to a release whose migration fails. */
+
+const readSchema = ({ operator, postgres }: Stage): string =>
+  operator.sql(postgres.urlOfAdmin('bookmarks'), 'select max(version) from schema_migrations');
+
+const requireNoFailure = (stage: Stage, during: string): void => {
+  const failures = failuresOf(stage, during);
+  require(failures.length ===
+    0, `no request fails in the ${during}, but:\n${failures.slice(0, 10).join('\n')}`);
+};
+
+/** A migration that fails takes back what it did, stops the release, and leaves the pods as they were. */
+async function failToUpgrade(stage: Stage): Promise<void> {
+  const { operator, images } = stage;
+  setTag(operator, TAGS.broken);
+  const { code, output } = await operator.run('k8s/release.sh');
+  require(code === 1 && output.includes('the migration is Failed'), `a release that stops, got ${output}`);
+  require((await operator.must('kubectl -n bookmarks logs job/migrate')).includes(
+    'division by zero',
+  ), 'its log');
+  await operator.must('kubectl -n bookmarks describe pods');
+  await operator.must('kubectl -n bookmarks logs --previous deployment/api');
+  await operator.must('kubectl -n bookmarks rollout status deployment/pgbouncer');
+  const pods = await operator.must('kubectl -n bookmarks get pods');
+  require(!pods.includes('NotReady'), `pods that serve, got ${pods}`);
+  require(Number(readSchema(stage)) === schemaOf(images, TAGS.first), 'the schema as it was');
+  require(versionsOf(stage, 'api').join() === TAGS.first, 'the pods as they were');
+  stage.note('a migration that fails: the release ends with 1, schema and pods as they were');
+}
+
+/** To a release with a migration and a changed function. */
+export async function upgrade(stage: Stage): Promise<void> {
+  const { operator, images, cluster } = stage;
+  await failToUpgrade(stage);
+  setTag(operator, TAGS.second);
+  await operator.must('k8s/release.sh');
+  await cluster.untilQuiet();
+  require(Number(readSchema(stage)) === schemaOf(images, TAGS.second), 'the newer schema');
+  for (const name of ['api', 'worker'])
+    require(versionsOf(stage, name).join() === TAGS.second, `every ${name} of the newer release`);
+  requireNoFailure(stage, 'upgrade');
+}
+
+const readAdds = ({ operator, postgres }: Stage): number =>
+  Number(operator.sql(postgres.urlOfAdmin('bookmarks'), 'select sum(adds_seen) from accounts'));
+
+/** Back to the release before, on the newer schema, whose functions then serve the older code. */
+export async function rollBack(stage: Stage): Promise<void> {
+  const { operator, images, cluster, traffic } = stage;
+  await operator.must('kubectl -n bookmarks rollout undo deployment/api');
+  await operator.must('kubectl -n bookmarks rollout undo deployment/worker');
+  for (const name of ['api', 'worker']) {
+    await cluster.deployments.get(name)!.untilRolledOut(120_000);
+    require(versionsOf(stage, name).join() === TAGS.first, `every ${name} of the older release`);
+  }
+  await cluster.untilQuiet();
+  require(Number(readSchema(stage)) === schemaOf(images, TAGS.second), 'the newer schema still');
+  const before = readAdds(stage);
+  const served = traffic.served.get('roll back') ?? 0;
+  while ((traffic.served.get('roll back') ?? 0) < served + 20)
+    await new Promise((done) => setTimeout(done, 100));
+  require(readAdds(stage) > before, "adds of the older code through the newer release's function");
+  requireNoFailure(stage, 'roll back');
+}

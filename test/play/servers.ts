@@ -1,0 +1,124 @@
+import { execFile } from 'node:child_process';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { PROGRAM_ENVIRONMENT } from '../../src/embedded/binaries.ts';
+import { startServer } from '../../src/embedded/server.ts';
+import { asAccount, chooseServerAccount, giveFolder } from '../../src/embedded/server-account.ts';
+import { makeFolder } from '../support/folders.ts';
+import { findFreePort } from '../support/ports.ts';
+import { noteProcess } from '../support/processes.ts';
+import { provide } from '../support/programs.ts';
+import { startRedis } from '../support/redis.ts';
+import { runDir } from '../support/run.ts';
+
+/** The managed Postgres and Redis of the play: with TLS, passwords and an administrator, as a provider gives them. */
+
+const TLS = join(import.meta.dirname, '../support/tls');
+
+/** The authority that signed both servers' certificate, which is for `localhost` and 127.0.0.1. */
+export const CA_FILE = join(TLS, 'certificate.pem');
+
+const CERTIFICATE = readFileSync(CA_FILE, 'utf8');
+const PRIVATE_KEY = readFileSync(join(TLS, 'key.pem'), 'utf8');
+
+/** A Postgres server of a provider. */
+export interface ManagedPostgres extends AsyncDisposable {
+  readonly port: number;
+  /** Straight to it, as its administrator. */
+  urlOfAdmin(database?: string): string;
+  /** Straight to it as another role, as the operator's own machine reaches it. */
+  urlOf(role: string, password: string, database: string): string;
+}
+
+const ADMIN_PASSWORD = 'ofTheProvider';
+
+/** Starts the system's PostgreSQL with this many connections; every connection needs TLS and a password. */
+export async function startManagedPostgres(maxConnections: number): Promise<ManagedPostgres> {
+  const postgres = await provide('postgresql');
+  const programs = dirname(postgres);
+  const folder = makeFolder('managed', runDir());
+  const file = (name: string) => join(folder, name);
+  writeFileSync(file('password'), ADMIN_PASSWORD);
+  writeFileSync(file('server.crt'), CERTIFICATE);
+  writeFileSync(file('server.key'), PRIVATE_KEY);
+  const account = chooseServerAccount(file('none'));
+  giveFolder(account, folder);
+  for (const path of [folder, file('server.key')]) chmodSync(path, path === folder ? 0o700 : 0o600);
+  const pgdata = file('data');
+  const cluster = ['-D', pgdata, '--username=postgres', '--auth=scram-sha-256', '--no-sync'];
+  const options = { env: PROGRAM_ENVIRONMENT, cwd: '/', ...asAccount(account) };
+  await promisify(execFile)(join(programs, 'initdb'), [...cluster, `--pwfile=${file('password')}`], options);
+  writeFileSync(join(pgdata, 'pg_hba.conf'), 'hostssl all all 127.0.0.1/32 scram-sha-256\n');
+  const server = await startServer({
+    pgdata,
+    logFile: file('server.log'),
+    binaries: { initdb: join(programs, 'initdb'), postgres },
+    account,
+    settings: {
+      max_connections: maxConnections,
+      // The machine that the play runs on is thrown away with it.
+      fsync: 'off',
+      ssl: 'on',
+      ssl_cert_file: file('server.crt'),
+      ssl_key_file: file('server.key'),
+      password_encryption: 'scram-sha-256',
+    },
+  });
+  noteProcess(runDir(), server.pid);
+  const urlOf = (role: string, password: string, database: string) =>
+    `postgres://${role}:${password}@localhost:${server.port}/${database}?sslmode=verify-full&sslrootcert=${CA_FILE}`;
+  return {
+    port: server.port,
+    urlOf,
+    urlOfAdmin: (database = 'postgres') => urlOf('postgres', ADMIN_PASSWORD, database),
+    [Symbol.asyncDispose]: () => server.stop(),
+  };
+}
+
+/** The same url for the plain driver, which reads no file of an authority. */
+export const withoutVerification = (url: string): string => url.replace(/\?.*/, '?sslmode=require');
+
+/** A Redis server of a provider. */
+export interface ManagedRedis extends AsyncDisposable {
+  readonly port: number;
+  /** As its administrator. */
+  readonly adminUrl: string;
+}
+
+/** Starts Redis with TLS alone and with a user `bookmarks` of this password, who may do what the service does. */
+export async function startManagedRedis(password: string): Promise<ManagedRedis> {
+  const port = await findFreePort();
+  const users = [
+    `user default on >${ADMIN_PASSWORD} ~* &* +@all`,
+    `user bookmarks on >${password} ~* &* +@all -@admin -@dangerous +info +keys`,
+  ];
+  const tls = ['cert', 'key', 'ca-cert'].map((name) => [
+    `--tls-${name}-file`,
+    name === 'key' ? 'key.pem' : 'certificate.pem',
+  ]);
+  const server = await startRedis({
+    port: 0,
+    args: [
+      '--tls-port',
+      String(port),
+      '--tls-auth-clients',
+      'no',
+      ...tls.flat(),
+      '--aclfile',
+      'users.acl',
+      '--maxmemory-policy',
+      'noeviction',
+    ],
+    files: {
+      'certificate.pem': CERTIFICATE,
+      'key.pem': PRIVATE_KEY,
+      'users.acl': users.map((line) => `${line}\n`).join(''),
+    },
+  });
+  return {
+    port,
+    adminUrl: `rediss://default:${ADMIN_PASSWORD}@localhost:${port}`,
+    [Symbol.asyncDispose]: () => server.stop(),
+  };
+}

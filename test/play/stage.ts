@@ -1,0 +1,103 @@
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { readObjects } from '../../k8s/check/kustomize.ts';
+import type { Cluster } from './cluster.ts';
+import type { Operator } from './operator.ts';
+import { editFile, type Images, TAGS } from './releases.ts';
+import type { ManagedPostgres, ManagedRedis } from './servers.ts';
+import type { Traffic } from './traffic.ts';
+
+/** What every scene of the play is given. */
+export interface Stage {
+  images: Images;
+  cluster: Cluster;
+  operator: Operator;
+  postgres: ManagedPostgres;
+  redis: ManagedRedis;
+  passwords: Record<'owner' | 'serving' | 'metrics' | 'redis', string>;
+  traffic: Traffic;
+  /** Says what was seen. */
+  note(line: string): void;
+}
+
+/** Fails the play with what was expected. */
+export function require(holds: unknown, expected: string): asserts holds {
+  if (!holds) throw new Error(`expected: ${expected}`);
+}
+
+const PRODUCTION = 'k8s/overlays/production';
+const fileOf = ({ checkout }: Operator, name: string) => join(checkout, PRODUCTION, name);
+
+/** Writes the address of Postgres where the document says that it stands. */
+export function nameHost(operator: Operator, before: string, { port }: ManagedPostgres): void {
+  editFile(fileOf(operator, 'pgbouncer.ini'), new RegExp(before, 'g'), `host=localhost port=${port}`);
+}
+
+/** Sets the tag of the next release. */
+export const setTag = (operator: Operator, tag: string): void =>
+  editFile(fileOf(operator, 'kustomization.yaml'), /newTag: .*/, `newTag: ${tag} `);
+
+/** What this PgBouncer cannot, as the configuration table says: prepared statements, before 1.21. */
+export function withoutPrepare(operator: Operator): void {
+  editFile(fileOf(operator, 'pgbouncer.ini'), /^max_prepared_statements = .*\n/m, '');
+  appendFileSync(fileOf(operator, 'settings.env'), 'DATABASE_PREPARE=false\n');
+}
+
+/** Makes secrets.yaml of its example: passwords, hosts and the authority. */
+export function fillInSecrets(stage: Stage, authority: string): void {
+  const { operator, cluster, postgres, redis, passwords } = stage;
+  const port = (origin: string) => new URL(origin).port;
+  const text = readFileSync(fileOf(operator, 'secrets.example.yaml'), 'utf8')
+    .replaceAll('bookmarks_a:PASSWORD', `bookmarks_a:${passwords.serving}`)
+    .replaceAll('"bookmarks_a" "PASSWORD"', `"bookmarks_a" "${passwords.serving}"`)
+    .replaceAll('bookmarks_owner:PASSWORD', `bookmarks_owner:${passwords.owner}`)
+    .replaceAll('rediss://bookmarks:PASSWORD', `rediss://bookmarks:${passwords.redis}`)
+    .replaceAll('PASSWORD', passwords.metrics)
+    .replaceAll('@pgbouncer:6432', `@127.0.0.1:${port(cluster.pooler.origin)}`)
+    .replaceAll('postgres.example.org:5432', `localhost:${postgres.port}`)
+    .replaceAll('redis.example.org:6379', `localhost:${redis.port}`)
+    .replace(
+      / {4}-----BEGIN CERTIFICATE-----\n {4}-----END CERTIFICATE-----\n/,
+      authority.replace(/^(?=.)/gm, '    '),
+    );
+  if (/PASSWORD|example\.org/.test(text))
+    throw new Error('secrets.example.yaml holds more than the play fills in');
+  readObjects(text);
+  writeFileSync(fileOf(operator, 'secrets.yaml'), text);
+}
+
+/** A value of the Secret `connections`. */
+export const readConnection = ({ operator }: Stage, key: string): Promise<string> =>
+  operator.must(
+    `kubectl -n bookmarks get secret connections --output 'go-template={{index .data "…" | base64decode}}'`,
+    key,
+  );
+
+/** Changes a value of the Secret `connections`. */
+export async function patchSecret(
+  stage: Stage,
+  key: string,
+  change: (value: string) => string,
+): Promise<void> {
+  const value = change(await readConnection(stage, key));
+  await stage.operator.must(
+    `kubectl -n bookmarks patch secret connections --patch '{"stringData":{"…":"…"}}'`,
+    key,
+    value,
+  );
+}
+
+/** The versions that the pods of a Deployment present, by their image. */
+export const versionsOf = ({ cluster }: Stage, name: string): string[] => [
+  ...new Set(
+    cluster.deployments
+      .get(name)!
+      .pods.map(({ template }) => template.spec.containers[0].image.split(':').at(-1)),
+  ),
+];
+
+/** Requests failed since the scene began. */
+export const failuresOf = ({ traffic }: Stage, during: string): string[] =>
+  traffic.failures.filter((failure) => failure.during === during).map(({ what }) => what);
+
+export { TAGS };

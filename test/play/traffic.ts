@@ -1,0 +1,144 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { post } from '../support/post.ts';
+import type { Caller } from '../support/users.ts';
+
+/** Clients beside everything that the operator does: they add, read by sync what they added, and import. */
+
+/** An add and a sync within this time: 86 of the 100 requests that a token has a minute. */
+const ROUND_MS = 1_400;
+
+/** Above `IMPORT_INLINE_BYTES`, so that it takes a worker. */
+const IMPORT_ENTRIES = 700;
+const IMPORT_COMMENT = 'x'.repeat(2_000);
+const IMPORT_PAUSE_MS = 3_000;
+
+/** What one client was told. */
+interface Journal {
+  user: Caller;
+  /** Urls whose add or import was acknowledged, in this order. */
+  acknowledged: string[];
+  /** Those that sync gave. */
+  synced: Set<string>;
+  cursor: number;
+}
+
+/** A request that did not succeed, and what the operator was about. */
+export interface Failure {
+  during: string;
+  what: string;
+}
+
+/** Clients at work. */
+export class Traffic {
+  journals: Journal[] = [];
+  readonly failures: Failure[] = [];
+  /** What the operator is about. */
+  during = 'install';
+  /** Requests that succeeded, by what the operator was about. */
+  readonly served = new Map<string, number>();
+  readonly #origin: string;
+  readonly #loops: Promise<void>[] = [];
+  #isOver = false;
+  #round = 0;
+
+  constructor(origin: string) {
+    this.#origin = origin;
+  }
+
+  /** Who the clients are. */
+  enter(users: readonly Caller[]): void {
+    this.journals = users.map((user) => ({ user, acknowledged: [], synced: new Set(), cursor: 0 }));
+  }
+
+  /** All begin; the last of the users imports, the others add, each at a time of its own. */
+  start(): void {
+    this.#isOver = false;
+    const [importer, ...writers] = this.journals.slice().reverse();
+    this.#loops.push(
+      this.#import(importer!),
+      ...writers.map(async (journal, n) => {
+        await sleep((ROUND_MS * n) / writers.length);
+        await this.#write(journal);
+      }),
+      ...writers.map((journal) => this.#poll(journal)),
+    );
+  }
+
+  async #ask(user: Caller, path: string, body: object) {
+    const { during } = this;
+    try {
+      const { status, text, body: found } = await post(this.#origin, path, body, { token: user.token });
+      if (status === 200) {
+        this.served.set(during, (this.served.get(during) ?? 0) + 1);
+        return found;
+      }
+      this.failures.push({ during, what: `${path}: ${status} ${text.slice(0, 200)}` });
+    } catch (error) {
+      const { message, cause } = error as Error;
+      this.failures.push({
+        during,
+        what: `${path}: ${message} ${(cause as Error | undefined)?.message ?? ''}`,
+      });
+    }
+    return undefined;
+  }
+
+  async #write(journal: Journal): Promise<void> {
+    while (!this.#isOver) {
+      const begin = performance.now();
+      const url = `https://example.org/${++this.#round}`;
+      const added = await this.#ask(journal.user, '/bookmarks/add', {
+        url,
+        tags: [`tag ${this.#round % 7}`],
+      });
+      if (added) journal.acknowledged.push(url);
+      await this.#sync(journal);
+      await sleep(Math.max(0, ROUND_MS - (performance.now() - begin)));
+    }
+  }
+
+  async #sync(journal: Journal): Promise<void> {
+    for (;;) {
+      const page = await this.#ask(journal.user, '/bookmarks/sync', { cursor: journal.cursor });
+      if (page === undefined) return;
+      for (const { url } of page.bookmarks) journal.synced.add(url);
+      journal.cursor = page.cursor;
+      if (!page.has_more) return;
+    }
+  }
+
+  /** Nothing but the end of its replica, or the end of its time, answers it. */
+  async #poll({ user }: Journal): Promise<void> {
+    while (!this.#isOver)
+      if (!(await this.#ask(user, '/bookmarks/sync', { cursor: Number.MAX_SAFE_INTEGER, wait: true })))
+        await sleep(ROUND_MS);
+  }
+
+  async #import(journal: Journal): Promise<void> {
+    while (!this.#isOver) {
+      const round = ++this.#round;
+      const bookmarks = Array.from({ length: IMPORT_ENTRIES }, (_, n) => ({
+        url: `https://example.org/${round}/${n}`,
+        comment: IMPORT_COMMENT,
+      }));
+      const imported = await this.#ask(journal.user, '/import', { bookmarks });
+      if (imported?.imported === IMPORT_ENTRIES)
+        journal.acknowledged.push(...bookmarks.map(({ url }) => url));
+      await sleep(IMPORT_PAUSE_MS);
+    }
+  }
+
+  /** Ends the writers; what is under way is awaited, but not held polls, which end with their replicas. */
+  async stop(): Promise<void> {
+    this.#isOver = true;
+    const writers = this.#loops.splice(0).slice(0, this.journals.length);
+    await Promise.all(writers);
+  }
+
+  /** Of what was acknowledged, what an export does not hold; and of a writer's, what its sync never gave. */
+  async findLost({ user, synced, cursor }: Journal, acknowledged: readonly string[]): Promise<string[]> {
+    const exported = await this.#ask(user, '/export', {});
+    const held = new Set((exported?.bookmarks ?? []).map(({ url }: { url: string }) => url));
+    return acknowledged.filter((url) => !held.has(url) || (cursor > 0 && !synced.has(url)));
+  }
+}
