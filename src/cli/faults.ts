@@ -1,5 +1,5 @@
 import { ApiError, type ClientErrorCode } from '../client/index.ts';
-import { UnreadableFile } from './formats/entry.ts';
+import { UnreadableFile } from '../formats/entry.ts';
 
 /** An error for the user of the command, in words. */
 export class CliError extends Error {

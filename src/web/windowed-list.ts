@@ -121,13 +121,13 @@ export function windowedList<Item extends { id: number }>({
       row.remove();
       drawn.delete(id);
     }
-    let next: Element | null = element.firstElementChild;
+    let previous: Element | undefined;
     for (const index of indexes) {
       const row = rowOf(items[index]!);
-      if (row === next) next = row.nextElementSibling;
-      else if (row.isConnected && next === null) element.append(row);
-      else element.insertBefore(row, next);
+      const next: Element | null = previous ? previous.nextElementSibling : element.firstElementChild;
+      if (row !== next) element.insertBefore(row, next);
       place(row, index, opened);
+      previous = row;
     }
     if (items.length > 0 && (indexes.at(-1) ?? 0) >= items.length - NEAR_END) onNearEnd();
   };

@@ -79,9 +79,10 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'src/store',
   ],
   'src/client': ['src/domain'],
-  'src/cli': ['src/client', 'src/domain'],
+  'src/formats': ['src/domain'],
+  'src/cli': ['src/client', 'src/domain', 'src/formats'],
   // It runs in browsers: what it imports does too.
-  'src/web': ['src/client', 'src/domain'],
+  'src/web': ['src/client', 'src/domain', 'src/formats'],
 };
 
 /** Packages that only some rooms may import. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { type Command, Option } from 'commander';
 import { ApiError, type BookmarkClient } from '../../client/index.ts';
-import { formatNetscape, NETSCAPE_END, NETSCAPE_HEAD } from '../formats/write-netscape.ts';
+import { formatNetscape, NETSCAPE_END, NETSCAPE_HEAD } from '../../formats/write-netscape.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
 
 type ExportFormat = 'json' | 'html';

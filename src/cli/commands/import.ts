@@ -3,12 +3,12 @@ import { buffer } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import type { BookmarkClient } from '../../client/index.ts';
 import type { ImportEntry, ImportResult } from '../../domain/resources.ts';
+import type { ParsedFile } from '../../formats/entry.ts';
+import { readBookmarkFile } from '../../formats/read-file.ts';
 import { tagsOption } from '../arguments.ts';
 import { askLine } from '../ask.ts';
 import { toLine } from '../display-text.ts';
 import { CliError } from '../faults.ts';
-import type { ParsedFile } from '../formats/entry.ts';
-import { readBookmarkFile } from '../formats/read-file.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
 
 /** The service's limits for one import (decisions 2 and 9). */

@@ -1,4 +1,4 @@
-import type { ImportEntry } from '../../domain/resources.ts';
+import type { ImportEntry } from '../domain/resources.ts';
 import { looksLikeCsv, parseCsv } from './csv.ts';
 import { collect, type ParsedFile, UnreadableFile } from './entry.ts';
 import { fromLinkding, type LinkdingBookmark } from './linkding.ts';

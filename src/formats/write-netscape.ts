@@ -1,4 +1,4 @@
-import type { Bookmark } from '../../domain/resources.ts';
+import type { Bookmark } from '../domain/resources.ts';
 
 /**
  * Writes the bookmark file that browsers and other services import, with tags as Pinboard and linkding write them.

@@ -1,4 +1,4 @@
-import type { ImportEntry } from '../../domain/resources.ts';
+import type { ImportEntry } from '../domain/resources.ts';
 
 /** The formats of bookmark files. */
 export type Format = 'bookmark-service' | 'netscape' | 'pinboard' | 'raindrop' | 'linkding' | 'csv';
