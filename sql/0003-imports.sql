@@ -35,6 +35,8 @@ create unique index imports_one_at_a_time on imports (user_id) where state in ('
 
 create index imports_touched_at on imports (touched_at);
 
+alter table imports alter column user_id set statistics 0;
+
 create table import_chunks (
   user_id bigint,
   import_id uuid,
@@ -46,3 +48,4 @@ create table import_chunks (
 
 -- Compressing what is read once and deleted costs more than it saves.
 alter table import_chunks alter column bytes set storage external;
+alter table import_chunks alter column user_id set statistics 0;

@@ -22,6 +22,8 @@ create table changes (
   constraint changes_kind check (kind in ('bookmark', 'tag'))
 ) with (fillfactor = 80);
 
+alter table changes alter column user_id set statistics 0;
+
 create unique index changes_number on changes (user_id, number);
 create index changes_changed_at on changes (changed_at);
 

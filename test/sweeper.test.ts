@@ -1,9 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { Context } from '../src/context.ts';
 import { deleteLeftovers, startSweeper } from '../src/process/sweeper.ts';
-import { deleteOldImports } from '../src/store/sweep.ts';
+import { deleteExpired, deleteOldImports } from '../src/store/sweep.ts';
 import { runOn } from './support/database.ts';
 import { useService } from './support/service.ts';
+import { holdLock, untilBlocked } from './support/sessions.ts';
 
 // What has run out goes, however much of it there is, and nothing else.
 
@@ -101,4 +102,23 @@ test('an import that waits is queued again by processes with a worker alone', as
   // The second sweep of one comes later than the first of any other.
   await expect.poll(() => atWorker.length, { timeout: 15_000 }).toBe(2);
   expect(atApi).toEqual([]);
+});
+
+test('a key that is used anew while it is swept is kept', async () => {
+  const user = await service.user();
+  const { url } = service.database;
+  await user.post('/bookmarks/add', { url: 'http://a' }, { headers: { 'idempotency-key': 'k' } });
+  await runOn(
+    url,
+    `update idempotency_keys set created_at = now() - interval '25 hours' where user_id = ${user.id}`,
+  );
+  await using renewal = await holdLock(
+    url,
+    `update idempotency_keys set created_at = now() where user_id = ${user.id}`,
+  );
+  const sweep = deleteExpired(service.context.database);
+  await untilBlocked(url, 'idempotency_keys');
+  await renewal.commit();
+  await sweep;
+  expect(await runOn(url, `select 1 from idempotency_keys where user_id = ${user.id}`)).toHaveLength(1);
 });

@@ -3,9 +3,12 @@ create or replace function ensure_tags(p_user_id bigint, p_names text[], p_keys 
 language plpgsql as $$
 declare
   v_ids bigint[];
+  v_known text[];
   v_missing integer;
 begin
-  select coalesce(array_agg(id), '{}') into v_ids from tags where user_id = p_user_id and name_key = any (p_keys);
+  select coalesce(array_agg(id), '{}'), coalesce(array_agg(name_key), '{}') into v_ids, v_known
+  from tags
+  where user_id = p_user_id and name_key = any (p_keys);
   v_missing := cardinality(p_keys) - cardinality(v_ids);
   if v_missing = 0 then
     return v_ids;
@@ -21,7 +24,7 @@ begin
     insert into tags (user_id, id, name, name_key)
     select p_user_id, draw_id('tags_id_seq'), wanted.name, wanted.key
     from unnest(p_names, p_keys) as wanted (name, key)
-    where not exists (select from tags t where t.user_id = p_user_id and t.name_key = wanted.key)
+    where wanted.key <> all (v_known)
     returning id
   )
   select v_ids || array_agg(id) into v_ids from made;

@@ -5,6 +5,11 @@
 -- checked, and free of duplicates among themselves in a merge: as columns in step, all in one text, which `p_names` names.
 -- Tags come as distinct sets: the column `tag_set` gives each entry's set (0: none), `p_set_refs` each set's places in
 -- `p_tag_names`, in the order of their folded names.
+--
+-- Each call is planned for the arrays that it has. A plan kept from other calls would believe that each holds ten values:
+-- joins of them were then nested loops, 377 million rows for 20,000 entries. And no table is joined with an array, for what
+-- Postgres believes of a user's rows may be as wrong: rows are found by `= any (array)`, which is linear in both however it
+-- is planned, or by the conflict of an upsert, which needs no plan.
 create or replace function import_bookmarks(
   p_user_id bigint, p_token_hash bytea, p_import_id uuid, p_lease_id uuid, p_replace boolean,
   p_names text[], p_columns text, p_column_separator text, p_separator text,
@@ -14,16 +19,25 @@ create or replace function import_bookmarks(
   p_idempotency_key text, p_request_hash bytea,
   out outcome text, out result text
 )
-language plpgsql as $$
+language plpgsql set plan_cache_mode = force_custom_plan as $$
 declare
   v_account accounts;
   v_columns text[] := string_to_array(p_columns, p_column_separator);
   v_url_keys uuid[] := import_column(p_names, v_columns, p_separator, 'url_key')::uuid[];
   v_tag_sets integer[] := import_column(p_names, v_columns, p_separator, 'tag_set')::integer[];
+  v_search_texts text[] := import_column(p_names, v_columns, p_separator, 'search_text');
+  v_urls text[] := import_column(p_names, v_columns, p_separator, 'url');
+  v_titles text[] := import_column(p_names, v_columns, p_separator, 'title');
+  v_comments text[] := import_column(p_names, v_columns, p_separator, 'comment');
+  v_created text[] := import_column(p_names, v_columns, p_separator, 'created_at');
+  v_updated text[] := import_column(p_names, v_columns, p_separator, 'updated_at');
+  v_known uuid[] := '{}';
   v_is_new boolean[];
   v_new bigint;
+  v_tag_ids bigint[];
   v_names text[];
   v_keys text[];
+  v_rendered text[];
   v_now timestamptz;
 begin
   if p_lease_id is not null then
@@ -52,14 +66,15 @@ begin
     return;
   end if;
 
+  if not p_replace then
+    v_known := known_url_keys(p_user_id, v_url_keys);
+  end if;
   select
     coalesce(array_agg(is_new order by place), '{}'),
     count(*) filter (where is_new)
   into v_is_new, v_new
   from (
-    select place, p_replace or not exists (
-      select from bookmarks b where b.user_id = p_user_id and b.url_key = wanted.url_key
-    ) as is_new
+    select place, wanted.url_key <> all (v_known) as is_new
     from unnest(v_url_keys) with ordinality as wanted (url_key, place)
   ) entries;
 
@@ -84,6 +99,12 @@ begin
     outcome := 'tag_limit';
     return;
   end if;
+  select
+    coalesce(array_agg(id), '{}'), coalesce(array_agg(name), '{}'), coalesce(array_agg(name_key), '{}'),
+    coalesce(array_agg(render_tag(id, name)), '{}')
+  into v_tag_ids, v_names, v_keys, v_rendered
+  from tags
+  where user_id = p_user_id and name_key = any (v_keys);
 
   if p_replace then
     delete from bookmarks where user_id = p_user_id;
@@ -98,29 +119,38 @@ begin
 
   v_now := date_trunc('milliseconds', clock_timestamp());
   perform draw_id('bookmarks_id_seq');
-  with sets as materialized (
-    select sets.place as tag_set,
-      array_agg(t.id order by refs.n) as tag_ids,
-      render_tags(string_agg(render_tag(t.id, t.name), ',' order by refs.n)) as tags
+  -- What unnests an array of a row comes by itself first: no join can then be repeated for each row.
+  with refs as materialized (
+    select sets.place as tag_set, refs.ref, refs.n
     from unnest(p_set_refs) with ordinality as sets (refs, place)
     cross join unnest(sets.refs::integer[]) with ordinality as refs (ref, n)
-    join unnest(p_tag_keys) with ordinality as wanted (key, ref) on wanted.ref = refs.ref
-    join tags t on t.user_id = p_user_id and t.name_key = wanted.key
-    group by sets.place
-  ), counted as (
-    update tags t set bookmark_count = t.bookmark_count + used.bookmarks
+  ), wanted as materialized (
+    select wanted.ref, tag.id, tag.rendered
+    from unnest(p_tag_keys) with ordinality as wanted (key, ref)
+    join unnest(v_tag_ids, v_keys, v_rendered) as tag (id, key, rendered) on tag.key = wanted.key
+  ), sets as materialized (
+    select refs.tag_set,
+      array_agg(wanted.id order by refs.n) as tag_ids,
+      render_tags(string_agg(wanted.rendered, ',' order by refs.n)) as tags
+    from refs
+    join wanted on wanted.ref = refs.ref
+    group by refs.tag_set
+  ), used as (
+    select unnest(sets.tag_ids) as id, sum(entries.bookmarks) as bookmarks
     from (
-      select unnest(sets.tag_ids) as id, sum(entries.bookmarks) as bookmarks
-      from (
-        select tag_set, count(*) as bookmarks
-        from unnest(v_tag_sets, v_is_new) as e (tag_set, is_new)
-        where is_new
-        group by tag_set
-      ) entries
-      join sets using (tag_set)
-      group by 1
-    ) used
-    where t.user_id = p_user_id and t.id = used.id
+      select tag_set, count(*) as bookmarks
+      from unnest(v_tag_sets, v_is_new) as e (tag_set, is_new)
+      where is_new
+      group by tag_set
+    ) entries
+    join sets using (tag_set)
+    group by 1
+  ), counted as (
+    insert into tags as t (user_id, id, name, name_key, bookmark_count)
+    select p_user_id, tag.id, tag.name, tag.key, used.bookmarks
+    from unnest(v_tag_ids, v_names, v_keys) as tag (id, name, key)
+    join used on used.id = tag.id
+    on conflict (user_id, name_key) do update set bookmark_count = t.bookmark_count + excluded.bookmark_count
   )
   insert into bookmarks (
     user_id, created_at, updated_at, tag_ids, tags, url_key, search_text, url, title, comment
@@ -132,13 +162,7 @@ begin
     coalesce(sets.tag_ids, '{}'), coalesce(sets.tags, '[]'),
     entry.url_key, entry.search_text, entry.url, coalesce(entry.title, ''), coalesce(entry.comment, '')
   from unnest(
-    v_url_keys, v_tag_sets, v_is_new,
-    import_column(p_names, v_columns, p_separator, 'search_text'),
-    import_column(p_names, v_columns, p_separator, 'url'),
-    import_column(p_names, v_columns, p_separator, 'title'),
-    import_column(p_names, v_columns, p_separator, 'comment'),
-    import_column(p_names, v_columns, p_separator, 'created_at'),
-    import_column(p_names, v_columns, p_separator, 'updated_at')
+    v_url_keys, v_tag_sets, v_is_new, v_search_texts, v_urls, v_titles, v_comments, v_created, v_updated
   ) with ordinality as entry (
     url_key, tag_set, is_new, search_text, url, title, comment, created_at, updated_at, place
   )

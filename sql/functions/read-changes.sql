@@ -15,7 +15,7 @@ create or replace function read_changes(
   out has_more boolean, out is_empty boolean
 )
 -- Stable: every statement of it sees the snapshot of the statement that calls it.
-language plpgsql stable as $$
+language plpgsql stable set enable_sort = off as $$
 declare
   v_last_change bigint;
   v_floor bigint;
@@ -74,8 +74,14 @@ begin
     end if;
     has_more := v_page.has_more;
   else
-    has_more := has_more
-      or exists (select from bookmarks b where b.user_id = p_user_id and b.id > read_changes.bookmark_id);
+    -- Not by `exists`, for the reason that read-page.sql gives.
+    has_more := has_more or (
+      select b.id
+      from bookmarks b
+      where b.user_id = p_user_id and b.id > read_changes.bookmark_id
+      order by b.id
+      limit 1
+    ) is not null;
   end if;
 
   if not has_more and v_left > 0 then
@@ -89,7 +95,9 @@ begin
       tag_id := v_page.max;
     end if;
   end if;
-  has_more := has_more or exists (select from tags t where t.user_id = p_user_id and t.id > read_changes.tag_id);
+  has_more := has_more or (
+    select t.id from tags t where t.user_id = p_user_id and t.id > read_changes.tag_id order by t.id limit 1
+  ) is not null;
   is_empty := bookmarks = '' and deleted = '' and tags = '' and deleted_tags = '' and not reset;
 end
 $$;

@@ -27,11 +27,14 @@ begin
   if v_rendered < count or octet_length(bookmarks) > p_bytes then
     select page.bookmarks, page.count, page.last_id into bookmarks, count, last_id
     from read_large_page(p_user_id, p_after, last_id, p_bytes) page;
-    has_more := exists (select from bookmarks b where user_id = p_user_id and id > last_id and id <= p_last);
-  else
-    has_more := count = p_limit and exists (
-      select from bookmarks b where user_id = p_user_id and id > last_id and id <= p_last
-    );
+  elsif count < p_limit then
+    has_more := false;
+    return;
   end if;
+  -- `exists` would drop the order, and with it the key: a scan of the table that believes to find a row at once reads
+  -- those of all users before this one's.
+  has_more := (
+    select id from bookmarks where user_id = p_user_id and id > last_id and id <= p_last order by id limit 1
+  ) is not null;
 end
 $$;

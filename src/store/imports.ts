@@ -102,12 +102,9 @@ const NO_COLUMNS: ImportColumns = { urlKeys: [], columns: {}, setRefs: [], tagNa
 async function dropKnown(db: Database, userId: number, work: ImportWork): Promise<ImportWork> {
   const { replace, columns, skipped } = work;
   if (replace || columns.urlKeys.length < LOOK_AHEAD_ENTRIES) return work;
-  // Not as an anti join: for a user whom the statistics do not know yet it was planned as a loop over all pairs.
   const [row] = await db.read(
     (sql) => sql<{ known: number }[]>`
-      select count(distinct url_key) as known
-      from bookmarks
-      where user_id = ${userId} and url_key = any (${plainArray(columns.urlKeys)}::uuid[])`,
+      select cardinality(known_url_keys(${userId}, ${plainArray(columns.urlKeys)}::uuid[])) as known`,
   );
   return row?.known === columns.urlKeys.length
     ? { ...work, columns: NO_COLUMNS, skipped: skipped + columns.urlKeys.length }

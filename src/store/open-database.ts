@@ -115,12 +115,14 @@ function timeouts(settings: Settings): Record<string, number> {
 
 /**
  * Settings that the service's statements need, whatever those of the role or the database are. Exact caps need
- * statements that see everything committed before them; the driver reads bytes as hex and writes null into arrays.
+ * statements that see everything committed before them; the driver reads bytes as hex and writes null into arrays. What
+ * Postgres estimates of a user's rows grows with the table: compiling a statement for it would take longer than the statement.
  */
 const NEEDED_SETTINGS = {
   default_transaction_isolation: 'read committed',
   bytea_output: 'hex',
   array_nulls: 'on',
+  jit: 'off',
 };
 
 /** The number of the patch in `patches/`, which grows with each change of it. */

@@ -9,19 +9,30 @@ export async function deleteExpired(db: Database): Promise<number> {
   const [row] = await db.write(
     (sql) => sql<{ deleted: number }[]>`
       with expired as (
-        select user_id, token_hash from tokens where expires_at < now() and expires_at < 'infinity' limit ${BATCH}
+        select user_id, token_hash
+        from tokens
+        where expires_at < now() and expires_at < 'infinity'
+        order by expires_at
+        limit ${BATCH}
       ), old_tokens as (
         delete from tokens t using expired e
-        where t.user_id = e.user_id and t.token_hash = e.token_hash
+        where t.user_id = e.user_id and t.token_hash = e.token_hash and t.expires_at < now()
         returning 1
       ), old_invites as (
-        delete from invites where code in (select code from invites where expires_at < now() limit ${BATCH})
+        delete from invites
+        where code in (select code from invites where expires_at < now() order by expires_at limit ${BATCH})
+          and expires_at < now()
         returning 1
       ), forgotten as (
-        select user_id, key from idempotency_keys where created_at < now() - interval '24 hours' limit ${BATCH}
+        select user_id, key
+        from idempotency_keys
+        where created_at < now() - interval '24 hours'
+        order by created_at
+        limit ${BATCH}
       ), old_keys as (
         delete from idempotency_keys k using forgotten f
-        where k.user_id = f.user_id and k.key = f.key
+        -- A key that was used anew meanwhile is a new one: this condition is checked again on the row as it is then.
+        where k.user_id = f.user_id and k.key = f.key and k.created_at < now() - interval '24 hours'
         returning 1
       )
       select (

@@ -4,7 +4,10 @@ import { until } from './until.ts';
 
 /** A lock in the database, held by a connection of its own. */
 export interface Lock extends AsyncDisposable {
+  /** What the statement changed is undone. */
   release(): Promise<void>;
+  /** What the statement changed is kept. */
+  commit(): Promise<void>;
 }
 
 /** Takes the locks of the statement and holds them until released. */
@@ -12,11 +15,12 @@ export async function holdLock(databaseUrl: string, statement: string): Promise<
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} });
   await sql.unsafe('begin');
   await sql.unsafe(statement);
-  const release = async () => {
-    await sql.unsafe('rollback').catch(() => {});
+  const end = async (how: 'commit' | 'rollback') => {
+    await sql.unsafe(how).catch(() => {});
     await sql.end({ timeout: 0 });
   };
-  return { release, [Symbol.asyncDispose]: release };
+  const release = () => end('rollback');
+  return { release, commit: () => end('commit'), [Symbol.asyncDispose]: release };
 }
 
 /** Takes the lock that every writer of the user's bookmarks takes first, as a large import does. */

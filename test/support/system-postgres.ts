@@ -14,8 +14,8 @@ import { runDir } from './run.ts';
 
 /** A private Postgres of the system's version, and its client programs. */
 export interface SystemPostgres extends AsyncDisposable {
-  /** Creates an empty database; returns its url with the role that owns it and has no other right. */
-  createDatabase(name: string): Promise<string>;
+  /** Creates an empty database; returns its url with a role: the one that owns it and has no other right, or the superuser. */
+  createDatabase(name: string, role?: typeof OWNER | typeof SUPERUSER): Promise<string>;
   /** Runs a script with a database as its `DATABASE_URL` and the server version's programs on its path. */
   runScript(script: string, databaseUrl: string, args: readonly string[]): Promise<void>;
 }
@@ -50,9 +50,9 @@ export async function startSystemPostgres(): Promise<SystemPostgres> {
     `create role ${OWNER} login; create role bookmarks_serving nologin`,
   );
   return {
-    createDatabase: async (name) => {
+    createDatabase: async (name, role = OWNER) => {
       await runOn(urlOf(SUPERUSER, 'postgres'), `create database ${name} owner ${OWNER}`);
-      return urlOf(OWNER, name);
+      return urlOf(role, name);
     },
     runScript: async (script, databaseUrl, args) => {
       const path = `${programs}:${process.env.PATH}`;

@@ -103,7 +103,7 @@ function findSessionFaults(name: string, line: string, statementMs: number, lock
       `${name}: statement_timeout is ${statement}, expected ${statementMs}`,
     ),
     ...unless(lock === lockMs, `${name}: lock_timeout is ${lock}, expected ${lockMs}`),
-    ...['read committed', 'bytea_output = hex', 'array_nulls = on']
+    ...['read committed', 'bytea_output = hex', 'array_nulls = on', 'jit = off']
       .filter((needed) => !line.includes(needed))
       .map((needed) => `${name}: sessions lack ${needed}`),
   ];

@@ -1,0 +1,80 @@
+import type { Owner } from '../../src/store/tokens.ts';
+
+/** One account of many bookmarks among many of few, and what Postgres knows of them. */
+
+const HASH = Buffer.alloc(32, 7);
+
+/** An account that plans are tried with. */
+export interface Collection {
+  owner: Owner;
+  bookmarks: number;
+  tags: number;
+  /** Of its bookmarks, rising. */
+  ids: number[];
+}
+
+export const BIG = { userId: 1, bookmarks: 20_000, tags: 2_000 };
+export const SMALL = { users: 3_000, bookmarks: 20, tags: 30 };
+
+/** What a collection is to be, by its user. */
+export const describeCollection = (userId: number, ids: number[]): Collection => ({
+  owner: { userId, hash: HASH },
+  ...(userId === BIG.userId ? BIG : SMALL),
+  ids,
+});
+
+/** Users from `first`, each with tags, with bookmarks that carry three of them, and with an import that was done. */
+const fillUsers = (first: number, last: number, bookmarks: number, tags: number): string => `
+  insert into users (id, email, email_key) select u, u, u from generate_series(${first}, ${last}) u;
+  insert into accounts (user_id, is_premium, bookmark_count, tag_count)
+  select u, true, ${bookmarks}, ${tags} from generate_series(${first}, ${last}) u;
+  insert into tokens (user_id, token_hash, last_four, kind, scope)
+  select u, decode(repeat('07', 32), 'hex'), '', 'api', 'write' from generate_series(${first}, ${last}) u;
+  insert into invites (code, email, email_key, expires_at)
+  select upper(left(md5(u::text), 8)), u, u, now() + interval '1 day' from generate_series(${first}, ${last}) u;
+  insert into idempotency_keys (user_id, key, request_hash, answer)
+  select u, 'key', '\\x', '' from generate_series(${first}, ${last}) u;
+  insert into imports (user_id, id, state, bytes, result)
+  select u, gen_random_uuid(), 'done', 0, '' from generate_series(${first}, ${last}) u;
+  insert into tags (user_id, id, name, name_key, bookmark_count)
+  select u, t + 1, 'Tag ' || t, 'tag ' || t, ${(3 * bookmarks) / tags}
+  from generate_series(${first}, ${last}) u cross join generate_series(0, ${tags - 1}) t;
+  insert into bookmarks (
+    user_id, created_at, updated_at, url_key, url, title, comment, tag_ids, tags, search_text
+  )
+  select u, now(), now(), md5(n::text)::uuid, 'https://example.org/' || n, 'Bookmark', '',
+    array[n % ${tags} + 1, (n + 1) % ${tags} + 1, (n + 2) % ${tags} + 1],
+    '[]', 'https://example.org/' || n || e'\\nbookmark\\n'
+  from generate_series(0, ${bookmarks - 1}) n cross join generate_series(${first}, ${last}) u;
+  insert into changes (user_id, kind, object_id, number)
+  select user_id, 'bookmark', id, row_number() over (partition by user_id order by id)
+  from bookmarks where user_id between ${first} and ${last} and id % 2 = 0;
+  update accounts set last_change = 100000 where user_id between ${first} and ${last}`;
+
+const smallOnes = (first: number, last: number): string =>
+  fillUsers(first, last, SMALL.bookmarks, SMALL.tags);
+const FEW = smallOnes(2, 31);
+const OTHERS = smallOnes(32, SMALL.users + 1);
+const BIG_ONE = fillUsers(BIG.userId, BIG.userId, BIG.bookmarks, BIG.tags);
+
+/** When the tables are analysed. In a handful of accounts every one is known, and so that there is no other. */
+export const KNOWLEDGE: Readonly<Record<string, readonly string[]>> = {
+  fresh: [FEW, OTHERS, BIG_ONE, 'analyze'],
+  'from before the big account': [FEW, OTHERS, 'analyze', BIG_ONE],
+  'of a handful of other accounts': [FEW, 'vacuum analyze', OTHERS, BIG_ONE],
+  'of empty tables': ['vacuum analyze', FEW, OTHERS, BIG_ONE],
+  missing: [FEW, OTHERS, BIG_ONE],
+};
+
+/** The tables that are filled, whose statistics must stay as they are made. */
+export const TABLES = [
+  'users',
+  'accounts',
+  'tokens',
+  'invites',
+  'idempotency_keys',
+  'imports',
+  'tags',
+  'bookmarks',
+  'changes',
+];

@@ -1,0 +1,327 @@
+import { prepareImport } from '../../src/operations/import/entries.ts';
+import * as admin from '../../src/store/admin.ts';
+import {
+  addBookmark,
+  deleteBookmark,
+  editBookmark,
+  findBookmarks,
+  readPage,
+  readPageForAll,
+} from '../../src/store/bookmarks.ts';
+import { readChanges } from '../../src/store/changes.ts';
+import type { Database } from '../../src/store/database.ts';
+import { beginExport, readExportPage } from '../../src/store/export.ts';
+import { claimImport, releaseLease, renewLease } from '../../src/store/import-leases.ts';
+import { finishImport, importBookmarks } from '../../src/store/imports.ts';
+import { searchBookmarks } from '../../src/store/search.ts';
+import {
+  beginImport,
+  cancelImport,
+  queueImport,
+  readChunks,
+  readImport,
+  stageChunk,
+} from '../../src/store/staged-imports.ts';
+import * as sweep from '../../src/store/sweep.ts';
+import { createTag, deleteTag, listTags, renameTag } from '../../src/store/tags.ts';
+import { findCaller, revokeToken } from '../../src/store/tokens.ts';
+import { exchangeInvite, readProfile } from '../../src/store/users.ts';
+import { BIG, type Collection, SMALL } from './collections.ts';
+
+/** Every operation of the store, and how many rows it may go through for the account of many bookmarks. */
+
+export interface Operation {
+  name: string;
+  /** `n` is another one at each call. */
+  run(db: Database, collection: Collection, n: number): Promise<unknown>;
+  /** Rows that all nodes of all plans give or throw away, together. */
+  atMost: number;
+  /** The same, without fresh statistics; default: as many. */
+  atMostUnknown?: number;
+}
+
+const LIMIT = 1_000_000;
+const HASH = Buffer.alloc(32, 9);
+const hashOf = (n: number): Buffer => Buffer.alloc(32, `hash ${n}`);
+
+let fresh = 0;
+const freshUrl = (): string => {
+  fresh += 1;
+  return `https://fresh.example/${fresh}`;
+};
+
+const tagNames = (...names: string[]) => ({ names, keys: names.map((name) => name.toLowerCase()) });
+const someTags = (count: number, from: number, of: number) =>
+  tagNames(...Array.from({ length: count }, (_, n) => `Tag ${(from + n) % of}`));
+const freshTag = () => ({ name: freshUrl(), key: freshUrl() });
+
+const bookmark = (tags: ReturnType<typeof tagNames>) => ({
+  url: freshUrl(),
+  title: 'Title',
+  comment: '',
+  tags,
+});
+
+/** Entries whose sets of tags nearly all differ. */
+async function prepareWork(
+  { tags }: Collection,
+  entries: number,
+  urlOf: (n: number) => string,
+  mode: 'merge' | 'replace' = 'merge',
+) {
+  const bookmarks = Array.from({ length: entries }, (_, n) => ({
+    url: urlOf(n),
+    tags: [n, n * 7 + 1, n * 11 + 2, n * 13 + 3].map((t) => `Tag ${t % tags}`),
+  }));
+  const { errors, ...work } = await prepareImport({ mode, bookmarks });
+  return { ...work, errors: JSON.stringify(errors) };
+}
+
+const isBig = ({ bookmarks }: Collection): boolean => bookmarks === BIG.bookmarks;
+/** So that what an account of few bookmarks sends has another shape. */
+const sizeFor = (c: Collection, n: number): number => (isBig(c) ? 2_000 : 20 + n);
+
+const importWork = (db: Database, { owner }: Collection, work: Awaited<ReturnType<typeof prepareWork>>) =>
+  importBookmarks(db, owner, crypto.randomUUID(), work, LIMIT);
+
+const search = (
+  db: Database,
+  { owner }: Collection,
+  asked: { terms?: string[]; tagKey?: string; page?: number },
+) => searchBookmarks(db, owner, { terms: [], page: 1, perPage: 50, ...asked });
+
+async function stage(db: Database, { owner }: Collection) {
+  const staged = { userId: owner.userId, id: crypto.randomUUID(), leaseId: crypto.randomUUID() };
+  await beginImport(db, owner, staged.id, 10, LIMIT);
+  await stageChunk(db, staged, 0, Buffer.from('{}'));
+  await queueImport(db, owner, staged.id, {});
+  return staged;
+}
+
+const READS: Operation[] = [
+  {
+    name: 'the caller of a token',
+    atMost: 20,
+    run: (db, { owner }) => findCaller(db, { kind: 'api', key: '', ...owner }),
+  },
+  { name: 'profile', atMost: 20, run: (db, { owner }) => readProfile(db, owner, LIMIT) },
+  {
+    name: 'bookmarks of a url',
+    atMost: 60,
+    run: (db, { owner }, n) => findBookmarks(db, owner, { url: `https://example.org/${n}` }),
+  },
+  { name: 'bookmark of an id', atMost: 60, run: (db, c, n) => findBookmarks(db, c.owner, { id: c.ids[n]! }) },
+  { name: 'list of 100', atMost: 600, run: (db, { owner }) => readPage(db, owner, 0, 100) },
+  {
+    name: 'list of 500 in the middle',
+    atMost: 2_600,
+    run: (db, c) => readPage(db, c.owner, c.ids[c.ids.length >> 1]!, 500),
+  },
+  {
+    name: 'idle poll',
+    atMost: 20,
+    run: (db, { owner }) => readPage(db, owner, Number.MAX_SAFE_INTEGER - 1, 50),
+  },
+  {
+    name: 'poll of several tokens',
+    atMost: 400,
+    run: (db, { owner }) => readPageForAll(db, [owner, { ...owner, hash: HASH }], 0, 50),
+  },
+  {
+    name: 'changes from the beginning',
+    atMost: 1_000,
+    run: (db, { owner }) => readChanges(db, owner, 'beginning', 100),
+  },
+  { name: 'changes from now', atMost: 60, run: (db, { owner }) => readChanges(db, owner, 'now', 100) },
+  {
+    name: 'changes of edited bookmarks',
+    atMost: 2_000,
+    run: async (db, c) => {
+      const now = await readChanges(db, c.owner, 'now', 1);
+      await readChanges(db, c.owner, { ...now, change: 1 }, 100);
+    },
+  },
+  { name: 'tags', atMost: 4 * BIG.tags, run: (db, { owner }) => listTags(db, owner) },
+  {
+    name: 'export',
+    atMost: 3_000,
+    run: async (db, { owner }) => readExportPage(db, owner, 0, await beginExport(db, owner), 500),
+  },
+];
+
+const SEARCHES: Operation[] = [
+  { name: 'newest page', atMost: 400, run: (db, c) => search(db, c, {}) },
+  {
+    // What is skipped is counted in the index.
+    name: 'last page of everything',
+    atMost: 3 * BIG.bookmarks,
+    run: (db, c) => search(db, c, { page: Math.floor(c.bookmarks / 50) }),
+  },
+  {
+    name: 'search for a word that many hold',
+    atMost: 4 * BIG.bookmarks,
+    run: (db, c, n) => search(db, c, { terms: ['book', `${n % 3}`] }),
+  },
+  {
+    name: 'search for a word that nobody holds',
+    atMost: 2.5 * BIG.bookmarks,
+    run: (db, c) => search(db, c, { terms: ['nowhere'] }),
+  },
+  {
+    name: 'search for five words',
+    atMost: 4 * BIG.bookmarks,
+    run: (db, c) => search(db, c, { terms: ['book', 'mark', 'example', 'org', 'http'] }),
+  },
+  {
+    name: 'search for a tag',
+    atMost: 400,
+    run: (db, c, n) => search(db, c, { tagKey: `tag ${n}` }),
+  },
+  {
+    name: 'search for a tag and a word',
+    atMost: 400,
+    run: (db, c, n) => search(db, c, { terms: ['book'], tagKey: `tag ${n}` }),
+  },
+];
+
+const WRITES: Operation[] = [
+  {
+    name: 'add with 3 tags',
+    atMost: 100,
+    run: (db, c, n) => addBookmark(db, c.owner, bookmark(someTags(3, n, c.tags)), LIMIT),
+  },
+  {
+    name: 'add with 30 tags, a new one among them, and a key',
+    atMost: 600,
+    run: (db, c) =>
+      addBookmark(db, c.owner, bookmark(tagNames(freshUrl(), ...someTags(29, 0, c.tags).names)), LIMIT, {
+        key: freshUrl(),
+        requestHash: HASH,
+      }),
+  },
+  {
+    name: 'add unless it is saved',
+    atMost: 120,
+    run: (db, c, n) => addBookmark(db, c.owner, bookmark(someTags(3, n, c.tags)), LIMIT, undefined, 'return'),
+  },
+  {
+    name: 'edit of a title',
+    atMost: 60,
+    run: (db, c, n) => editBookmark(db, c.owner, c.ids[n]!, { title: 'Other' }),
+  },
+  {
+    name: 'edit of 30 tags',
+    atMost: 800,
+    run: (db, c, n) => editBookmark(db, c.owner, c.ids[n]!, { tags: someTags(30, n, c.tags) }),
+  },
+  { name: 'delete', atMost: 100, run: (db, c) => deleteBookmark(db, c.owner, c.ids.at(-1)!) },
+  {
+    name: 'creation, rename and deletion of a tag',
+    atMost: 200,
+    run: async (db, { owner }) => {
+      const { id } = JSON.parse(await createTag(db, owner, freshTag()));
+      await renameTag(db, owner, id, freshTag());
+      await deleteTag(db, owner, id);
+    },
+  },
+  {
+    name: 'rename of a tag that some carry',
+    atMost: 2_000,
+    run: (db, { owner }, n) => renameTag(db, owner, n + 5, freshTag()),
+  },
+  {
+    name: 'deletion of a tag that some carry',
+    atMost: 2_000,
+    run: (db, { owner }, n) => deleteTag(db, owner, n + 15),
+  },
+];
+
+const IMPORTS: Operation[] = [
+  {
+    name: 'import of 3 entries',
+    atMost: 400,
+    run: async (db, c) => importWork(db, c, await prepareWork(c, 3, freshUrl)),
+  },
+  {
+    name: 'import of 2,000 entries, with nearly as many sets of tags',
+    atMost: 2_000 * 80 + 4 * BIG.bookmarks,
+    run: async (db, c, n) => importWork(db, c, await prepareWork(c, sizeFor(c, n), freshUrl)),
+  },
+  {
+    name: 'import of 2,000 entries that are known, and a new one',
+    atMost: 2_000 * 80 + 5 * BIG.bookmarks,
+    run: async (db, c, n) => {
+      const known = (k: number) => (k === 0 ? freshUrl() : `https://example.org/${k}`);
+      await importWork(db, c, await prepareWork(c, sizeFor(c, n), known));
+    },
+  },
+  {
+    name: 'a staged import, from its receipt to its end',
+    atMost: 600,
+    run: async (db, c) => {
+      const lease = await stage(db, c);
+      await readImport(db, lease);
+      await claimImport(db, lease);
+      await renewLease(db, lease);
+      await readChunks(db, lease, 0);
+      await releaseLease(db, lease, true);
+      await claimImport(db, lease);
+      await finishImport(db, lease, await prepareWork(c, 3, freshUrl), LIMIT);
+    },
+  },
+  {
+    name: 'a staged import that is cancelled',
+    atMost: 200,
+    run: async (db, c) => cancelImport(db, await stage(db, c)),
+  },
+];
+
+const OTHERS: Operation[] = [
+  {
+    name: 'sweeps that find nothing',
+    atMost: 200,
+    // Once a minute, and until the first statistics.
+    atMostUnknown: 4 * SMALL.users,
+    run: async (db) => {
+      await sweep.deleteExpired(db);
+      await sweep.deleteOldChanges(db, 90);
+      await sweep.deleteOldImports(db);
+      await sweep.findQueuedImports(db, 1_000);
+      await sweep.countStagedImports(db);
+    },
+  },
+  {
+    name: 'an invite, a session, and its end',
+    atMost: 200,
+    run: async (db, { owner }, n) => {
+      const code = `${owner.userId}`.padStart(6, 'A') + `${n}`.padStart(2, 'B');
+      await admin.createInvite(db, code, freshUrl(), freshUrl(), 7);
+      const { id } = await exchangeInvite(db, code, { hash: hashOf(n), lastFour: 'abcd' }, 90);
+      await revokeToken(db, { userId: id, hash: hashOf(n) });
+    },
+  },
+  {
+    name: 'an operator’s look at a user',
+    atMost: 200,
+    run: async (db, { owner }) => {
+      await admin.findUser(db, { id: owner.userId });
+      await admin.findUser(db, { emailKey: `${owner.userId}` });
+      await admin.setPremium(db, `${owner.userId}`, true);
+      await admin.listUsers(db, owner.userId, 10);
+      await admin.listTokens(db, owner.userId);
+    },
+  },
+  {
+    name: 'replace by 2,000 entries',
+    atMost: 2_000 * 80 + 5 * BIG.bookmarks,
+    run: async (db, c, n) => importWork(db, c, await prepareWork(c, sizeFor(c, n), freshUrl, 'replace')),
+  },
+  {
+    name: 'deletion of a user',
+    atMost: 2.5 * BIG.bookmarks,
+    run: (db, { owner }) => admin.deleteUser(db, `${owner.userId}`),
+  },
+];
+
+/** In an order that leaves each what it needs. */
+export const OPERATIONS: readonly Operation[] = [...READS, ...SEARCHES, ...WRITES, ...IMPORTS, ...OTHERS];
