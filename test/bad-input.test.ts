@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import { ROUTES } from '../src/http/app.ts';
-import { DEFAULT_BODY_BYTES } from '../src/http/route.ts';
+import { type CallerRoute, DEFAULT_BODY_BYTES } from '../src/http/route.ts';
 import { startService, type TestUser, useService, useUser } from './support/service.ts';
 
 // Every field of every route: what it takes at its bounds, and how it refuses whatever else comes.
@@ -336,6 +336,19 @@ const mode: Field = {
   ),
 };
 
+const scope: Field = {
+  good: ['read', 'write'],
+  bad: cases('expected "read" or "write"', null, true, 0, '', 'READ', ' read', 'admin', [], ['read'], {}),
+};
+
+const days: Field = {
+  good: [1, 365, null],
+  bad: cases(
+    'expected an integer from 1 to 365, or null',
+    ...[0, -1, 366, 1.5, 1e300, '90', '', true, [], {}, MAX_ID, -MAX_ID],
+  ),
+};
+
 const bookmarks: Field = {
   good: [[]],
   bad: [
@@ -360,6 +373,17 @@ interface RouteCases {
 
 const newBookmark = async (user: TestUser) =>
   (await user.post('/bookmarks/add', { url: 'http://a' })).body.id;
+/** The id of a token that is made anew; it is the user's only one, whose limit these tests would reach. */
+const newToken = async (user: TestUser) => {
+  for (const { id } of (await user.post('/tokens/list')).body.tokens)
+    await user.post('/tokens/revoke', { id });
+  return (await user.post('/tokens/create', { name: `token made ${Math.random()}` })).body.id;
+};
+const newSession = async (user: TestUser) => {
+  const { token } = await service.session(user.email);
+  const { body } = await service.post('/sessions/list', {}, { token });
+  return body.sessions.find((each: { is_current: boolean }) => each.is_current).id;
+};
 const newTag = async (user: TestUser) =>
   (await user.post('/tags/create', { name: `tag made ${Math.random()}` })).body.id;
 
@@ -420,6 +444,24 @@ const ROUTE_CASES: Record<string, RouteCases> = {
     required: ['id', 'name'],
   },
   '/tags/delete': { body: async (user) => ({ id: await newTag(user) }), fields: { id }, required: ['id'] },
+  '/tokens/list': { body: () => ({}), fields: {} },
+  '/tokens/create': {
+    body: async (user) => ({ name: `token beside ${await newToken(user)}` }),
+    fields: { name: tagName, scope, expires_in_days: days },
+    required: ['name'],
+  },
+  '/tokens/revoke': {
+    body: async (user) => ({ id: await newToken(user) }),
+    fields: { id },
+    required: ['id'],
+  },
+  '/sessions/list': { body: () => ({}), fields: {} },
+  '/sessions/revoke': {
+    body: async (user) => ({ id: await newSession(user) }),
+    fields: { id },
+    required: ['id'],
+  },
+  '/sessions/revoke-others': { body: () => ({}), fields: {} },
   '/export': { body: () => ({}), fields: {} },
   '/import': { body: () => ({ bookmarks: [] }), fields: { bookmarks, mode }, required: ['bookmarks'] },
 };
@@ -450,7 +492,8 @@ describe.for(Object.entries(ROUTE_CASES))('%s', ([path, route]) => {
   };
 
   beforeAll(async () => {
-    user = await service.user({ premium: true });
+    const { needsSession } = ROUTES.find((route) => route.path === path) as CallerRoute;
+    user = await (needsSession ? service.session() : service.user({ premium: true }));
   });
 
   test('takes a body of what it needs, whatever else is in it', async () => {

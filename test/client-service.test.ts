@@ -69,6 +69,20 @@ describe('every endpoint', () => {
     });
     expect(await client.deleteBookmark(added.id)).toEqual({ deleted: true });
     expect((await client.profile()).email).toBe('methods@example.org');
+    const own = await client.createToken({ name: 'script', scope: 'write', expires_in_days: null });
+    expect(await client.withToken(own.token).profile()).toMatchObject({ email: 'methods@example.org' });
+    expect((await client.listTokens()).tokens.map(({ id, name }) => [id, name])).toEqual([
+      [own.id, 'script'],
+    ]);
+    expect(await client.revokeToken(own.id)).toEqual({ revoked: true });
+    expect((await client.listSessions()).sessions.map(({ is_current }) => is_current)).toEqual([true]);
+    expect(await client.revokeOtherSessions()).toEqual({ revoked: 0 });
+    const { token: other } = await service.session('methods@example.org');
+    const { sessions } = await client.listSessions();
+    expect(await client.revokeSession(sessions.find((each) => !each.is_current)!.id)).toEqual({
+      revoked: true,
+    });
+    await expect(clientOf(other).profile()).rejects.toMatchObject({ code: 'INVALID_TOKEN' });
     expect((await client.logout()).logged_out).toBe(true);
     await expect(client.profile()).rejects.toMatchObject({ code: 'INVALID_TOKEN', status: 401 });
 
@@ -77,7 +91,7 @@ describe('every endpoint', () => {
 
   test('is declared once for the service and its clients', () => {
     const declared = ROUTES.map(({ path }) => path) satisfies string[] as (keyof Endpoints)[];
-    expect(new Set(declared).size).toBe(17);
+    expect(new Set(declared).size).toBe(23);
     const codes = STATUS_BY_CODE satisfies Record<ErrorCode, number>;
     // The other direction: a code of the service that clients are not told of does not compile.
     const known: ErrorCode[] = Object.keys(codes) as (keyof typeof STATUS_BY_CODE)[];

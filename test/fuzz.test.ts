@@ -126,6 +126,8 @@ const FIELDS: Record<string, fc.Arbitrary<unknown>> = {
   mode: fc.constantFrom('merge', 'replace', 'Merge'),
   created_at: time,
   on_duplicate: fc.constantFrom('add', 'return', 'error', 'replace'),
+  scope: fc.constantFrom('read', 'write', 'admin'),
+  expires_in_days: fc.option(fc.integer({ min: -1, max: 400 })),
 };
 
 /** A body that is nearly what a route takes: fields left out, fields of another kind, fields that nobody asked for. */

@@ -216,9 +216,12 @@ describe('the document is complete', () => {
         ['/tags/update', ['id', 'name']],
         ['/tags/delete', ['id']],
         ['/import', ['bookmarks']],
+        ['/tokens/create', ['name']],
+        ['/tokens/revoke', ['id']],
+        ['/sessions/revoke', ['id']],
       ]),
     );
-    expect(Object.values(required).flat()).toHaveLength(9);
+    expect(Object.values(required).flat()).toHaveLength(12);
   });
 });
 
@@ -228,6 +231,8 @@ describe('the document is true', () => {
     const { id, tags } = (await user.post('/bookmarks/add', requestOf('/bookmarks/add').example)).body;
     const body = { ...requestOf(path).example };
     if ('id' in body) body.id = path.startsWith('/tags') ? tags[0].id : id;
+    if (path === '/tokens/revoke') body.id = (await user.post('/tokens/create', { name: 'mine' })).body.id;
+    if (path === '/sessions/revoke') body.id = (await user.post('/sessions/list')).body.sessions[0].id;
     if (path === '/tags/create' || path === '/tags/update') body.name = 'another';
     if (path === '/auth/invite') body.code = await service.invite(user.email);
     const response = await user.post(path, body);

@@ -98,6 +98,21 @@ describe('three replicas', () => {
     }
   };
 
+  test('/sessions/revoke-others at one replica ends the polls held by all with 401 within a second', async () => {
+    const { email } = await fleet.user();
+    const open = async () => {
+      const invite = await runMain(['admin', 'invite', 'create', '--email', email], fleet.env);
+      return (await replicas[0]!.post('/auth/invite', invite as object, 'none')).body;
+    };
+    const [ended, own] = [await open(), await open()];
+    const polls = await holdPolls({ id: ended.user.id, email, token: ended.token });
+    await expectEndedBy(polls, () => replicas[2]!.post('/sessions/revoke-others', {}, own.token));
+    for (const replica of replicas) {
+      expect((await replica.post('/tags/list', {}, ended.token)).status).toBe(401);
+      expect((await replica.post('/tags/list', {}, own.token)).status).toBe(200);
+    }
+  });
+
   test('a logout at one replica ends the polls held by all with 401 within a second', async () => {
     const { email } = await fleet.user();
     const invite = (await runMain(['admin', 'invite', 'create', '--email', email], fleet.env)) as {

@@ -31,9 +31,17 @@ const SCOPES: Record<string, 'read' | 'write' | 'public'> = {
   '/tags/create': 'write',
   '/tags/update': 'write',
   '/tags/delete': 'write',
+  '/tokens/list': 'read',
+  '/tokens/create': 'write',
+  '/tokens/revoke': 'write',
+  '/sessions/list': 'read',
+  '/sessions/revoke': 'write',
+  '/sessions/revoke-others': 'write',
   '/export': 'read',
   '/import': 'write',
 };
+/** An API token is refused for its kind. */
+const OF_SESSIONS = ['/logout', ...Object.keys(SCOPES).filter((path) => /^\/(tokens|sessions)\//.test(path))];
 const WITH_TOKEN = Object.entries(SCOPES).filter(([, scope]) => scope !== 'public');
 
 test('the routes are those of the contract, no more and no less', () => {
@@ -48,11 +56,11 @@ describe('scopes', () => {
   test.each(WITH_TOKEN)('%s needs the scope %s', async (path, scope) => {
     const reader = await service.token(user.id, 'read');
     const { body } = await service.post(path, {}, { token: reader });
-    // Logging out is for sessions: an API token is refused for its kind.
-    if (scope === 'write' || path === '/logout') expect(body.code).toBe('PERMISSION_DENIED');
+    if (scope === 'write' || OF_SESSIONS.includes(path)) expect(body.code).toBe('PERMISSION_DENIED');
     else expect([undefined, 'VALIDATION_ERROR']).toContain(body.code);
     const writer = await user.post(path, {});
-    if (path !== '/logout') expect(writer.body.code).not.toBe('PERMISSION_DENIED');
+    if (OF_SESSIONS.includes(path)) expect(writer.body.code).toBe('PERMISSION_DENIED');
+    else expect(writer.body.code).not.toBe('PERMISSION_DENIED');
   });
 
   test('a write token reads, creates, updates and deletes', async () => {
@@ -185,7 +193,10 @@ describe('revocation (decision 24)', () => {
     for (const replica of [service, other]) expect((await profile(session.token, replica)).status).toBe(200);
     await session.post('/logout');
     for (const replica of [other, service]) {
-      for (const body of [{ url: URL, id: 1, name: 'a', bookmarks: [] }, { id: 'wrong' }]) {
+      for (const body of [
+        { url: URL, id: 1, name: 'a', bookmarks: [], confirm: 'a@b.example' },
+        { id: 'wrong' },
+      ]) {
         const response = await replica.post(path, body, { token: session.token });
         expect(response.body.code).toBe('INVALID_TOKEN');
         expect(response.headers.get('x-ratelimit-limit')).toBeNull();

@@ -10,6 +10,7 @@ import type {
   ChangesPosition,
   ChosenBookmarks,
   CreatedTag,
+  CreatedToken,
   Deleted,
   EditedBookmark,
   FoundBookmarks,
@@ -18,12 +19,17 @@ import type {
   LoggedOut,
   NewBookmark,
   NewTag,
+  NewToken,
   Profile,
+  Revoked,
+  RevokedSessions,
   Session,
+  SessionList,
   SyncedBookmarks,
   SyncPosition,
   TagList,
   TagRename,
+  TokenList,
 } from '../domain/resources.ts';
 import { streamExport } from './export-stream.ts';
 import { type FollowOptions, followBookmarks, type SyncBatch } from './follow.ts';
@@ -166,6 +172,36 @@ export class BookmarkClient {
   /** Deletes a tag; its bookmarks stay (spec 4.3). */
   deleteTag(id: number, options?: RequestOptions): Promise<Deleted> {
     return this.#requester.request('/tags/delete', { id }, options);
+  }
+
+  /** The API tokens of the account. This and what follows up to `revokeOtherSessions` needs a session token. */
+  listTokens(options?: RequestOptions): Promise<TokenList> {
+    return this.#requester.request('/tokens/list', {}, options);
+  }
+
+  /** Creates an API token, which is shown once. It is not retried: the repeat would find the name taken. */
+  createToken(token: NewToken, options?: RequestOptions): Promise<CreatedToken> {
+    return this.#requester.request('/tokens/create', token, options);
+  }
+
+  /** Revokes an API token of the account. */
+  revokeToken(id: number, options?: RequestOptions): Promise<Revoked> {
+    return this.#requester.request('/tokens/revoke', { id }, options);
+  }
+
+  /** The sessions of the account. */
+  listSessions(options?: RequestOptions): Promise<SessionList> {
+    return this.#requester.request('/sessions/list', {}, options);
+  }
+
+  /** Ends a session of the account. */
+  revokeSession(id: number, options?: RequestOptions): Promise<Revoked> {
+    return this.#requester.request('/sessions/revoke', { id }, options);
+  }
+
+  /** Ends all sessions of the account but this client's. */
+  revokeOtherSessions(options?: RequestOptions): Promise<RevokedSessions> {
+    return this.#requester.request('/sessions/revoke-others', {}, options);
   }
 
   /** All bookmarks, in memory (spec 4.4). */

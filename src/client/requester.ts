@@ -62,6 +62,8 @@ const READS: ReadonlySet<Path> = new Set<Path>([
   '/bookmarks/sync',
   '/bookmarks/changes',
   '/tags/list',
+  '/tokens/list',
+  '/sessions/list',
   '/export',
 ]);
 

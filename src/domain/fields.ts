@@ -9,6 +9,7 @@ export const BOUNDS = {
   tagName: 255,
   tagsPerBookmark: 100,
   tagsPerUser: 10_000,
+  apiTokensPerUser: 50,
   query: 1_000,
   importEntries: 100_000,
 } as const;

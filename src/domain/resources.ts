@@ -286,6 +286,68 @@ export interface BookmarkImport {
   mode?: 'merge' | 'replace' | undefined;
 }
 
+/** What every token shows of itself. */
+interface ShownToken {
+  id: number;
+  scope: 'read' | 'write';
+  created_at: string;
+  /** Null: valid until it is revoked. */
+  expires_at: string | null;
+  /** Exact to 15 minutes; null: not used yet. */
+  last_used_at: string | null;
+  /** The last four characters of the token. */
+  last_four: string;
+}
+
+/** An API token of one's own. */
+export interface ApiToken extends ShownToken {
+  kind: 'api';
+  name: string;
+}
+
+/** The response to the creation of an API token. */
+export interface CreatedToken extends ApiToken {
+  /** The token, shown once. */
+  token: string;
+}
+
+/** A session of one's own. */
+export interface OpenSession extends ShownToken {
+  kind: 'session';
+  /** The app that it was opened for; null: a browser, or an invite exchange. */
+  app_name: string | null;
+  /** Whether it is the session of this request. */
+  is_current: boolean;
+}
+
+export interface NewToken {
+  /** Unique whatever its case, at most 255 characters. */
+  name: string;
+  /** Default `read`. */
+  scope?: 'read' | 'write' | undefined;
+  /** 1 to 365; 90 when absent; null: valid until it is revoked. */
+  expires_in_days?: number | null | undefined;
+}
+
+export interface TokenList {
+  /** Oldest first. */
+  tokens: ApiToken[];
+}
+
+export interface SessionList {
+  /** Oldest first. */
+  sessions: OpenSession[];
+}
+
+export interface Revoked {
+  revoked: true;
+}
+
+export interface RevokedSessions {
+  /** How many sessions were ended. */
+  revoked: number;
+}
+
 /** Every endpoint of spec 4 with its request and its response. */
 export interface Endpoints {
   '/user/profile': { request: Empty; response: Profile };
@@ -304,5 +366,11 @@ export interface Endpoints {
   '/tags/update': { request: TagRename; response: BookmarkTag };
   '/tags/delete': { request: ById; response: Deleted };
   '/export': { request: Empty; response: BookmarkExport };
+  '/tokens/list': { request: Empty; response: TokenList };
+  '/tokens/create': { request: NewToken; response: CreatedToken };
+  '/tokens/revoke': { request: ById; response: Revoked };
+  '/sessions/list': { request: Empty; response: SessionList };
+  '/sessions/revoke': { request: ById; response: Revoked };
+  '/sessions/revoke-others': { request: Empty; response: RevokedSessions };
   '/import': { request: BookmarkImport; response: ImportResult };
 }

@@ -2,13 +2,17 @@ import { isIP } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { invalidToken, permissionDenied } from '../domain/errors.ts';
-import type { Caller, PresentedToken, Scope } from '../domain/tokens.ts';
+import type { Caller, PresentedToken } from '../domain/tokens.ts';
 import { findCaller } from '../store/tokens.ts';
 import { toApiError } from './error-responses.ts';
 import type { Overload } from './overload.ts';
 import { addressKey, removeQuotaHeaders, requireQuota } from './quota-headers.ts';
+import type { CallerRoute } from './route.ts';
 
 /** Who may come in: token, rate limit, scope, in this order (decision 1), before a byte of the body is read. */
+
+/** What a route needs of a token. */
+type Needs = Pick<CallerRoute, 'scope' | 'needsSession'>;
 
 /**
  * Finds the caller and counts the request; throws `INVALID_TOKEN`, `RATE_LIMITED` or `PERMISSION_DENIED`. A token seen
@@ -18,7 +22,7 @@ import { addressKey, removeQuotaHeaders, requireQuota } from './quota-headers.ts
 export function authenticate(
   context: Context,
   overload: Overload,
-  scope: Scope,
+  needs: Needs,
   token: PresentedToken | undefined,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -30,7 +34,7 @@ export function authenticate(
     const standing = tokens.refusal(token.key, requestLimit(context, remembered));
     if (standing !== undefined) requireQuota(reply, standing);
   }
-  return admitToken(context, overload, scope, token, remembered, request, reply);
+  return admitToken(context, overload, needs, token, remembered, request, reply);
 }
 
 /** Requests that a token of this caller may send in any window. */
@@ -40,7 +44,7 @@ const requestLimit = ({ config }: Context, { isPremium }: Caller): number =>
 async function admitToken(
   context: Context,
   overload: Overload,
-  scope: Scope,
+  needs: Needs,
   token: PresentedToken,
   remembered: Caller | undefined,
   request: FastifyRequest,
@@ -53,7 +57,9 @@ async function admitToken(
   const { tokens } = context.coordination.limiters;
   requireQuota(reply, await tokens.consume(token.key, requestLimit(context, caller)));
   overload.refuse(caller.userId);
-  if (scope === 'write' && caller.scope !== 'write')
+  if (needs.needsSession && caller.kind !== 'session')
+    throw permissionDenied('this needs a session, not an API token');
+  if (needs.scope === 'write' && caller.scope !== 'write')
     throw permissionDenied('the token has scope read, not write');
 }
 

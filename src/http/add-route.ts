@@ -24,15 +24,14 @@ export function addRoute(
   mount: Mount,
   route: Route,
 ): void {
-  const { scope } = route;
   app.route({
     method: 'POST',
     url: mount.basePath + route.path,
     onRequest: (request: FastifyRequest, reply: FastifyReply) => {
       mount.refuse(context, request);
-      if (scope === 'public') return limitAddress(context, overload, request, reply);
+      if (route.scope === 'public') return limitAddress(context, overload, request, reply);
       const token = mount.readToken(context, request);
-      return authenticate(context, overload, scope, token, request, reply);
+      return authenticate(context, overload, route, token, request, reply);
     },
     config: { class: classOf(route), mount, ...(mount.isForBrowser && { cors: false }) },
     ...(route.bodyLimit !== undefined && { bodyLimit: route.bodyLimit }),

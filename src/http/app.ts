@@ -18,6 +18,7 @@ import { changesRoutes } from '../routes/changes.ts';
 import { addImportParser, exportRoutes, importRoutes } from '../routes/import-export.ts';
 import { syncRoutes } from '../routes/sync.ts';
 import { tagRoutes } from '../routes/tags.ts';
+import { tokenRoutes } from '../routes/tokens.ts';
 import { webRoutes } from '../routes/web.ts';
 import { addRoute, handleErrors } from './add-route.ts';
 import { Connections } from './connections.ts';
@@ -55,6 +56,7 @@ export const ROUTES: readonly Route[] = [
   ...syncRoutes,
   ...changesRoutes,
   ...tagRoutes,
+  ...tokenRoutes,
   ...exportRoutes,
   ...importRoutes,
 ];

@@ -128,11 +128,16 @@ function contentOf(schema: Json, shared: Shared, leftOut: readonly string[] = []
   return { 'application/json': { schema, example: Object.fromEntries(example) } };
 }
 
+function describeAccess(route: Route): string {
+  if (route.scope === 'public') return 'Public; limited by client address.';
+  return `Scope: ${route.scope}.${route.needsSession ? ' A session token only.' : ''}`;
+}
+
 function operationOf(route: Route, shared: Shared): Json {
   const isPublic = route.scope === 'public';
   return {
     summary: route.summary,
-    description: `${route.description}\n\n${isPublic ? 'Public; limited by client address.' : `Scope: ${route.scope}.`}`,
+    description: `${route.description}\n\n${describeAccess(route)}`,
     operationId: route.path.slice(1).replaceAll('/', '_'),
     tags: [route.path.split('/')[1]],
     security: isPublic ? [] : [{ token: [route.scope] }],

@@ -47,6 +47,8 @@ export type ResponseBody = string | object;
 /** An endpoint for callers with a token of the scope. */
 export interface CallerRoute<Body extends z.ZodType = z.ZodType> extends Described {
   scope: Scope;
+  /** An API token is refused, whatever its scope. */
+  needsSession?: boolean;
   body: Body;
   handle(request: RouteRequest<z.output<Body>> & { caller: Caller }): Promise<ResponseBody>;
 }

@@ -4,6 +4,7 @@ import {
   invalidToken,
   limitExceeded,
   notFound,
+  permissionDenied,
   rateLimited,
   unavailable,
 } from '../domain/errors.ts';
@@ -21,7 +22,10 @@ export type Outcome =
   | 'import_busy'
   | 'import_full'
   | 'import_over'
-  | 'key_reused';
+  | 'key_reused'
+  | 'session_old'
+  | 'token_exists'
+  | 'token_limit';
 
 const ERROR_BY_OUTCOME: Record<Outcome, () => ApiError> = {
   token: invalidToken,
@@ -35,6 +39,10 @@ const ERROR_BY_OUTCOME: Record<Outcome, () => ApiError> = {
   import_busy: () => rateLimited(5, 'another large import of this account is under way'),
   import_full: () => unavailable('too many large imports are under way', 10),
   key_reused: () => invalid('Idempotency-Key: was used for another request'),
+  session_old: () =>
+    permissionDenied('log in again: this needs a person who logged in within the last 15 minutes'),
+  token_exists: () => invalid('name: another API token has this name'),
+  token_limit: () => limitExceeded('an account holds no more API tokens'),
   import_over: () => unavailable('the import was cancelled'),
 };
 

@@ -1,3 +1,4 @@
+import { parseToken } from '../../src/domain/tokens.ts';
 import { prepareImport } from '../../src/operations/import/entries.ts';
 import * as admin from '../../src/store/admin.ts';
 import * as bookmarks from '../../src/store/bookmarks.ts';
@@ -6,6 +7,7 @@ import type { Database, Sql, Statement } from '../../src/store/database.ts';
 import * as exports from '../../src/store/export.ts';
 import * as leases from '../../src/store/import-leases.ts';
 import * as imports from '../../src/store/imports.ts';
+import * as ownTokens from '../../src/store/own-tokens.ts';
 import { searchBookmarks } from '../../src/store/search.ts';
 import { createSession } from '../../src/store/sessions.ts';
 import * as staged from '../../src/store/staged-imports.ts';
@@ -34,6 +36,7 @@ export async function playAll(send: (run: Run) => Promise<readonly unknown[]>): 
   const owner = { userId, hash: hashOf(1) };
   await admin.createApiToken(db, userId, secretOf(1), ROLE);
   await playAccounts(db, owner);
+  await playTokens(db, owner);
   await playBookmarks(db, owner);
   await playImports(db, owner);
   await playSweep(db);
@@ -45,7 +48,6 @@ type Owner = { userId: number; hash: Buffer };
 async function playAccounts(db: Database, owner: Owner): Promise<void> {
   await admin.createInvite(db, 'ABCDEFGH', 'other@example.org', 'other@example.org', 7);
   await users.exchangeInvite(db, 'ABCDEFGH', secretOf(2), 90);
-  await createSession(db, { userId: owner.userId, appName: 'An app', authenticatedAt: null, days: 90 });
   await admin.setPremium(db, 'other@example.org', true);
   await admin.findUserId(db, 'other@example.org');
   await findCaller(db, { kind: 'api', key: '', ...owner });
@@ -53,6 +55,18 @@ async function playAccounts(db: Database, owner: Owner): Promise<void> {
   const { id } = await admin.createApiToken(db, owner.userId, secretOf(3), ROLE);
   await admin.listTokens(db, owner.userId);
   await admin.revokeTokenById(db, owner.userId, Number(id.split('-')[1]));
+}
+
+async function playTokens(db: Database, { userId }: Owner): Promise<void> {
+  const token = await createSession(db, { userId, appName: 'An app', authenticatedAt: null, days: 90 });
+  const owner = parseToken(token)!;
+  const given = { name: 'Mine', nameKey: 'mine', scope: 'read', days: 90 } as const;
+  const { id } = await ownTokens.createOwnToken(db, owner, secretOf(5), given);
+  await ownTokens.createOwnToken(db, owner, secretOf(6), { ...given, nameKey: 'endless', days: null });
+  await ownTokens.listOwnTokens(db, owner);
+  await ownTokens.listSessions(db, owner);
+  await ownTokens.revokeOwnToken(db, owner, 'api', id);
+  await ownTokens.revokeOtherSessions(db, owner);
 }
 
 async function playBookmarks(db: Database, owner: Owner): Promise<void> {

@@ -1,0 +1,157 @@
+import { z } from 'zod';
+import type { Context } from '../context.ts';
+import { wakePolls } from '../coordination/topics.ts';
+import { notFound } from '../domain/errors.ts';
+import { BOUNDS, id, tagName } from '../domain/fields.ts';
+import { foldText } from '../domain/text.ts';
+import { type Caller, createSecret, formatToken, type TokenKind } from '../domain/tokens.ts';
+import { callerRoute } from '../http/route.ts';
+import {
+  createOwnToken,
+  listOwnTokens,
+  listSessions,
+  revokeOtherSessions,
+  revokeOwnToken,
+} from '../store/own-tokens.ts';
+import * as schemas from './response-schemas.ts';
+import { wakeAfter } from './wake-after.ts';
+
+/** Tokens and sessions of one's own: what the settings area of spec 2.4 does. A session alone may do it. */
+
+/** Bounded and folded like a tag's. */
+const name = tagName.meta({ examples: ['backup script'] });
+
+const scope = z.enum(['read', 'write']);
+
+const DAYS_RULE = 'expected an integer from 1 to 365, or null';
+
+const ofAnyToken = {
+  id,
+  scope,
+  created_at: schemas.timestampText,
+  expires_at: schemas.timestampText.nullable(),
+  last_used_at: schemas.timestampText.nullable(),
+  last_four: z.string().meta({ examples: ['sxT8'] }),
+};
+
+const apiToken = {
+  ...ofAnyToken,
+  kind: z.literal('api'),
+  name: z.string().meta({ examples: ['backup script'] }),
+};
+
+const revoked = z.object({ revoked: z.literal(true) });
+
+const list = callerRoute({
+  path: '/tokens/list',
+  scope: 'read',
+  needsSession: true,
+  summary: 'List your API tokens',
+  description: 'Oldest first. `last_used_at` is exact to 15 minutes; null: not used yet.',
+  body: z.object({}),
+  response: z.object({ tokens: z.array(z.object(apiToken)) }),
+  handle: async ({ context, caller }) => `{"tokens":${await listOwnTokens(context.database, caller)}}`,
+});
+
+const create = callerRoute({
+  path: '/tokens/create',
+  scope: 'write',
+  needsSession: true,
+  summary: 'Create an API token',
+  description:
+    `The token is shown once. An account holds ${BOUNDS.apiTokensPerUser} at most, with names that are unique whatever ` +
+    'their case. It takes a person who logged in by a provider within the last 15 minutes; accounts without a linked ' +
+    'provider are exempt. No Idempotency-Key is honoured, as nothing may keep the token: where the response was lost, ' +
+    'the repeat finds the name taken; revoke that token, and create another.',
+  body: z.object({
+    name,
+    scope: scope.default('read'),
+    expires_in_days: z.int(DAYS_RULE).min(1, DAYS_RULE).max(365, DAYS_RULE).nullable().default(90),
+  }),
+  response: z.object({
+    token: z.string().meta({ examples: ['bka_42_BcGzEJAmGwg4vGYdvNIrhWPgAPiYz1wPgvwc3GUsxT8'] }),
+    ...apiToken,
+  }),
+  errors: ['LIMIT_EXCEEDED'],
+  async handle({ context, caller, body }) {
+    const secret = createSecret();
+    const { name, scope, expires_in_days: days } = body;
+    const given = { name, nameKey: foldText(name), scope, days };
+    const made = await createOwnToken(context.database, caller, secret, given);
+    return { token: formatToken('api', caller.userId, secret.secret), ...made };
+  },
+});
+
+const revoke = callerRoute({
+  path: '/tokens/revoke',
+  scope: 'write',
+  needsSession: true,
+  summary: 'Revoke one of your API tokens',
+  description: 'Holds on every replica from the moment of the response; polls that it holds end.',
+  body: z.object({ id }),
+  response: revoked,
+  errors: ['NOT_FOUND'],
+  handle: ({ context, caller, body }) => revokeById(context, caller, 'api', body.id, 'the token'),
+});
+
+const listOfSessions = callerRoute({
+  path: '/sessions/list',
+  scope: 'read',
+  needsSession: true,
+  summary: 'List your sessions',
+  description:
+    'Oldest first. `app_name` is the app that a session was opened for; null: a browser, or an invite exchange. ' +
+    '`is_current` is the session of this request.',
+  body: z.object({}),
+  response: z.object({
+    sessions: z.array(
+      z.object({
+        ...ofAnyToken,
+        kind: z.literal('session'),
+        app_name: z.string().nullable(),
+        is_current: z.boolean(),
+      }),
+    ),
+  }),
+  handle: async ({ context, caller }) => `{"sessions":${await listSessions(context.database, caller)}}`,
+});
+
+const revokeSession = callerRoute({
+  path: '/sessions/revoke',
+  scope: 'write',
+  needsSession: true,
+  summary: 'End one of your sessions',
+  description: 'It may be that of this request.',
+  body: z.object({ id }),
+  response: revoked,
+  errors: ['NOT_FOUND'],
+  handle: ({ context, caller, body }) => revokeById(context, caller, 'session', body.id, 'the session'),
+});
+
+const revokeOthers = callerRoute({
+  path: '/sessions/revoke-others',
+  scope: 'write',
+  needsSession: true,
+  summary: 'End all your sessions but this one',
+  description: 'API tokens stay.',
+  body: z.object({}),
+  response: z.object({ revoked: schemas.count }),
+  async handle({ context, caller }) {
+    const revoke = () => revokeOtherSessions(context.database, caller);
+    return { revoked: await wakeAfter(context, caller, wakePolls, revoke) };
+  },
+});
+
+async function revokeById(
+  context: Context,
+  caller: Caller,
+  kind: TokenKind,
+  tokenId: number,
+  what: string,
+): Promise<{ revoked: true }> {
+  const revoke = () => revokeOwnToken(context.database, caller, kind, tokenId);
+  if (!(await wakeAfter(context, caller, wakePolls, revoke))) throw notFound(what);
+  return { revoked: true };
+}
+
+export const tokenRoutes = [list, create, revoke, listOfSessions, revokeSession, revokeOthers];

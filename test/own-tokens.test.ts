@@ -1,0 +1,334 @@
+import { describe, expect, test } from 'vitest';
+import { createSession } from '../src/store/sessions.ts';
+import { newBrowser } from './support/browser-session.ts';
+import { startService, type TestUser, useService } from './support/service.ts';
+import { holdAccount, holdLock, untilBlocked } from './support/sessions.ts';
+
+// Tokens and sessions of one's own: what the settings area of spec 2.4 does.
+
+const service = useService({ syncWaitSeconds: 20 });
+const other = useService({ syncWaitSeconds: 20 }, { beside: service });
+
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+const create = (user: TestUser, body: object = {}) =>
+  user.post('/tokens/create', { name: `token ${Math.random()}`, ...body });
+const tokensOf = async (user: TestUser) => (await user.post('/tokens/list')).body.tokens;
+const sessionsOf = async (user: TestUser) => (await user.post('/sessions/list')).body.sessions;
+const currentId = async (user: TestUser) =>
+  (await sessionsOf(user)).find((each: { is_current: boolean }) => each.is_current).id;
+const statusOf = async (token: string, of = service) =>
+  (await of.post('/user/profile', {}, { token })).status;
+const denied = (error: string) => ({ status: 403, body: { code: 'PERMISSION_DENIED', error } });
+
+/** Links the account to a provider, and moves the login of its sessions into the past. */
+async function link({ id }: TestUser, loggedInSecondsAgo: number): Promise<void> {
+  const { sql } = service.context.database;
+  await sql`insert into identities (issuer, subject, user_id) values ('https://id.example', ${`s${id}`}, ${id})`;
+  await sql`
+    update tokens set authenticated_at = now() - ${loggedInSecondsAgo} * interval '1 second'
+    where user_id = ${id} and kind = 'session'`;
+}
+
+describe('/tokens/create', () => {
+  test('returns the token once, with what the list shows of it', async () => {
+    const user = await service.session();
+    const { body } = await user.post('/tokens/create', { name: '  Backup ' });
+    const { token, ...shown } = body;
+    expect(token).toMatch(new RegExp(`^bka_${user.id}_[\\w-]{43}$`));
+    expect(shown).toEqual({
+      id: expect.any(Number),
+      name: 'Backup',
+      kind: 'api',
+      scope: 'read',
+      created_at: expect.stringMatching(TIME),
+      expires_at: expect.stringMatching(TIME),
+      last_used_at: null,
+      last_four: token.slice(-4),
+    });
+    expect(Date.parse(shown.expires_at) - Date.parse(shown.created_at)).toBeCloseTo(90 * 86_400_000, -3);
+    expect(await tokensOf(user)).toEqual([shown]);
+    expect((await service.post('/user/profile', {}, { token })).body).toMatchObject({ scope: 'read' });
+    expect((await service.post('/bookmarks/add', { url: 'https://a.example/' }, { token })).status).toBe(403);
+  });
+
+  test('makes a token that writes, and one that never expires', async () => {
+    const user = await service.session();
+    const { body } = await create(user, { scope: 'write', expires_in_days: null });
+    expect(body).toMatchObject({ scope: 'write', expires_at: null });
+    const added = await service.post('/bookmarks/add', { url: 'https://a.example/' }, { token: body.token });
+    expect(added.status).toBe(200);
+  });
+
+  test("names are unique whatever their case, among valid tokens, the operator's too", async () => {
+    const user = await service.session();
+    const { body } = await create(user, { name: 'Ärger' });
+    for (const name of ['ärger', 'A\u0308RGER', ' Ärger\n'])
+      expect(await create(user, { name })).toMatchObject({
+        status: 400,
+        body: { code: 'VALIDATION_ERROR', error: 'name: another API token has this name' },
+      });
+    expect((await create(await service.session(), { name: 'ärger' })).status).toBe(200);
+    await user.post('/tokens/revoke', { id: body.id });
+    expect((await create(user, { name: 'ärger' })).status).toBe(200);
+    await service.context.database.sql`
+      update tokens set expires_at = now() - interval '1 second' where user_id = ${user.id} and kind = 'api'`;
+    expect((await create(user, { name: 'ärger' })).status).toBe(200);
+  });
+
+  test('of twenty at once with one name one is made', async () => {
+    const user = await service.session();
+    const responses = await Promise.all(
+      Array.from({ length: 20 }, (_, n) =>
+        (n % 2 ? service : other).post('/tokens/create', { name: 'raced' }, { token: user.token }),
+      ),
+    );
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(await tokensOf(user)).toHaveLength(1);
+  });
+
+  test('an account holds 50, under any race', async () => {
+    const user = await service.session();
+    await service.context.database.sql`
+      insert into tokens (user_id, token_hash, last_four, kind, scope, name, name_key)
+      select ${user.id}, sha256(n::text::bytea), 'abcd', 'api', 'read', n::text, n::text
+      from generate_series(1, 45) n`;
+    const responses = await Promise.all(
+      Array.from({ length: 16 }, (_, n) =>
+        (n % 2 ? service : other).post('/tokens/create', { name: `raced ${n}` }, { token: user.token }),
+      ),
+    );
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(5);
+    expect(responses.find(({ status }) => status !== 200)).toMatchObject({
+      status: 403,
+      body: { code: 'LIMIT_EXCEEDED', error: 'an account holds no more API tokens' },
+    });
+    const [{ id }] = await tokensOf(user);
+    await user.post('/tokens/revoke', { id });
+    expect((await create(user)).status).toBe(200);
+    expect((await create(user)).body.code).toBe('LIMIT_EXCEEDED');
+  });
+
+  test('an Idempotency-Key keeps nothing: no response that holds a token is ever stored', async () => {
+    const user = await service.session();
+    const options = { headers: { 'idempotency-key': 'once' } };
+    expect((await user.post('/tokens/create', { name: 'keyed' }, options)).status).toBe(200);
+    expect((await user.post('/tokens/create', { name: 'keyed' }, options)).body.code).toBe(
+      'VALIDATION_ERROR',
+    );
+    const rows = await service.context.database.sql`select from idempotency_keys where user_id = ${user.id}`;
+    expect(rows).toHaveLength(0);
+  });
+});
+
+describe('who may', () => {
+  const PATHS = [
+    '/tokens/list',
+    '/tokens/create',
+    '/tokens/revoke',
+    '/sessions/list',
+    '/sessions/revoke',
+    '/sessions/revoke-others',
+  ];
+
+  test.each(PATHS)(
+    '%s needs a session: an API token of either scope is refused, whatever it sends',
+    async (path) => {
+      const user = await service.session();
+      const [{ id }] = await sessionsOf(user);
+      for (const scope of ['read', 'write'] as const) {
+        const token = await service.token(user.id, scope);
+        const response = await service.post(path, { id, name: 'n' }, { token });
+        expect(response).toMatchObject(denied('this needs a session, not an API token'));
+        expect(response.headers.get('x-ratelimit-limit')).not.toBeNull();
+      }
+      expect(await statusOf(user.token)).toBe(200);
+    },
+  );
+
+  test('creating takes a login by a provider within 15 minutes, where the account has one', async () => {
+    const user = await service.session();
+    const old = denied('log in again: this needs a person who logged in within the last 15 minutes');
+    await link(user, 14 * 60);
+    expect((await create(user)).status).toBe(200);
+    const { sql } = service.context.database;
+    for (const moment of [`now() - interval '15 minutes 1 second'`, 'null']) {
+      await sql`update tokens set authenticated_at = ${sql.unsafe(moment)} where user_id = ${user.id}`;
+      expect(await create(user)).toMatchObject(old);
+    }
+    expect(await tokensOf(user)).toHaveLength(1);
+    expect((await user.post('/tokens/revoke', { id: (await tokensOf(user))[0].id })).status).toBe(200);
+    await sql`delete from identities where user_id = ${user.id}`;
+    expect((await create(user)).status).toBe(200);
+  });
+
+  test("an app's session has the moment of the browser's, and cannot renew it by use", async () => {
+    const user = await service.session();
+    await link(user, 3_600);
+    const authenticatedAt = new Date(Date.now() - 20 * 60_000);
+    const options = { userId: user.id, appName: 'App', authenticatedAt, days: 90 };
+    const token = await createSession(service.context.database, options);
+    for (let i = 0; i < 3; i++) expect(await statusOf(token)).toBe(200);
+    expect((await service.post('/tokens/create', { name: 'n' }, { token })).status).toBe(403);
+  });
+
+  test("nobody sees or revokes what is another user's", async () => {
+    const [user, stranger] = [await service.session(), await service.session()];
+    const { body } = await create(user);
+    const sessionId = await currentId(user);
+    for (const [path, id] of [
+      ['/tokens/revoke', body.id],
+      ['/sessions/revoke', sessionId],
+      // Each path knows its own kind alone.
+      ['/sessions/revoke', body.id],
+    ])
+      expect((await stranger.post(path, { id })).body.code).toBe('NOT_FOUND');
+    expect((await user.post('/tokens/revoke', { id: sessionId })).body.code).toBe('NOT_FOUND');
+    expect((await user.post('/sessions/revoke', { id: body.id })).body.code).toBe('NOT_FOUND');
+    expect(await tokensOf(stranger)).toEqual([]);
+    expect(await statusOf(body.token)).toBe(200);
+    expect(await statusOf(user.token)).toBe(200);
+  });
+
+  test('a page has the same by its cookie', async () => {
+    const browser = newBrowser(service.origin);
+    await browser.login(await service.invite('settings@example.org'));
+    const made = await browser.post('/web/api/v1/tokens/create', { name: 'by the page' });
+    expect(await statusOf(made.body.token)).toBe(200);
+    const { sessions } = (await browser.post('/web/api/v1/sessions/list')).body;
+    expect(sessions).toMatchObject([{ is_current: true, app_name: null }]);
+    await browser.post('/web/api/v1/sessions/revoke', { id: sessions[0].id });
+    expect((await browser.post('/web/api/v1/tokens/list')).status).toBe(401);
+    expect(browser.cookie).toBeUndefined();
+  });
+});
+
+describe('revoking', () => {
+  test('a token or a session holds on every replica from its response on', async () => {
+    const user = await service.session();
+    const session = await service.session(user.email);
+    const { body } = await create(user);
+    for (const replica of [service, other])
+      for (const token of [body.token, session.token]) expect(await statusOf(token, replica)).toBe(200);
+    expect((await user.post('/tokens/revoke', { id: body.id })).body).toEqual({ revoked: true });
+    expect((await user.post('/sessions/revoke', { id: await currentId(session) })).body).toEqual({
+      revoked: true,
+    });
+    for (const replica of [other, service])
+      for (const token of [body.token, session.token]) expect(await statusOf(token, replica)).toBe(401);
+    expect((await user.post('/tokens/revoke', { id: body.id })).body.code).toBe('NOT_FOUND');
+    expect(await tokensOf(user)).toEqual([]);
+  });
+
+  test('ends held polls at once', async () => {
+    const user = await service.session();
+    const { body } = await create(user);
+    const session = await service.session(user.email);
+    const { wakes } = service.context.coordination;
+    const before = wakes.held;
+    const polls = [body.token, session.token].map((token) =>
+      service.post('/bookmarks/sync', { wait: true }, { token }),
+    );
+    await expect.poll(() => wakes.held).toBe(before + 2);
+    await user.post('/tokens/revoke', { id: body.id });
+    expect((await polls[0]!).body.code).toBe('INVALID_TOKEN');
+    await user.post('/sessions/revoke-others');
+    expect((await polls[1]!).body.code).toBe('INVALID_TOKEN');
+  });
+
+  test('/sessions/revoke-others ends all sessions but this one, and no API token', async () => {
+    const user = await service.session();
+    const { body } = await create(user);
+    const others = [await service.session(user.email), await service.session(user.email)];
+    const stranger = await service.session();
+    expect((await user.post('/sessions/revoke-others')).body).toEqual({ revoked: 2 });
+    for (const { token } of others) expect(await statusOf(token)).toBe(401);
+    for (const token of [user.token, body.token, stranger.token]) expect(await statusOf(token)).toBe(200);
+    expect((await user.post('/sessions/revoke-others')).body).toEqual({ revoked: 0 });
+  });
+
+  test('sessions that revoke each other at once: one stays, and none fails', async () => {
+    const user = await service.session();
+    const all = [user];
+    for (let i = 0; i < 5; i++) all.push(await service.session(user.email));
+    const responses = await Promise.all(
+      all.map(({ token }, n) => (n % 2 ? service : other).post('/sessions/revoke-others', {}, { token })),
+    );
+    const statuses = responses.map(({ status }) => status).sort();
+    expect(statuses).toEqual([200, 401, 401, 401, 401, 401]);
+    const left = await Promise.all(all.map(({ token }) => statusOf(token)));
+    expect(left.filter((status) => status === 200)).toHaveLength(1);
+  });
+
+  test('a token that a session was making is there once the revocation of that session was answered', async () => {
+    const user = await service.session();
+    const thief = await service.session(user.email);
+    // What it inserts waits for this row, after its session was checked.
+    await using lock = await holdLock(service.database.url, 'lock table tokens in share row exclusive mode');
+    const making = create(thief, { name: 'hidden' });
+    await untilBlocked(service.database.url, 'create_own_token');
+    const revoking = user.post('/sessions/revoke-others');
+    await untilBlocked(service.database.url, 'revoke_other_sessions');
+    await lock.release();
+    const [made, revoked] = await Promise.all([making, revoking]);
+    expect(revoked.body).toEqual({ revoked: 1 });
+    const names = (await tokensOf(user)).map(({ name }: { name: string }) => name);
+    expect(names).toEqual(made.status === 200 ? ['hidden'] : []);
+  });
+
+  test('a session that is revoked while it waits makes nothing', async () => {
+    const user = await service.session();
+    const thief = await service.session(user.email);
+    await using lock = await holdAccount(service.database.url, user);
+    const making = create(thief);
+    await untilBlocked(service.database.url, 'create_own_token');
+    await user.post('/sessions/revoke-others');
+    await lock.release();
+    expect((await making).body.code).toBe('INVALID_TOKEN');
+    expect(await tokensOf(user)).toEqual([]);
+  });
+});
+
+describe('/sessions/list', () => {
+  test('shows each with its app, the oldest first, and which one asks', async () => {
+    const user = await service.session();
+    const options = { userId: user.id, appName: 'Reader', authenticatedAt: null, days: 7 };
+    const token = await createSession(service.context.database, options);
+    const [first, second, ...more] = (await service.post('/sessions/list', {}, { token })).body.sessions;
+    expect(more).toEqual([]);
+    const shown = { kind: 'session', scope: 'write', created_at: expect.stringMatching(TIME) };
+    expect(first).toMatchObject({
+      ...shown,
+      app_name: null,
+      is_current: false,
+      last_four: user.token.slice(-4),
+    });
+    expect(second).toMatchObject({
+      ...shown,
+      app_name: 'Reader',
+      is_current: true,
+      last_four: token.slice(-4),
+    });
+    expect(second.last_used_at).toMatch(TIME);
+  });
+
+  test('lists hold valid ones alone', async () => {
+    const user = await service.session();
+    await service.session(user.email);
+    await create(user);
+    await service.context.database.sql`
+      update tokens set expires_at = now() - interval '1 second'
+      where user_id = ${user.id} and (kind = 'api' or id <> ${await currentId(user)})`;
+    expect(await sessionsOf(user)).toHaveLength(1);
+    expect(await tokensOf(user)).toEqual([]);
+  });
+});
+
+test('an account that is deleted meanwhile is INVALID_TOKEN', async () => {
+  await using fresh = await startService({}, { database: service.database });
+  const user = await fresh.session();
+  expect((await user.post('/tokens/list')).status).toBe(200);
+  await service.context.database.sql`select delete_user(${user.email})`;
+  for (const path of ['/tokens/list', '/tokens/create', '/sessions/list', '/sessions/revoke-others'])
+    expect((await user.post(path, { name: 'n' })).body.code, path).toBe('INVALID_TOKEN');
+});
