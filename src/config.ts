@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { parseRedisAddress, type RedisAddress } from './coordination/redis-address.ts';
 import { findContradiction, SIGN_IN_SCHEMAS, type SignInSettings, toSettings } from './sign-in/variables.ts';
 import { findUrlFault } from './store/database-url.ts';
 
@@ -18,13 +19,12 @@ export interface Config {
   databasePoolSize: number;
   databaseImportPoolSize: number;
   databasePrepare: boolean;
-  /**
-   * The url of one Redis, or those of several nodes of a Redis Cluster; absent: there is one replica, coordinated in
-   * its process.
-   */
-  redisUrls: readonly string[] | undefined;
-  /** PEM text of the authority that signed Redis's certificate; absent: the authorities that Node knows. */
+  /** Where Redis is; absent: there is one replica, coordinated in its process. */
+  redisAddress: RedisAddress | undefined;
+  /** PEM text of the authority that signed Redis' certificates; absent: the authorities that Node knows. */
   redisCa: string | undefined;
+  /** For the Sentinels themselves. */
+  redisSentinelPassword: string | undefined;
   redisPrefix: string;
   rateLimitRequests: number;
   rateLimitRequestsPremium: number;
@@ -152,21 +152,20 @@ const trustProxy = z
   .default(false)
   .meta({ example: '10.0.0.0/8' });
 
-/** An unescaped `/`, `@` or `%` in a password makes a different url, whose host is a part of the password. */
-const isRedisUrl = (text: string): boolean => {
-  const url = URL.parse(text);
-  if (url === null || !/^rediss?:$/.test(url.protocol) || !/^\/?\d*$/.test(url.pathname)) return false;
-  return /^(%[\da-f]{2}|[^%])*$/i.test(url.username + url.password) && url.hash === '';
-};
-
-const redisUrls = z
+const redisAddress = z
   .string()
-  .transform(splitList)
-  .refine(
-    (urls) => urls.length > 0 && urls.every(isRedisUrl),
-    'expected one url, or several separated by commas, that begin with redis:// or rediss:// and end with a host, ' +
-      'a port or the number of a database; what is special in a password is written as %40',
-  )
+  .transform((text, ctx): RedisAddress => {
+    const address = parseRedisAddress(text);
+    if (address !== undefined) return address;
+    ctx.issues.push({
+      code: 'custom',
+      message:
+        'expected redis:// or rediss:// and a host, a port or the number of a database, one url or several separated ' +
+        'by commas, or redis+sentinel://host:26379,host:26379/name; what is special in a password is written as %40',
+      input: text,
+    });
+    return z.NEVER;
+  })
   .optional()
   .meta({ example: 'redis://localhost:6379', secret: true });
 
@@ -219,8 +218,9 @@ const SCHEMAS = {
     .transform((text) => text === 'true')
     .default(true)
     .meta({ example: 'true' }),
-  REDIS_URL: redisUrls,
+  REDIS_URL: redisAddress,
   REDIS_CA_FILE: caFile,
+  REDIS_SENTINEL_PASSWORD: z.string().optional().meta({ secret: true }),
   REDIS_PREFIX: z
     .string()
     .regex(/^[\w.-]{1,64}$/, 'expected 1 to 64 letters, digits, dots, hyphens and underscores')
@@ -311,7 +311,7 @@ function readSignIn(read: <N extends keyof Schemas>(name: N) => z.output<Schemas
 function refuseIncomplete(config: Config): void {
   const missing = [
     ...(config.databaseUrl === undefined ? ['DATABASE_URL'] : []),
-    ...(config.redisUrls === undefined ? ['REDIS_URL'] : []),
+    ...(config.redisAddress === undefined ? ['REDIS_URL'] : []),
   ];
   if (!config.production || missing.length === 0) return;
   throw new ConfigError(
@@ -335,8 +335,9 @@ export function readConfig(env: Environment = process.env): Config {
     databasePoolSize: read('DATABASE_POOL_SIZE'),
     databaseImportPoolSize: read('DATABASE_IMPORT_POOL_SIZE'),
     databasePrepare: read('DATABASE_PREPARE'),
-    redisUrls: read('REDIS_URL'),
+    redisAddress: read('REDIS_URL'),
     redisCa: read('REDIS_CA_FILE'),
+    redisSentinelPassword: read('REDIS_SENTINEL_PASSWORD'),
     redisPrefix: read('REDIS_PREFIX'),
     rateLimitRequests: read('RATE_LIMIT_REQUESTS'),
     rateLimitRequestsPremium: read('RATE_LIMIT_REQUESTS_PREMIUM') ?? read('RATE_LIMIT_REQUESTS'),

@@ -2,7 +2,7 @@ import { Semaphore } from './concurrency/semaphore.ts';
 import { UnsentBytes } from './concurrency/unsent-bytes.ts';
 import type { Config } from './config.ts';
 import { openCoordination } from './coordination/open.ts';
-import type { Coordination } from './coordination/port.ts';
+import type { Coordination, RedisAccess } from './coordination/port.ts';
 import { unavailable } from './domain/errors.ts';
 import { KnownCallers } from './domain/tokens.ts';
 import type { Logger } from './observability/log.ts';
@@ -157,15 +157,17 @@ function importPoolOptions(config: Config): Partial<DatabaseOptions> {
   };
 }
 
-/** The part of the configuration that says where Redis is. */
-export const redisTarget = ({ redisUrls, redisCa, redisPrefix }: Config) => ({
-  ...(redisUrls !== undefined && { redisUrls }),
-  ...(redisCa !== undefined && { redisCa }),
-  redisPrefix,
-});
+/** Where Redis is, for whoever opens coordination; `undefined` where none is configured. */
+export const redisAccess = (config: Config): RedisAccess | undefined =>
+  config.redisAddress && {
+    address: config.redisAddress,
+    ca: config.redisCa,
+    sentinelPassword: config.redisSentinelPassword,
+    prefix: config.redisPrefix,
+  };
 
 const coordinationOptions = (config: Config) => ({
-  ...redisTarget(config),
+  redis: redisAccess(config),
   windowMs: config.rateLimitWindowSeconds * 1_000,
   maxHeld: config.maxWaiters,
   maxHeldPerHolder: WAITS_PER_TOKEN,

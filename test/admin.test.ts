@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
+import { parseRedisAddress } from '../src/coordination/redis-address.ts';
 import { type Outcome, runCommand } from './support/command.ts';
 import { createDatabase, runOn } from './support/database.ts';
 import { openRedis } from './support/redis.ts';
@@ -222,7 +223,7 @@ test.concurrent.each<
   const redis = await openRedis();
   await using stack = new AsyncDisposableStack();
   stack.defer(() => redis.stop());
-  const shared = stack.use(await startService({ redisUrls: [redis.url] }));
+  const shared = stack.use(await startService({ redisAddress: parseRedisAddress(redis.url) }));
   const user = await shared.user();
   const response = user.post('/bookmarks/sync', { wait: true });
   await expect.poll(() => shared.context.coordination.wakes.held).toBe(1);

@@ -106,11 +106,36 @@ const OTHERS: [string, keyof Config, unknown, [string, unknown][], string[]][] =
   ],
   [
     'REDIS_URL',
-    'redisUrls',
+    'redisAddress',
     undefined,
     [
-      ['redis://localhost:6379', ['redis://localhost:6379']],
-      ['rediss://u:p@a:1, redis://b:2,', ['rediss://u:p@a:1', 'redis://b:2']],
+      ['redis://localhost:6379', { kind: 'servers', urls: ['redis://localhost:6379'] }],
+      ['rediss://u:p@a:1, redis://b:2,', { kind: 'servers', urls: ['rediss://u:p@a:1', 'redis://b:2'] }],
+      [
+        'redis+sentinel://a,b:26380,[::1]:5000/main',
+        {
+          ...{ kind: 'sentinels', name: 'main', db: 0, tls: false },
+          sentinels: [
+            { host: 'a', port: 26_379 },
+            { host: 'b', port: 26_380 },
+            { host: '::1', port: 5_000 },
+          ],
+        },
+      ],
+      [
+        'rediss+sentinel://us%40er:p%2Fw%3A%25@sentinel.example:1/my%20master/7',
+        {
+          ...{ kind: 'sentinels', name: 'my master', db: 7, tls: true, username: 'us@er', password: 'p/w:%' },
+          sentinels: [{ host: 'sentinel.example', port: 1 }],
+        },
+      ],
+      [
+        'redis+sentinel://:only-a-password@a/main',
+        {
+          ...{ kind: 'sentinels', name: 'main', db: 0, tls: false, password: 'only-a-password' },
+          sentinels: [{ host: 'a', port: 26_379 }],
+        },
+      ],
     ],
     [
       'localhost:6379',
@@ -120,6 +145,15 @@ const OTHERS: [string, keyof Config, unknown, [string, unknown][], string[]][] =
       'redis://:ge%heim@localhost',
       'redis://:ge@heim/@localhost',
       'redis://:ge#heim@localhost',
+      'redis+sentinel://a',
+      'redis+sentinel://a/',
+      'redis+sentinel:///main',
+      'redis+sentinel://a,,b/main',
+      'redis+sentinel://a:70000/main',
+      'redis+sentinel://a/main/db',
+      'redis+sentinel://:ge%heim@a/main',
+      'redis+sentinel://:ge@heim@a/main',
+      'redis+sentinel://a/main?tls=1',
     ],
   ],
   [
@@ -136,6 +170,7 @@ const OTHERS: [string, keyof Config, unknown, [string, unknown][], string[]][] =
     [[SOME_FILE, readFileSync(SOME_FILE, 'utf8')]],
     ['/no/such/file.pem', '/'],
   ],
+  ['REDIS_SENTINEL_PASSWORD', 'redisSentinelPassword', undefined, [['s3cret/@:%', 's3cret/@:%']], []],
   [
     'CORS_ORIGINS',
     'corsOrigins',
@@ -292,7 +327,8 @@ describe('ranges', () => {
 
   test('the example that a message gives is itself taken', () => {
     for (const [name] of [...INTEGERS, ...OTHERS]) {
-      if (['NODE_ENV', 'HOST', 'DATA_DIR', 'REDIS_CA_FILE'].includes(name)) continue;
+      if (['NODE_ENV', 'HOST', 'DATA_DIR', 'REDIS_CA_FILE', 'REDIS_SENTINEL_PASSWORD'].includes(name))
+        continue;
       const example = messageFor({ [name]: '\u0001' }).split(`for example ${name}=`)[1]!;
       expect(() => readConfig({ [name]: example })).not.toThrow();
     }

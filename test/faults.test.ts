@@ -38,7 +38,7 @@ const expectUnavailable = ({ status, headers, body }: ApiResponse) => {
 
 describe('Redis under a running service', () => {
   const LIMIT = 12;
-  const AWAY = 'Redis is away: this replica limits by itself, waits look into the database';
+  const AWAY = 'Redis is away: this replica limits by itself, waits query the database';
   const SERVES = 'Redis serves: limits, wakes and imports are shared';
   let fleet: Fleet;
   let replicas: Replica[];
@@ -68,7 +68,10 @@ describe('Redis under a running service', () => {
     for (const replica of replicas) {
       const { status, body } = await replica.readiness();
       expect([status, body.redis]).toEqual([200, state]);
-      expect((await replica.metrics()).get('bookmarks_coordination_degraded')).toBe(gauge);
+      const metrics = await replica.metrics();
+      for (const part of ['limits', 'wakes']) {
+        expect(metrics.get(`bookmarks_coordination_degraded{part="${part}"}`)).toBe(gauge);
+      }
     }
   };
   const expectAlone = async () => {

@@ -7,6 +7,7 @@ import type { Coordination } from '../src/coordination/port.ts';
 import { ProcessPendingValues } from '../src/coordination/process-pending.ts';
 import { ManualClock } from './support/manual-clock.ts';
 import { openRedis, startRedis } from './support/redis.ts';
+import { accessTo } from './support/redis-access.ts';
 import { silentLog } from './support/silent-log.ts';
 
 // What is kept for minutes and taken once: logins under way, codes of apps.
@@ -14,8 +15,7 @@ import { silentLog } from './support/silent-log.ts';
 const open = async (redisUrl?: string, redisPrefix = 'test'): Promise<Coordination> => {
   const coordination = await openCoordination(
     {
-      ...(redisUrl !== undefined && { redisUrls: [redisUrl] }),
-      redisPrefix,
+      redis: redisUrl === undefined ? undefined : accessTo(redisUrl, redisPrefix),
       windowMs: 60_000,
       maxHeld: 1,
       maxHeldPerHolder: 1,

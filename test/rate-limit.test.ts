@@ -4,12 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { startCounters } from '../src/coordination/counters.ts';
-import { openCoordination } from '../src/coordination/open.ts';
+import { openCoordination, startCounters } from '../src/coordination/open.ts';
 import type { Quota, RateLimiter } from '../src/coordination/port.ts';
 import { ProcessRateLimiter } from '../src/coordination/process-limiter.ts';
 import { ManualClock } from './support/manual-clock.ts';
 import { openRedis } from './support/redis.ts';
+import { accessTo } from './support/redis-access.ts';
 import { silentLog } from './support/silent-log.ts';
 
 const LIMIT = 5;
@@ -229,7 +229,7 @@ describe('the script', () => {
 describe('limiters of several replicas on one Redis', () => {
   const openReplicas = async (count: number, windowMs: number) => {
     const redisPrefix = `test-${randomUUID()}`;
-    const options = { redisUrls: [server.url], redisPrefix, windowMs, maxHeld: 1, maxHeldPerHolder: 1 };
+    const options = { redis: accessTo(server.url, redisPrefix), windowMs, maxHeld: 1, maxHeldPerHolder: 1 };
     const parts = { log: silentLog, runImport: async () => {} };
     const replicas = await Promise.all(Array.from({ length: count }, () => openCoordination(options, parts)));
     onTestFinished(async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { parseRedisAddress } from '../src/coordination/redis-address.ts';
 import { createDatabase, runOn, type TestDatabase } from './support/database.ts';
 import { findFaults } from './support/invariants.ts';
 import { type RedisServer, startRedis } from './support/redis.ts';
@@ -33,7 +34,11 @@ class Deployment implements AsyncDisposable {
 
   static async open(): Promise<Deployment> {
     const database = await createDatabase();
-    const config = { redisUrls: [redis.url], syncWaitSeconds: 0.5, freeBookmarkLimit: 1_000_000 };
+    const config = {
+      redisAddress: parseRedisAddress(redis.url),
+      syncWaitSeconds: 0.5,
+      freeBookmarkLimit: 1_000_000,
+    };
     const replicas = await Promise.all([1, 2, 3].map(() => startService(config, { database })));
     const deployment = new Deployment(database, replicas);
     for (let n = 0; n < USERS; n++) deployment.users.push(await replicas[0]!.user());

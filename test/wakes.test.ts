@@ -6,6 +6,7 @@ import type { Coordination, Waiter } from '../src/coordination/port.ts';
 import { WaiterRegistry } from '../src/coordination/waiters.ts';
 import { ManualClock } from './support/manual-clock.ts';
 import { openRedis } from './support/redis.ts';
+import { accessTo } from './support/redis-access.ts';
 import { silentLog } from './support/silent-log.ts';
 
 const WAIT_MS = 29_000;
@@ -171,7 +172,7 @@ describe('while wakes may get lost', () => {
     const early = registry.register('user:0', 'token').next(deadline);
     registry.setConnected(false);
     const waits = Array.from({ length: 100 }, async (_, i) => {
-      expect(await registry.register(`user:${i}`, 'token').next(deadline)).toBe('woken');
+      expect(await registry.register(`user:${i}`, 'token').next(deadline)).toBe('check');
       looks.push(clock.now() - began);
     });
     for (let i = 0; i < 22; i += 1) {
@@ -179,18 +180,58 @@ describe('while wakes may get lost', () => {
       await new Promise(setImmediate);
     }
     await Promise.all(waits);
-    expect(await early).toBe('woken');
+    expect(await early).toBe('check');
     expect(Math.min(...looks)).toBeGreaterThanOrEqual(1_000);
     expect(Math.max(...looks)).toBeLessThanOrEqual(2_100);
     expect(new Set(looks).size).toBeGreaterThan(5);
   });
 
-  test('a deadline that comes first is a timeout', async () => {
+  test('a deadline that comes first is a check, then a timeout', async () => {
     const { registry, clock } = openRegistry();
     registry.setConnected(false);
-    const end = registry.register('user:1', 'token').next(clock.now() + 500);
+    const [waiter, deadline] = [registry.register('user:1', 'token'), clock.now() + 500];
+    const end = waiter.next(deadline);
     clock.advance(700);
+    expect(await end).toBe('check');
+    expect(await waiter.next(deadline)).toBe('timeout');
+  });
+
+  test('a wait that was connected from its query to its deadline ends with a timeout, without a check', async () => {
+    const { registry, clock, deadline } = openRegistry();
+    const waiter = registry.register('user:1', 'token');
+    registry.setConnected(false);
+    registry.setConnected(true);
+    expect(await waiter.next(deadline)).toBe('check');
+    const end = waiter.next(deadline);
+    clock.advance(WAIT_MS + 100);
     expect(await end).toBe('timeout');
+  });
+
+  test('a loss while a waiter queries is checked after it, once', async () => {
+    const { registry, clock, deadline } = openRegistry();
+    const waiter = registry.register('user:1', 'token');
+    const first = waiter.next(deadline);
+    registry.wake('user:1');
+    expect(await first).toBe('woken');
+    registry.setConnected(false);
+    registry.setConnected(true);
+    expect(await waiter.next(deadline)).toBe('check');
+    const end = waiter.next(deadline);
+    clock.advance(WAIT_MS + 100);
+    expect(await end).toBe('timeout');
+  });
+
+  test('a wake counts as a check as well', async () => {
+    const { registry, clock, deadline } = openRegistry();
+    const waiter = registry.register('user:1', 'token');
+    registry.setConnected(false);
+    const end = waiter.next(deadline);
+    registry.setConnected(true);
+    registry.wake('user:1');
+    expect(await end).toBe('woken');
+    const later = waiter.next(deadline);
+    clock.advance(WAIT_MS + 100);
+    expect(await later).toBe('timeout');
   });
 
   test('all look once more when wakes arrive again, many of them spread over a second or so', async () => {
@@ -199,7 +240,7 @@ describe('while wakes may get lost', () => {
     const idle = registry.register('user:idle', 'token');
     let looked = 0;
     const waits = Array.from({ length: 5_000 }, async (_, i) => {
-      expect(await registry.register(`user:${i}`, 'token').next(deadline)).toBe('woken');
+      expect(await registry.register(`user:${i}`, 'token').next(deadline)).toBe('check');
       looked += 1;
     });
     registry.setConnected(true);
@@ -207,7 +248,7 @@ describe('while wakes may get lost', () => {
     expect(looked).toBeLessThan(100);
     clock.advance(600);
     await Promise.all(waits);
-    expect(await idle.next(deadline)).toBe('woken');
+    expect(await idle.next(deadline)).toBe('check');
   });
 });
 
@@ -243,7 +284,7 @@ describe('wakes between replicas', () => {
   const openReplicas = async (count: number) => {
     const redisPrefix = `test-${randomUUID()}`;
     const options = {
-      ...{ redisUrls: [server.url], redisPrefix, windowMs: 60_000 },
+      ...{ redis: accessTo(server.url, redisPrefix), windowMs: 60_000 },
       ...{ maxHeld: 100, maxHeldPerHolder: 16 },
     };
     const parts = { log: silentLog, runImport: async () => {} };

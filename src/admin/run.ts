@@ -1,5 +1,5 @@
 import { type Config, readConfig } from '../config.ts';
-import { redisTarget } from '../context.ts';
+import { redisAccess } from '../context.ts';
 import { openCoordination } from '../coordination/open.ts';
 import { attachEmbeddedPostgres } from '../embedded/postgres.ts';
 import { openLog } from '../observability/log.ts';
@@ -47,14 +47,14 @@ export async function runCommand(
   if (!onAnySchema) await checkSchema(database.sql);
   const topics = new Set<string>();
   const result = await command({ database, wake: (topic) => topics.add(topic) });
-  if (config.redisUrls && topics.size > 0) await wakeAll(config, topics);
+  if (config.redisAddress && topics.size > 0) await wakeAll(config, topics);
   console.log(JSON.stringify(result));
 }
 
 /** Wakes the waiters on all replicas. While Redis is away each replica checks by itself. */
 async function wakeAll(config: Config, topics: Iterable<string>): Promise<void> {
   const coordination = await openCoordination(
-    { ...redisTarget(config), windowMs: 1_000, maxHeld: 1, maxHeldPerHolder: 1 },
+    { redis: redisAccess(config), windowMs: 1_000, maxHeld: 1, maxHeldPerHolder: 1 },
     { log: openLog('silent'), runImport: async () => {} },
   );
   for (const topic of topics) coordination.wakes.wake(topic);

@@ -2,8 +2,10 @@
 export interface RedisKeys {
   /** Prefix of the keys of one limiter, `keyPart` of its window in it; the limited key itself follows. */
   limit(keyPart: string): string;
-  /** The channel of wake-ups. */
+  /** The channel of wakes. */
   wakes: string;
+  /** The channel of one replica's heartbeats. */
+  beats(origin: string): string;
   /** BullMQ's prefix, in braces: all keys of a queue must lie on one node of a cluster. */
   importsPrefix: string;
   importsQueue: string;
@@ -18,6 +20,7 @@ export function nameKeys(prefix: string): RedisKeys {
   return {
     limit: (keyPart) => `${prefix}:limit:${keyPart}`,
     wakes: `${prefix}:wakes`,
+    beats: (origin) => `${prefix}:wakes:${origin}`,
     importsPrefix: `{${prefix}}`,
     importsQueue: 'imports',
     pending: (kind) => `{${prefix}:pending}:${kind}`,

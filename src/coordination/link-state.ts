@@ -1,51 +1,70 @@
 import type { Logger } from 'pino';
-import type { Counters } from './port.ts';
-import { NOT_CONNECTED } from './redis-errors.ts';
+import { type Counters, SHARED_PARTS, type SharedPart } from './port.ts';
+import { NOT_CONNECTED } from './redis-calls.ts';
 
-/** The ways in which a replica is linked to the others. */
-export type Link = 'limits' | 'wakes out' | 'wakes in';
+/** What this replica does without each part. */
+const WITHOUT: Record<SharedPart, string> = {
+  limits: 'this replica limits by itself',
+  wakes: 'waits query the database',
+};
 
-/** Whether all links are up, logged once per change. Starts with all down and nothing logged. */
+/** Which parts Redis serves: the one place that decides, and that logs each change once. Starts with none served. */
 export class LinkState {
   readonly #log: Logger;
   readonly #counters: Counters;
-  readonly #down = new Set<Link>(['limits', 'wakes out', 'wakes in']);
-  readonly #firstUp = Promise.withResolvers<void>();
-  #shared = false;
-  #known = false;
+  readonly #onWakes: (connected: boolean) => void;
+  readonly #away = new Set<SharedPart>(SHARED_PARTS);
+  readonly #firstShared = Promise.withResolvers<void>();
+  #isKnown = false;
   #reason = 'not reached at the start';
   #ended = false;
 
-  constructor(log: Logger, counters: Counters) {
+  /** `onWakes` is called with each change of the wakes: from then on they arrive, or may get lost. */
+  constructor(log: Logger, counters: Counters, onWakes: (connected: boolean) => void) {
     this.#log = log;
     this.#counters = counters;
+    this.#onWakes = onWakes;
   }
 
-  get shared(): boolean {
-    return this.#shared;
+  get isShared(): boolean {
+    return this.#away.size === 0;
   }
 
-  /** Resolves when all links are up for the first time. */
-  get firstUp(): Promise<void> {
-    return this.#firstUp.promise;
+  /** The parts that each replica does by itself now. */
+  get away(): readonly SharedPart[] {
+    return SHARED_PARTS.filter((part) => this.#away.has(part));
   }
 
-  set(link: Link, up: boolean, reason: string): void {
+  /** Resolves when Redis serves all parts for the first time. */
+  get firstShared(): Promise<void> {
+    return this.#firstShared.promise;
+  }
+
+  serves(part: SharedPart): boolean {
+    return !this.#away.has(part);
+  }
+
+  /** Notes whether Redis serves these parts from now on. One line of the log for all that it takes away at once. */
+  set(parts: Iterable<SharedPart>, isServed: boolean, reason: string): void {
     if (this.#ended) return;
-    if (!up && reason !== NOT_CONNECTED) this.#reason = reason;
-    if (up) this.#down.delete(link);
-    else this.#down.add(link);
-    if (this.#shared === (this.#down.size === 0)) return;
-    this.#shared = !this.#shared;
-    this.#known = true;
-    if (this.#shared) this.#tellShared();
-    else this.#tellDegraded(link);
+    if (!isServed && reason !== NOT_CONNECTED) this.#reason = reason;
+    const changed = [...parts].filter((part) => this.serves(part) !== isServed);
+    if (changed.length === 0) return;
+    if (!isServed && this.isShared) this.#counters.degradations += 1;
+    for (const part of changed) {
+      if (isServed) this.#away.delete(part);
+      else this.#away.add(part);
+    }
+    if (changed.includes('wakes')) this.#onWakes(isServed);
+    if (!isServed) this.#logAway();
+    else if (this.isShared) this.#logShared();
   }
 
   /** To be called when the start has waited long enough: Redis being away at the start is a change as well. */
   settle(): void {
-    if (!this.#known) this.#tellDegraded([...this.#down].join(', '));
-    this.#known = true;
+    if (this.#isKnown) return;
+    this.#counters.degradations += 1;
+    this.#logAway();
   }
 
   /** No more changes: what is lost from now on is closed on purpose. */
@@ -53,16 +72,16 @@ export class LinkState {
     this.#ended = true;
   }
 
-  #tellShared(): void {
-    this.#firstUp.resolve();
+  #logShared(): void {
+    this.#isKnown = true;
+    this.#firstShared.resolve();
     this.#log.info('Redis serves: limits, wakes and imports are shared');
   }
 
-  #tellDegraded(link: string): void {
-    this.#counters.degradations += 1;
-    this.#log.warn(
-      { link, reason: this.#reason },
-      'Redis is away: this replica limits by itself, waits look into the database',
-    );
+  #logAway(): void {
+    this.#isKnown = true;
+    const { away } = this;
+    const consequences = away.map((part) => WITHOUT[part]).join(', ');
+    this.#log.warn({ away, reason: this.#reason }, `Redis is away: ${consequences}`);
   }
 }

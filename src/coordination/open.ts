@@ -1,9 +1,6 @@
 import type { Logger } from 'pino';
-import { systemClock } from './clock.ts';
-import { startCounters } from './counters.ts';
-import { type RunImport, watchRuns } from './import-runs.ts';
-import type { Coordination, CoordinationOptions } from './port.ts';
-import { ProcessImportQueue } from './process-imports.ts';
+import type { Clock, Coordination, CoordinationOptions, Counters } from './port.ts';
+import { ProcessImportQueue, type RunImport, watchRuns } from './process-imports.ts';
 import { ProcessRateLimiter } from './process-limiter.ts';
 import { ProcessPendingValues } from './process-pending.ts';
 import { WaiterRegistry } from './waiters.ts';
@@ -14,6 +11,30 @@ export interface CoordinationParts {
   log: Logger;
   runImport: RunImport;
 }
+
+/** The process's monotonic clock: it does not step when the wall clock is set. */
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  after(delayMs, run) {
+    const timer = setTimeout(run, delayMs);
+    timer.unref();
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Counters at zero. */
+export const startCounters = (): Counters => ({
+  admitted: 0,
+  refused: 0,
+  fallback: 0,
+  wakesPublished: 0,
+  wakesReceived: 0,
+  importsQueued: 0,
+  importsInProcess: 0,
+  importsDone: 0,
+  importsFailed: 0,
+  degradations: 0,
+});
 
 /**
  * Opens what replicas share. With Redis it waits up to two seconds for it, then starts degraded: it never fails
@@ -27,23 +48,21 @@ export async function openCoordination(
   const counters = startCounters();
   const { log } = parts;
   const runImport = watchRuns(parts.runImport, log, counters);
-  const { redisUrls, redisCa } = options;
-  if (redisUrls !== undefined && redisUrls.length > 0) {
-    const { openShared } = await import('./open-redis.ts');
-    const target = { urls: redisUrls, ...(redisCa !== undefined && { ca: redisCa }) };
-    return openShared({ options, target, log, runImport, clock, counters });
-  }
-  const waiters = new WaiterRegistry(clock, options);
+  const waiters = new WaiterRegistry(clock, options, { hearsOthers: options.redis !== undefined });
   const imports = new ProcessImportQueue(runImport, clock, counters);
+  const openLimiter = (windowMs: number) => new ProcessRateLimiter(windowMs, clock, counters);
+  if (options.redis !== undefined) {
+    const { openShared } = await import('./open-redis.ts');
+    const { redis, windowMs } = options;
+    return openShared({ redis, windowMs, log, clock, counters, waiters, imports, openLimiter });
+  }
   return {
-    limiters: openLimiters(
-      options.windowMs,
-      (_, windowMs) => new ProcessRateLimiter(windowMs, clock, counters),
-    ),
+    limiters: openLimiters(options.windowMs, (_keyPart, windowMs) => openLimiter(windowMs)),
     wakes: waiters,
     imports,
     pending: new ProcessPendingValues(clock),
     state: 'none',
+    away: [],
     counters,
     clock,
     async close() {

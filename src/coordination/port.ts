@@ -4,6 +4,7 @@
  */
 
 import type { PendingKind } from './pending-kinds.ts';
+import type { RedisAddress } from './redis-address.ts';
 import type { LimiterName } from './windows.ts';
 
 /** Monotonic milliseconds and timers; tests bring their own. The default is `systemClock`. */
@@ -41,8 +42,11 @@ export interface RateLimiter {
 /** The limiters, one for each line of `windows.ts`. */
 export type Limiters = Readonly<Record<LimiterName, RateLimiter>>;
 
-/** Why a waiter stopped waiting: look again, the time is up, the replica drains, or the client has gone. */
-export type WaitEnd = 'woken' | 'timeout' | 'drain' | 'gone';
+/**
+ * Why a waiter stopped waiting: it was woken, a wake may have been lost, the time is up, the replica drains, or the
+ * client has gone. `timeout` says as well that no wake can have been lost since the last `woken` or `check`.
+ */
+export type WaitEnd = 'woken' | 'check' | 'timeout' | 'drain' | 'gone';
 
 /** Why a wait is not held: too many of this holder's (decision 16), or the replica holds all that it can. */
 export type HoldRefusal = 'holder-full' | 'replica-full';
@@ -59,13 +63,13 @@ export interface Waiter {
   release(): void;
 }
 
-/** Wakes waiters on every replica. Delivery is at most once; a waiter is woken to look, never told what it will see. */
+/** Wakes waiters on every replica. Delivery is at most once; a woken waiter queries, no message says what it will find. */
 export interface WakeBus {
-  /** False while wakes of other replicas may get lost; waiters then look every second or two by themselves. */
+  /** False while wakes of other replicas may get lost; waits then end with `check` after one to two seconds. */
   readonly connected: boolean;
   /** Held waits on this replica. */
   readonly held: number;
-  /** Registers interest in a topic (a short string without line breaks, like `user:42`) before the first look. `holder` is who the places are counted for. */
+  /** Registers interest in a topic (a short string without line breaks, like `user:42`) before the first query. `holder` is who the places are counted for. */
   register(topic: string, holder: string): Waiter;
   /** Wakes the topic's waiters here at once and on every replica soon. Never rejects, never waits. */
   wake(topic: string): void;
@@ -73,14 +77,17 @@ export interface WakeBus {
   drain(spreadMs: number): void;
 }
 
-/** Hands staged imports to workers. A job holds only an id, may be delivered twice, and its handler must bear that. */
+/**
+ * Says to a worker that there is a staged import to run. It may say so twice, and forgets what it said: an import that
+ * fails, or whose worker ends, is added again by the sweep of staged imports.
+ */
 export interface ImportQueue {
   /** Queues an id once, however often it is added while it is queued. Where no queue can be reached, it runs in this process. */
   add(id: string): Promise<void>;
   /** Starts taking jobs in this process, `concurrency` at a time. */
   startWorker(concurrency: number): Promise<void>;
-  /** Stops taking jobs; waits up to `graceMs` for those at work, then gives them back. */
-  stopWorker(graceMs: number): Promise<void>;
+  /** Stops taking imports; waits up to `graceMs` for those at work, then has them stop. Resolves with those left to others. */
+  stopWorker(graceMs: number): Promise<readonly string[]>;
 }
 
 /** Redis did not take what only it can keep for all replicas. */
@@ -129,6 +136,8 @@ export interface Coordination {
   readonly pending: PendingValues;
   /** Whether Redis serves now: `none` is configured, `shared`, or `degraded` while it is away (decision 27). */
   readonly state: CoordinationState;
+  /** The parts that this replica does by itself because Redis is away; none where no Redis is configured. */
+  readonly away: readonly SharedPart[];
   readonly counters: Readonly<Counters>;
   /** The clock of waits: a deadline is `clock.now()` plus a time. */
   readonly clock: Clock;
@@ -136,17 +145,28 @@ export interface Coordination {
   close(): Promise<void>;
 }
 
-/** `none`: no Redis is configured; `shared`: it serves; `degraded`: it is away, each replica is by itself. */
+/** `none`: no Redis is configured; `shared`: it serves all parts; `degraded`: it does not, and the replica is by itself. */
 export type CoordinationState = 'none' | 'shared' | 'degraded';
+
+/** What Redis does for all replicas. Each part can fail while the other is served. */
+export const SHARED_PARTS = ['limits', 'wakes'] as const;
+export type SharedPart = (typeof SHARED_PARTS)[number];
+
+/** Where Redis is, and how to be let in. */
+export interface RedisAccess {
+  address: RedisAddress;
+  /** PEM text of the authority that signed Redis' certificates, where Node does not know it. */
+  ca?: string | undefined;
+  /** For the Sentinels themselves; the data nodes' password is in the address. */
+  sentinelPassword?: string | undefined;
+  /** Sets apart deployments that share a Redis. */
+  prefix: string;
+}
 
 /** How `openCoordination` is set up. Times in milliseconds. */
 export interface CoordinationOptions {
-  /** One url (`redis://` or `rediss://`), or several nodes of a Redis Cluster; absent: one replica, coordinated in the process. */
-  redisUrls?: readonly string[];
-  /** PEM text of the authority that signed Redis's certificate, where the system does not know it. */
-  redisCa?: string;
-  /** Sets apart deployments that share a Redis. Default `bookmarks`. */
-  redisPrefix?: string;
+  /** Absent: one replica, coordinated in the process. */
+  redis?: RedisAccess | undefined;
   /** Length of the windows that requests are counted in: at least 1,000 ms. */
   windowMs: number;
   /** Held waits that this replica takes in all, and of one holder. */

@@ -1,119 +1,173 @@
-import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
-import { describeRedisError } from './redis-errors.ts';
+import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import type { RedisAccess } from './port.ts';
+import { readAccess } from './redis-address.ts';
+import { untilReady } from './redis-calls.ts';
+import { type Endpoint, SentinelWatch } from './redis-sentinels.ts';
 
-/** One connection to one node, or the client of a cluster. */
+/** One connection to one server, or the client of a cluster. */
 export type RedisClient = Redis | Cluster;
 
 /** The client's types take a url only beside options whose reply mapping is not open. */
 type ConnectionOptions = Omit<RedisOptions, 'replyMapping'>;
 
-/** Where Redis is: one url, or several nodes of a cluster; `ca` is the PEM text of an authority of one's own. */
-export interface RedisTarget {
-  urls: readonly string[];
-  ca?: string;
-}
-
-/** Quick at first, for a restart; never further apart than half a second, so that two seconds are enough to return. */
-const retryDelayMs = (attempt: number) => Math.min(50 * 2 ** Math.min(attempt, 4), 400) + Math.random() * 100;
-
-/** Commands fail instead of waiting for a connection: the caller has another way. A silent connection is cut. */
+/**
+ * Commands fail instead of waiting for a connection: the caller has another way. A server that does not respond for a
+ * second is given up. A connection that ended stays so: who opened it opens the next one, and asks anew what is there.
+ */
 const FAIL_FAST: ConnectionOptions = {
   enableOfflineQueue: false,
   maxRetriesPerRequest: 0,
   connectTimeout: 1_000,
   socketTimeout: 1_000,
   keepAlive: 10_000,
-  retryStrategy: retryDelayMs,
-};
-
-/** Notices a silent connection: together with the heartbeat's pace below two seconds. */
-const SUBSCRIBER: ConnectionOptions = {
-  ...FAIL_FAST,
-  autoResubscribe: false,
-  socketTimeout: 900,
   retryStrategy: () => null,
+  enableReadyCheck: false,
+  disableClientInfo: true,
+  autoResubscribe: false,
 };
 
-/** What BullMQ's workers need: commands wait for the connection, and a blocking one may be silent for long. */
-const PATIENT: ConnectionOptions = {
+/** Pauses between the attempts of a blocking connection to come back. */
+const RETRY_MIN_MS = 100;
+const RETRY_MAX_MS = 500;
+
+/** A blocking call may be silent for long, and waits for its connection, which comes back by itself. */
+const BLOCKING: ConnectionOptions = {
+  ...FAIL_FAST,
+  enableOfflineQueue: true,
   maxRetriesPerRequest: null,
-  connectTimeout: 2_000,
-  keepAlive: 10_000,
-  retryStrategy: retryDelayMs,
+  socketTimeout: undefined,
+  retryStrategy: (attempt) => Math.min(RETRY_MIN_MS * attempt, RETRY_MAX_MS) * (0.75 + Math.random() / 2),
 };
 
-/** A master that became a replica: its address may lead to the new one. Looked up once a second. */
-function reconnectOnReadOnly(): (error: Error) => boolean {
-  let lastAt = 0;
-  return (error) => {
-    if (!error.message.includes('READONLY') || performance.now() - lastAt < 1_000) return false;
-    lastAt = performance.now();
-    return true;
-  };
+/** Opens connections to where Redis is. */
+export class RedisOpener {
+  readonly #access: RedisAccess;
+  readonly #onReplyError: (error: Error) => void;
+  readonly #sentinels: SentinelWatch | undefined;
+
+  /** `onReplyError` takes the errors that servers reply with, whatever library's command they are the reply to. */
+  constructor(access: RedisAccess, onReplyError: (error: Error) => void) {
+    this.#access = access;
+    this.#onReplyError = onReplyError;
+    const { address, sentinelPassword } = access;
+    if (address.kind !== 'sentinels') return;
+    const password = sentinelPassword !== undefined && { password: sentinelPassword };
+    const options = { ...FAIL_FAST, ...(address.tls && this.#tls), ...password };
+    this.#sentinels = new SentinelWatch(address, (sentinel) => new Redis({ ...options, ...sentinel }));
+  }
+
+  /**
+   * Connects for commands, to a master or to a cluster: the server itself says which it is. Rejects where it cannot,
+   * and for a replica; the next attempt then goes to the next url.
+   */
+  async openClient(attempt: number): Promise<RedisClient> {
+    const redis = await untilReady(await this.#openServer(attempt));
+    const { mode, role } = await askServer(redis);
+    if (mode !== 'cluster' && role === 'master') return redis;
+    redis.disconnect();
+    if (mode !== 'cluster') throw new Error('is a replica');
+    return untilReady(this.#openCluster());
+  }
+
+  /**
+   * A connection of its own for a subscription, to where the client is: of a cluster to one node, for every node hears
+   * every message. It does not come back by itself.
+   */
+  openSubscriber(client: RedisClient, attempt: number): Redis {
+    if (client instanceof Redis) return client.duplicate();
+    const nodes = client.nodes();
+    return nodes[attempt % nodes.length]!.duplicate({ ...FAIL_FAST, lazyConnect: false });
+  }
+
+  /** Whether Sentinels say that the master is elsewhere now. */
+  async hasMoved(client: RedisClient): Promise<boolean> {
+    if (this.#sentinels === undefined || !(client instanceof Redis)) return false;
+    const master = await this.#sentinels.findMaster().catch(() => undefined);
+    return (
+      master !== undefined && (master.host !== client.options.host || master.port !== client.options.port)
+    );
+  }
+
+  end(): void {
+    this.#sentinels?.end();
+  }
+
+  async #openServer(attempt: number): Promise<Redis> {
+    const { address } = this.#access;
+    const common = { ...FAIL_FAST, ...this.#reportReplyErrors };
+    if (address.kind === 'servers') {
+      const url = address.urls[attempt % address.urls.length]!;
+      return new Redis(url, { ...common, ...(readAccess(url).tls && this.#tls) });
+    }
+    const { username, password, db, tls } = address;
+    const master: Endpoint = await this.#sentinels!.findMaster();
+    const credentials = { ...(username && { username }), ...(password && { password }) };
+    return new Redis({ ...common, ...master, ...credentials, db, ...(tls && this.#tls) });
+  }
+
+  /** A client that knows all nodes of the cluster, beginning with those of the urls, whose credentials are the nodes'. */
+  #openCluster(): Cluster {
+    const { address } = this.#access;
+    const urls = address.kind === 'servers' ? address.urls : [];
+    const { tls, ...credentials } = readAccess(urls[0]!);
+    const cluster = new Cluster([...urls], {
+      // Names stay names: a certificate knows its server by name, not by address.
+      dnsLookup: (host, callback) => callback(null, host),
+      clusterRetryStrategy: () => null,
+      enableOfflineQueue: false,
+      retryDelayOnFailover: 50,
+      retryDelayOnClusterDown: 50,
+      slotsRefreshTimeout: 1_000,
+      slotsRefreshInterval: 5_000,
+      redisOptions: { ...FAIL_FAST, ...credentials, ...(tls && this.#tls), ...this.#reportReplyErrors },
+    });
+    return guardAsking(cluster);
+  }
+
+  get #tls(): ConnectionOptions {
+    const { ca } = this.#access;
+    return { tls: ca === undefined ? {} : { ca } };
+  }
+
+  /** The client asks of every error reply whether to reconnect: the one place that sees those of all libraries. */
+  get #reportReplyErrors(): ConnectionOptions {
+    return {
+      reconnectOnError: (error) => {
+        this.#onReplyError(error);
+        return false;
+      },
+    };
+  }
 }
 
-/** A client for commands that fail at once while Redis is away, and that reconnects by itself. */
-export function openFastClient(target: RedisTarget): RedisClient {
-  return openClient(target, FAIL_FAST, { enableOfflineQueue: false });
-}
-
-/** A client for a queue's worker, which waits as long as Redis is away. */
-export function openPatientClient(target: RedisTarget): RedisClient {
-  return openClient(target, PATIENT, {});
-}
-
-/**
- * A connection for a subscription, to one node; in a cluster every node hears every message, so attempts go round.
- * It does not reconnect: the subscription opens the next one.
- */
-export function openSubscriber(target: RedisTarget, attempt: number): Redis {
-  const url = target.urls[attempt % target.urls.length]!;
-  return new Redis(url, { ...SUBSCRIBER, ...tlsOptions(target) });
-}
-
-function openClient(
-  target: RedisTarget,
-  options: ConnectionOptions,
-  clusterOptions: ClusterOptions,
-): RedisClient {
-  const redisOptions = { ...options, ...tlsOptions(target), reconnectOnError: reconnectOnReadOnly() };
-  if (target.urls.length === 1) return new Redis(target.urls[0]!, redisOptions);
-  const cluster = new Cluster([...target.urls], {
-    clusterRetryStrategy: retryDelayMs,
-    retryDelayOnFailover: 50,
-    retryDelayOnClusterDown: 50,
-    slotsRefreshTimeout: 1_000,
-    slotsRefreshInterval: 5_000,
-    ...clusterOptions,
-    redisOptions: { ...redisOptions, ...credentials(target) },
-  });
-  cluster.on('+node', guardAsking);
-  return cluster;
-}
-
-/** The nodes that a cluster names by itself take the first url's credentials. */
-function credentials(target: RedisTarget): ConnectionOptions {
-  const { username, password, protocol } = new URL(target.urls[0]!);
-  return {
-    ...(username && { username: decodeURIComponent(username) }),
-    ...(password && { password: decodeURIComponent(password) }),
-    ...(protocol === 'rediss:' && { tls: {}, ...tlsOptions(target) }),
-  };
-}
-
-function tlsOptions(target: RedisTarget): ConnectionOptions {
-  if (target.ca === undefined || !target.urls[0]!.startsWith('rediss:')) return {};
-  return { tls: { ca: target.ca } };
+/** A connection like the client's for blocking calls. It comes back by itself as long as the client's server is there. */
+export function duplicateForBlocking(client: RedisClient): RedisClient {
+  const duplicate =
+    client instanceof Redis
+      ? client.duplicate(BLOCKING)
+      : guardAsking(client.duplicate([], { redisOptions: BLOCKING, enableOfflineQueue: true }));
+  duplicate.on('error', () => {});
+  return duplicate;
 }
 
 /** The cluster client drops the promise of ASKING; lost with its connection, it would end the process. */
-function guardAsking(node: Redis): void {
-  const asking = node.asking.bind(node);
-  node.asking = () => {
-    const asked = asking();
-    asked.catch(() => {});
-    return asked;
-  };
+function guardAsking(cluster: Cluster): Cluster {
+  return cluster.on('+node', (node: Redis) => {
+    const asking = node.asking.bind(node);
+    node.asking = () => {
+      const asked = asking();
+      asked.catch(() => {});
+      return asked;
+    };
+  });
+}
+
+/** What the server says it is; a single master where it does not say. */
+async function askServer(redis: Redis): Promise<{ mode: string; role: string }> {
+  const reply = await redis.call('HELLO').catch(() => []);
+  const facts = new Map<unknown, unknown>();
+  for (let i = 0; Array.isArray(reply) && i + 1 < reply.length; i += 2) facts.set(reply[i], reply[i + 1]);
+  return { mode: String(facts.get('mode') ?? 'standalone'), role: String(facts.get('role') ?? 'master') };
 }
 
 /**
@@ -126,17 +180,4 @@ export function writeTogether(client: RedisClient): void {
   if (!stream || stream.writableCorked > 0) return;
   stream.cork();
   setImmediate(() => stream.uncork());
-}
-
-/** Tells when a client is ready and when it lost its connection, with the last error as the reason. */
-export function watchClient(client: RedisClient, on: { ready(): void; lost(reason: string): void }): void {
-  let reason = 'connection lost';
-  client.on('error', (error) => {
-    reason = describeRedisError(error);
-  });
-  client.on('ready', on.ready);
-  client.on('close', () => {
-    on.lost(reason);
-    reason = 'connection lost';
-  });
 }

@@ -1,174 +1,188 @@
-import { type Job, Queue, WaitingError, Worker } from 'bullmq';
-import { ANSWER_WAIT_MS } from './circuit.ts';
-import { withDeadline } from './deadline.ts';
-import type { RunImport } from './import-runs.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Queue, Worker } from 'bullmq';
 import type { RedisKeys } from './keys.ts';
 import type { Counters, ImportQueue } from './port.ts';
 import type { ProcessImportQueue } from './process-imports.ts';
-import type { RedisClient } from './redis-clients.ts';
-import { NOT_CONNECTED } from './redis-errors.ts';
+import { NOT_CONNECTED, REPLY_WAIT_MS, withDeadline } from './redis-calls.ts';
+import { duplicateForBlocking, type RedisClient } from './redis-clients.ts';
+import type { RedisLink } from './redis-link.ts';
 
-/**
- * A job whose worker vanished is taken over after its lock has expired and a check has seen it: at most
- * 9 + 2.5 seconds. The lock is renewed each 4.5 s, so a worker may block its event loop for that long unharmed.
- */
-const LOCK_MS = 9_000;
-const STALLED_CHECK_MS = 2_500;
+/** Where a process ends between taking a job and removing it, another takes the job after two checks. */
+const STALLED_CHECK_MS = 3_000;
 
-/** After a lost connection the library waits 15 s by default before it looks for jobs again. */
+/** After a failed call a worker waits before it asks for jobs again. */
 const RETRY_PAUSE_MS = 500;
 
-/** Runs of an import that throws, a second apart; afterwards it is for the sweep of staged imports to add it again. */
-const ATTEMPTS = 10;
-const ATTEMPT_PAUSE_MS = 1_000;
-
-/** How long closing a connection may take. */
+/** How long closing may take. */
 const CLOSE_WAIT_MS = 1_000;
 
-type ImportJob = Job<{ id: string }>;
+/** The library's name for who has a job, for the moment between taking and removing it. */
+const TAKER = 'worker';
 
 /** What a shared import queue is made of. */
-export interface RedisImportParts {
+export interface RedisImportOptions {
+  link: RedisLink;
   keys: RedisKeys;
-  /** For adding jobs: fails at once while Redis is away. */
-  client: RedisClient;
-  /** Opens a client for a worker: waits while Redis is away. */
-  openWorkerClient: () => RedisClient;
-  /** Takes imports that cannot be queued. */
+  /** Runs the imports of this process, whether they come from the queue or cannot be queued. */
   local: ProcessImportQueue;
-  runImport: RunImport;
   counters: Counters;
   /** Logs a failure, each kind once a minute. */
-  complain: (what: string, error: unknown) => void;
-  /** Takes the library's errors: lost connections and locks, from which it recovers by itself. */
-  noteError: (error: Error) => void;
+  warn: (message: string, error: unknown) => void;
 }
 
-/** Hands imports to the workers of all replicas through BullMQ; runs them here while Redis is away. */
+/**
+ * Says through BullMQ that there is an import to run, to one worker of all; runs imports here while Redis is away. A job is
+ * removed as soon as a worker has it: from then on the import's lease says who runs it, and the sweep of staged imports
+ * adds again what nobody runs.
+ */
 export class RedisImportQueue implements ImportQueue {
-  readonly #parts: RedisImportParts;
-  readonly #queue: Queue;
+  readonly #options: RedisImportOptions;
+  /** Of the link's client; they end with it. */
+  #queue: Queue | undefined;
   #worker: ImportWorker | undefined;
+  #takes = false;
 
-  constructor(parts: RedisImportParts) {
-    this.#parts = parts;
-    this.#queue = new Queue(parts.keys.importsQueue, {
-      connection: parts.client,
-      prefix: parts.keys.importsPrefix,
-      skipVersionCheck: true,
-      streams: { events: { maxLen: 100 } },
-      defaultJobOptions: {
-        attempts: ATTEMPTS,
-        backoff: { type: 'fixed', delay: ATTEMPT_PAUSE_MS },
-        removeOnComplete: true,
-        removeOnFail: true,
-      },
-    });
-    this.#queue.on('error', parts.noteError);
+  constructor(options: RedisImportOptions) {
+    this.#options = options;
+    options.link.onClient((client) => this.#follow(client));
   }
 
   async add(id: string): Promise<void> {
-    const { client, counters, complain, local } = this.#parts;
+    const { warn, local } = this.#options;
     try {
-      if (client.status !== 'ready') throw new Error(NOT_CONNECTED);
-      await withDeadline(this.#queue.add('import', { id }, { jobId: `imp-${id}` }), ANSWER_WAIT_MS);
-      counters.importsQueued += 1;
+      await this.#queueJob(id);
     } catch (error) {
-      complain('import cannot be queued, it runs in this process', error);
+      warn('import cannot be queued, it runs in this process', error);
       await local.add(id);
     }
   }
 
   async startWorker(concurrency: number): Promise<void> {
-    this.#worker ??= new ImportWorker(this.#parts, concurrency);
-    await this.#parts.local.startWorker(concurrency);
+    this.#takes = true;
+    await this.#options.local.startWorker(concurrency);
+    this.#openWorker();
   }
 
-  async stopWorker(graceMs: number): Promise<void> {
+  async stopWorker(graceMs: number): Promise<string[]> {
+    this.#takes = false;
     const worker = this.#worker;
     this.#worker = undefined;
-    await Promise.all([worker?.stop(graceMs), this.#parts.local.stopWorker(graceMs)]);
+    await worker?.close();
+    const left = await this.#options.local.stopWorker(graceMs);
+    // Best effort: other workers find them by their sweep, but later.
+    await Promise.allSettled([...left, ...(worker?.leftOver ?? [])].map((id) => this.#queueJob(id)));
+    return left;
   }
 
-  /** Ends the producer's side; its client is closed by who opened it. */
+  /** Ends the queue's use of the client, which is the link's. */
   async close(): Promise<void> {
     await this.stopWorker(0);
-    await withDeadline(this.#queue.close(), CLOSE_WAIT_MS).catch(() => {});
+    if (this.#queue) await withDeadline(this.#queue.close(), CLOSE_WAIT_MS).catch(() => {});
+  }
+
+  async #queueJob(id: string): Promise<void> {
+    if (this.#queue === undefined) throw new Error(NOT_CONNECTED);
+    await withDeadline(this.#queue.add('import', { id }, { jobId: `imp-${id}` }), REPLY_WAIT_MS);
+    this.#options.counters.importsQueued += 1;
+  }
+
+  #follow(client: RedisClient | undefined): void {
+    void this.#worker?.close();
+    this.#worker = undefined;
+    this.#queue?.close().catch(() => {});
+    this.#queue = client && this.#openQueue(client);
+    this.#openWorker();
+  }
+
+  #openQueue(client: RedisClient): Queue {
+    const queue = new Queue(this.#options.keys.importsQueue, {
+      connection: client,
+      prefix: this.#options.keys.importsPrefix,
+      skipVersionCheck: true,
+      streams: { events: { maxLen: 100 } },
+      defaultJobOptions: { removeOnComplete: true },
+    });
+    return queue.on('error', (error) => this.#warn(client, error));
+  }
+
+  #openWorker(): void {
+    const { client } = this.#options.link;
+    if (client === undefined || !this.#takes) return;
+    this.#worker ??= new ImportWorker(this.#options, client, (error) => this.#warn(client, error));
+  }
+
+  /** What follows from the loss of the client says nothing: the link has logged it. */
+  #warn(client: RedisClient, error: unknown): void {
+    if (client === this.#options.link.client) this.#options.warn('import queue failed', error);
   }
 }
 
-/** One process's worker, with connections of its own. */
+/** Takes jobs while there is a place for their imports. It has a connection of its own for the blocking call. */
 class ImportWorker {
-  readonly #parts: RedisImportParts;
+  readonly #local: ProcessImportQueue;
+  readonly #onError: (error: unknown) => void;
   readonly #worker: Worker;
-  /** The worker's client, and the one that the library makes of it for blocking calls. */
-  readonly #clients: RedisClient[] = [];
-  readonly #active = new Map<string, { job: ImportJob; token: string; ended: Promise<unknown> }>();
-  #stopping = false;
-  readonly #stop = new AbortController();
+  readonly #blocking: RedisClient;
+  readonly #end: Promise<void>;
+  #isClosed = false;
+  /** What was taken after closing began. */
+  readonly leftOver: string[] = [];
 
-  constructor(parts: RedisImportParts, concurrency: number) {
-    this.#parts = parts;
-    this.#worker = new Worker(parts.keys.importsQueue, (job, token) => this.#process(job, token!), {
-      connection: this.#openClient(),
-      prefix: parts.keys.importsPrefix,
-      concurrency,
-      lockDuration: LOCK_MS,
-      stalledInterval: STALLED_CHECK_MS,
-      maxStalledCount: 1_000_000,
-      runRetryDelay: RETRY_PAUSE_MS,
+  constructor({ local, keys }: RedisImportOptions, client: RedisClient, onError: (error: unknown) => void) {
+    this.#local = local;
+    this.#onError = onError;
+    this.#blocking = duplicateForBlocking(client);
+    this.#worker = openWorker(client, this.#blocking, (connection) => {
+      return new Worker(keys.importsQueue, null, {
+        connection,
+        prefix: keys.importsPrefix,
+        skipVersionCheck: true,
+        lockDuration: STALLED_CHECK_MS,
+        stalledInterval: STALLED_CHECK_MS,
+      });
     });
-    this.#worker.on('error', parts.noteError);
+    this.#worker.on('error', onError);
+    void this.#worker.startStalledCheckTimer();
+    this.#end = this.#takeJobs();
   }
 
-  /** Takes no more jobs, waits for those at work, gives back what is left, and lets go of Redis in any case. */
-  async stop(graceMs: number): Promise<void> {
-    this.#stopping = true;
-    await this.#worker.pause(true);
-    const ended = Promise.all([...this.#active.values()].map((run) => run.ended));
-    const finished = await withDeadline(ended, graceMs).then(
-      () => true,
-      () => false,
-    );
-    if (!finished) {
-      this.#stop.abort();
-      await withDeadline(Promise.all([ended, this.#giveBack()]), CLOSE_WAIT_MS).catch(() => {});
-    }
-    await withDeadline(this.#worker.close(!finished), CLOSE_WAIT_MS).catch(() => {});
-    for (const client of this.#clients) client.disconnect();
+  /** Takes no more jobs, and lets go of Redis in any case. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#blocking.disconnect();
+    const ends = Promise.all([this.#worker.close(true), this.#end]);
+    await withDeadline(ends, CLOSE_WAIT_MS).catch(() => {});
   }
 
-  async #process(job: ImportJob, token: string): Promise<void> {
-    if (this.#stopping) {
-      await job.moveToWait(token);
-      throw new WaitingError();
-    }
-    const run = this.#parts.runImport(job.data.id, this.#stop.signal);
-    const ended = run.catch(() => {});
-    this.#active.set(token, { job, token, ended });
-    try {
-      await run;
-    } finally {
-      this.#active.delete(token);
+  async #takeJobs(): Promise<void> {
+    while (!this.#isClosed) {
+      try {
+        await this.#local.untilPlace();
+        const job = await this.#worker.getNextJob(TAKER);
+        if (job === undefined) continue;
+        const { id } = job.data as { id: string };
+        if (this.#isClosed) this.leftOver.push(id);
+        else this.#local.run(id);
+        await job.moveToCompleted(undefined, TAKER, false);
+      } catch (error) {
+        if (this.#isClosed) return;
+        this.#onError(error);
+        await sleep(RETRY_PAUSE_MS, undefined, { ref: false });
+      }
     }
   }
+}
 
-  /** Jobs at work go back to the queue at once, instead of after their lock has expired. */
-  async #giveBack(): Promise<void> {
-    await Promise.allSettled([...this.#active.values()].map(({ job, token }) => job.moveToWait(token)));
-  }
-
-  #openClient(): RedisClient {
-    const client = this.#parts.openWorkerClient();
-    this.#adopt(client);
-    const duplicate = client.duplicate.bind(client) as (...options: unknown[]) => RedisClient;
-    client.duplicate = ((...options: unknown[]) => this.#adopt(duplicate(...options))) as never;
-    return client;
-  }
-
-  #adopt(client: RedisClient): RedisClient {
-    client.on('error', () => {});
-    this.#clients.push(client);
-    return client;
+/** Has the library take `blocking` where it would make a duplicate of the client: that is all it duplicates it for. */
+function openWorker(
+  client: RedisClient,
+  blocking: RedisClient,
+  open: (client: RedisClient) => Worker,
+): Worker {
+  client.duplicate = (() => blocking) as never;
+  try {
+    return open(client);
+  } finally {
+    Reflect.deleteProperty(client, 'duplicate');
   }
 }

@@ -1,82 +1,86 @@
 import { readFileSync } from 'node:fs';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
-import { ANSWER_WAIT_MS, Circuit } from './circuit.ts';
-import { withDeadline } from './deadline.ts';
-import { tagSlot } from './keys.ts';
-import type { Counters, Quota, RateLimiter } from './port.ts';
+import { type RedisKeys, tagSlot } from './keys.ts';
+import type { Counters, Limiters, Quota, RateLimiter } from './port.ts';
 import type { ProcessRateLimiter } from './process-limiter.ts';
-import { type RedisClient, watchClient, writeTogether } from './redis-clients.ts';
-import { describeRedisError } from './redis-errors.ts';
+import { REPLY_WAIT_MS, withDeadline } from './redis-calls.ts';
+import { type RedisClient, writeTogether } from './redis-clients.ts';
+import type { RedisLink } from './redis-link.ts';
+import { openLimiters } from './windows.ts';
 
 const SLIDING_WINDOW = readFileSync(new URL('./sliding-window.lua', import.meta.url), 'utf8');
 
 /** What the shared limiters are made of. */
-export interface RedisLimiterParts {
-  /** For all of them: the script is the same, and so is what follows from a lost connection. */
-  client: RedisClient;
-  /** Asked first, and told of every failure. */
-  circuit: Circuit;
+export interface RedisLimitersOptions {
+  link: RedisLink;
+  keys: RedisKeys;
+  /** The window of the limiters that have none of their own. */
+  windowMs: number;
+  openMemory: (windowMs: number) => ProcessRateLimiter;
+  counters: Counters;
+}
+
+/** Opens the limiters that all replicas share, and has the link check what they need: a write by their script. */
+export function openRedisLimiters(options: RedisLimitersOptions): Limiters {
+  const { link, keys, windowMs, openMemory, counters } = options;
+  // A cluster may serve one key and not another, so the check asks for the one that failed last.
+  let failedKey = 'start';
+  const probes = new ClientWindows(keys.probe, 1_000);
+  link.addCheck('limits', (client) => ask(probes.find(client, Number.MAX_SAFE_INTEGER), tagSlot(failedKey)));
+  const fail = (error: unknown, key: string) => {
+    failedKey = key;
+    link.fail('limits', error);
+  };
+  return openLimiters(windowMs, (keyPart, ownWindowMs) => {
+    const memory = openMemory(ownWindowMs);
+    const windowOptions = { link, keyPrefix: keys.limit(keyPart), windowMs: ownWindowMs };
+    return new RedisRateLimiter({ ...windowOptions, memory, counters, fail });
+  });
+}
+
+interface RedisLimiterOptions {
+  link: RedisLink;
   /** What the keys begin with; the key follows after a colon. */
   keyPrefix: string;
   windowMs: number;
   memory: ProcessRateLimiter;
   counters: Counters;
-}
-
-/** Opens the circuit in front of the limiters' client: closed while Redis writes what they need. */
-export function openLimiterCircuit(
-  client: RedisClient,
-  probePrefix: string,
-  onState: (shared: boolean, reason: string) => void,
-): Circuit {
-  const probes = openWindow(client, probePrefix, Number.MAX_SAFE_INTEGER, 1_000);
-  const circuit = new Circuit({ probe: (key) => ask(probes, tagSlot(key)), onState });
-  watchClient(client, {
-    ready: () => circuit.probeNow(),
-    lost: (reason) => circuit.trip(reason),
-  });
-  return circuit;
+  /** Takes that Redis did not count a key, given as Redis knows it. */
+  fail: (error: unknown, key: string) => void;
 }
 
 /**
  * The window shared by all replicas, in one call to Redis. What this replica admitted it also keeps in its memory:
  * from there it refuses without asking, and goes on without a gap when Redis is lost or comes back empty.
  */
-export class RedisRateLimiter implements RateLimiter {
-  readonly #parts: RedisLimiterParts;
-  readonly #windows = new Map<number, RateLimiterRedis>();
+class RedisRateLimiter implements RateLimiter {
+  readonly #options: RedisLimiterOptions;
+  readonly #windows: ClientWindows;
 
-  constructor(parts: RedisLimiterParts) {
-    this.#parts = parts;
+  constructor(options: RedisLimiterOptions) {
+    this.#options = options;
+    this.#windows = new ClientWindows(options.keyPrefix, options.windowMs);
   }
 
   refusal(key: string, limit: number): Quota | undefined {
-    return this.#parts.memory.refusal(key, limit);
+    return this.#options.memory.refusal(key, limit);
   }
 
   async consume(key: string, limit: number): Promise<Quota> {
-    const { memory, client, circuit } = this.#parts;
+    const { memory, link, fail } = this.#options;
     const refused = memory.refusal(key, limit);
     if (refused) return refused;
-    if (!circuit.closed) return this.#fallBack(key, limit);
-    const window = this.#windowFor(limit);
+    const { client } = link;
+    if (client === undefined || !link.serves('limits')) return this.#fallBack(key, limit);
+    const window = this.#windows.find(client, limit);
     const askedAt = memory.now();
     writeTogether(client);
     try {
-      const response = await withDeadline(ask(window, key), ANSWER_WAIT_MS);
-      return this.#remember(key, limit, askedAt, response);
+      return this.#remember(key, limit, askedAt, await withDeadline(ask(window, key), REPLY_WAIT_MS));
     } catch (error) {
-      circuit.trip(describeRedisError(error), window.getKey(key));
+      fail(error, window.getKey(key));
       return this.#fallBack(key, limit);
     }
-  }
-
-  /** The library's object for a limit: few, for limits come from the configuration. */
-  #windowFor(limit: number): RateLimiterRedis {
-    const { client, keyPrefix, windowMs } = this.#parts;
-    const window = this.#windows.get(limit) ?? openWindow(client, keyPrefix, limit, windowMs);
-    this.#windows.set(limit, window);
-    return window;
   }
 
   /**
@@ -87,7 +91,7 @@ export class RedisRateLimiter implements RateLimiter {
    * replica may by itself: memory then has the last word. The millisecond allows for two clocks that cut theirs.
    */
   #remember(key: string, limit: number, askedAt: number, response: RateLimiterRes): Quota {
-    const { memory, counters } = this.#parts;
+    const { memory, counters } = this.#options;
     const admitted = response.consumedPoints <= limit && !memory.isFull(key, limit, memory.now() + 1);
     const remaining = Math.max(limit - response.consumedPoints, 0);
     const quota = { admitted, limit, remaining, resetMs: response.msBeforeNext };
@@ -100,30 +104,47 @@ export class RedisRateLimiter implements RateLimiter {
   }
 
   #fallBack(key: string, limit: number): Quota {
-    this.#parts.counters.fallback += 1;
-    return this.#parts.memory.admit(key, limit);
+    this.#options.counters.fallback += 1;
+    return this.#options.memory.admit(key, limit);
   }
 }
 
-/**
- * Fails at once while there is no connection. Of the library only `consume` is used: the rest assumes that the key holds
- * a number. The library makes the script a command of the client, always under the same name: all windows of a client
- * use this one script.
- */
-function openWindow(
-  client: RedisClient,
-  keyPrefix: string,
-  limit: number,
-  windowMs: number,
-): RateLimiterRedis {
-  return new RateLimiterRedis({
-    storeClient: client,
-    keyPrefix,
-    points: limit,
-    duration: windowMs / 1000,
-    customIncrTtlLuaScript: SLIDING_WINDOW,
-    rejectIfRedisNotReady: true,
-  });
+/** The library's object for each limit. They are few, for limits come from the configuration. */
+class ClientWindows {
+  readonly #keyPrefix: string;
+  readonly #windowMs: number;
+  readonly #windows = new Map<number, RateLimiterRedis>();
+  #client: RedisClient | undefined;
+
+  constructor(keyPrefix: string, windowMs: number) {
+    this.#keyPrefix = keyPrefix;
+    this.#windowMs = windowMs;
+  }
+
+  /** The object for this limit and the client of now. */
+  find(client: RedisClient, limit: number): RateLimiterRedis {
+    if (client !== this.#client) this.#windows.clear();
+    this.#client = client;
+    const window = this.#windows.get(limit) ?? this.#open(client, limit);
+    this.#windows.set(limit, window);
+    return window;
+  }
+
+  /**
+   * Fails at once while there is no connection. Of the library only `consume` is used: the rest assumes that the key
+   * holds a number. The library makes the script a command of the client, always under the same name: all windows of a
+   * client use this one script.
+   */
+  #open(client: RedisClient, limit: number): RateLimiterRedis {
+    return new RateLimiterRedis({
+      storeClient: client,
+      keyPrefix: this.#keyPrefix,
+      points: limit,
+      duration: this.#windowMs / 1_000,
+      customIncrTtlLuaScript: SLIDING_WINDOW,
+      rejectIfRedisNotReady: true,
+    });
+  }
 }
 
 /** The library rejects with its result where it refuses, and with an error where it fails. */

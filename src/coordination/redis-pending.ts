@@ -1,51 +1,51 @@
 import { readFileSync } from 'node:fs';
-import { ANSWER_WAIT_MS, type Circuit } from './circuit.ts';
-import { withDeadline } from './deadline.ts';
 import { namePending, type RedisKeys } from './keys.ts';
 import { PENDING_KINDS, type PendingKind } from './pending-kinds.ts';
 import { PendingUnavailable, type PendingValues } from './port.ts';
+import { describeRedisError, NOT_CONNECTED, REPLY_WAIT_MS, withDeadline } from './redis-calls.ts';
 import type { RedisClient } from './redis-clients.ts';
-import { describeRedisError, NOT_CONNECTED } from './redis-errors.ts';
+import type { RedisLink } from './redis-link.ts';
 
 const KEEP = readFileSync(new URL('./keep-pending.lua', import.meta.url), 'utf8');
 
 /** A login waits for people and for the provider: Redis may take longer than for a request that is only counted. */
-const WAIT_MS = 5 * ANSWER_WAIT_MS;
+const WAIT_MS = 5 * REPLY_WAIT_MS;
 
 /** Pending values that all replicas share. Redis expires them, and gives each to one caller (`GETDEL`). */
 export class RedisPendingValues implements PendingValues {
-  readonly #client: RedisClient;
-  readonly #circuit: Circuit;
+  readonly #link: RedisLink;
   readonly #keys: RedisKeys;
 
-  constructor(client: RedisClient, circuit: Circuit, keys: RedisKeys) {
-    this.#client = client;
-    this.#circuit = circuit;
+  constructor(link: RedisLink, keys: RedisKeys) {
+    this.#link = link;
     this.#keys = keys;
   }
 
   async keep(kind: PendingKind, key: string, value: string): Promise<void> {
     const { lifeMs, capacity } = PENDING_KINDS[kind];
     const index = this.#keys.pending(kind);
-    await this.#ask(() =>
-      this.#client.eval(KEEP, 2, index, namePending(index, key), value, lifeMs, capacity),
+    await this.#ask((client) =>
+      client.eval(KEEP, 2, index, namePending(index, key), value, lifeMs, capacity),
     );
   }
 
   async take(kind: PendingKind, key: string): Promise<string | undefined> {
     const index = this.#keys.pending(kind);
     const name = namePending(index, key);
-    const value = await this.#ask(() => this.#client.getdel(name));
-    // Nobody waits for this: an entry that stays only counts until it expires.
-    if (value !== null) void this.#client.zrem(index, name).catch(() => {});
-    return value ?? undefined;
+    return this.#ask(async (client) => {
+      const value = await client.getdel(name);
+      // Nobody waits for this: an entry that stays only counts until it expires.
+      if (value !== null) void client.zrem(index, name).catch(() => {});
+      return value ?? undefined;
+    });
   }
 
   /** One call, at most `WAIT_MS` long. The value of a `take` that comes later is lost, and never given twice. */
-  async #ask<T>(call: () => Promise<T>): Promise<T> {
-    if (!this.#circuit.closed) throw new PendingUnavailable(NOT_CONNECTED);
+  async #ask<T>(call: (client: RedisClient) => Promise<T>): Promise<T> {
+    const { client } = this.#link;
+    if (client === undefined || !this.#link.serves('limits')) throw new PendingUnavailable(NOT_CONNECTED);
     try {
-      return await withDeadline(call(), WAIT_MS);
+      return await withDeadline(call(client), WAIT_MS);
     } catch (error) {
       throw new PendingUnavailable(describeRedisError(error));
     }

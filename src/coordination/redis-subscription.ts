@@ -1,90 +1,86 @@
 import type { Redis } from 'ioredis';
-import { describeRedisError } from './redis-errors.ts';
+import { describeRedisError } from './redis-calls.ts';
+import type { RedisLink } from './redis-link.ts';
 
-/** Pace of the heartbeat. A silent connection is cut after this and the socket timeout together: below two seconds. */
-const HEARTBEAT_MS = 800;
-
-/** Pauses between attempts, in milliseconds: the first is quick, for a restart or a killed connection. */
+/** Pauses between attempts, in milliseconds: the first is short, for a killed connection. */
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 400;
 
 /** What a subscription is made of. */
-export interface SubscriptionParts {
-  /** Opens a connection that does not reconnect by itself. */
-  open: (attempt: number) => Redis;
-  channel: string;
-  onMessage: (message: string) => void;
-  /** Tells that messages arrive from now on, or may be lost from now on. */
-  onConnected: (connected: boolean, reason: string) => void;
+export interface SubscriptionOptions {
+  link: RedisLink;
+  channels: readonly string[];
+  onMessage: (channel: string, message: string) => void;
+  /** The connection ended, and with it whatever came meanwhile is lost; a reason in a few words. */
+  onLost: (reason: string) => void;
 }
 
 /**
- * A subscription that says when it can be relied on: connected only after Redis has acknowledged it, and no longer when
- * the connection ends or does not answer. The client's own resubscribing tells neither.
+ * A subscription that knows when it holds: from Redis' acknowledgement until its connection ends. It is where the
+ * link's client is, and opens again as long as there is one. The library's own resubscribing says neither.
  */
 export class RedisSubscription {
-  readonly #parts: SubscriptionParts;
+  readonly #options: SubscriptionOptions;
   #redis: Redis | undefined;
+  #isHeld = false;
   #attempt = 0;
   #failures = 0;
-  #connected = false;
-  #ended = false;
-  #reason = 'connection lost';
-  #heartbeat: NodeJS.Timeout | undefined;
   #pause: NodeJS.Timeout | undefined;
 
-  constructor(parts: SubscriptionParts) {
-    this.#parts = parts;
-    this.#connect();
+  constructor(options: SubscriptionOptions) {
+    this.#options = options;
+    options.link.onClient(() => this.#open());
+  }
+
+  /** The connection, while Redis sends messages through it. */
+  get connection(): Redis | undefined {
+    return this.#isHeld ? this.#redis : undefined;
   }
 
   end(): void {
-    this.#ended = true;
     clearTimeout(this.#pause);
-    clearInterval(this.#heartbeat);
-    this.#redis?.disconnect();
+    const redis = this.#redis;
+    this.#redis = undefined;
+    this.#isHeld = false;
+    redis?.disconnect();
   }
 
-  #connect(): void {
-    const redis = this.#parts.open(this.#attempt++);
+  /** Opens a connection beside the client of now, in the place of another one. */
+  #open(): void {
+    this.end();
+    const { client, opener } = this.#options.link;
+    if (client === undefined) return;
+    const redis = opener.openSubscriber(client, this.#attempt++);
     this.#redis = redis;
-    redis.on('error', (error) => {
-      this.#reason = describeRedisError(error);
+    let reason = 'subscription lost';
+    redis.on('error', (error: Error) => {
+      reason = describeRedisError(error);
     });
-    redis.on('message', (_channel, message) => this.#parts.onMessage(message));
+    redis.on('message', this.#options.onMessage);
     redis.once('ready', () => void this.#subscribe(redis));
-    redis.once('end', () => this.#reconnect());
+    redis.once('end', () => {
+      if (redis === this.#redis) this.#reopen(reason);
+    });
   }
 
   async #subscribe(redis: Redis): Promise<void> {
     try {
-      await redis.subscribe(this.#parts.channel);
+      await redis.subscribe(...this.#options.channels);
     } catch (error) {
-      this.#reason = describeRedisError(error);
-      redis.disconnect();
+      if (redis === this.#redis) this.#reopen(describeRedisError(error));
       return;
     }
-    if (this.#ended || redis.status !== 'ready') return;
+    if (redis !== this.#redis) return;
+    this.#isHeld = true;
     this.#failures = 0;
-    this.#heartbeat = setInterval(() => redis.ping().catch(() => {}), HEARTBEAT_MS);
-    this.#heartbeat.unref();
-    this.#setConnected(true);
+    this.#options.link.checkNow();
   }
 
-  #reconnect(): void {
-    clearInterval(this.#heartbeat);
-    this.#setConnected(false);
-    if (this.#ended) return;
-    const pauseMs =
-      Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, MAX_PAUSE_MS) * (0.75 + Math.random() / 2);
-    this.#pause = setTimeout(() => this.#connect(), pauseMs);
+  #reopen(reason: string): void {
+    this.end();
+    this.#options.onLost(reason);
+    const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, MAX_PAUSE_MS);
+    this.#pause = setTimeout(() => this.#open(), pauseMs * (0.75 + Math.random() / 2));
     this.#pause.unref();
-  }
-
-  #setConnected(connected: boolean): void {
-    if (this.#connected === connected) return;
-    this.#connected = connected;
-    this.#parts.onConnected(connected, this.#reason);
-    this.#reason = 'connection lost';
   }
 }

@@ -1,94 +1,183 @@
 import { randomBytes } from 'node:crypto';
+import { Redis } from 'ioredis';
+import type { RedisKeys } from './keys.ts';
 import type { Counters, Waiter, WakeBus } from './port.ts';
+import { NOT_CONNECTED, REPLY_WAIT_MS, withDeadline } from './redis-calls.ts';
 import type { RedisClient } from './redis-clients.ts';
+import type { RedisLink } from './redis-link.ts';
+import { RedisSubscription } from './redis-subscription.ts';
 import type { WaiterRegistry } from './waiters.ts';
 
-/** Topics kept while they cannot be published; beyond it one message wakes everybody. */
-const MAX_PENDING = 10_000;
-
-/** Pause before what could not be published is published again. */
-const RETRY_MS = 200;
+/** Topics kept to be published again; beyond it one message wakes everybody. */
+const MAX_KEPT = 10_000;
 
 /** Stands for every topic. */
 const EVERYBODY = '*';
 
+/** Heartbeats in a row that this replica may miss before it looks for another way. */
+const MAX_MISSED = 2;
+
 /** What a shared wake bus is made of. */
-export interface RedisWakeParts {
-  publisher: RedisClient;
-  channel: string;
+export interface RedisWakeOptions {
+  link: RedisLink;
+  keys: RedisKeys;
   waiters: WaiterRegistry;
   counters: Counters;
 }
 
 /**
- * Wakes waiters here at once and those of other replicas by one message for all topics of a tick. What could not be
- * published is kept and goes out when Redis is back.
+ * Wakes waiters here at once and those of other replicas by one message for all topics of a tick. A heartbeat goes the
+ * whole way, through what is published to and back by the subscription. What was published since the last one that
+ * was heard may be lost, so it is published again once a heartbeat is heard again.
  */
 export class RedisWakeBus implements WakeBus {
-  readonly #parts: RedisWakeParts;
+  readonly #options: RedisWakeOptions;
   /** Marks this replica's messages, which it hears itself as well. */
   readonly #origin = randomBytes(6).toString('base64url');
+  readonly #beatChannel: string;
+  readonly #subscription: RedisSubscription;
   #pending = new Set<string>();
-  #scheduled = false;
+  /** Published after the last heartbeat was sent, and before it. */
+  #publishedAfter = new Set<string>();
+  #publishedBefore = new Set<string>();
+  #isScheduled = false;
+  #beats = 0;
+  #heard = Promise.withResolvers<void>();
+  #missed = 0;
+  #failures = 0;
 
-  constructor(parts: RedisWakeParts) {
-    this.#parts = parts;
+  constructor(options: RedisWakeOptions) {
+    this.#options = options;
+    this.#beatChannel = options.keys.beats(this.#origin);
+    this.#subscription = new RedisSubscription({
+      link: options.link,
+      channels: [options.keys.wakes, this.#beatChannel],
+      onMessage: (channel, message) => this.#receive(channel, message),
+      onLost: (reason) => options.link.fail('wakes', new Error(reason)),
+    });
+    options.link.addCheck('wakes', (client) => this.#check(client));
   }
 
   get connected(): boolean {
-    return this.#parts.waiters.connected;
+    return this.#options.waiters.connected;
   }
 
   get held(): number {
-    return this.#parts.waiters.held;
+    return this.#options.waiters.held;
   }
 
   register(topic: string, holder: string): Waiter {
-    return this.#parts.waiters.register(topic, holder);
+    return this.#options.waiters.register(topic, holder);
   }
 
   wake(topic: string): void {
-    this.#parts.waiters.wake(topic);
-    this.#keep(topic);
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    setImmediate(() => void this.flush());
+    this.#options.waiters.wake(topic);
+    keep(this.#pending, [topic]);
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(() => void this.#publishSoon());
   }
 
   drain(spreadMs: number): void {
-    this.#parts.waiters.drain(spreadMs);
+    this.#options.waiters.drain(spreadMs);
   }
 
-  /** Takes in a message of any replica. */
-  receive(message: string): void {
-    const [origin, ...topics] = message.split('\n');
-    if (origin === this.#origin) return;
-    this.#parts.counters.wakesReceived += topics.length;
-    for (const topic of topics) {
-      if (topic === EVERYBODY) this.#parts.waiters.wakeAll();
-      else this.#parts.waiters.wake(topic);
-    }
+  /** Publishes what is left, if that can be, and ends the subscription. Never rejects. */
+  async close(): Promise<void> {
+    const { client } = this.#options.link;
+    if (client) await withDeadline(this.#publish(client), REPLY_WAIT_MS).catch(() => {});
+    this.#subscription.end();
   }
 
-  /** Publishes what is pending, if Redis is there. Never rejects. */
-  async flush(): Promise<void> {
-    this.#scheduled = false;
-    const { publisher, channel, counters } = this.#parts;
-    if (this.#pending.size === 0 || publisher.status !== 'ready') return;
+  async #publishSoon(): Promise<void> {
+    this.#isScheduled = false;
+    const { link } = this.#options;
+    // While wakes are away the check publishes what is pending: one attempt at a time, however many wakes there are.
+    if (link.client === undefined || !link.serves('wakes')) return;
+    await this.#publish(link.client).catch((error: unknown) => link.fail('wakes', error));
+  }
+
+  /** Publishes what is pending; keeps it and rejects where that fails. */
+  async #publish(client: RedisClient): Promise<void> {
     const topics = this.#pending;
+    if (topics.size === 0) return;
     this.#pending = new Set();
     try {
-      await publisher.publish(channel, [this.#origin, ...topics].join('\n'));
-      counters.wakesPublished += topics.size;
-    } catch {
-      for (const topic of topics) this.#keep(topic);
-      // A cluster's client stays ready when one of its nodes is lost, so nothing else would say when to try again.
-      setTimeout(() => void this.flush(), RETRY_MS).unref();
+      await this.#send(client, this.#options.keys.wakes, [this.#origin, ...topics].join('\n'));
+      keep(this.#publishedAfter, topics);
+      this.#options.counters.wakesPublished += topics.size;
+    } catch (error) {
+      keep(this.#pending, topics);
+      throw error;
     }
   }
 
-  #keep(topic: string): void {
-    if (this.#pending.size >= MAX_PENDING) this.#pending = new Set([EVERYBODY]);
-    if (!this.#pending.has(EVERYBODY)) this.#pending.add(topic);
+  /** Publishes what is pending and what may be lost, then a heartbeat; resolves once it is heard. */
+  async #check(client: RedisClient): Promise<void> {
+    const { link } = this.#options;
+    if (this.#subscription.connection === undefined) throw new Error(NOT_CONNECTED);
+    if (this.#missed >= MAX_MISSED) {
+      this.#missed = 0;
+      return link.reconnect('heartbeat not heard');
+    }
+    keep(this.#publishedBefore, this.#publishedAfter);
+    this.#publishedAfter.clear();
+    if (!link.serves('wakes')) {
+      keep(this.#pending, this.#publishedBefore);
+      this.#publishedBefore.clear();
+    }
+    await this.#publish(client);
+    const beat = String(++this.#beats);
+    this.#heard = Promise.withResolvers();
+    await this.#send(client, this.#beatChannel, beat);
+    this.#missed += 1;
+    await this.#heard.promise;
+    this.#missed = 0;
+    this.#publishedBefore.clear();
+  }
+
+  async #send(client: RedisClient, channel: string, message: string): Promise<void> {
+    try {
+      await withDeadline(this.#publisherOf(client).publish(channel, message), REPLY_WAIT_MS);
+    } catch (error) {
+      this.#failures += 1;
+      throw error;
+    }
+  }
+
+  #receive(channel: string, message: string): void {
+    if (channel === this.#beatChannel) {
+      if (message === String(this.#beats)) this.#heard.resolve();
+      return;
+    }
+    const { waiters, counters } = this.#options;
+    const [origin, ...topics] = message.split('\n');
+    if (origin === this.#origin) return;
+    counters.wakesReceived += topics.length;
+    for (const topic of topics) {
+      if (topic === EVERYBODY) waiters.checkAll();
+      else waiters.wake(topic);
+    }
+  }
+
+  /** Of a cluster a node that the subscription is not at, so that heartbeats go from node to node as wakes do. */
+  #publisherOf(client: RedisClient): RedisClient {
+    if (client instanceof Redis) return client;
+    const nodes = client.nodes();
+    const at = this.#subscription.connection?.options;
+    const others = nodes.filter(({ options }) => options.host !== at?.host || options.port !== at?.port);
+    const choice = others.length > 0 ? others : nodes;
+    return choice[this.#failures % choice.length] ?? client;
+  }
+}
+
+/** Adds topics to a set that stays bounded: too many become everybody. */
+function keep(topics: Set<string>, more: Iterable<string>): void {
+  for (const topic of more) {
+    if (topics.has(EVERYBODY)) return;
+    topics.add(topic);
+    if (topic !== EVERYBODY && topics.size <= MAX_KEPT) continue;
+    topics.clear();
+    topics.add(EVERYBODY);
   }
 }

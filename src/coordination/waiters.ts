@@ -1,12 +1,12 @@
-import { Deadlines } from './deadlines.ts';
 import type { Clock, HoldRefusal, WaitEnd, Waiter, WakeBus } from './port.ts';
+import { TimerWheel } from './timer-wheel.ts';
 
-/** While wakes may get lost, waiters look by themselves after one to two seconds. */
-const LOOK_MIN_MS = 1_000;
-const LOOK_SPREAD_MS = 1_000;
+/** While wakes may get lost, a wait ends with `check` after one to two seconds. */
+const CHECK_MIN_MS = 1_000;
+const CHECK_SPREAD_MS = 1_000;
 
-/** When all look at once, for instance after a lost connection, the database gets at most this many looks per ms. */
-const LOOKS_PER_MS = 10;
+/** When all waits end with `check`, for instance once wakes arrive again, at most this many do per ms. */
+const CHECKS_PER_MS = 10;
 
 /** Of many waiters of one topic so many are woken at a time: the requests of others are served in between. */
 const WOKEN_TOGETHER = 250;
@@ -24,17 +24,20 @@ export interface Places {
 export class WaiterRegistry implements WakeBus {
   readonly #clock: Clock;
   readonly #places: Places;
+  readonly #hearsOthers: boolean;
   readonly #topics = new Map<string, Set<LocalWaiter>>();
   readonly #heldByHolder = new Map<string, number>();
-  readonly #deadlines: Deadlines<LocalWaiter>;
+  readonly #deadlines: TimerWheel<LocalWaiter>;
   #held = 0;
   #connected = true;
   #draining = false;
 
-  constructor(clock: Clock, places: Places) {
+  /** `hearsOthers`: whether wakes of other processes arrive while it is connected; else each wait ends with a check. */
+  constructor(clock: Clock, places: Places, { hearsOthers = true } = {}) {
     this.#clock = clock;
     this.#places = places;
-    this.#deadlines = new Deadlines(clock, (waiter) => waiter.expire());
+    this.#hearsOthers = hearsOthers;
+    this.#deadlines = new TimerWheel(clock, (waiter) => waiter.expire());
   }
 
   get held(): number {
@@ -63,24 +66,24 @@ export class WaiterRegistry implements WakeBus {
     if (waiters !== undefined) wakeInParts([...waiters]);
   }
 
-  /** Wakes every waiter, for what happened meanwhile is not known: a few at once, many spread over a second or so. */
-  wakeAll(): void {
+  /** Has every waiter check, for what happened meanwhile is not known: a few at once, many spread over a second or so. */
+  checkAll(): void {
     const now = this.#clock.now();
     let count = 0;
     for (const waiters of this.#topics.values()) {
       for (const waiter of waiters) {
-        const delayMs = Math.floor(count++ / LOOKS_PER_MS);
-        if (delayMs < 1 || !waiter.pending) waiter.wake();
-        else this.#deadlines.set(waiter, Math.min(waiter.deadline, now + delayMs));
+        waiter.mayHaveMissed = true;
+        const delayMs = Math.floor(count++ / CHECKS_PER_MS);
+        if (waiter.pending) this.#deadlines.set(waiter, Math.min(waiter.deadline, now + delayMs));
       }
     }
   }
 
-  /** Says whether wakes of other replicas arrive. On becoming connected all waiters look once more. */
+  /** Says whether wakes of other replicas arrive. On becoming connected all waiters check once. */
   setConnected(connected: boolean): void {
     if (this.#connected === connected) return;
     this.#connected = connected;
-    if (connected) this.wakeAll();
+    if (connected) this.checkAll();
     else this.#eachPending((waiter) => this.schedule(waiter, waiter.deadline));
   }
 
@@ -110,10 +113,11 @@ export class WaiterRegistry implements WakeBus {
     this.#held -= 1;
   }
 
-  /** Sets when a pending wait ends by itself: at its deadline, or before it to look while the bus is not connected. */
+  /** Sets when a pending wait ends by itself: at its deadline, or before it to check while the bus is not connected. */
   schedule(waiter: LocalWaiter, deadline: number): void {
-    const lookAt = this.#clock.now() + LOOK_MIN_MS + Math.random() * LOOK_SPREAD_MS;
-    this.#deadlines.set(waiter, this.#connected ? deadline : Math.min(deadline, lookAt));
+    waiter.mayHaveMissed ||= !(this.#connected && this.#hearsOthers);
+    const checkAt = this.#clock.now() + CHECK_MIN_MS + Math.random() * CHECK_SPREAD_MS;
+    this.#deadlines.set(waiter, this.#connected ? deadline : Math.min(deadline, checkAt));
   }
 
   unschedule(waiter: LocalWaiter): void {
@@ -154,6 +158,8 @@ class LocalWaiter implements Waiter {
   readonly #registry: WaiterRegistry;
   readonly #holder: string;
   #end: ((end: WaitEnd) => void) | undefined;
+  /** Whether a wake may have been lost since the wait's holder last queried. */
+  mayHaveMissed = false;
   #woken = false;
   #gone = false;
   #holds = false;
@@ -180,9 +186,11 @@ class LocalWaiter implements Waiter {
     if (this.#registry.draining) return 'drain';
     if (this.#woken) {
       this.#woken = false;
+      this.mayHaveMissed = false;
       return 'woken';
     }
-    if (deadline <= this.#registry.now()) return 'timeout';
+    if (deadline <= this.#registry.now()) return this.mayHaveMissed ? this.#check() : 'timeout';
+    if (this.mayHaveMissed && this.#registry.connected) return this.#check();
     this.deadline = deadline;
     this.#registry.schedule(this, deadline);
     return new Promise((resolve) => {
@@ -191,14 +199,23 @@ class LocalWaiter implements Waiter {
   }
 
   wake(): void {
-    if (this.#end === undefined) this.#woken = true;
-    else this.#finish('woken');
+    if (this.#end === undefined) {
+      this.#woken = true;
+      return;
+    }
+    this.mayHaveMissed = false;
+    this.#finish('woken');
   }
 
   /** The scheduled moment has come. */
   expire(): void {
     if (this.#registry.draining) this.#finish('drain');
-    else this.#finish(this.deadline <= this.#registry.now() ? 'timeout' : 'woken');
+    else this.#finish(this.mayHaveMissed ? this.#check() : 'timeout');
+  }
+
+  #check(): WaitEnd {
+    this.mayHaveMissed = false;
+    return 'check';
   }
 
   cancel(): void {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { Coordination } from '../coordination/port.ts';
+import { type Coordination, SHARED_PARTS } from '../coordination/port.ts';
 import type { Database } from '../store/database.ts';
 import type { DatabaseProbe } from '../store/probe.ts';
 import { countStagedImports } from '../store/sweep.ts';
@@ -220,9 +220,9 @@ export class PrometheusMetrics implements Metrics {
     this.#gauge('bookmarks_waiters_limit', 'Polls that this replica holds at most.', [], (gauge) =>
       gauge.set(maxWaiters),
     );
-    this.#gauge('bookmarks_coordination_degraded', '1 while Redis is away.', [], (gauge) =>
-      gauge.set(coordination.state === 'degraded' ? 1 : 0),
-    );
+    this.#gauge('bookmarks_coordination_degraded', '1 while Redis is away for a part.', ['part'], (gauge) => {
+      for (const part of SHARED_PARTS) gauge.set({ part }, coordination.away.includes(part) ? 1 : 0);
+    });
     this.#gauge('bookmarks_database_reachable', '1 while the database responds.', [], async (gauge) =>
       gauge.set((await sources.probe.check()) ? 1 : 0),
     );

@@ -208,6 +208,9 @@ export const traceCoordination = (coordination: Coordination, tracing: Tracing):
   get state() {
     return coordination.state;
   },
+  get away() {
+    return coordination.away;
+  },
   counters: coordination.counters,
   clock: coordination.clock,
   close: () => coordination.close(),

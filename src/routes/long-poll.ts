@@ -71,6 +71,6 @@ async function waitForNews<Page>(
     const wokenAt = clock.now();
     const page = await read();
     if (end === 'woken' && hasNews(page)) metrics.woken((clock.now() - wokenAt) / 1_000);
-    if (hasNews(page) || end !== 'woken') return page;
+    if (hasNews(page) || (end !== 'woken' && end !== 'check')) return page;
   }
 }

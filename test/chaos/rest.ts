@@ -61,7 +61,8 @@ export async function comeToRest(
 /** Gauges that stand at nothing when nobody asks for anything. */
 const GAUGES = [
   'bookmarks_waiters',
-  'bookmarks_coordination_degraded',
+  'bookmarks_coordination_degraded{part="limits"}',
+  'bookmarks_coordination_degraded{part="wakes"}',
   'bookmarks_database_pool_in_use{pool="api"}',
   'bookmarks_database_pool_in_use{pool="import"}',
   'bookmarks_database_pool_waiting{pool="api"}',

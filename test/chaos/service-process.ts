@@ -49,7 +49,7 @@ export interface Place {
 const START_LIMIT_MS = 120_000;
 
 /** A log line that says when Redis went, and that it is back. */
-const AWAY = 'Redis is away: this replica limits by itself, waits look into the database';
+const AWAY = 'Redis is away: this replica limits by itself, waits query the database';
 const SERVES = 'Redis serves: limits, wakes and imports are shared';
 
 /** Opens a place; its first process runs when this resolves. */

@@ -13,7 +13,11 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'src/packing': [],
   'src/sign-in': [],
   'src/store': ['src/concurrency', 'src/domain'],
-  'src/config.ts': ['src/sign-in/variables.ts', 'src/store/database-url.ts'],
+  'src/config.ts': [
+    'src/coordination/redis-address.ts',
+    'src/sign-in/variables.ts',
+    'src/store/database-url.ts',
+  ],
   'src/observability': ['src/coordination', 'src/store'],
   'src/operations': [
     'src/concurrency',
@@ -119,9 +123,6 @@ const BOUNDARIES = [
   'src/admin/invites.ts',
   'src/cli/main.ts',
   'src/client/index.ts',
-  'src/coordination/clock.ts',
-  'src/coordination/counters.ts',
-  'src/coordination/import-runs.ts',
   'src/coordination/pending-kinds.ts',
   'src/coordination/topics.ts',
   'src/embedded/errors.ts',

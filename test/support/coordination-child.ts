@@ -1,4 +1,5 @@
 import { openCoordination } from '../../src/coordination/open.ts';
+import { accessTo } from './redis-access.ts';
 import { silentLog } from './silent-log.ts';
 
 /**
@@ -7,7 +8,7 @@ import { silentLog } from './silent-log.ts';
  */
 const [redisUrl, redisPrefix] = process.argv.slice(2) as [string, string];
 const coordination = await openCoordination(
-  { redisUrls: [redisUrl], redisPrefix, windowMs: 1_000, maxHeld: 1, maxHeldPerHolder: 1 },
+  { redis: accessTo(redisUrl, redisPrefix), windowMs: 1_000, maxHeld: 1, maxHeldPerHolder: 1 },
   {
     log: silentLog,
     runImport: (id) => {

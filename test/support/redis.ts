@@ -17,6 +17,8 @@ export interface RedisOptions {
   args?: string[];
   /** Files to put into that folder first, by name: certificates, user lists. */
   files?: Record<string, string>;
+  /** One of the files, which the server reads its settings from and writes them back to: what a Sentinel wants. */
+  configFile?: string;
 }
 
 /** A Redis of the test's own, to be hurt. It keeps nothing: after a restart it is empty, on the same port. */
@@ -62,7 +64,8 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServe
     ];
     const logFile = join(folder, 'server.log');
     rmSync(logFile, { force: true });
-    const run = await launch([...fixed, '--logfile', logFile, ...(options.args ?? [])], folder);
+    const settings = options.configFile === undefined ? [] : [join(folder, options.configFile)];
+    const run = await launch([...settings, ...fixed, '--logfile', logFile, ...(options.args ?? [])], folder);
     await waitUntilReady(run, logFile);
     return run;
   };
@@ -105,7 +108,7 @@ async function chooseLauncher(): Promise<StartRedis> {
 async function waitUntilReady(run: RedisRun, logFile: string): Promise<void> {
   for (;;) {
     const log = existsSync(logFile) ? readFileSync(logFile, 'utf8') : '';
-    if (log.includes('Ready to accept connections')) return;
+    if (log.includes('Ready to accept connections') || log.includes('Sentinel ID is')) return;
     if (!(await run.isRunning())) throw new Error(`Redis does not start:\n${log}`);
     await sleep(5);
   }

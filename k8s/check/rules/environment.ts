@@ -175,8 +175,8 @@ export const environmentRules: Rule[] = [
     name: 'all roles share one Redis, under one prefix, and one database',
     check: (objects) => {
       const configs = (['api', 'worker'] as const).map((role) => findConfig(objects, role)!);
-      const differing = (['redisUrls', 'redisPrefix', 'databaseUrl', 'databaseImportUrl'] as const).filter(
-        (field) => new Set(configs.map((config) => String(config[field]))).size > 1,
+      const differing = (['redisAddress', 'redisPrefix', 'databaseUrl', 'databaseImportUrl'] as const).filter(
+        (field) => new Set(configs.map((config) => JSON.stringify(config[field]))).size > 1,
       );
       return differing.map((field) => `api and worker have another ${field}`);
     },

@@ -1,13 +1,13 @@
 import type { Clock } from './port.ts';
 
-/** How coarse deadlines are. A wait may end this much late: far below what a client of a long poll notices. */
+/** How coarse the wheel is. A wait may end this much late: far below what a client of a long poll notices. */
 const STEP_MS = 100;
 
 /**
- * Deadlines of many waits on one timer: a bucket per step of time, each a set, so that setting and clearing one
- * costs the same at 10 and at 10,000. There is no timer while there is no deadline.
+ * A timing wheel: deadlines of many waits on one timer, a bucket per step of time, each a set, so that setting and
+ * clearing one costs the same at 10 and at 10,000. There is no timer while there is no deadline.
  */
-export class Deadlines<T> {
+export class TimerWheel<T> {
   readonly #clock: Clock;
   readonly #expire: (item: T) => void;
   readonly #buckets = new Map<number, Set<T>>();

@@ -1,0 +1,91 @@
+/** Where Redis is, as `REDIS_URL` says it. Nothing here connects. */
+
+interface Access {
+  username?: string;
+  password?: string;
+  /** Whether the connections are TLS. */
+  tls: boolean;
+}
+
+/** Servers to connect to by themselves: one, a failover pair, or some nodes of a cluster. */
+export interface RedisServers {
+  kind: 'servers';
+  urls: readonly string[];
+}
+
+/** A master that Sentinels know the address of. The credentials are the data nodes'. */
+export interface RedisSentinels extends Access {
+  kind: 'sentinels';
+  sentinels: readonly { host: string; port: number }[];
+  /** What the Sentinels call the master. */
+  name: string;
+  db: number;
+}
+
+export type RedisAddress = RedisServers | RedisSentinels;
+
+const SENTINEL_PORT = 26_379;
+
+/** `redis+sentinel://[user:password@]host[:port][,host[:port]…]/name[/db]` */
+const SENTINEL_URL = /^redis(s?)\+sentinel:\/\/(?:([^@/]*)@)?([^@/]+)\/([^/?#]+)(?:\/(\d{1,5}))?\/?$/;
+
+/** A host name, an IPv4 address, or an IPv6 address in brackets; then perhaps a port. */
+const HOST = /^([\w.-]+|\[[\da-f:.]+\])(?::(\d{1,5}))?$/i;
+
+/**
+ * Reads `REDIS_URL`: urls separated by commas, or one `redis+sentinel://` url. `undefined` where it cannot be used, and
+ * for unescaped characters in a password too: `/`, `@` or `%` would make another url of it, whose host is a part of it.
+ */
+export function parseRedisAddress(text: string): RedisAddress | undefined {
+  if (/^rediss?\+sentinel:/.test(text)) return parseSentinelUrl(text);
+  const urls = text
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean);
+  return urls.length > 0 && urls.every(isServerUrl) ? { kind: 'servers', urls } : undefined;
+}
+
+function isEscaped(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isServerUrl(text: string): boolean {
+  const url = URL.parse(text);
+  if (url === null || !/^rediss?:$/.test(url.protocol) || !/^\/?\d*$/.test(url.pathname)) return false;
+  return isEscaped(url.username + url.password) && url.hash === '';
+}
+
+function parseSentinelUrl(text: string): RedisSentinels | undefined {
+  const match = SENTINEL_URL.exec(text);
+  if (match === null) return undefined;
+  const [, secure, userInfo = '', hosts = '', name = '', db = '0'] = match;
+  const sentinels = hosts.split(',').map(parseHost);
+  if (!isEscaped(userInfo + name) || !sentinels.every((sentinel) => sentinel !== undefined)) return undefined;
+  const [username = '', ...rest] = userInfo.split(':');
+  const credentials = decodeCredentials(username, rest.join(':'));
+  const [tls, decodedName] = [secure === 's', decodeURIComponent(name)];
+  return { kind: 'sentinels', sentinels, name: decodedName, db: Number(db), tls, ...credentials };
+}
+
+function parseHost(text: string): { host: string; port: number } | undefined {
+  const match = HOST.exec(text.trim());
+  const port = Number(match?.[2] ?? SENTINEL_PORT);
+  if (match === null || port < 1 || port > 65_535) return undefined;
+  return { host: match[1]!.replace(/^\[|\]$/g, ''), port };
+}
+
+const decodeCredentials = (username: string, password: string): { username?: string; password?: string } => ({
+  ...(username && { username: decodeURIComponent(username) }),
+  ...(password && { password: decodeURIComponent(password) }),
+});
+
+/** The credentials that a server's url holds. */
+export function readAccess(url: string): Access {
+  const { username, password, protocol } = new URL(url);
+  return { tls: protocol === 'rediss:', ...decodeCredentials(username, password) };
+}

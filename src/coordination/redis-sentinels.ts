@@ -1,0 +1,61 @@
+import type { Redis } from 'ioredis';
+import type { RedisSentinels } from './redis-address.ts';
+import { untilReady, withDeadline } from './redis-calls.ts';
+
+/** How long one Sentinel may take to respond: the next one is asked then. */
+const SENTINEL_WAIT_MS = 500;
+
+export interface Endpoint {
+  host: string;
+  port: number;
+}
+
+/** Asks Sentinels where the master is, over one connection to the one that responded last. */
+export class SentinelWatch {
+  readonly #address: RedisSentinels;
+  readonly #open: (sentinel: Endpoint) => Redis;
+  #redis: Redis | undefined;
+  #next = 0;
+
+  /** `open` connects to a Sentinel; the connection does not come back by itself. */
+  constructor(address: RedisSentinels, open: (sentinel: Endpoint) => Redis) {
+    this.#address = address;
+    this.#open = open;
+  }
+
+  /** The master as the first Sentinel that responds knows it. Rejects where none does, or none knows the name. */
+  async findMaster(): Promise<Endpoint> {
+    const { sentinels, name } = this.#address;
+    let lastError: unknown;
+    for (const _each of sentinels) {
+      try {
+        const redis = await this.#connect();
+        const reply = await withDeadline(
+          redis.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name),
+          SENTINEL_WAIT_MS,
+        );
+        if (Array.isArray(reply)) return { host: String(reply[0]), port: Number(reply[1]) };
+        throw new Error('the Sentinels do not know the master by this name');
+      } catch (error) {
+        lastError = error;
+        this.end();
+      }
+    }
+    throw lastError;
+  }
+
+  end(): void {
+    this.#redis?.disconnect();
+    this.#redis = undefined;
+  }
+
+  async #connect(): Promise<Redis> {
+    if (this.#redis?.status === 'ready') return this.#redis;
+    this.end();
+    const { sentinels } = this.#address;
+    const redis = this.#open(sentinels[this.#next++ % sentinels.length]!);
+    this.#redis = redis;
+    await withDeadline(untilReady(redis), SENTINEL_WAIT_MS);
+    return redis;
+  }
+}

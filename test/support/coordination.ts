@@ -1,0 +1,135 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { expect, onTestFinished } from 'vitest';
+import { openCoordination } from '../../src/coordination/open.ts';
+import type { Coordination, RedisAccess } from '../../src/coordination/port.ts';
+import { type RedisOptions, type RedisServer, startRedis } from './redis.ts';
+import { accessTo } from './redis-access.ts';
+
+/** Replicas' coordination in this process, for tests of what Redis does to it; all of it ends with the test. */
+
+export const LIMIT = 5;
+export const WAIT_MS = 29_000;
+export const SHARED = 'Redis serves';
+export const DEGRADED = 'Redis is away';
+
+/** No request waits longer on Redis; it returns within the other. */
+export const MAX_WAIT_MS = 300;
+export const MAX_RETURN_MS = 2_000;
+
+export interface LogLine {
+  level: number;
+  msg: string;
+}
+
+/** A replica with its log, whose lines can be awaited: they are how it tells of a change. */
+export interface Replica extends Coordination {
+  lines: LogLine[];
+  imported: string[];
+  /** Resolves when the last line about Redis says this; at once if it does. */
+  untilSays(text: string): Promise<void>;
+}
+
+export const openReplica = async (
+  url: string,
+  prefix: string,
+  more: Partial<RedisAccess> = {},
+): Promise<Replica> => {
+  const lines: LogLine[] = [];
+  const imported: string[] = [];
+  let told = Promise.withResolvers<void>();
+  const write = (line: string) => {
+    lines.push(JSON.parse(line));
+    told.resolve();
+    told = Promise.withResolvers();
+  };
+  const changes = () => lines.filter(({ msg }) => msg.startsWith(SHARED) || msg.startsWith(DEGRADED));
+  const coordination = await openCoordination(
+    {
+      redis: accessTo(url, prefix, more),
+      ...{ windowMs: 60_000, maxHeld: 100, maxHeldPerHolder: 16 },
+    },
+    { log: pino({ level: 'info' }, { write }), runImport: async (id) => void imported.push(id) },
+  );
+  onTestFinished(() => coordination.close());
+  const untilSays = async (text: string) => {
+    while (!changes().at(-1)?.msg.startsWith(text)) await told.promise;
+  };
+  return Object.assign(Object.create(coordination), { lines, imported, untilSays });
+};
+
+export const start = async (options?: RedisOptions): Promise<RedisServer> => {
+  const server = await startRedis(options);
+  onTestFinished(() => server.stop());
+  return server;
+};
+
+export const openPair = async (url: string) => {
+  const prefix = `test-${randomUUID()}`;
+  const pair = [await openReplica(url, prefix), await openReplica(url, prefix)] as const;
+  for (const { state } of pair) expect(state).toBe('shared');
+  return pair;
+};
+
+export const openAdmin = (url: string): Redis => {
+  const admin = new Redis(url);
+  admin.on('error', () => {});
+  onTestFinished(() => admin.disconnect());
+  return admin;
+};
+
+/**
+ * The promise's value; fails if it takes longer. The timer shares the event loop, so a busy machine delays both; what
+ * became due in the same turn of the loop was in time.
+ */
+export const within = async <T>(waitMs: number, work: Promise<T>): Promise<T> => {
+  const expire = async () => {
+    await sleep(waitMs, undefined, { ref: false });
+    await new Promise(setImmediate);
+    throw new Error(`not within ${waitMs} ms`);
+  };
+  return Promise.race([work, expire()]);
+};
+
+export const wait = ({ wakes, clock }: Coordination, topic: string) =>
+  wakes.register(topic, 'token').next(clock.now() + WAIT_MS);
+
+export const expectShared = async (one: Replica, two: Replica) => {
+  const key = randomUUID();
+  const replicas = [one, two];
+  for (let i = 0; i < LIMIT; i += 1) {
+    expect(await replicas[i % 2]!.limiters.tokens.consume(key, LIMIT)).toMatchObject({
+      admitted: true,
+      remaining: LIMIT - 1 - i,
+    });
+  }
+  expect(await two.limiters.tokens.consume(key, LIMIT)).toMatchObject({ admitted: false });
+  expect(await one.limiters.addresses.consume(key, LIMIT)).toMatchObject({
+    admitted: true,
+    remaining: LIMIT - 1,
+  });
+  expect(await two.limiters.addresses.consume(key, LIMIT)).toMatchObject({
+    admitted: true,
+    remaining: LIMIT - 2,
+  });
+  const end = wait(two, key);
+  one.wakes.wake(key);
+  expect(await end).toBe('woken');
+};
+
+/** Decision 27: each replica limits by itself, exactly, and nobody waits for Redis. */
+export const expectAlone = async (replica: Replica) => {
+  const key = randomUUID();
+  for (let i = 0; i < LIMIT; i += 1) {
+    const quota = await within(MAX_WAIT_MS, replica.limiters.tokens.consume(key, LIMIT));
+    expect(quota).toMatchObject({ admitted: true, remaining: LIMIT - 1 - i });
+  }
+  expect(await within(MAX_WAIT_MS, replica.limiters.tokens.consume(key, LIMIT))).toMatchObject({
+    admitted: false,
+  });
+  expect(await within(MAX_WAIT_MS, replica.limiters.tokens.consume(key, LIMIT + 1))).toMatchObject({
+    ...{ admitted: true, limit: LIMIT + 1, remaining: 0 },
+  });
+};

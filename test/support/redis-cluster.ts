@@ -1,0 +1,125 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis, type RedisOptions } from 'ioredis';
+import { findFreePort } from './ports.ts';
+import { type RedisServer, startRedis } from './redis.ts';
+import { certificate, privateKey } from './tls/localhost.ts';
+
+/** What is asked of a cluster. */
+export interface ClusterOptions {
+  masters?: number;
+  /** A replica for each master, which takes its place when it is gone for two seconds. */
+  withReplicas?: boolean;
+  password?: string;
+  /** TLS only, and nodes that are told by the name of a certificate that names no address. */
+  tls?: boolean;
+}
+
+/** A node of a cluster; `url` lets a client in. */
+export interface ClusterNode extends RedisServer {
+  readonly port: number;
+  readonly busPort: number;
+}
+
+export interface TestCluster extends AsyncDisposable {
+  /** The masters of the start, then their replicas in the same order. */
+  readonly nodes: readonly ClusterNode[];
+  /** PEM text of the authority of its certificates, with TLS. */
+  readonly ca: string | undefined;
+  /** A connection to one node, to be closed by who asked for it. */
+  connect(node: ClusterNode): Redis;
+}
+
+const SLOTS = 16_384;
+
+/** How long a node may be silent before the others give it up. */
+const NODE_TIMEOUT_MS = 2_000;
+
+/** Starts a cluster; every node knows the whole of it when this resolves. */
+export async function startCluster(options: ClusterOptions = {}): Promise<TestCluster> {
+  const { masters = 3, withReplicas = false, tls = false } = options;
+  const count = withReplicas ? 2 * masters : masters;
+  const nodes = await Promise.all(Array.from({ length: count }, () => startNode(options)));
+  const connection: RedisOptions = tls ? { tls: { ca: certificate } } : {};
+  const connect = (node: ClusterNode) =>
+    new Redis(node.url, { replyMapping: 'legacy', ...connection } as never);
+  const admins = nodes.map(connect);
+  await join(nodes, admins, masters);
+  for (const admin of admins) admin.disconnect();
+  return {
+    nodes,
+    ca: tls ? certificate : undefined,
+    connect,
+    async [Symbol.asyncDispose]() {
+      await Promise.all(nodes.map((node) => node.stop()));
+    },
+  };
+}
+
+async function startNode({ password, tls = false }: ClusterOptions): Promise<ClusterNode> {
+  const [port, busPort] = [await findFreePort(), await findFreePort()];
+  const args = ['--cluster-enabled', 'yes', '--cluster-config-file', 'nodes.conf'];
+  args.push('--cluster-port', String(busPort), '--cluster-node-timeout', String(NODE_TIMEOUT_MS));
+  args.push('--cluster-replica-validity-factor', '0', '--repl-diskless-sync-delay', '0');
+  if (password !== undefined) args.push('--requirepass', password, '--masterauth', password);
+  if (tls) {
+    args.push(
+      '--tls-port',
+      String(port),
+      '--tls-auth-clients',
+      'no',
+      '--tls-ca-cert-file',
+      'certificate.pem',
+    );
+    args.push('--tls-cert-file', 'certificate.pem', '--tls-key-file', 'key.pem');
+    args.push('--tls-cluster', 'yes', '--tls-replication', 'yes');
+    args.push('--cluster-announce-hostname', 'localhost', '--cluster-preferred-endpoint-type', 'hostname');
+  }
+  const files = { 'certificate.pem': certificate, 'key.pem': privateKey };
+  const server = await startRedis({ port: tls ? 0 : port, args, ...(tls && { files }) });
+  const credentials = password === undefined ? '' : `:${encodeURIComponent(password)}@`;
+  const url = tls ? `rediss://${credentials}localhost:${port}` : `redis://${credentials}127.0.0.1:${port}`;
+  return { ...server, port, busPort, url };
+}
+
+async function join(nodes: readonly ClusterNode[], admins: readonly Redis[], masters: number): Promise<void> {
+  const first = nodes[0]!;
+  for (const [n, admin] of admins.entries()) {
+    const [from, to] = [n, n + 1].map((each) => Math.floor((each * SLOTS) / masters));
+    if (n < masters) await admin.cluster('ADDSLOTSRANGE', from!, to! - 1);
+    await admin.call('CLUSTER', 'SET-CONFIG-EPOCH', String(n + 1));
+    if (n > 0) await admin.call('CLUSTER', 'MEET', '127.0.0.1', String(first.port), String(first.busPort));
+  }
+  const ids = await Promise.all(admins.map((admin) => admin.call('CLUSTER', 'MYID')));
+  for (const [n, admin] of admins.entries()) {
+    const master = n < masters ? undefined : String(ids[n - masters]);
+    // Refused until the node has heard of its master.
+    while (master !== undefined && !(await tryCall(admin, 'CLUSTER', 'REPLICATE', master))) await sleep(20);
+  }
+  for (const admin of admins) while (!(await isWhole(admin, nodes.length, masters))) await sleep(20);
+}
+
+const tryCall = (admin: Redis, command: string, ...args: string[]): Promise<boolean> =>
+  admin.call(command, ...args).then(
+    () => true,
+    () => false,
+  );
+
+async function isWhole(admin: Redis, count: number, masters: number): Promise<boolean> {
+  const facts = String(await admin.cluster('INFO'));
+  if (!facts.includes('cluster_state:ok') || !facts.includes(`cluster_known_nodes:${count}`)) return false;
+  const list = String(await admin.cluster('NODES'));
+  if (list.split('\n').filter((line) => line.includes('slave')).length !== count - masters) return false;
+  const replication = String(await admin.info('replication'));
+  return !replication.includes('role:slave') || replication.includes('master_link_status:up');
+}
+
+/** Has the node's replica take its place in order; the node becomes its replica, and no connection ends. */
+export async function failOver(cluster: TestCluster, replica: ClusterNode): Promise<void> {
+  const admin = cluster.connect(replica);
+  try {
+    await admin.call('CLUSTER', 'FAILOVER');
+    while (!String(await admin.info('replication')).includes('role:master')) await sleep(20);
+  } finally {
+    admin.disconnect();
+  }
+}

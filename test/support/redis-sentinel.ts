@@ -1,0 +1,128 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { findFreePort } from './ports.ts';
+import { type RedisServer, startRedis } from './redis.ts';
+import { certificate, privateKey } from './tls/localhost.ts';
+
+/** What is asked of the Sentinels and their data nodes. */
+export interface SentinelOptions {
+  /** Of the data nodes. */
+  password?: string;
+  /** Of the Sentinels. */
+  sentinelPassword?: string;
+  /** TLS only, with a certificate that names no address. */
+  tls?: boolean;
+}
+
+/** A master and a replica, watched by three Sentinels of which two decide. */
+export interface TestSentinels extends AsyncDisposable {
+  readonly data: readonly [RedisServer, RedisServer];
+  readonly sentinels: readonly RedisServer[];
+  /** `REDIS_URL` for it. */
+  readonly url: string;
+  /** PEM text of the authority of its certificates, with TLS. */
+  readonly ca: string | undefined;
+  /** Which of the two is the master now, as a Sentinel says. */
+  findMaster(): Promise<RedisServer>;
+  /** Has the replica take the master's place, as an operator does; resolves once the Sentinels say so. */
+  failOver(): Promise<void>;
+}
+
+/** What the Sentinels call the master. */
+const NAME = 'main';
+
+/** After so long without a response the master is given up. */
+const DOWN_AFTER_MS = 1_000;
+
+/** Starts two data nodes and three Sentinels; these know of each other and of the replica when this resolves. */
+export async function startSentinels(options: SentinelOptions = {}): Promise<TestSentinels> {
+  const { password, sentinelPassword, tls = false } = options;
+  const master = await startData(options);
+  const replica = await startData(options, master);
+  const sentinels = await Promise.all([1, 2, 3].map(() => startSentinel(options, master)));
+  const hosts = sentinels.map(({ port }) => `${hostOf(tls)}:${port}`).join(',');
+  const credentials = password === undefined ? '' : `:${encodeURIComponent(password)}@`;
+  const admins = sentinels.map(({ port }) => connect(port, sentinelPassword, tls));
+  const ask = async (admin: Redis, ...args: string[]) => admin.call('SENTINEL', ...args);
+  const findMaster = async () => {
+    const [, port] = (await Promise.any(
+      admins.map((admin) => ask(admin, 'GET-MASTER-ADDR-BY-NAME', NAME)),
+    )) as string[];
+    return [master, replica].find((server) => server.port === Number(port))!;
+  };
+  for (const admin of admins) {
+    while ((await ask(admin, 'CKQUORUM', NAME).catch(() => undefined)) === undefined) await sleep(50);
+    while (((await ask(admin, 'REPLICAS', NAME)) as unknown[]).length === 0) await sleep(50);
+    while (((await ask(admin, 'SENTINELS', NAME)) as unknown[]).length < 2) await sleep(50);
+  }
+  return {
+    data: [master, replica],
+    sentinels,
+    url: `redis${tls ? 's' : ''}+sentinel://${credentials}${hosts}/${NAME}`,
+    ca: tls ? certificate : undefined,
+    findMaster,
+    async failOver() {
+      const before = await findMaster();
+      // Refused while another one is under way, and until the replica is known to be good.
+      const admin = admins.find(({ status }) => status === 'ready')!;
+      while ((await ask(admin, 'FAILOVER', NAME).catch(() => undefined)) === undefined) await sleep(100);
+      while ((await findMaster()) === before) await sleep(50);
+    },
+    async [Symbol.asyncDispose]() {
+      for (const admin of admins) admin.disconnect();
+      await Promise.all([...sentinels, master, replica].map((server) => server.stop()));
+    },
+  };
+}
+
+const hostOf = (tls: boolean): string => (tls ? 'localhost' : '127.0.0.1');
+
+function connect(port: number, password: string | undefined, tls: boolean): Redis {
+  const admin = new Redis({
+    ...{ host: hostOf(tls), port, enableReadyCheck: false, retryStrategy: () => null },
+    ...(password !== undefined && { password }),
+    ...(tls && { tls: { ca: certificate } }),
+  });
+  return admin.on('error', () => {});
+}
+
+const TLS_FILES = { 'certificate.pem': certificate, 'key.pem': privateKey };
+
+function tlsArgs(port: number): string[] {
+  const args = ['--tls-port', String(port), '--tls-auth-clients', 'no', '--tls-replication', 'yes'];
+  args.push('--tls-cert-file', 'certificate.pem', '--tls-key-file', 'key.pem');
+  return [...args, '--tls-ca-cert-file', 'certificate.pem'];
+}
+
+async function startData(
+  { password, tls = false }: SentinelOptions,
+  master?: RedisServer,
+): Promise<RedisServer> {
+  const port = await findFreePort();
+  const args = tls ? tlsArgs(port) : [];
+  args.push('--repl-diskless-sync-delay', '0', '--replica-announce-ip', hostOf(tls));
+  if (password !== undefined) args.push('--requirepass', password, '--masterauth', password);
+  if (master) args.push('--replicaof', hostOf(tls), String(master.port));
+  const server = await startRedis({ port: tls ? 0 : port, args, ...(tls && { files: TLS_FILES }) });
+  return { ...server, port };
+}
+
+async function startSentinel(options: SentinelOptions, master: RedisServer): Promise<RedisServer> {
+  const { password, sentinelPassword, tls = false } = options;
+  const port = await findFreePort();
+  const config = [
+    'sentinel resolve-hostnames yes',
+    `sentinel announce-hostnames ${tls ? 'yes' : 'no'}`,
+    `sentinel monitor ${NAME} ${hostOf(tls)} ${master.port} 2`,
+    `sentinel down-after-milliseconds ${NAME} ${DOWN_AFTER_MS}`,
+    `sentinel failover-timeout ${NAME} 4000`,
+    ...(password === undefined ? [] : [`sentinel auth-pass ${NAME} ${password}`]),
+    ...(sentinelPassword === undefined
+      ? []
+      : [`requirepass ${sentinelPassword}`, `sentinel sentinel-pass ${sentinelPassword}`]),
+  ];
+  const files = { ...(tls && TLS_FILES), 'sentinel.conf': `${config.join('\n')}\n` };
+  const args = ['--sentinel', ...(tls ? tlsArgs(port) : [])];
+  const server = await startRedis({ port: tls ? 0 : port, args, files, configFile: 'sentinel.conf' });
+  return { ...server, port };
+}
