@@ -23,6 +23,8 @@ export interface Caller extends PresentedToken {
   scope: Scope;
   /** The tier of the account, as it was when the token was looked up. */
   isPremium: boolean;
+  /** When the token expires, in milliseconds of this process's `performance.now()`; `Infinity` where it never does. */
+  expiresAtMs: number;
 }
 
 /** What is stored of a secret. */

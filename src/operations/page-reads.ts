@@ -2,8 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Semaphore } from '../concurrency/semaphore.ts';
 import { invalidToken } from '../domain/errors.ts';
 import type { Caller } from '../domain/tokens.ts';
-import { type Page, readPage, readPageForAll } from '../store/bookmarks.ts';
-import { type ChangesPage, type ChangesStart, readChanges, readChangesForAll } from '../store/changes.ts';
+import { findNewBookmarks, type Page, readPage, readPageForAll } from '../store/bookmarks.ts';
+import {
+  type ChangesPage,
+  type ChangesStart,
+  findChanges,
+  readChanges,
+  readChangesForAll,
+} from '../store/changes.ts';
 import type { Database } from '../store/database.ts';
 
 /** A batch waits for the one before it at most so long, and its statement then has so much less time. */
@@ -11,6 +17,18 @@ const WAIT_BEHIND_MS = 500;
 
 /** Responses are written in one go, while nobody else is served: those of many polls go in parts. */
 const BATCH_SIZE = 250;
+
+/**
+ * Checks are gathered for so long, and a batch of them waits for the one before it: at most ten statements a second,
+ * however many polls are held.
+ */
+const CHECK_PAUSE_MS = 100;
+
+/** What one poll asks for: whether there is something after its start. */
+export interface Check<Start> {
+  caller: Caller;
+  start: Start;
+}
 
 /** How a kind of page is read, for one caller and for several tokens of one user. */
 export interface PageSource<Start, Result> {
@@ -24,6 +42,8 @@ export interface PageSource<Start, Result> {
     limit: number,
     deadlineMs: number,
   ): Promise<Result & { valid: string[] }>;
+  /** The positions of those checks whose page has something, or whose token is no longer valid. */
+  findNews(db: Database, checks: readonly Check<Start>[], deadlineMs: number): Promise<number[]>;
 }
 
 /** Bookmarks after an id, rising (spec 4.2). */
@@ -31,6 +51,7 @@ export const SYNC_PAGES: PageSource<number, Page> = {
   nameOf: String,
   read: readPage,
   readForAll: readPageForAll,
+  findNews: findNewBookmarks,
 };
 
 /** What changed after a position. */
@@ -38,6 +59,7 @@ export const CHANGES_PAGES: PageSource<ChangesStart, ChangesPage> = {
   nameOf: JSON.stringify,
   read: readChanges,
   readForAll: readChangesForAll,
+  findNews: findChanges,
 };
 
 interface BatchResult<Result> {
@@ -65,6 +87,8 @@ export class PageReader<Start, Result> {
   readonly #permits: Semaphore<number>;
   readonly #deadlineMs: number;
   readonly #last = new Map<string, Batch<Result>>();
+  #checks: (Check<Start> & { news: PromiseWithResolvers<boolean> })[] = [];
+  #isChecking = false;
 
   /**
    * Each statement takes a permit of its user. `deadlineMs` is what the database gives a statement, from its call to its
@@ -93,6 +117,33 @@ export class PageReader<Start, Result> {
     const { page, valid } = await batch.result;
     if (!valid.has(caller.hash.toString('hex'))) throw invalidToken();
     return page;
+  }
+
+  /**
+   * Whether the caller should read the page again: it has something now, or the token is no longer valid. One statement
+   * for the polls of all users, for all of them may ask at once.
+   */
+  hasNews(caller: Caller, start: Start): Promise<boolean> {
+    const news = Promise.withResolvers<boolean>();
+    this.#checks.push({ caller, start, news });
+    if (!this.#isChecking) void this.#runChecks();
+    return news.promise;
+  }
+
+  async #runChecks(): Promise<void> {
+    this.#isChecking = true;
+    while (this.#checks.length > 0) {
+      await sleep(CHECK_PAUSE_MS);
+      const checks = this.#checks;
+      this.#checks = [];
+      try {
+        const found = new Set(await this.#source.findNews(this.#database, checks, this.#deadlineMs));
+        for (const [position, { news }] of checks.entries()) news.resolve(found.has(position));
+      } catch (error) {
+        for (const { news } of checks) news.reject(error);
+      }
+    }
+    this.#isChecking = false;
   }
 
   #open(name: string, before: Batch<Result> | undefined, start: Start, limit: number): Batch<Result> {

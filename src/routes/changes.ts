@@ -64,6 +64,7 @@ const changes = callerRoute({
       caller,
       topic: changesTopic(caller.userId),
       read,
+      check: () => context.changesReader.hasNews(caller, start),
       hasNews: ({ isEmpty, hasMore }) => !isEmpty || hasMore,
     });
     return formatPage(page, caller.userId, waited);

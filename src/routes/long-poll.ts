@@ -6,6 +6,9 @@ import type { Caller } from '../domain/tokens.ts';
 
 /** Long polling (decision 16), the same for `sync` and `changes`. */
 
+/** How far the database's clock may be ahead of what this process reckons it to be. */
+const CLOCK_MARGIN_MS = 1_000;
+
 /** What a poll asks for. */
 export interface Poll<Page> {
   caller: Caller;
@@ -13,6 +16,8 @@ export interface Poll<Page> {
   topic: string;
   /** Reads the page as it is now. */
   read(): Promise<Page>;
+  /** Whether to read again, asked where a wake may have been lost. */
+  check(): Promise<boolean>;
   /** Whether the page brings something, so that the poll ends. */
   hasNews(page: Page): boolean;
 }
@@ -28,7 +33,8 @@ export interface PollEnd<Page> {
  * `UNAVAILABLE` where the replica holds as many polls as it can.
  *
  * The order is what makes it exact: the waiter is registered before the first read, so whatever commits later is either
- * seen by that read or wakes the waiter; and the last act is always a read.
+ * seen by that read, or wakes the waiter, or is found by a check where the wake may have been lost. Without either there
+ * is nothing to read at the end (docs/design.md, "The end of a poll").
  */
 export async function readOrWait<Page>(
   context: Context,
@@ -58,19 +64,26 @@ function hold(waiter: Waiter): boolean {
   return refusal === undefined;
 }
 
-/** The page that ended the wait; undefined where the client has gone. */
+/** The page that ended the wait; undefined where none came. */
 async function waitForNews<Page>(
   { coordination: { clock }, config, metrics }: Context,
-  { read, hasNews }: Poll<Page>,
+  { caller, read, check, hasNews }: Poll<Page>,
   waiter: Waiter,
 ): Promise<Page | undefined> {
   const deadline = clock.now() + config.syncWaitSeconds * 1_000;
   for (;;) {
     const end = await waiter.next(deadline);
-    if (end === 'gone') return undefined;
+    if (end === 'gone' || end === 'drain') return undefined;
+    if (end === 'timeout') return mayHaveExpired(caller) ? read() : undefined;
     const wokenAt = clock.now();
+    if (end === 'check' && !(await check())) continue;
     const page = await read();
-    if (end === 'woken' && hasNews(page)) metrics.woken((clock.now() - wokenAt) / 1_000);
-    if (hasNews(page) || (end !== 'woken' && end !== 'check')) return page;
+    if (!hasNews(page)) continue;
+    if (end === 'woken') metrics.woken((clock.now() - wokenAt) / 1_000);
+    return page;
   }
 }
+
+/** That a token has expired wakes nobody. */
+const mayHaveExpired = ({ expiresAtMs }: Caller): boolean =>
+  expiresAtMs <= performance.now() + CLOCK_MARGIN_MS;

@@ -40,6 +40,7 @@ const sync = callerRoute({
       caller,
       topic: additionsTopic(caller.userId),
       read,
+      check: () => context.pageReader.hasNews(caller, cursor),
       hasNews: ({ count }) => count > 0,
     });
     return formatPage(page, cursor, waited);

@@ -7,7 +7,7 @@ import type { Idempotency } from '../domain/idempotency.ts';
 import { searchText, searchTextLine } from '../domain/text.ts';
 import type { Database, Sql } from './database.ts';
 import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
-import { type Owner, tokenIsValid, validHashes } from './tokens.ts';
+import { checkedTokenIsValid, hashesOf, type Owner, tokenIsValid, usersOf, validHashes } from './tokens.ts';
 
 /** A bookmark to be added; its fields but the tags go to SQL as they are. */
 export type NewBookmark = z.output<typeof addedBookmark>;
@@ -174,6 +174,29 @@ export async function readPageForAll(
     deadlineMs,
   );
   return rows[0]!;
+}
+
+/** Of many callers those who have a bookmark after an id, or whose token is no longer valid: positions in the list. */
+export async function findNewBookmarks(
+  db: Database,
+  checks: readonly { caller: Owner; start: number }[],
+  deadlineMs?: number,
+): Promise<number[]> {
+  const starts = checks.map(({ start }) => start);
+  const rows = await db.read(
+    (sql) => sql<{ positions: number[] }[]>`
+      select array(
+        select (checked.position - 1)::integer
+        from unnest(${usersOf(checks)}::bigint[], ${hashesOf(checks)}::text[], ${starts}::bigint[])
+          with ordinality checked (user_id, token_hash, after_id, position)
+        where exists (
+            select from bookmarks where bookmarks.user_id = checked.user_id and bookmarks.id > checked.after_id
+          )
+          or not ${checkedTokenIsValid(sql)}
+      ) as positions`,
+    deadlineMs,
+  );
+  return rows[0]!.positions;
 }
 
 const pageAfter = (sql: Sql, { userId }: Pick<Owner, 'userId'>, afterId: number, limit: number) =>

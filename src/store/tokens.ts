@@ -20,21 +20,45 @@ export const validHashes = (sql: Sql, owners: readonly Owner[]) => sql`array(
     )
 )`;
 
+/** What a statement that checks many callers at once takes of them. */
+export const usersOf = (checks: readonly { caller: Owner }[]): number[] =>
+  checks.map(({ caller }) => caller.userId);
+export const hashesOf = (checks: readonly { caller: Owner }[]): string[] =>
+  checks.map(({ caller }) => caller.hash.toString('hex'));
+
+/** True where the token of a row `checked (user_id, token_hash in hex, …)` is valid. */
+export const checkedTokenIsValid = (sql: Sql) => sql`exists (
+  select from tokens
+  where tokens.user_id = checked.user_id and tokens.token_hash = decode(checked.token_hash, 'hex')
+    and tokens.expires_at > now()
+)`;
+
 /** With the operation's own 7 s a request waits 10 s for the database at most. */
 const LOOK_UP_DEADLINE_MS = 3_000;
 
 /** The caller behind a token, `undefined` where it is unknown, revoked or expired. */
 export async function findCaller(db: Database, token: PresentedToken): Promise<Caller | undefined> {
   const [row] = await db.read(
-    (sql) => sql<{ scope: Scope; isPremium: boolean }[]>`
-      select t.scope, a.is_premium as "isPremium"
+    (sql) => sql<{ scope: Scope; isPremium: boolean; validForMs: number | null }[]>`
+      select
+        t.scope,
+        a.is_premium as "isPremium",
+        case when isfinite(t.expires_at) then extract(epoch from t.expires_at - now())::float8 * 1000 end
+          as "validForMs"
       from tokens t
       join accounts a on a.user_id = ${token.userId}
       where t.user_id = ${token.userId} and t.token_hash = ${token.hash} and t.kind = ${token.kind}
         and t.expires_at > now()`,
     LOOK_UP_DEADLINE_MS,
   );
-  return row && { ...token, ...row };
+  if (row === undefined) return undefined;
+  const { scope, isPremium, validForMs } = row;
+  return {
+    ...token,
+    scope,
+    isPremium,
+    expiresAtMs: performance.now() + (validForMs ?? Number.POSITIVE_INFINITY),
+  };
 }
 
 /** Revokes the caller's token; throws `INVALID_TOKEN` where it was not valid any more. */

@@ -8,6 +8,8 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   'npm run --silent admin -- …': 'admin.test.ts',
   'npm run k8s:check': '.ci/run runs it',
   'TEST_ROLLOUT_SCALE=1 npx vitest run test/rollout.test.ts': 'the same test, at a tenth, is in every run',
+  'ACL SETUSER bookmarks on >PASSWORD ~bookmarks:* ~{bookmarks}:* ~{bookmarks:pending}:* &bookmarks:wakes* -@all +hello +client|setname +eval +evalsha +time +get +set +getrange +setrange +strlen +append +pexpire +publish +subscribe +@hash +@list +@set +@sortedset +@stream +del +exists +getdel +incr +persist +pttl':
+    'redis-rights.test.ts › all of it works under exactly the rights that the document names',
   'docker build --build-arg VERSION=1.0.0 --build-arg REVISION=$(git rev-parse HEAD) -t bookmark-service:1.0.0 .':
     'needs a container engine and its registry',
   'kubectl apply -k k8s/overlays/local':

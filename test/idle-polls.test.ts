@@ -1,0 +1,166 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { parseRedisAddress } from '../src/coordination/redis-address.ts';
+import { parseAuthorization } from '../src/domain/tokens.ts';
+import type { ChangesStart } from '../src/store/changes.ts';
+import { findCaller } from '../src/store/tokens.ts';
+import { findFreePort } from './support/ports.ts';
+import { openRedis } from './support/redis.ts';
+import { startService, type TestService, type TestUser, useService } from './support/service.ts';
+
+// What polls cost while nothing happens, and what they ask where a wake may have been lost.
+
+const URL = 'https://example.org/';
+const SYNC = '/bookmarks/sync';
+
+const service = useService();
+
+const callerOf = async ({ token }: TestUser) =>
+  (await findCaller(service.context.database, parseAuthorization(`Bearer ${token}`)!))!;
+
+/** Counts the statements of a service's requests, whatever they are. */
+const countStatements = ({ context: { database } }: TestService) => {
+  const spies = [vi.spyOn(database, 'read'), vi.spyOn(database, 'write')];
+  onTestFinished(() => {
+    for (const spy of spies) spy.mockRestore();
+  });
+  return () => spies.reduce((sum, spy) => sum + spy.mock.calls.length, 0);
+};
+
+const startShared = async (syncWaitSeconds: number) => {
+  const redis = await openRedis();
+  onTestFinished(() => redis.stop());
+  const own = await startService({ redisAddress: parseRedisAddress(redis.url), syncWaitSeconds });
+  onTestFinished(() => own[Symbol.asyncDispose]());
+  expect(own.context.coordination.state).toBe('shared');
+  return own;
+};
+
+describe('a poll that times out', () => {
+  test.each([SYNC, '/bookmarks/changes'])('of %s costs one statement', async (path) => {
+    const own = await startShared(1);
+    const user = await own.user();
+    const { body: now } = await user.post('/bookmarks/changes', { from: 'now' });
+    const cursor = path === SYNC ? 0 : now.cursor;
+    const statements = countStatements(own);
+    const { body } = await user.post(path, { cursor, wait: true });
+    expect(body).toMatchObject({ bookmarks: [], cursor, has_more: false, waited: true });
+    expect(statements()).toBe(1);
+  });
+
+  test('with a token that has expired meanwhile is 401', async () => {
+    const own = await startShared(2);
+    const user = await own.user();
+    await own.context.database.sql`
+      update tokens set expires_at = now() + interval '1.5 seconds' where user_id = ${user.id}`;
+    expect((await user.post(SYNC, { wait: true })).body.code).toBe('INVALID_TOKEN');
+  });
+
+  test('misses nothing: what no wake told of is the first that the next poll finds', async () => {
+    const own = await startShared(1);
+    await using other = await startService({}, { database: own.database });
+    const user = await own.user();
+    const waiting = user.post(SYNC, { wait: true });
+    await expect.poll(() => own.context.coordination.wakes.held).toBe(1);
+    // By a process that is not connected to the others.
+    const added = await other.post('/bookmarks/add', { url: URL }, { token: user.token });
+    const { body } = await waiting;
+    expect(body).toEqual({ bookmarks: [], cursor: 0, has_more: false, waited: true });
+    const next = await user.post(SYNC, { cursor: body.cursor, wait: true });
+    expect(next.body).toMatchObject({ bookmarks: [added.body], waited: false });
+  });
+});
+
+describe('polls while Redis is away', () => {
+  const startAlone = async (beside: TestService) => {
+    const redisAddress = parseRedisAddress(`redis://127.0.0.1:${await findFreePort()}`);
+    const own = await startService({ redisAddress, syncWaitSeconds: 20 }, { database: beside.database });
+    onTestFinished(() => own[Symbol.asyncDispose]());
+    expect(own.context.coordination.state).toBe('degraded');
+    return own;
+  };
+
+  test('ask together, however many they are, and only those read that have something', async () => {
+    const users: TestUser[] = [];
+    for (let n = 0; n < 300; n += 1) users.push(await service.user());
+    const own = await startAlone(service);
+    const polls = users.map(({ token }) => own.post(SYNC, { wait: true }, { token }));
+    const { wakes } = own.context.coordination;
+    await expect.poll(() => wakes.held, { timeout: 10_000 }).toBe(300);
+    const statements = countStatements(own);
+    const begunAt = performance.now();
+    const added = await users[7]!.post('/bookmarks/add', { url: URL });
+    const { body } = await polls[7]!;
+    expect(body).toMatchObject({ bookmarks: [added.body], waited: true });
+    await service.context.database.sql`delete from tokens where user_id = ${users[8]!.id}`;
+    expect((await polls[8]!).body.code).toBe('INVALID_TOKEN');
+    await sleep(2_000);
+    const seconds = (performance.now() - begunAt) / 1_000;
+    // Ten a second, and the reads of the two.
+    expect(statements()).toBeLessThanOrEqual(10 * seconds + 3);
+    expect(wakes.held).toBe(298);
+    wakes.drain(0);
+    for (const poll of polls) await poll;
+  });
+});
+
+describe('a check', () => {
+  test('of sync finds new bookmarks and tokens that are no longer valid, by one statement for all', async () => {
+    const users = await Promise.all(Array.from({ length: 40 }, () => service.user()));
+    const callers = await Promise.all(users.map(callerOf));
+    const { body: added } = await users[3]!.post('/bookmarks/add', { url: URL });
+    await service.context.database.sql`
+      update tokens set expires_at = now() where user_id = ${users[5]!.id}`;
+    const statements = countStatements(service);
+    const { pageReader } = service.context;
+    const news = await Promise.all([
+      ...callers.map((caller) => pageReader.hasNews(caller, 0)),
+      pageReader.hasNews(callers[3]!, added.id),
+    ]);
+    expect(news.flatMap((has, n) => (has ? [n] : []))).toEqual([3, 5]);
+    expect(statements()).toBe(1);
+  });
+
+  test('of changes finds every kind of change, and none where there was none', async () => {
+    const { changesReader } = service.context;
+    const user = await service.user();
+    const caller = await callerOf(user);
+    const { body: bookmark } = await user.post('/bookmarks/add', { url: URL, tags: ['one'] });
+    const tag = bookmark.tags[0];
+    const changes: [string, object][] = [
+      ['/bookmarks/add', { url: URL }],
+      ['/bookmarks/edit', { id: bookmark.id, title: 'new' }],
+      ['/tags/create', { name: 'two' }],
+      ['/tags/update', { id: tag.id, name: 'three' }],
+      ['/tags/delete', { id: tag.id }],
+      ['/bookmarks/delete', { id: bookmark.id }],
+      ['/import', { bookmarks: [{ url: URL }], mode: 'replace' }],
+    ];
+    for (const [path, body] of changes) {
+      const start: ChangesStart = await changesReader.read(caller, 'now', 100);
+      expect(await changesReader.hasNews(caller, start), path).toBe(false);
+      expect((await user.post(path, body)).status, path).toBe(200);
+      expect(await changesReader.hasNews(caller, start), path).toBe(true);
+    }
+  });
+
+  test('is answered by a statement that began after it was asked', async () => {
+    const user = await service.user();
+    const caller = await callerOf(user);
+    const { pageReader } = service.context;
+    const first = pageReader.hasNews(caller, 0);
+    const adding = user.post('/bookmarks/add', { url: URL });
+    await Promise.all([first, adding]);
+    expect(await pageReader.hasNews(caller, 0)).toBe(true);
+  });
+
+  test('that fails fails for those of its statement alone', async () => {
+    const caller = await callerOf(await service.user());
+    const { database, pageReader } = service.context;
+    const read = vi.spyOn(database, 'read').mockRejectedValueOnce(new Error('lost'));
+    onTestFinished(() => read.mockRestore());
+    const both = [pageReader.hasNews(caller, 0), pageReader.hasNews(caller, 0)];
+    for (const failed of both) await expect(failed).rejects.toThrow('lost');
+    expect(await pageReader.hasNews(caller, 0)).toBe(false);
+  });
+});
