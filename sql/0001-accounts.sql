@@ -77,7 +77,7 @@ create table tokens (
   -- the name folded by the service
   name_key text collate "C" not null default '',
   -- of the secret, so that people know the token again
-  last_four text collate "C" not null,
+  last_four text collate "C" not null default '',
   -- of a session: the app that it was made for; null for a browser and an invite exchange
   app_name text collate "C",
   -- of a session: when a person proved who they are
@@ -92,7 +92,8 @@ create table tokens (
   constraint tokens_hash_length check (octet_length(token_hash) = 32),
   constraint tokens_kind check (kind in ('session', 'api')),
   constraint tokens_scope check (scope in ('read', 'write'))
-);
+-- uses are noted in place
+) with (fillfactor = 80);
 
 -- Of users Postgres keeps no statistics, here and in every table below: it then believes that any user has a two-hundredth
 -- of a table, always. From statistics it would believe that a user whom they do not know has nothing, and that an

@@ -15,6 +15,7 @@ import {
   traceDatabase,
 } from './observability/tracing.ts';
 import { runImport } from './operations/import/run.ts';
+import { LastUses } from './operations/last-uses.ts';
 import { CHANGES_PAGES, PageReader, SYNC_PAGES } from './operations/page-reads.ts';
 import type { Page } from './store/bookmarks.ts';
 import type { ChangesPage, ChangesStart } from './store/changes.ts';
@@ -33,6 +34,8 @@ export interface Context {
   /** Says whether the database responds, without waiting behind requests. */
   readonly probe: DatabaseProbe;
   readonly callers: KnownCallers;
+  /** Tokens that were used and whose use is still to be noted. */
+  readonly lastUses: LastUses;
   readonly pageReader: PageReader<number, Page>;
   readonly changesReader: PageReader<ChangesStart, ChangesPage>;
   readonly metrics: Metrics;
@@ -117,6 +120,7 @@ export async function openContext(
     metrics,
     tracing,
     callers: new KnownCallers(),
+    lastUses: new LastUses(),
     pageReader: new PageReader(database, SYNC_PAGES, requestPermits, OPERATION_DEADLINE_MS),
     changesReader: new PageReader(database, CHANGES_PAGES, requestPermits, OPERATION_DEADLINE_MS),
     unsent,

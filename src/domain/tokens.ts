@@ -8,6 +8,9 @@ export type Scope = 'read' | 'write';
 const PREFIX_BY_KIND: Record<TokenKind, string> = { session: 'bks', api: 'bka' };
 const KIND_BY_PREFIX: Record<string, TokenKind> = { bks: 'session', bka: 'api' };
 
+/** However often a session prolongs itself, it lives for so long at most. */
+export const MAX_SESSION_DAYS = 365;
+
 /** A token as a request presents it: not yet known to be valid. */
 export interface PresentedToken {
   kind: TokenKind;
@@ -25,6 +28,12 @@ export interface Caller extends PresentedToken {
   isPremium: boolean;
   /** When the token expires, in milliseconds of this process's `performance.now()`; `Infinity` where it never does. */
   expiresAtMs: number;
+}
+
+/** A caller as a look-up finds it. */
+export interface FoundCaller extends Caller {
+  /** Whether the last use that is stored is so old that this one is to be noted. */
+  isUseDue: boolean;
 }
 
 /** What is stored of a secret. */

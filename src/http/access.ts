@@ -67,6 +67,7 @@ async function lookUp(context: Context, token: PresentedToken): Promise<Caller> 
   const caller = await findCaller(context.database, token);
   if (caller === undefined) throw invalidToken();
   context.callers.add(caller);
+  if (caller.isUseDue) context.lastUses.add(caller);
   return caller;
 }
 

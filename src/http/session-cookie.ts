@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import type { Context } from '../context.ts';
-import { type PresentedToken, parseToken } from '../domain/tokens.ts';
+import { MAX_SESSION_DAYS, type PresentedToken, parseToken } from '../domain/tokens.ts';
 
 /**
  * The cookie of a browser's session. `__Host-` has the browser keep it for this host alone and take it only over TLS. On
@@ -8,9 +8,6 @@ import { type PresentedToken, parseToken } from '../domain/tokens.ts';
  */
 const nameOf = (origin: string | undefined): string =>
   origin?.startsWith('https:') ? '__Host-session' : 'session';
-
-/** The longest life of a session. The cookie may outlive its session, whose end the service knows. */
-const MAX_SESSION_DAYS = 365;
 
 const ATTRIBUTES = 'Path=/; HttpOnly; SameSite=Lax';
 
@@ -42,7 +39,10 @@ export function readSessionCookie(
   return token?.kind === 'session' ? token : undefined;
 }
 
-/** Gives the browser a session's token. */
+/**
+ * Gives the browser a session's token, for the longest that a session can live: it may prolong itself, and the service knows
+ * its end.
+ */
 export function setSessionCookie({ site, config }: Context, reply: FastifyReply, token: string): void {
   const maxAge = Math.max(MAX_SESSION_DAYS, config.sessionDays) * 86_400;
   addCookie(reply, site.origin, token, maxAge);

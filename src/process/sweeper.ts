@@ -4,11 +4,12 @@ import { deleteExpired, deleteOldChanges, deleteOldImports, findQueuedImports } 
 
 /**
  * Deletes what has expired: every replica does, and one finds nothing that another has done. Queues imports whose job was
- * lost: processes with a worker do, for what all queued all would find.
+ * lost: processes with a worker do, for what all queued all would find. Writes when tokens were used last.
  */
 
 const EXPIRED_INTERVAL_MS = 60_000;
 const IMPORTS_INTERVAL_MS = 3_000;
+const USES_INTERVAL_MS = 10_000;
 
 /**
  * A staged import that no worker has for longer may have lost its job: Redis restarted empty, or a process died. With the
@@ -27,6 +28,9 @@ async function deleteAbandonedImports({ database, log }: Context): Promise<void>
   const deleted = await deleteOldImports(database);
   if (deleted > 0) log.info({ deleted }, 'old imports swept');
 }
+
+const writeLastUses = ({ lastUses, database, config }: Context): Promise<void> =>
+  lastUses.write(database, config.sessionDays);
 
 /** Deletes all that has expired, batch by batch: one batch a minute would fall behind what clients leave. */
 export async function deleteLeftovers({ config, database, lifecycle, log }: Context): Promise<void> {
@@ -71,9 +75,11 @@ export function startSweeper(context: Context, hasWorker: boolean): () => Promis
   const stops = [
     repeat(context, EXPIRED_INTERVAL_MS, deleteLeftovers),
     repeat(context, IMPORTS_INTERVAL_MS, deleteAbandonedImports),
+    repeat(context, USES_INTERVAL_MS, writeLastUses),
     ...(hasWorker ? [repeat(context, IMPORTS_INTERVAL_MS, requeueImports)] : []),
   ];
   return async () => {
     await Promise.all(stops.map((stop) => stop()));
+    await writeLastUses(context).catch(() => {});
   };
 }

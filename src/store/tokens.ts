@@ -1,4 +1,10 @@
-import type { Caller, PresentedToken, Scope } from '../domain/tokens.ts';
+import {
+  type Caller,
+  type FoundCaller,
+  MAX_SESSION_DAYS,
+  type PresentedToken,
+  type Scope,
+} from '../domain/tokens.ts';
 import type { Database, Sql } from './database.ts';
 import { requireValidToken } from './outcomes.ts';
 
@@ -36,13 +42,20 @@ export const checkedTokenIsValid = (sql: Sql) => sql`exists (
 /** With the operation's own 7 s a request waits 10 s for the database at most. */
 const LOOK_UP_DEADLINE_MS = 3_000;
 
+/**
+ * Uses are shown exact to 15 minutes. A replica remembers a caller for 1 minute, without a look-up, and notes uses within
+ * 13 s.
+ */
+const USE_IS_DUE_AFTER = '13 minutes';
+
 /** The caller behind a token, `undefined` where it is unknown, revoked or expired. */
-export async function findCaller(db: Database, token: PresentedToken): Promise<Caller | undefined> {
+export async function findCaller(db: Database, token: PresentedToken): Promise<FoundCaller | undefined> {
   const [row] = await db.read(
-    (sql) => sql<{ scope: Scope; isPremium: boolean; validForMs: number | null }[]>`
+    (sql) => sql<{ scope: Scope; isPremium: boolean; isUseDue: boolean; validForMs: number | null }[]>`
       select
         t.scope,
         a.is_premium as "isPremium",
+        coalesce(t.last_used_at < now() - ${USE_IS_DUE_AFTER}::interval, true) as "isUseDue",
         case when isfinite(t.expires_at) then extract(epoch from t.expires_at - now())::float8 * 1000 end
           as "validForMs"
       from tokens t
@@ -52,11 +65,12 @@ export async function findCaller(db: Database, token: PresentedToken): Promise<C
     LOOK_UP_DEADLINE_MS,
   );
   if (row === undefined) return undefined;
-  const { scope, isPremium, validForMs } = row;
+  const { scope, isPremium, isUseDue, validForMs } = row;
   return {
     ...token,
     scope,
     isPremium,
+    isUseDue,
     expiresAtMs: performance.now() + (validForMs ?? Number.POSITIVE_INFINITY),
   };
 }
@@ -73,4 +87,42 @@ export async function revokeToken(db: Database, caller: Owner): Promise<void> {
       select exists (select from revoked) as valid`,
   );
   requireValidToken(rows);
+}
+
+/** A session prolongs itself when it is used in its last 30 days. */
+const PROLONGED_IN_LAST_DAYS = 30;
+
+/**
+ * Notes that tokens of any users were used now, and prolongs sessions that are in their last 30 days to `sessionDays` from
+ * now, a year from their creation at most. A row that is locked is left out: it is being revoked, or noted by another
+ * replica.
+ */
+export async function noteUses(db: Database, owners: readonly Owner[], sessionDays: number): Promise<void> {
+  const userIds = owners.map(({ userId }) => userId);
+  const hashes = owners.map(({ hash }) => hash.toString('hex'));
+  await db.write(
+    (sql) => sql`
+      with used as (
+        select t.user_id, t.token_hash
+        from unnest(${userIds}::bigint[], ${hashes}::text[]) as given (user_id, hash)
+        join tokens t on t.user_id = given.user_id and t.token_hash = decode(given.hash, 'hex')
+        where t.expires_at > now()
+        for no key update of t skip locked
+      )
+      update tokens t
+      set last_used_at = date_trunc('milliseconds', now()),
+        expires_at = case
+          when t.kind = 'session' and t.expires_at < now() + make_interval(days => ${PROLONGED_IN_LAST_DAYS}) then
+            greatest(
+              t.expires_at,
+              least(
+                now() + make_interval(days => ${sessionDays}),
+                t.created_at + make_interval(days => ${MAX_SESSION_DAYS})
+              )
+            )
+          else t.expires_at
+        end
+      from used
+      where t.user_id = used.user_id and t.token_hash = used.token_hash`,
+  );
 }

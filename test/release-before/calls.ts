@@ -13,7 +13,7 @@ import { createSession } from '../../src/store/sessions.ts';
 import * as staged from '../../src/store/staged-imports.ts';
 import * as sweep from '../../src/store/sweep.ts';
 import * as tags from '../../src/store/tags.ts';
-import { findCaller, revokeToken } from '../../src/store/tokens.ts';
+import { findCaller, noteUses, revokeToken } from '../../src/store/tokens.ts';
 import * as users from '../../src/store/users.ts';
 
 /** Every statement that the service sends, in an order that an empty database takes: ids come again in each run. */
@@ -65,6 +65,7 @@ async function playTokens(db: Database, { userId }: Owner): Promise<void> {
   await ownTokens.createOwnToken(db, owner, secretOf(6), { ...given, nameKey: 'endless', days: null });
   await ownTokens.listOwnTokens(db, owner);
   await ownTokens.listSessions(db, owner);
+  await noteUses(db, [owner], 90);
   await ownTokens.revokeOwnToken(db, owner, 'api', id);
   await ownTokens.revokeOtherSessions(db, owner);
 }
