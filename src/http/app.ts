@@ -130,13 +130,13 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   });
   healthRoutes(app, context);
   referenceRoutes(app, ROUTES, BASE_PATH);
-  pageRoutes(app);
   const overload = new Overload(context);
   app.addHook('onClose', async () => overload.close());
   const mountAll = (mount: Mount, routes: readonly Route[]) =>
     mountRoutes(app, context, overload, mount, routes);
   await mountAll(API, ROUTES);
   if (servesPages(config)) {
+    pageRoutes(app);
     await mountAll(WEB, webRoutes);
     await mountAll(
       WEB_API,

@@ -56,7 +56,7 @@ const actions: RowActions = {
 const list = windowedList<Bookmark>({
   label: texts.list.label,
   draw: (bookmark) => (editing?.bookmark.id === bookmark.id ? editing.row : drawRow(bookmark, actions)),
-  focusTarget: (row) => row.querySelector<HTMLElement>('.title, input, textarea'),
+  focusTarget: (row) => row.querySelector<HTMLElement>('.title, .editor input'),
   onNearEnd: () => void (collection.state === 'ready' && collection.readMore()),
 });
 const panel = tagsPanel({

@@ -2,10 +2,13 @@ import { ApiError } from '../client/errors.ts';
 import { texts } from './texts.ts';
 
 /** What went wrong, in words that say what to do. */
-export function describeError(error: unknown): string {
+export const describeError = (error: unknown): string =>
+  error instanceof ApiError ? describeFault(error) : texts.errors.unexpected;
+
+/** The same of an error that came from a worker as its code and its message. */
+export function describeFault({ code, message }: { code: string; message: string }): string {
   const { errors } = texts;
-  if (!(error instanceof ApiError)) return errors.unexpected;
-  switch (error.code) {
+  switch (code) {
     case 'CONNECTION_LOST':
     case 'TIMEOUT':
       return errors.lost;
@@ -21,11 +24,13 @@ export function describeError(error: unknown): string {
     case 'INVALID_TOKEN':
       return texts.signIn.needed;
     case 'LIMIT_EXCEEDED':
-      return errors.full(error.message);
+      return errors.full(message);
     case 'PERMISSION_DENIED':
-      return errors.denied(error.message);
+      return errors.denied(message);
+    case 'VALIDATION_ERROR':
+      return errors.invalid(message);
     default:
-      return errors.invalid(error.message);
+      return errors.unexpected;
   }
 }
 

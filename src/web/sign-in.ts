@@ -112,6 +112,16 @@ export async function showSignIn(): Promise<void> {
   });
 }
 
+/** Offers to sign in anew, beside the page, to who has to show that it is them. */
+export const freshLogin = (reason: string): HTMLElement =>
+  make(
+    'p',
+    { class: 'known' },
+    make('span', {}, texts.errors.denied(reason)),
+    make('a', { href: '/login?return_to=/settings', target: '_blank' }, texts.signIn.fresh),
+    make('span', {}, texts.signIn.freshDone),
+  );
+
 let asked: Promise<boolean> | undefined;
 
 /** Asks in place to sign in again; false where the dialog was closed instead. All who ask meanwhile share the dialog. */

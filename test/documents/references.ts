@@ -23,7 +23,7 @@ const TOP_FOLDERS = /^(src|test|sql|docs|k8s|\.ci)\//;
 
 /** Paths that are no endpoints. */
 const OTHER_PATHS = new Set([
-  ...['/livez', '/readyz', '/metrics', '/docs', '/openapi.json', BASE_PATH],
+  ...['/', '/settings', '/save', '/livez', '/readyz', '/metrics', '/docs', '/openapi.json', BASE_PATH],
   ...[`${WEB.basePath}/`, WEB_API.basePath, ...webRoutes.map(({ path }) => WEB.basePath + path)],
 ]);
 

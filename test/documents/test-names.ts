@@ -1,5 +1,6 @@
-/** `describe`, `test`, and what follows `.each(…)`, `.runIf(…)` and the like, with the name that it is given. */
-const NAMED = /(?:\b(?:describe|test)(?:\.\w+)*(?:<[^()]*>)?|[\])}])\(\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/g;
+/** `describe`, `test`, `browserTest`, and what follows `.each(…)`, `.runIf(…)` and the like, with the name that it is given. */
+const NAMED =
+  /(?:\b(?:describe|test|browserTest)(?:\.\w+)*(?:<[^()]*>)?|[\])}])\(\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/g;
 
 const COMMENT = /^\s*(?:\/\/.*|\/\*\*?[\s\S]*?\*\/\s*)$/gm;
 

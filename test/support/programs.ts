@@ -25,6 +25,12 @@ const PROGRAMS = {
   pgbouncer: { names: ['pgbouncer'], debianPackage: 'pgbouncer', instead: undefined },
   // Tests use only Prometheus's tool for rules.
   promtool: { names: ['promtool'], debianPackage: 'prometheus', instead: undefined },
+  // Tests of the page run in it where it is there. It is large, so that only CI installs it.
+  chromium: {
+    names: ['chromium', 'chromium-browser', 'google-chrome'],
+    debianPackage: 'chromium',
+    instead: 'CHROMIUM',
+  },
   // A PostgreSQL server with pg_dump and the like beside it, which the embedded one does not have.
   postgresql: {
     names: ['postgres'],

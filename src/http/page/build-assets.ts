@@ -43,7 +43,7 @@ interface Module {
 const SOURCES = fileURLToPath(new URL('../../', import.meta.url));
 
 /** The module of each page, by the page's name. */
-const PAGES = ['bookmarks'] as const;
+const PAGES = ['bookmarks', 'settings', 'save'] as const;
 
 /** Files that are sent as they stand. */
 const PLAIN = ['web/styles.css', 'web/icon.svg'];

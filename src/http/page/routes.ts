@@ -10,7 +10,7 @@ import type { Asset, Assets } from './build-assets.ts';
  */
 
 /** The paths of the documents, and the module that each loads. */
-const PAGES: Record<string, string> = { '/': 'bookmarks' };
+const PAGES: Record<string, string> = { '/': 'bookmarks', '/settings': 'settings', '/save': 'save' };
 
 /**
  * Everything comes from this origin, nothing stands inline, and no text becomes code or markup: scripts can only set

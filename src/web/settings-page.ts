@@ -1,0 +1,34 @@
+import { make } from './dom.ts';
+import { watchSession } from './session.ts';
+import { profileSection, saveSection } from './settings/account.ts';
+import { exportSection } from './settings/export.ts';
+import { importSection } from './settings/import.ts';
+import { sessionsSection } from './settings/sessions.ts';
+import { tokensSection } from './settings/tokens.ts';
+import { showShell } from './shell.ts';
+import { requireUser } from './start.ts';
+import { texts } from './texts.ts';
+
+/** The page of the settings. */
+
+const user = await requireUser();
+
+const sections = [
+  profileSection(user),
+  importSection(user),
+  exportSection(user),
+  saveSection(),
+  tokensSection(),
+  sessionsSection(),
+];
+const index = make(
+  'nav',
+  { class: 'side index', 'aria-label': texts.menu.settings },
+  ...sections.map((each) => make('a', { href: `#${each.id}` }, each.querySelector('h2')!.textContent)),
+);
+const main = make('main', { class: 'settings' }, make('h1', {}, texts.menu.settings), ...sections);
+showShell('settings', make('div', { class: 'layout' }, index, main));
+document.title = `${texts.menu.settings} · ${texts.name}`;
+watchSession();
+// The browser looked for it before it was there.
+if (location.hash !== '') document.getElementById(location.hash.slice(1))?.scrollIntoView();

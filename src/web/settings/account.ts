@@ -1,0 +1,48 @@
+import type { Profile } from '../../domain/resources.ts';
+import { formatDay } from '../dates.ts';
+import { field, make, put } from '../dom.ts';
+import { texts } from '../texts.ts';
+import { section } from './section.ts';
+
+/** Who one is here. */
+export function profileSection({
+  email,
+  is_premium,
+  created_at,
+  bookmark_count,
+  bookmark_limit,
+}: Profile): HTMLElement {
+  const words = texts.profile;
+  const facts: [string, string][] = [
+    [words.email, email],
+    [words.plan, is_premium ? words.premium : words.free],
+    [words.since, formatDay(created_at)],
+    [
+      words.count,
+      bookmark_limit === null
+        ? texts.number(bookmark_count)
+        : texts.list.ofCap(bookmark_count, bookmark_limit),
+    ],
+  ];
+  const list = make('dl', { class: 'profile' });
+  for (const [name, value] of facts) put(list, make('dt', {}, name), make('dd', { dir: 'auto' }, value));
+  return section('profile', words.title, words.lead, list);
+}
+
+/** The link that saves the page one reads, from the browser's own bar. */
+export function saveSection(): HTMLElement {
+  const words = texts.bookmarklet;
+  const code = `javascript:(()=>{open('${location.origin}/save?url='+encodeURIComponent(location.href)+'&title='+encodeURIComponent(document.title),'_blank','popup,width=560,height=640')})()`;
+  const link = make(
+    'a',
+    { class: 'button plain', href: code, onclick: (event: MouseEvent) => event.preventDefault() },
+    words.link,
+  );
+  const text = make('input', {
+    readonly: true,
+    value: code,
+    spellcheck: 'false',
+    onfocus: () => text.select(),
+  });
+  return section('save', words.title, words.lead, link, field(words.code, text));
+}

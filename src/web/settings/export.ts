@@ -1,0 +1,44 @@
+import type { Profile } from '../../domain/resources.ts';
+import { button, make, refill } from '../dom.ts';
+import { describeFault } from '../errors.ts';
+import { texts } from '../texts.ts';
+import { download, failure, section } from './section.ts';
+import { startTransfer } from './transfer.ts';
+
+/** All bookmarks as a file. */
+export function exportSection(profile: Profile): HTMLElement {
+  const words = texts.export;
+  const failed = failure();
+  const stage = make('div', { class: 'stage', role: 'status' });
+  const begin = (format: 'json' | 'html') => {
+    failed.clear();
+    const bar = make('progress', {
+      max: Math.max(1, profile.bookmark_count),
+      value: 0,
+      'aria-label': words.title,
+    });
+    const label = make('span', {}, words.running(0));
+    refill(stage, bar, label);
+    const transfer = startTransfer((report) => {
+      if (report.kind === 'progress') {
+        bar.value = report.done;
+        refill(label, words.running(report.done));
+        return;
+      }
+      transfer.end();
+      refill(stage);
+      if (report.kind === 'fault') failed.say(describeFault(report.fault));
+      if (report.kind !== 'file') return;
+      download(`bookmarks-${new Date().toISOString().slice(0, 10)}.${format}`, report.file);
+      refill(stage, make('span', {}, words.done(report.count)));
+    });
+    transfer.send({ kind: 'export', format });
+  };
+  const buttons = make(
+    'div',
+    { class: 'buttons' },
+    button(words.json, () => begin('json')),
+    button(words.html, () => begin('html')),
+  );
+  return section('export', words.title, words.lead, buttons, failed.element, stage);
+}

@@ -1,0 +1,205 @@
+import type { Profile } from '../../domain/resources.ts';
+import { button, field, make, newId, put, refill } from '../dom.ts';
+import { describeFault } from '../errors.ts';
+import { texts } from '../texts.ts';
+import { download, failure, section } from './section.ts';
+import { type Outcome, type Preview, type Report, startTransfer, type Transfer } from './transfer.ts';
+
+/** Importing a file: choose it, see what is in it, say what becomes of the bookmarks that are there, and import. */
+export function importSection(profile: Profile): HTMLElement {
+  const words = texts.import;
+  const failed = failure();
+  const stage = make('div', { class: 'stage' });
+  let transfer: Transfer | undefined;
+  let file: File | undefined;
+
+  const stop = () => {
+    transfer?.end();
+    transfer = undefined;
+  };
+  const input = make('input', { type: 'file', class: 'hidden', accept: '.html,.htm,.json,.csv,.xml,.txt' });
+  input.addEventListener('change', () => read(input.files?.[0]));
+  const drop = make(
+    'label',
+    { class: 'drop' },
+    input,
+    make('strong', {}, words.choose),
+    make('span', { class: 'hint' }, words.formats),
+  );
+  drop.addEventListener('dragover', (event) => {
+    event.preventDefault();
+    drop.classList.add('over');
+  });
+  drop.addEventListener('dragleave', () => drop.classList.remove('over'));
+  drop.addEventListener('drop', (event) => {
+    event.preventDefault();
+    drop.classList.remove('over');
+    read(event.dataTransfer?.files[0]);
+  });
+  const folders = make('input', { type: 'checkbox', checked: true, id: newId(), onchange: () => read(file) });
+  const withFolders = make('label', { class: 'check', for: folders.id }, folders, words.folders);
+
+  const read = (chosen: File | undefined) => {
+    if (chosen === undefined) return;
+    file = chosen;
+    failed.clear();
+    stop();
+    transfer = startTransfer(onReport);
+    transfer.send({ kind: 'read', file, foldersAsTags: folders.checked });
+    refill(stage, make('p', { role: 'status' }, words.reading(chosen.name)));
+  };
+  let onProgress = (_done: number) => {};
+  const onReport = (report: Report) => {
+    switch (report.kind) {
+      case 'preview':
+        return refill(stage, previewOf(report.preview));
+      case 'progress':
+        return onProgress(report.done);
+      case 'outcome':
+        stop();
+        input.value = '';
+        if (report.fault) failed.say(describeFault(report.fault));
+        return refill(stage, outcomeOf(report.outcome));
+      case 'unreadable':
+        refill(stage);
+        return failed.say(words.unreadable(report.message));
+      case 'fault':
+        refill(stage);
+        return failed.say(describeFault(report.fault));
+    }
+  };
+
+  let preview: Preview | undefined;
+  const previewOf = (found: Preview): HTMLElement => {
+    preview = found;
+    const merge = make('input', { type: 'radio', name: 'mode', value: 'merge', checked: true, id: newId() });
+    const replace = make('input', { type: 'radio', name: 'mode', value: 'replace', id: newId() });
+    const typed = make('input', { autocomplete: 'off', autocapitalize: 'none', spellcheck: 'false' });
+    const confirm = field(words.typeToReplace(words.replaceWord, profile.bookmark_count), typed);
+    confirm.hidden = true;
+    for (const radio of [merge, replace]) {
+      radio.addEventListener('change', () => {
+        confirm.hidden = !replace.checked;
+      });
+    }
+    const onsubmit = (event: SubmitEvent) => {
+      event.preventDefault();
+      if (replace.checked && typed.value.trim().toLowerCase() !== words.replaceWord) {
+        failed.say(words.notConfirmed(words.replaceWord));
+        return typed.focus();
+      }
+      failed.clear();
+      begin(replace.checked ? 'replace' : 'merge', found.count);
+    };
+    return make(
+      'form',
+      { class: 'card', onsubmit, novalidate: true },
+      make('h3', {}, words.holds(found.count, words.names[found.format])),
+      make(
+        'ul',
+        { class: 'facts' },
+        make('li', {}, words.tags(found.tags)),
+        found.combined > 0 && make('li', {}, words.combined(found.combined)),
+        found.leftOut.length > 0 && make('li', {}, words.leftOut(found.leftOut.length)),
+      ),
+      make(
+        'ol',
+        { class: 'first' },
+        ...found.first.map(({ title, url }) => make('li', { dir: 'auto' }, title || url)),
+      ),
+      make(
+        'fieldset',
+        {},
+        make('legend', {}, words.mode),
+        make('label', { class: 'check', for: merge.id }, merge, words.merge),
+        make('label', { class: 'check', for: replace.id }, replace, words.replace),
+      ),
+      confirm,
+      make(
+        'div',
+        { class: 'buttons' },
+        make('button', { type: 'submit', class: 'primary' }, words.start(found.count)),
+        button(texts.cancel, () => {
+          stop();
+          input.value = '';
+          refill(stage);
+        }),
+      ),
+    );
+  };
+  const begin = (mode: 'merge' | 'replace', count: number) => {
+    const label = make('p', { role: 'status' }, words.running(0, count));
+    // A replacement is one request: how far it is, nobody knows.
+    const bar = make('progress', {
+      'aria-label': words.title,
+      ...(mode === 'merge' && { max: count, value: 0 }),
+    });
+    onProgress = (done) => {
+      bar.value = done;
+      refill(label, words.running(done, count));
+    };
+    refill(stage, label, bar, make('p', { class: 'hint' }, words.stay));
+    transfer?.send({ kind: 'import', mode });
+  };
+  const outcomeOf = (outcome: Outcome): HTMLElement => {
+    const refused = [
+      ...outcome.errors.map(({ url, error }) => ({ url: url ?? '', title: '', reason: error })),
+      ...(preview?.leftOut ?? []).map((entry) => ({ ...entry, reason: words.noWebPage })),
+    ];
+    const card = make(
+      'div',
+      { class: 'card', role: 'status' },
+      make('h3', {}, words.imported(outcome.imported)),
+      outcome.skipped > 0 && make('p', {}, words.skipped(outcome.skipped)),
+      make('p', {}, make('a', { href: '/' }, words.see)),
+    );
+    if (refused.length > 0) put(card, ...refusedTable(refused));
+    return card;
+  };
+  return section('import', words.title, words.lead, drop, withFolders, failed.element, stage);
+}
+
+interface Refused {
+  url: string;
+  title: string;
+  reason: string;
+}
+
+/** So many rows are shown; the file holds all. */
+const SHOWN = 50;
+
+function refusedTable(refused: readonly Refused[]): HTMLElement[] {
+  const words = texts.import;
+  const row = ({ url, title, reason }: Refused) =>
+    make('tr', {}, make('td', { dir: 'auto' }, title || url), make('td', {}, reason));
+  return [
+    make('h4', {}, words.refused(refused.length)),
+    make(
+      'div',
+      { class: 'scrolls', tabindex: '0', role: 'region', 'aria-label': words.refused(refused.length) },
+      make(
+        'table',
+        {},
+        make(
+          'thead',
+          {},
+          make('tr', {}, make('th', { scope: 'col' }, words.what), make('th', { scope: 'col' }, words.why)),
+        ),
+        make('tbody', {}, ...refused.slice(0, SHOWN).map(row)),
+      ),
+    ),
+    button(words.downloadRefused, () => download('refused.csv', toCsv(refused))),
+  ];
+}
+
+/** Spreadsheets run what begins like a formula; a quote before it makes it text. */
+const cell = (text: string): string =>
+  `"${(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
+
+const toCsv = (refused: readonly Refused[]): Blob =>
+  new Blob(
+    [['url', 'title', 'reason'], ...refused.map(({ url, title, reason }) => [url, title, reason])].map(
+      (cells) => `${cells.map(cell).join(',')}\r\n`,
+    ),
+    { type: 'text/csv' },
+  );

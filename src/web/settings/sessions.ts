@@ -1,0 +1,65 @@
+import type { OpenSession } from '../../domain/resources.ts';
+import { formatAgo, formatDay } from '../dates.ts';
+import { button, make, refill } from '../dom.ts';
+import { hasCode } from '../errors.ts';
+import { notifyBriefly } from '../notices.ts';
+import { ask, client, signOut } from '../session.ts';
+import { texts } from '../texts.ts';
+import { failure, run, section } from './section.ts';
+
+/** Where one is signed in, and the ends of it. */
+export function sessionsSection(): HTMLElement {
+  const words = texts.sessions;
+  const list = make('ul', { class: 'items' });
+  const failed = failure();
+  const others = button(
+    words.endOthers,
+    () =>
+      void run(others, failed, async () => {
+        const { revoked } = await ask(() => client.revokeOtherSessions());
+        notifyBriefly(words.ended(revoked));
+        await read();
+      }),
+    { kind: 'danger' },
+  );
+  const end = async (session: OpenSession) => {
+    if (session.is_current) return signOut();
+    await ask(() => client.revokeSession(session.id)).catch((error: unknown) => {
+      if (!hasCode(error, 'NOT_FOUND')) throw error;
+    });
+    await read();
+  };
+  const entry = (session: OpenSession) => {
+    const what = session.app_name ?? words.browser;
+    const label = session.is_current ? texts.menu.signOut : words.end;
+    const ends = button(label, () => void run(ends, failed, () => end(session)));
+    if (!session.is_current)
+      ends.setAttribute('aria-label', words.endNamed(what, formatDay(session.created_at)));
+    return make(
+      'li',
+      {},
+      make(
+        'div',
+        {},
+        make('strong', { dir: 'auto' }, what),
+        session.is_current && make('span', { class: 'badge' }, words.current),
+        make('p', { class: 'hint' }, describe(session)),
+      ),
+      ends,
+    );
+  };
+  const read = async () => {
+    const { sessions } = await ask(() => client.listSessions());
+    refill(list, ...sessions.map(entry));
+    others.hidden = sessions.length < 2;
+  };
+  others.hidden = true;
+  void read().catch(failed.say);
+  return section('sessions', words.title, words.lead, list, failed.element, others);
+}
+
+function describe({ created_at, last_used_at }: OpenSession): string {
+  const words = texts.sessions;
+  const used = last_used_at === null ? [] : [words.used(formatAgo(last_used_at))];
+  return [words.since(formatDay(created_at)), ...used].join(' · ');
+}

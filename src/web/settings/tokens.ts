@@ -1,0 +1,147 @@
+import type { ApiToken, CreatedToken } from '../../domain/resources.ts';
+import { formatAgo, formatDay } from '../dates.ts';
+import { button, field, make, refill } from '../dom.ts';
+import { hasCode } from '../errors.ts';
+import { ask, client } from '../session.ts';
+import { freshLogin } from '../sign-in.ts';
+import { texts } from '../texts.ts';
+import { failure, run, section } from './section.ts';
+
+/** API tokens: for scripts and other programs. */
+
+const DAYS = [7, 30, 90, 365] as const;
+
+export function tokensSection(): HTMLElement {
+  const words = texts.tokens;
+  const list = make('ul', { class: 'items' });
+  const shown = make('div', { class: 'shown-token', role: 'status' });
+  const failed = failure();
+
+  const read = async () => {
+    const { tokens } = await ask(() => client.listTokens());
+    refill(list, ...tokens.map(entry));
+    if (tokens.length === 0) refill(list, make('li', { class: 'hint' }, words.none));
+  };
+  const entry = (token: ApiToken) => {
+    const revoke = button(
+      words.revoke,
+      () =>
+        void run(revoke, failed, async () => {
+          await ask(() => client.revokeToken(token.id)).catch((error: unknown) => {
+            if (!hasCode(error, 'NOT_FOUND')) throw error;
+          });
+          await read();
+        }),
+      { kind: 'danger' },
+    );
+    revoke.setAttribute('aria-label', words.revokeNamed(token.name));
+    return make(
+      'li',
+      {},
+      make(
+        'div',
+        {},
+        make('strong', { dir: 'auto' }, token.name),
+        make('p', { class: 'hint' }, describe(token)),
+      ),
+      revoke,
+    );
+  };
+  const name = make('input', {
+    name: 'name',
+    required: true,
+    maxlength: 255,
+    dir: 'auto',
+    autocomplete: 'off',
+  });
+  const scope = make(
+    'select',
+    { name: 'scope' },
+    make('option', { value: 'read' }, words.read),
+    make('option', { value: 'write' }, words.write),
+  );
+  const days = make(
+    'select',
+    { name: 'days' },
+    ...DAYS.map((count) => make('option', { value: count }, words.days(count))),
+    make('option', { value: '' }, words.never),
+  );
+  days.value = '90';
+  const submit = make('button', { type: 'submit', class: 'primary' }, words.create);
+  const create = async () => {
+    if (name.value.trim() === '') {
+      failed.say(words.nameMissing);
+      return name.focus();
+    }
+    const expires_in_days = days.value === '' ? null : Number(days.value);
+    const given = { name: name.value, scope: scope.value as 'read' | 'write', expires_in_days };
+    await run(submit, failed, async () => {
+      try {
+        const token = await ask(() => client.createToken(given));
+        showOnce(token);
+        name.value = '';
+        await read();
+      } catch (error) {
+        if (!hasCode(error, 'PERMISSION_DENIED')) throw error;
+        refill(shown, freshLogin(error.message));
+      }
+    });
+  };
+  const showOnce = ({ token, name: given }: CreatedToken) => {
+    const text = make('input', {
+      readonly: true,
+      value: token,
+      'aria-label': words.token(given),
+      spellcheck: 'false',
+    });
+    const copy = button(
+      words.copy,
+      async () => {
+        text.select();
+        // Without TLS there is no clipboard: the text is selected, and the reader's keys copy it.
+        await navigator.clipboard?.writeText(token).then(
+          () => refill(copy, words.copied),
+          () => {},
+        );
+      },
+      { kind: 'primary' },
+    );
+    const curl = `curl -s ${location.origin}/api/v1/bookmarks/search -H 'Content-Type: application/json' -H 'Authorization: Bearer ${token}' -d '{"query":""}'`;
+    refill(
+      shown,
+      make('p', {}, make('strong', {}, words.once)),
+      make('div', { class: 'copy' }, text, copy),
+      make('details', {}, make('summary', {}, words.tryIt), make('pre', { tabindex: '0' }, curl)),
+    );
+    text.focus();
+    text.select();
+  };
+  const form = make(
+    'form',
+    {
+      class: 'inline',
+      novalidate: true,
+      onsubmit: (event: SubmitEvent) => {
+        event.preventDefault();
+        void create();
+      },
+    },
+    field(words.name, name),
+    field(words.scope, scope),
+    field(words.expires, days),
+    submit,
+  );
+  void read().catch(failed.say);
+  return section('tokens', words.title, words.lead, list, form, failed.element, shown);
+}
+
+function describe({ scope, created_at, expires_at, last_used_at, last_four }: ApiToken): string {
+  const words = texts.tokens;
+  return [
+    scope === 'read' ? words.read : words.write,
+    words.ends(last_four),
+    words.created(formatDay(created_at)),
+    expires_at === null ? words.neverExpires : words.expiresOn(formatDay(expires_at)),
+    last_used_at === null ? words.unused : words.used(formatAgo(last_used_at)),
+  ].join(' · ');
+}

@@ -1,0 +1,86 @@
+import type { ImportEntry, ImportError } from '../../domain/resources.ts';
+import type { Format } from '../../formats/entry.ts';
+import { ask, client } from '../session.ts';
+
+/** The worker that reads files, imports and exports, so that the page stays quick meanwhile, and what the two say. */
+
+/** What a file holds, before anything is sent. */
+export interface Preview {
+  format: Format;
+  count: number;
+  /** Entries that came twice in the file, and were made one. */
+  combined: number;
+  /** Entries that are no web pages. */
+  leftOut: { url: string; title: string }[];
+  tags: number;
+  first: Pick<ImportEntry, 'url' | 'title'>[];
+}
+
+export interface Outcome {
+  imported: number;
+  skipped: number;
+  errors: ImportError[];
+}
+
+/** How a call of the API failed, as it can be sent between threads. */
+export interface Fault {
+  code: string;
+  message: string;
+}
+
+export type Order =
+  | { kind: 'read'; file: File; foldersAsTags: boolean }
+  | { kind: 'import'; mode: 'merge' | 'replace' }
+  | { kind: 'export'; format: 'json' | 'html' }
+  | { kind: 'signed-in'; isSignedIn: boolean };
+
+export type Report =
+  | { kind: 'preview'; preview: Preview }
+  | { kind: 'unreadable'; message: string }
+  | { kind: 'progress'; done: number }
+  | { kind: 'outcome'; outcome: Outcome; fault?: Fault | undefined }
+  | { kind: 'file'; file: Blob; count: number }
+  | { kind: 'fault'; fault: Fault }
+  /** The session has ended: the worker waits until the reader has signed in again. */
+  | { kind: 'signed-out' };
+
+export interface Transfer {
+  send(order: Order): void;
+  end(): void;
+}
+
+/** The one address that becomes code here: that of the worker, which is part of the page. */
+function workerAddress(): string {
+  const { href } = new URL('./transfer-worker.ts', import.meta.url);
+  const types = (globalThis as { trustedTypes?: TrustedTypes }).trustedTypes;
+  return types?.createPolicy('worker', { createScriptURL: () => href }).createScriptURL('') ?? href;
+}
+
+interface TrustedTypes {
+  createPolicy(
+    name: string,
+    rules: { createScriptURL(text: string): string },
+  ): { createScriptURL(text: string): string };
+}
+
+let address: string | undefined;
+
+/** Starts the worker; `onReport` is called with all that it says but the end of the session, which is settled here. */
+export function startTransfer(onReport: (report: Report) => void): Transfer {
+  address ??= workerAddress();
+  const worker = new Worker(address, { type: 'module' });
+  const send = (order: Order) => worker.postMessage(order);
+  const settleSession = async () => {
+    const isSignedIn = await ask(() => client.profile()).then(
+      () => true,
+      () => false,
+    );
+    send({ kind: 'signed-in', isSignedIn });
+  };
+  worker.onmessage = ({ data }: MessageEvent<Report>) => {
+    if (data.kind === 'signed-out') void settleSession();
+    else onReport(data);
+  };
+  worker.onerror = () => onReport({ kind: 'fault', fault: { code: 'INTERNAL', message: '' } });
+  return { send, end: () => worker.terminate() };
+}

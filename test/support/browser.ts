@@ -1,0 +1,97 @@
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, test } from 'vitest';
+import { findProgram } from './programs.ts';
+import type { TestService } from './service.ts';
+import { newEmail } from './users.ts';
+
+/** The browser of this machine; `CHROMIUM` names another one. */
+const EXECUTABLE = process.env.CHROMIUM ?? findProgram('chromium');
+
+/** A test that needs a browser. Without one it is not run, which the end of the run says; in CI that is a failure. */
+export const browserTest = EXECUTABLE === undefined ? test.skip : test;
+
+/** What a reader's browser is like. */
+export interface ReaderOptions {
+  dark?: boolean;
+  width?: number;
+  height?: number;
+  reducedMotion?: boolean;
+  locale?: string;
+}
+
+/** A browser of somebody, with cookies of its own and any number of tabs. */
+export interface Reader {
+  readonly context: BrowserContext;
+  readonly email: string;
+  /** Opens a tab. */
+  open(path?: string, origin?: string): Promise<Page>;
+  /** What went wrong in any of its tabs: errors, and what the security policy has refused. */
+  readonly faults: string[];
+  /** A request as this browser's page sends it. */
+  post(path: string, body?: unknown): Promise<unknown>;
+}
+
+export interface Browsers {
+  /** A browser that nobody is signed in to. */
+  visitor(service: TestService, options?: ReaderOptions): Promise<Reader>;
+  /** A browser that a new user, or the one with this address, is signed in to. */
+  reader(service: TestService, options?: ReaderOptions & { email?: string }): Promise<Reader>;
+}
+
+/** The browser for all tests of a file. What a test opened in it is closed after the file. */
+export function useBrowser(): Browsers {
+  let browser: Browser | undefined;
+  beforeAll(async () => {
+    if (EXECUTABLE === undefined) return;
+    browser = await chromium.launch({ executablePath: EXECUTABLE, args: ['--no-sandbox'] });
+  });
+  afterAll(() => browser?.close());
+
+  const visitor: Browsers['visitor'] = async (service, options = {}) => {
+    const { dark = false, width = 1_200, height = 800, reducedMotion = false, locale = 'en-GB' } = options;
+    const context = await browser!.newContext({
+      colorScheme: dark ? 'dark' : 'light',
+      viewport: { width, height },
+      reducedMotion: reducedMotion ? 'reduce' : 'no-preference',
+      locale,
+    });
+    context.setDefaultTimeout(20_000);
+    const faults: string[] = [];
+    context.on('weberror', (error) => faults.push(String(error.error().stack)));
+    context.on('console', (message) => {
+      // Responses of 401 and the like are part of some tests; the browser notes each.
+      if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
+        faults.push(message.text());
+    });
+    return {
+      context,
+      email: '',
+      faults,
+      async open(path = '/', origin = service.origin) {
+        const page = await context.newPage();
+        await page.goto(origin + path);
+        return page;
+      },
+      async post(path, body = {}) {
+        const headers = { origin: service.origin, 'content-type': 'application/json' };
+        const response = await context.request.post(service.origin + path, {
+          headers,
+          data: JSON.stringify(body),
+        });
+        return await response.json();
+      },
+    };
+  };
+  return {
+    visitor,
+    async reader(service, { email = newEmail(), ...options } = {}) {
+      const reader = await visitor(service, options);
+      await reader.post('/web/login/invite', { code: await service.invite(email) });
+      return { ...reader, email };
+    },
+  };
+}
+
+/** The titles that the list shows, from top to bottom. */
+export const titlesOf = (page: Page): Promise<string[]> =>
+  page.locator('.rows > li .title').allTextContents();
