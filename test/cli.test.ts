@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import fc from 'fast-check';
@@ -790,6 +792,72 @@ describe('a fault', () => {
     }
     expect((await run(['--help'])).out).toContain('import [options] <file>');
     expect((await run(['import', '--help'])).out).toContain('at most 100,000 bookmarks');
+  });
+});
+
+describe('what a service sends', () => {
+  /** A service that is broken, or somebody else's. */
+  async function openHostileService(status: number, body: object): Promise<Record<string, string>> {
+    const server = createServer((_, response) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body)),
+    ).listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    return {
+      BOOKMARKS_URL: `http://127.0.0.1:${port}`,
+      BOOKMARKS_TOKEN: 'bks_1_a',
+      XDG_CONFIG_HOME: makeHome(),
+    };
+  }
+
+  const HOSTILE = 'a\u001b[2Jb\u009b31mc\u202ed\u2066e\u0007';
+  const DANGEROUS =
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+    /[\u0000-\u0008\u000b-\u001a\u001c-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]|\u001b\[2J/;
+  const bookmark = {
+    id: 1,
+    url: `javascript:alert("${HOSTILE}")`,
+    title: HOSTILE,
+    comment: HOSTILE,
+    tags: [{ id: 1, name: HOSTILE }],
+    created_at: '2026-01-01T00:00:00.000Z',
+    updated_at: '2026-01-01T00:00:00.000Z',
+  };
+
+  test.each([[['list']], [['list', '--json']], [['search', '--json', 'x']], [['whoami']], [['export']]])(
+    'changes nothing on the terminal of %j',
+    async (args) => {
+      const page = { bookmarks: [bookmark], total: 1, has_more: false, last_cursor: 1, email: HOSTILE };
+      const env = await openHostileService(200, page);
+      const { out, err } = await runCommand(args, { env, screen: 80 });
+      expect(out).not.toBe('');
+      expect(out + err).not.toMatch(DANGEROUS);
+    },
+  );
+
+  test.each([[['list']], [['list', '--json']]])('changes nothing by an error, with %j', async (args) => {
+    const env = await openHostileService(400, { error: HOSTILE, code: 'VALIDATION_ERROR' });
+    const { code, err } = await runCommand(args, { env, screen: 80 });
+    expect([code, err.includes('[2J')]).toEqual([1, true]);
+    expect(err).not.toMatch(DANGEROUS);
+  });
+
+  test('reaches other programs as it is, and JSON on a terminal means the same', async () => {
+    const env = await openHostileService(200, { bookmarks: [bookmark], has_more: false });
+    const piped = await runCommand(['list', '--json'], { env });
+    const shown = await runCommand(['list', '--json'], { env, screen: 80 });
+    expect(JSON.parse(piped.out).bookmarks[0].title).toBe(HOSTILE);
+    expect(JSON.parse(shown.out)).toEqual(JSON.parse(piped.out));
+  });
+
+  test('is no link of an HTML export unless it is http or https, and the user learns of it', async () => {
+    const kept = { ...bookmark, url: 'https://example.org/', title: 'kept' };
+    const env = await openHostileService(200, { bookmarks: [bookmark, kept], has_more: false });
+    const { out, err } = await runCommand(['export', '--format', 'html'], { env });
+    expect(out).toContain('HREF="https://example.org/"');
+    expect(out).not.toContain('javascript');
+    expect(err).toBe('left out, as their urls are neither http nor https: 1\n');
   });
 });
 

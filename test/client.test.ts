@@ -1,5 +1,8 @@
-import { describe, expect, test } from 'vitest';
-import { ApiError, type SyncBatch } from '../src/client/index.ts';
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { ApiError, BookmarkClient, type SyncBatch } from '../src/client/index.ts';
 import { FakeService, hang, json, lose, type Received, refusal, turn } from './support/fake-service.ts';
 
 /** How the client behaves, on a clock that stands until it is moved. */
@@ -249,6 +252,42 @@ describe('only what is safe is repeated', () => {
     const fake = new FakeService(refusal('UNAVAILABLE', 503, { 'retry-after': '1' }));
     const error = await failure(fake.run(fake.client({ retryForMs: 0 }).profile()));
     expect([error.code, error.status, error.retryAfterSeconds]).toEqual(['UNAVAILABLE', 503, 1]);
+  });
+});
+
+describe('what no request can be made with', () => {
+  test.each([
+    ['a token with a line break', { token: 'bks_1_a\nb' }, 'token: '],
+    ['a token of other letters', { token: 'bks_1_ä' }, 'token: '],
+    ['an empty token', { token: '' }, 'token: '],
+    ['no url', { baseUrl: 'bookmarks.example.org' }, 'baseUrl: '],
+    ['another scheme', { baseUrl: 'ftp://bookmarks.example.org' }, 'baseUrl: '],
+    ['a user in the url', { baseUrl: 'https://ann:secret@bookmarks.example.org/api/v1' }, 'baseUrl: '],
+    ['a query in the url', { baseUrl: 'https://bookmarks.example.org/api/v1?a=1' }, 'baseUrl: '],
+  ])('%s is refused at once, by name', (_, options, name) => {
+    const create = () => new BookmarkClient({ baseUrl: 'https://bookmarks.example.org/api/v1', ...options });
+    expect(create).toThrow(TypeError);
+    expect(create).toThrow(name);
+    expect(create).not.toThrow('secret');
+  });
+
+  test('an address that redirects is not followed, so that no code or token goes elsewhere', async () => {
+    const received: string[] = [];
+    const listen = async (respond: RequestListener) => {
+      const server = createServer(respond).listen(0, '127.0.0.1');
+      onTestFinished(() => void server.close());
+      await once(server, 'listening');
+      return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    };
+    const elsewhere = await listen((request, response) => {
+      received.push(request.url!);
+      response.end('{}');
+    });
+    const service = await listen((_, response) => response.writeHead(307, { location: elsewhere }).end());
+    const client = new BookmarkClient({ baseUrl: `${service}/api/v1`, token: 'bks_1_a' });
+    expect(await failure(client.exchangeInvite('AAAAAAAA'))).toMatchObject({ code: 'UNEXPECTED_ANSWER' });
+    expect(await failure(client.profile())).toMatchObject({ code: 'UNEXPECTED_ANSWER' });
+    expect(received).toEqual([]);
   });
 });
 

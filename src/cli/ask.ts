@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
+import { writeOutControls } from './display-text.ts';
 import { Interrupted } from './faults.ts';
 import type { Session } from './session.ts';
 
@@ -14,7 +15,7 @@ export async function askLine(
 ): Promise<string | undefined> {
   const { stdin, stderr } = terminal.streams;
   const isPerson = stdin.isTTY === true;
-  if (isPerson) stderr.write(question);
+  if (isPerson) stderr.write(writeOutControls(question));
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({
     input: stdin,

@@ -3,6 +3,16 @@
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g;
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+const CONTROLS_IN_LINES = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+
+/**
+ * Text of several lines with its control characters written out, as JSON writes them: a terminal shows them and does
+ * nothing. JSON stays the same value.
+ */
+export const writeOutControls = (text: string): string =>
+  text.replace(CONTROLS_IN_LINES, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
 /** The text on one line, without control characters: else a title could change what the screen shows. */
 export const toLine = (text: string): string => text.replace(CONTROLS, ' ').trim();
 

@@ -6,6 +6,7 @@ import { addImportCommand } from './commands/import.ts';
 import { addMirrorCommand } from './commands/mirror.ts';
 import { addSyncCommand } from './commands/sync.ts';
 import { addTagCommands } from './commands/tags.ts';
+import { writeOutControls } from './display-text.ts';
 import type { Environment } from './environment.ts';
 import { describeFault, Interrupted } from './faults.ts';
 import type { Run, Session } from './session.ts';
@@ -76,12 +77,13 @@ function configure(command: Command, { stdout, stderr }: Streams): void {
 }
 
 function printFault(error: unknown, session: Session | undefined, { stderr }: Streams): void {
+  const print = (text: string) => stderr.write(`${writeOutControls(text)}\n`);
   const fault = describeFault(error, session?.baseUrl);
-  if (fault === undefined) stderr.write(`${(error as Error)?.stack ?? String(error)}\n`);
-  else if (session?.terminal.isJson) stderr.write(`${JSON.stringify(fault)}\n`);
+  if (fault === undefined) print((error as Error)?.stack ?? String(error));
+  else if (session?.terminal.isJson) print(JSON.stringify(fault));
   else {
-    stderr.write(`bookmarks: ${fault.error}\n`);
-    if (fault.advice !== undefined) stderr.write(`${fault.advice}\n`);
-    if (fault.code === 'INTERNAL_ERROR') stderr.write(`Request id: ${fault.request_id}\n`);
+    print(`bookmarks: ${fault.error}`);
+    if (fault.advice !== undefined) print(fault.advice);
+    if (fault.code === 'INTERNAL_ERROR') print(`Request id: ${fault.request_id}`);
   }
 }

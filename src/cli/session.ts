@@ -37,7 +37,7 @@ const MIN_NOTED_WAIT_MS = 1_000;
 /** The address of the service as typed; `/api/v1` is added where only a host was named. */
 export function parseBaseUrl(text: string): string {
   const url = URL.parse(text);
-  if (url === null || !/^https?:$/.test(url.protocol)) {
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
     throw new CliError(
       `${text} is no address of a service`,
       'Expected one like https://bookmarks.example.org',
@@ -55,6 +55,11 @@ export function findBaseUrl({ url, environment }: Session, stored: Credentials |
 /** A client for an address; prints a note for each retry that takes a while. */
 export function openClient(session: Session, baseUrl: string, token?: string): BookmarkClient {
   session.baseUrl = baseUrl;
+  if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
+    throw new CliError(
+      'the token holds characters that no token has',
+      'Is it cut, or was more than it copied?',
+    );
   const onRetry = ({ error, waitMs }: RetryEvent) => {
     if (waitMs < MIN_NOTED_WAIT_MS) return;
     session.terminal.note(`${error.message}; trying again in ${Math.round(waitMs / 1_000)} s`);
@@ -67,6 +72,8 @@ export async function openOwnClient(session: Session): Promise<BookmarkClient> {
   const { environment } = session;
   const stored = await readCredentials(environment.configDir);
   const baseUrl = findBaseUrl(session, stored);
+  if (environment.token !== undefined && stored !== undefined)
+    session.terminal.note('BOOKMARKS_TOKEN is used in the place of the stored login');
   // A token is sent only to the service that issued it.
   const token = environment.token ?? (stored?.base_url === baseUrl ? stored.token : undefined);
   if (token !== undefined) return openClient(session, baseUrl, token);

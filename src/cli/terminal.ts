@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
+import { writeOutControls } from './display-text.ts';
 import { displayTable, type Table } from './table.ts';
 
 /** The streams that a command reads and writes; tests pass their own. */
@@ -15,6 +16,7 @@ export class Terminal {
   /** Results are printed as JSON, for programs. */
   readonly isJson: boolean;
   readonly #isPlain: boolean;
+  readonly #decoder = new TextDecoder();
 
   constructor(streams: Streams, { json, plain }: { json: boolean; plain: boolean }) {
     this.streams = streams;
@@ -22,8 +24,18 @@ export class Terminal {
     this.#isPlain = plain;
   }
 
-  /** Writes to standard output, as fast as its reader takes it. */
-  async write(text: string | Uint8Array): Promise<void> {
+  /**
+   * Writes to standard output, as fast as its reader takes it. On a terminal no control character of what the service
+   * sent has an effect; a file or another program gets every byte.
+   */
+  write(text: string | Uint8Array): Promise<void> {
+    if (!this.streams.stdout.isTTY) return this.#send(text);
+    return this.#send(
+      writeOutControls(typeof text === 'string' ? text : this.#decoder.decode(text, { stream: true })),
+    );
+  }
+
+  async #send(text: string | Uint8Array): Promise<void> {
     const { stdout } = this.streams;
     if (!stdout.write(text)) await once(stdout, 'drain');
   }
@@ -41,14 +53,14 @@ export class Terminal {
     const { stdout } = this.streams;
     if (!stdout.isTTY) return this.write(table.rows.map((row) => `${row.join('\t')}\n`).join(''));
     const lines = displayTable(table, stdout.columns ?? 80);
-    const [head, ...rows] = lines;
+    const [head, ...rows] = lines.map(writeOutControls);
     const shown = header ? [this.#isPlain ? head! : `\u001b[1m${head}\u001b[22m`, ...rows] : rows;
-    return this.write(shown.map((line) => `${line}\n`).join(''));
+    return this.#send(shown.map((line) => `${line}\n`).join(''));
   }
 
   /** Prints a note for the user. */
   note(text: string): void {
-    this.streams.stderr.write(`${text}\n`);
+    this.streams.stderr.write(`${writeOutControls(text)}\n`);
   }
 
   /**
@@ -87,7 +99,7 @@ export class Progress implements Disposable {
     if (this.#text === '') return;
     const seconds = Math.floor((performance.now() - this.#beganAt) / 1_000);
     const line = seconds < 2 ? this.#text : `${this.#text} (${seconds} s)`;
-    this.#stream?.write(`\r\u001b[2K${line.slice(0, (this.#stream.columns ?? 80) - 1)}`);
+    this.#stream?.write(`\r\u001b[2K${writeOutControls(line).slice(0, (this.#stream.columns ?? 80) - 1)}`);
   }
 
   [Symbol.dispose](): void {

@@ -39,7 +39,10 @@ import { type KeyedOptions, Requester, type RequestOptions, type RetryEvent } fr
 import { type Clock, systemClock } from './timing.ts';
 
 export interface ClientOptions {
-  /** The address of the service with its version: `https://bookmarks.example.org/api/v1`. */
+  /**
+   * The address of the service with its version: `https://bookmarks.example.org/api/v1`. The constructor throws a
+   * `TypeError` for one that cannot be used, and for such a token.
+   */
   baseUrl: string;
   /** A session token or an API token; exchanging an invite needs none. */
   token?: string | undefined;
@@ -62,6 +65,17 @@ export interface ClientOptions {
   random?: (() => number) | undefined;
 }
 
+/** Refuses at once what no request could be made with; else it would look like a connection that is lost again and again. */
+function checkOptions({ baseUrl, token }: ClientOptions): void {
+  const url = URL.parse(baseUrl);
+  if (url === null || !/^https?:$/.test(url.protocol))
+    throw new TypeError('baseUrl: expected an http or https url');
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
+    throw new TypeError('baseUrl: expected no user, password, query or fragment');
+  if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
+    throw new TypeError('token: expected visible ASCII characters, as the service gave it');
+}
+
 /** The largest page of `/bookmarks/list` (spec 8). */
 const LIST_LIMIT = 500;
 
@@ -76,6 +90,7 @@ export class BookmarkClient {
   readonly #requester: Requester;
 
   constructor(options: ClientOptions) {
+    checkOptions(options);
     this.#options = options;
     this.#requester = new Requester({
       baseUrl: options.baseUrl.replace(/\/+$/, ''),
@@ -104,9 +119,15 @@ export class BookmarkClient {
     return this.#requester.request('/user/profile', {}, options);
   }
 
-  /** Exchanges an invite code, which works once, for a session token (spec 4.1). It is not retried. */
-  exchangeInvite(code: string, options?: RequestOptions): Promise<Session> {
-    return this.#requester.request('/auth/invite', { code }, options);
+  /**
+   * Exchanges an invite code, which works once, for a session token (spec 4.1). It is not retried. Give the invite's `email`
+   * where it is known: the request is then not refused when strangers guess codes.
+   */
+  exchangeInvite(
+    code: string,
+    { email, ...options }: RequestOptions & { email?: string | undefined } = {},
+  ): Promise<Session> {
+    return this.#requester.request('/auth/invite', { code, email }, options);
   }
 
   /** Revokes the session token of this client (spec 4.1). */

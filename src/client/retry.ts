@@ -30,6 +30,8 @@ export function retryDelayMs(
 
 function mayRetry(error: ApiError, isRepeatable: boolean): boolean {
   if (error.status === 429) return true;
+  // A redirect: the next attempt would meet it too.
+  if (error.code === 'UNEXPECTED_ANSWER' && error.status === 0) return false;
   if (error.status === 0) return isRepeatable || wasNeverSent(error);
   return isRepeatable && (error.status >= 500 || error.status === 408);
 }

@@ -40,7 +40,14 @@ export async function openRequest(
   const deadline = startDeadline(clock, sending.timeoutMs, sending.signal);
   try {
     const { url, headers, body } = sending;
-    const response = await fetch(url, { method: 'POST', headers, body, signal: deadline.signal });
+    const response = await fetch(url, {
+      method: 'POST',
+      headers,
+      body,
+      signal: deadline.signal,
+      // The service redirects nobody: a token or an invite code must not follow to another origin.
+      redirect: 'error',
+    });
     deadline.extend();
     onHeaders(response.headers);
     const chunks = readChunks(response, sending, deadline);
@@ -105,6 +112,8 @@ function describeFailure(
     return new ApiError(`no response within ${timeoutMs} ms`, { code: 'TIMEOUT', requestId });
   }
   if (signal?.aborted) return signal.reason;
+  if (/redirect/.test(String(((error as Error).cause as Error | undefined)?.message)))
+    return new ApiError('the address redirects elsewhere', { code: 'UNEXPECTED_ANSWER', requestId });
   return new ApiError('the connection was lost or could not be made', {
     code: 'CONNECTION_LOST',
     requestId,

@@ -19,6 +19,9 @@ const escapeHtml = (text: string): string => text.replace(/[&<>"]/g, (character)
 
 const epochSeconds = (time: string): number => Math.floor(Date.parse(time) / 1_000);
 
+/** Whether a browser may be given a url as a link: http and https alone, whatever a service sends. */
+export const isWebUrl = (url: string): boolean => /^https?:$/.test(URL.parse(url)?.protocol ?? '');
+
 /**
  * The lines of a bookmark. Dates lose their milliseconds. Commas separate tags here, so a comma in a tag's name
  * becomes a blank.

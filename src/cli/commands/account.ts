@@ -15,6 +15,7 @@ export function addAccountCommands(program: Command, run: Run): void {
     .command('login')
     .description('log in with an invite code or a token')
     .argument('[code-or-token]', 'asked for, or read from standard input, when absent')
+    .option('--email <address>', 'the one that the invite was sent to')
     .action(run(login));
   program
     .command('logout')
@@ -24,7 +25,11 @@ export function addAccountCommands(program: Command, run: Run): void {
   program.command('whoami').description('say who is logged in').action(run(whoami));
 }
 
-async function login(session: Session, given?: string): Promise<void> {
+async function login(
+  session: Session,
+  given: string | undefined,
+  { email: invited }: { email?: string },
+): Promise<void> {
   const { terminal, environment, signal } = session;
   const stored = await readCredentials(environment.configDir).catch(() => undefined);
   const baseUrl = findBaseUrl(session, stored);
@@ -32,7 +37,7 @@ async function login(session: Session, given?: string): Promise<void> {
   const secret = given ?? (await askLine(session, 'Invite code or token: ', { secret: true }));
   if (!secret) throw new CliError('no invite code and no token was given');
   const client = openClient(session, baseUrl);
-  const token = await exchange(session, client, secret);
+  const token = await exchange(session, client, secret, invited);
   const { email } = await client.withToken(token).profile({ signal });
   await storeCredentials(environment.configDir, { base_url: baseUrl, token, email });
   await terminal.print({ email, base_url: baseUrl }, () => `Logged in as ${email} at ${baseUrl}`);
@@ -43,6 +48,7 @@ async function exchange(
   { signal }: Session,
   client: ReturnType<typeof openClient>,
   secret: string,
+  email: string | undefined,
 ): Promise<string> {
   if (TOKEN.test(secret)) return secret;
   const code = secret.toUpperCase();
@@ -53,7 +59,7 @@ async function exchange(
     );
   }
   try {
-    return (await client.exchangeInvite(code, { signal })).token;
+    return (await client.exchangeInvite(code, { signal, email })).token;
   } catch (error) {
     if (!(error instanceof ApiError && error.code === 'NOT_FOUND')) throw error;
     throw new CliError(

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { type Command, Option } from 'commander';
 import { ApiError, type BookmarkClient } from '../../client/index.ts';
-import { formatNetscape, NETSCAPE_END, NETSCAPE_HEAD } from '../../formats/write-netscape.ts';
+import { formatNetscape, isWebUrl, NETSCAPE_END, NETSCAPE_HEAD } from '../../formats/write-netscape.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
 
 type ExportFormat = 'json' | 'html';
@@ -90,18 +90,25 @@ async function writePieces(
 }
 
 function pieces(
-  { signal }: Session,
+  session: Session,
   client: BookmarkClient,
   format: ExportFormat,
 ): AsyncIterable<Uint8Array | string> {
-  return format === 'json' ? client.exportStream({ signal }) : writeHtml(client, signal);
+  return format === 'json' ? client.exportStream({ signal: session.signal }) : writeHtml(session, client);
 }
 
+/** Links that are neither http nor https are left out: no service should hold one, and a browser might run it. */
 async function* writeHtml(
+  { terminal, signal }: Session,
   client: BookmarkClient,
-  signal: AbortSignal,
 ): AsyncGenerator<string, void, undefined> {
+  let leftOut = 0;
   yield NETSCAPE_HEAD;
-  for await (const page of client.listAll({ signal })) yield page.map(formatNetscape).join('');
+  for await (const page of client.listAll({ signal })) {
+    const links = page.filter(({ url }) => isWebUrl(url));
+    leftOut += page.length - links.length;
+    yield links.map(formatNetscape).join('');
+  }
   yield NETSCAPE_END;
+  if (leftOut > 0) terminal.note(`left out, as their urls are neither http nor https: ${leftOut}`);
 }

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { BookmarkClient } from '../../client/index.ts';
 import type { Tag } from '../../domain/resources.ts';
+import { foldText } from '../../domain/text.ts';
 import { toLine } from '../display-text.ts';
 import { CliError } from '../faults.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
@@ -58,9 +59,9 @@ async function remove(session: Session, name: string): Promise<void> {
 }
 
 async function findTag({ signal }: Session, client: BookmarkClient, name: string): Promise<Tag> {
-  const key = name.trim().normalize('NFC').toLowerCase();
+  const key = foldText(name.trim());
   const { tags } = await client.listTags({ signal });
-  const found = tags.find((tag) => tag.name.toLowerCase() === key);
+  const found = tags.find((tag) => foldText(tag.name) === key);
   if (found !== undefined) return found;
   throw new CliError(`there is no tag ${JSON.stringify(name)}`, 'All tags: bookmarks tags');
 }
