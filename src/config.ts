@@ -29,6 +29,8 @@ export interface Config {
   rateLimitRequests: number;
   rateLimitRequestsPremium: number;
   rateLimitWindowSeconds: number;
+  /** Wrong invite codes of all clients that name no e-mail address, in any 60 s. */
+  inviteFailuresPerMinute: number;
   syncWaitSeconds: number;
   maxWaiters: number;
   freeBookmarkLimit: number;
@@ -229,6 +231,7 @@ const SCHEMAS = {
   RATE_LIMIT_REQUESTS: integer(1, 100_000, 100),
   RATE_LIMIT_REQUESTS_PREMIUM: wholeNumber(1, 100_000).optional().meta({ example: '500' }),
   RATE_LIMIT_WINDOW_SECONDS: integer(1, 3_600, 60),
+  INVITE_FAILURES_PER_MINUTE: integer(1, 1_000_000, 600),
   SYNC_WAIT_SECONDS: integer(1, 30, 29),
   MAX_WAITERS: integer(1, 1_000_000, 12_000),
   FREE_BOOKMARK_LIMIT: integer(0, 1_000_000_000, 10_000),
@@ -342,6 +345,7 @@ export function readConfig(env: Environment = process.env): Config {
     rateLimitRequests: read('RATE_LIMIT_REQUESTS'),
     rateLimitRequestsPremium: read('RATE_LIMIT_REQUESTS_PREMIUM') ?? read('RATE_LIMIT_REQUESTS'),
     rateLimitWindowSeconds: read('RATE_LIMIT_WINDOW_SECONDS'),
+    inviteFailuresPerMinute: read('INVITE_FAILURES_PER_MINUTE'),
     syncWaitSeconds: read('SYNC_WAIT_SECONDS'),
     maxWaiters: read('MAX_WAITERS'),
     freeBookmarkLimit: read('FREE_BOOKMARK_LIMIT'),

@@ -12,6 +12,7 @@ const INTEGERS: [string, keyof Config, number, number, number | undefined][] = [
   ['DATABASE_IMPORT_POOL_SIZE', 'databaseImportPoolSize', 1, 100, 2],
   ['RATE_LIMIT_REQUESTS', 'rateLimitRequests', 1, 100_000, 100],
   ['RATE_LIMIT_REQUESTS_PREMIUM', 'rateLimitRequestsPremium', 1, 100_000, 100],
+  ['INVITE_FAILURES_PER_MINUTE', 'inviteFailuresPerMinute', 1, 1_000_000, 600],
   ['RATE_LIMIT_WINDOW_SECONDS', 'rateLimitWindowSeconds', 1, 3_600, 60],
   ['SYNC_WAIT_SECONDS', 'syncWaitSeconds', 1, 30, 29],
   ['MAX_WAITERS', 'maxWaiters', 1, 1_000_000, 12_000],

@@ -1,13 +1,15 @@
--- An invite works once: whoever deletes its row has it.
+-- An invite works once: whoever deletes its row has it. Where an e-mail address is named, it must be the invite's.
 create or replace function exchange_invite(
-  p_code text, p_token_hash bytea, p_last_four text, p_session_days integer,
+  p_code text, p_email_key text, p_token_hash bytea, p_last_four text, p_session_days integer,
   out outcome text, out id bigint, out email text
 )
 language plpgsql as $$
 declare
   v_invite invites;
 begin
-  delete from invites where code = p_code and expires_at > now() returning * into v_invite;
+  delete from invites
+  where code = p_code and expires_at > now() and (p_email_key is null or email_key = p_email_key)
+  returning * into v_invite;
   if not found then
     outcome := 'invite_missing';
     return;

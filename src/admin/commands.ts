@@ -27,11 +27,13 @@ function parseEmail(text: string): string {
   return email;
 }
 
-function parseDays(text: string): number {
-  const days = Number(text);
-  if (/^\d{1,5}$/.test(text) && days >= 1 && days <= 36_500) return days;
-  throw new InvalidArgumentError('expected a whole number of days from 1 to 36500');
-}
+const parseDays =
+  (max: number) =>
+  (text: string): number => {
+    const days = Number(text);
+    if (/^\d{1,5}$/.test(text) && days >= 1 && days <= max) return days;
+    throw new InvalidArgumentError(`expected a whole number of days from 1 to ${max}`);
+  };
 
 function parseId(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
@@ -137,7 +139,7 @@ function addInviteCommands(invite: Command): void {
     .command('create')
     .description('issue an invite code; it works once and makes the user if there is none')
     .addOption(email())
-    .addOption(new Option('--days <days>', 'how long it works').argParser(parseDays).default(7))
+    .addOption(new Option('--days <days>', 'how long it works, up to 30').argParser(parseDays(30)).default(7))
     .action((options) => runCommand(({ database }) => issueInvite(database, options.email, options.days)));
 }
 
@@ -151,7 +153,9 @@ function addTokenCommands(token: Command): void {
     )
     .addOption(new Option('--name <name>', 'what it is for').argParser(parseName).default(''))
     .addOption(
-      new Option('--days <days>', 'how long it lives; until revoked if not given').argParser(parseDays),
+      new Option('--days <days>', 'how long it lives; until revoked if not given').argParser(
+        parseDays(36_500),
+      ),
     )
     .action((options: { email: string; scope: Scope; name: string; days?: number }) =>
       runCommand(async (context) => {

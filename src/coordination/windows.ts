@@ -8,6 +8,12 @@ const WINDOWS = {
   tokens: { keyPart: 'token' },
   /** Invite exchanges by client address (decision 25). */
   addresses: { keyPart: 'address' },
+  /** Wrong invite codes of everybody (decision 42). */
+  inviteFailures: { keyPart: 'invite-failure', windowMs: 60_000 },
+  /** Wrong invite codes by e-mail address, and by the network that names addresses. */
+  namedInviteFailures: { keyPart: 'named-invite-failure', windowMs: 3_600_000 },
+  /** Tokens that do not exist, by the network that presents them. */
+  tokenFailures: { keyPart: 'token-failure', windowMs: 60_000 },
 } satisfies Record<string, { keyPart: string; windowMs?: number }>;
 
 export type LimiterName = keyof typeof WINDOWS;

@@ -51,7 +51,8 @@ export const url = ({ max }: { max: number }) =>
       const rule = urlRule(ctx.value);
       if (rule !== undefined) ctx.issues.push({ code: 'custom', message: rule, input: ctx.value });
     })
-    .meta({ format: 'uri', maxLength: max });
+    // No `format`: `uri` means ASCII without blanks to a gateway that checks it, and many urls are IRIs.
+    .meta({ maxLength: max });
 
 /** A time from a client; becomes UTC with milliseconds (decision 18). */
 export const timestamp = z

@@ -122,6 +122,8 @@ export type Empty = Record<string, never>;
 export interface InviteExchange {
   /** 8 characters, A to Z and 0 to 9. */
   code: string;
+  /** The address that the invite was sent to, where it is known. */
+  email?: string | undefined;
 }
 
 export interface LoggedOut {

@@ -1,12 +1,12 @@
-import { isIP } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { invalidToken, permissionDenied } from '../domain/errors.ts';
 import type { Caller, PresentedToken } from '../domain/tokens.ts';
 import { findCaller } from '../store/tokens.ts';
 import { toApiError } from './error-responses.ts';
+import { limitTokenGuesses } from './guesses.ts';
 import type { Overload } from './overload.ts';
-import { addressKey, removeQuotaHeaders, requireQuota } from './quota-headers.ts';
+import { addressKey, clientAddress, removeQuotaHeaders, requireQuota } from './quota-headers.ts';
 import type { CallerRoute } from './route.ts';
 
 /** Who may come in: token, rate limit, scope, in this order (decision 1), before a byte of the body is read. */
@@ -51,7 +51,7 @@ async function admitToken(
   reply: FastifyReply,
 ): Promise<void> {
   if (remembered === undefined) overload.refuseLookup();
-  const caller = remembered ?? (await lookUp(context, token));
+  const caller = remembered ?? (await limitTokenGuesses(context, request, () => lookUp(context, token)));
   request.caller = caller;
   request.callerIsFresh = remembered === undefined;
   const { tokens } = context.coordination.limiters;
@@ -80,15 +80,14 @@ export async function limitAddress(
 ): Promise<void> {
   const { addresses } = context.coordination.limiters;
   const limit = context.config.rateLimitRequests;
-  const ip = isIP(request.ip) > 0 ? request.ip : (request.socket.remoteAddress ?? '');
-  const key = addressKey(ip);
+  const key = addressKey(clientAddress(request));
   requireQuota(reply, addresses.refusal(key, limit) ?? (await addresses.consume(key, limit)));
   overload.refuse();
 }
 
 /**
- * For the answer to a caller who was remembered: forgets a token that a statement found dead, and looks one up before
- * its holder is told of anything that the statement did not come to. Throws `INVALID_TOKEN` where it is dead.
+ * For an error response to a remembered caller: forgets a token that the statement found invalid, and looks it up where
+ * the statement never ran, so that a revoked token gets no other error than `INVALID_TOKEN`, which this then throws.
  */
 export async function confirmCaller(
   context: Context,
@@ -98,10 +97,10 @@ export async function confirmCaller(
 ): Promise<void> {
   const caller = request.caller!;
   const code = toApiError(error)?.code;
-  const isUndecided = code === 'VALIDATION_ERROR' || code === 'PERMISSION_DENIED';
-  const isDead =
-    code === 'INVALID_TOKEN' || (isUndecided && (await findCaller(context.database, caller)) === undefined);
-  if (!isDead) return;
+  const isUnchecked = code === 'VALIDATION_ERROR' || code === 'PERMISSION_DENIED';
+  const isInvalid =
+    code === 'INVALID_TOKEN' || (isUnchecked && (await findCaller(context.database, caller)) === undefined);
+  if (!isInvalid) return;
   context.callers.forget(caller);
   removeQuotaHeaders(reply);
   throw invalidToken();

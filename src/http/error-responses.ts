@@ -87,6 +87,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   else if (known === undefined) request.log.error({ err: error }, 'request failed');
   else if (status >= 500) request.unserved = (error as Error).message;
   reply.header('x-request-id', request.id);
+  if (status === 401) reply.header('www-authenticate', 'Bearer');
   if (known?.retryAfterSeconds !== undefined) reply.header('retry-after', known.retryAfterSeconds);
   return reply.code(status).send(body);
 }

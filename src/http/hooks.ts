@@ -35,6 +35,20 @@ export function addFirstHook(app: FastifyInstance, context: Context, connections
   });
 }
 
+/** Headers that say who asks and whom. Of two, a proxy may believe one and the service the other. */
+const SINGLE_HEADERS = ['Host', 'Authorization'] as const;
+
+function refuseRepeated(rawHeaders: readonly string[]): void {
+  for (const name of SINGLE_HEADERS) {
+    let count = 0;
+    for (let i = 0; i < rawHeaders.length; i += 2) {
+      const given = rawHeaders[i]!;
+      if (given.length === name.length && given.toLowerCase() === name.toLowerCase()) count += 1;
+    }
+    if (count > 1) throw invalid(`${name}: was sent twice`);
+  }
+}
+
 /** Checks what holds for every request, and reports each. */
 export function addHooks(app: FastifyInstance, context: Context): void {
   const { config, lifecycle } = context;
@@ -42,6 +56,7 @@ export function addHooks(app: FastifyInstance, context: Context): void {
   app.addHook('onRequest', (request, _reply, done) => {
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
       throw invalid('Host: is required');
+    refuseRepeated(request.raw.rawHeaders);
     // Before the body is read: an unknown path is a 404 whatever comes with it (decision 1).
     if (request.is404) throw notFound('the path');
     done();

@@ -1,5 +1,5 @@
-import { isIPv6 } from 'node:net';
-import type { FastifyReply } from 'fastify';
+import { isIP, isIPv6 } from 'node:net';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Quota } from '../coordination/port.ts';
 import { rateLimited } from '../domain/errors.ts';
 
@@ -23,6 +23,10 @@ export function requireQuota(reply: FastifyReply, quota: Quota): void {
 export function removeQuotaHeaders(reply: FastifyReply): void {
   for (const name of ['limit', 'remaining', 'reset']) reply.removeHeader(`x-ratelimit-${name}`);
 }
+
+/** The address that a request came from, as far as the proxies in front are trusted to name it. */
+export const clientAddress = ({ ip, socket }: FastifyRequest): string =>
+  isIP(ip) > 0 ? ip : (socket.remoteAddress ?? '');
 
 /** The limiter's key for a client address: IPv4 as a whole, mapped or not; IPv6 by its /64 (decision 25). */
 export function addressKey(ip: string): string {

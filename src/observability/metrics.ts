@@ -13,6 +13,7 @@ import { REVISION, VERSION } from './version.ts';
 export const METRIC_NAMES = [
   'bookmarks_build_info',
   'bookmarks_coordination_degraded',
+  'bookmarks_credential_guesses_total',
   'bookmarks_database_pool_in_use',
   'bookmarks_database_pool_size',
   'bookmarks_database_pool_wait_seconds',
@@ -64,6 +65,12 @@ export type BreakReason = (typeof BREAK_REASONS)[number];
 const OVERLOAD_REASONS = ['event_loop', 'pool', 'unsent', 'account'] as const;
 export type OverloadReason = (typeof OVERLOAD_REASONS)[number];
 
+/** What is guessed, and whether the guess was tried and wrong, or refused as too many were wrong before. */
+const CREDENTIALS = ['invite', 'bearer'] as const;
+export type Credential = (typeof CREDENTIALS)[number];
+const GUESS_ENDS = ['failed', 'refused'] as const;
+export type GuessEnd = (typeof GUESS_ENDS)[number];
+
 /** How a staged import ends: `given_up` where it ended every worker that began it. */
 const IMPORT_ENDS = ['done', 'failed', 'cancelled', 'given_up'] as const;
 
@@ -83,6 +90,8 @@ export interface Metrics {
   waitedForConnection(pool: 'api' | 'import', seconds: number): void;
   /** A request was refused because the replica has too much to do. */
   overloaded(reason: OverloadReason): void;
+  /** Somebody presented an invite code or a token that does not exist. */
+  guessed(credential: Credential, end: GuessEnd): void;
 }
 
 /** What is read at each scrape rather than reported. */
@@ -106,6 +115,7 @@ export const noMetrics: Metrics = {
   importEnded() {},
   waitedForConnection() {},
   overloaded() {},
+  guessed() {},
 };
 
 const REQUEST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -173,12 +183,20 @@ export class PrometheusMetrics implements Metrics {
     labelNames: ['reason'],
     registers: this.#registers,
   });
+  readonly #guesses = new Counter({
+    name: 'bookmarks_credential_guesses_total',
+    help: 'Invite codes and tokens that do not exist: tried (failed), or refused after too many.',
+    labelNames: ['credential', 'end'],
+    registers: this.#registers,
+  });
 
   constructor() {
     // Alerts on rates need each series before its first event.
     for (const state of IMPORT_ENDS) this.#imports.inc({ state }, 0);
     for (const reason of OVERLOAD_REASONS) this.#overloads.inc({ reason }, 0);
     for (const reason of BREAK_REASONS) this.#broken.inc({ reason }, 0);
+    for (const credential of CREDENTIALS)
+      for (const end of GUESS_ENDS) this.#guesses.inc({ credential, end }, 0);
     for (const pool of ['api', 'import']) this.#poolWaits.zero({ pool });
     collectDefaultMetrics({ register: this.registry });
     this.#gauge('bookmarks_build_info', 'Always 1.', ['version', 'revision', 'node'], (gauge) =>
@@ -211,6 +229,10 @@ export class PrometheusMetrics implements Metrics {
 
   overloaded(reason: OverloadReason): void {
     this.#overloads.inc({ reason });
+  }
+
+  guessed(credential: Credential, end: GuessEnd): void {
+    this.#guesses.inc({ credential, end });
   }
 
   /** Adds what is read at each scrape rather than reported. */

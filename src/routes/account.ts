@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { wakePolls } from '../coordination/topics.ts';
 import { permissionDenied } from '../domain/errors.ts';
-import { id } from '../domain/fields.ts';
+import { id, text } from '../domain/fields.ts';
+import { foldText } from '../domain/text.ts';
 import { createSecret, formatToken } from '../domain/tokens.ts';
+import { limitInviteGuesses } from '../http/guesses.ts';
 import { callerRoute, publicRoute } from '../http/route.ts';
 import { revokeToken } from '../store/tokens.ts';
 import { exchangeInvite, readProfile } from '../store/users.ts';
@@ -18,6 +20,12 @@ const code = z
 
 const email = z.string().meta({ examples: ['you@example.org'] });
 
+const invitedEmail = text({ max: 254, min: 1 }).meta({
+  maxLength: 254,
+  minLength: 1,
+  examples: ['you@example.org'],
+});
+
 const token = z.string().meta({ examples: ['bks_42_BcGzEJAmGwg4vGYdvNIrhWPgAPiYz1wPgvwc3GUsxT8'] });
 
 export const user = z.object({ id, email });
@@ -26,14 +34,22 @@ export const exchange = publicRoute({
   path: '/auth/invite',
   scope: 'public',
   summary: 'Exchange an invite code for a session token',
-  description: 'An invite works once. The token is shown once; its scope is write.',
-  body: z.object({ code }),
+  description:
+    'An invite works once. The token is shown once; its scope is write. Name the e-mail address that the invite was sent ' +
+    'to where you know it: a code of another address is then refused, and such requests are not refused when strangers ' +
+    'guess codes.',
+  body: z.object({ code, email: invitedEmail.optional() }),
+  exampleLeavesOut: ['email'],
   bodyLimit: 1_024,
   response: z.object({ token, user }),
   errors: ['NOT_FOUND'],
-  async handle({ context, body }) {
+  async handle({ context, body, request }) {
     const secret = createSecret();
-    const user = await exchangeInvite(context.database, body.code, secret, context.config.sessionDays);
+    const { sessionDays } = context.config;
+    const emailKey = body.email === undefined ? undefined : foldText(body.email);
+    const user = await limitInviteGuesses(context, request, emailKey, () =>
+      exchangeInvite(context.database, { code: body.code, emailKey }, secret, sessionDays),
+    );
     return { token: formatToken('session', user.id, secret.secret), user };
   },
 });

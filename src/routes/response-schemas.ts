@@ -22,7 +22,7 @@ export const bookmark = z
   .object({
     id,
     ...shownFields({
-      url: z.string().meta({ format: 'uri' }),
+      url: z.string(),
       text: z.string(),
       tags: z.array(bookmarkTag),
       time: timestampText,

@@ -25,16 +25,19 @@ export async function readProfile(
   return profile;
 }
 
-/** Uses up an invite, creates its user if there is none, and opens a session; throws `NOT_FOUND` (decision 22). */
+/**
+ * Uses up an invite, creates its user if there is none, and opens a session; throws `NOT_FOUND` (decision 22), also where
+ * `emailKey` is given and the invite is for another address.
+ */
 export async function exchangeInvite(
   db: Database,
-  code: string,
+  { code, emailKey }: { code: string; emailKey?: string | undefined },
   { hash, lastFour }: StoredSecret,
   sessionDays: number,
 ): Promise<{ id: number; email: string }> {
   const rows = await db.write(
     (sql) => sql<{ outcome: Outcome | null; id: number; email: string }[]>`
-      select outcome, id, email from exchange_invite(${code}, ${hash}, ${lastFour}, ${sessionDays})`,
+      select outcome, id, email from exchange_invite(${code}, ${emailKey ?? null}, ${hash}, ${lastFour}, ${sessionDays})`,
   );
   const { id, email } = requireSuccess(rows);
   return { id, email };

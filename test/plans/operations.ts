@@ -296,7 +296,7 @@ const OTHERS: Operation[] = [
     run: async (db, { owner }, n) => {
       const code = `${owner.userId}`.padStart(6, 'A') + `${n}`.padStart(2, 'B');
       await admin.createInvite(db, code, freshUrl(), freshUrl(), 7);
-      const { id } = await exchangeInvite(db, code, { hash: hashOf(n), lastFour: 'abcd' }, 90);
+      const { id } = await exchangeInvite(db, { code }, { hash: hashOf(n), lastFour: 'abcd' }, 90);
       await revokeToken(db, { userId: id, hash: hashOf(n) });
     },
   },

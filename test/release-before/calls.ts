@@ -47,7 +47,7 @@ type Owner = { userId: number; hash: Buffer };
 
 async function playAccounts(db: Database, owner: Owner): Promise<void> {
   await admin.createInvite(db, 'ABCDEFGH', 'other@example.org', 'other@example.org', 7);
-  await users.exchangeInvite(db, 'ABCDEFGH', secretOf(2), 90);
+  await users.exchangeInvite(db, { code: 'ABCDEFGH' }, secretOf(2), 90);
   await admin.setPremium(db, 'other@example.org', true);
   await admin.findUserId(db, 'other@example.org');
   await findCaller(db, { kind: 'api', key: '', ...owner });

@@ -30,6 +30,7 @@ export const TEST_CONFIG: Omit<Config, 'databaseUrl'> = {
   rateLimitRequests: 100_000,
   rateLimitRequestsPremium: 100_000,
   rateLimitWindowSeconds: 60,
+  inviteFailuresPerMinute: 100_000,
   syncWaitSeconds: 29,
   maxWaiters: 12_000,
   freeBookmarkLimit: 10_000,

@@ -1,0 +1,89 @@
+import { hash } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import type { Context } from '../context.ts';
+import type { RateLimiter } from '../coordination/port.ts';
+import { ApiError, rateLimited } from '../domain/errors.ts';
+import type { ErrorCode } from '../domain/resources.ts';
+import type { Credential } from '../observability/metrics.ts';
+import { addressKey, clientAddress, retryAfterSeconds } from './quota-headers.ts';
+
+/**
+ * How often credentials may be guessed wrongly (decision 42). What succeeds counts nowhere and waits for nobody: before a
+ * try only this replica's memory is asked, and only a failure is counted, over all replicas.
+ */
+
+/** How many failures of a key its limiter admits in one window. */
+interface Budget {
+  limiter: RateLimiter;
+  key: string;
+  limit: number;
+}
+
+/** Wrong codes for one e-mail address, and of one network that names addresses, in any hour. */
+const NAMED_FAILURES_PER_HOUR = 10;
+
+/** Tokens of one network that are looked up in vain in any minute. */
+const TOKEN_FAILURES_PER_MINUTE = 600;
+
+/**
+ * Runs an exchange of an invite code. One that names the e-mail address of its invite has budgets of its own, so that
+ * nobody who guesses codes can close the door to everyone. Throws `RATE_LIMITED` beyond a budget.
+ */
+export function limitInviteGuesses<Result>(
+  context: Context,
+  request: FastifyRequest,
+  emailKey: string | undefined,
+  exchange: () => Promise<Result>,
+): Promise<Result> {
+  const { inviteFailures, namedInviteFailures: limiter } = context.coordination.limiters;
+  const everyone = { limiter: inviteFailures, key: 'all', limit: context.config.inviteFailuresPerMinute };
+  if (emailKey === undefined) return withinBudgets(context, 'invite', [everyone], 'NOT_FOUND', exchange);
+  const limit = NAMED_FAILURES_PER_HOUR;
+  const budgets = [
+    { limiter, key: `email:${hash('sha256', emailKey, 'base64url')}`, limit },
+    { limiter, key: `network:${addressKey(clientAddress(request))}`, limit },
+  ];
+  return withinBudgets(context, 'invite', budgets, 'NOT_FOUND', exchange);
+}
+
+/** Runs the look-up of a token that this replica does not remember. Throws `RATE_LIMITED` beyond the network's budget. */
+export function limitTokenGuesses<Result>(
+  context: Context,
+  request: FastifyRequest,
+  lookUp: () => Promise<Result>,
+): Promise<Result> {
+  const { tokenFailures: limiter } = context.coordination.limiters;
+  const budget = { limiter, key: addressKey(clientAddress(request)), limit: TOKEN_FAILURES_PER_MINUTE };
+  return withinBudgets(context, 'bearer', [budget], 'INVALID_TOKEN', lookUp);
+}
+
+async function withinBudgets<Result>(
+  { metrics }: Context,
+  credential: Credential,
+  budgets: readonly Budget[],
+  failureCode: ErrorCode,
+  run: () => Promise<Result>,
+): Promise<Result> {
+  const refuse = (resetMs: number): ApiError => {
+    metrics.guessed(credential, 'refused');
+    return rateLimited(
+      retryAfterSeconds(resetMs),
+      `too many wrong ${credential === 'invite' ? 'invite codes' : 'tokens'} were sent`,
+    );
+  };
+  for (const { limiter, key, limit } of budgets) {
+    const refusal = limiter.refusal(key, limit);
+    if (refusal !== undefined) throw refuse(refusal.resetMs);
+  }
+  try {
+    return await run();
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === failureCode)) throw error;
+    const quotas = await Promise.all(budgets.map(({ limiter, key, limit }) => limiter.consume(key, limit)));
+    const refused = quotas.find(({ admitted }) => !admitted);
+    // Whether this guess was right or wrong is told to nobody who has used up the budget.
+    if (refused !== undefined) throw refuse(refused.resetMs);
+    metrics.guessed(credential, 'failed');
+    throw error;
+  }
+}

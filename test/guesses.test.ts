@@ -1,0 +1,147 @@
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { issueInvite } from '../src/admin/invites.ts';
+import { openRedis } from './support/redis.ts';
+import { startService, type TestService } from './support/service.ts';
+
+// Decision 42: how often invite codes and tokens may be guessed, over all replicas, and who is not hindered by it.
+
+const guess = (service: TestService, body: object = {}, headers: Record<string, string> = {}) =>
+  service.post('/auth/invite', { code: 'AAAAAAAA', ...body }, { headers });
+
+/** Another network for each number, as a trusted proxy names it. */
+const from = (n: number) => ({ 'x-forwarded-for': `198.51.${n >> 8}.${n & 255}` });
+
+const invite = async (service: TestService, email: string) =>
+  (await issueInvite(service.context.database, email, 7)).code;
+
+describe('invite codes', () => {
+  test('are tried in vain only so often in a minute, from any address, and on all replicas together', async () => {
+    const redis = await openRedis();
+    onTestFinished(() => redis.stop());
+    const shared = { redisUrls: [redis.url], trustProxy: 1, inviteFailuresPerMinute: 20 };
+    await using one = await startService(shared);
+    await using other = await startService(shared, { database: one.database });
+    const statuses = [];
+    for (let i = 0; i < 30; i++) statuses.push((await guess(i % 2 === 0 ? one : other, {}, from(i))).status);
+    expect(statuses).toEqual([...Array(20).fill(404), ...Array(10).fill(429)]);
+
+    const code = await invite(one, 'guest@example.org');
+    const refused = await one.post('/auth/invite', { code }, { headers: from(99) });
+    expect(refused).toMatchObject({ status: 429, body: { code: 'RATE_LIMITED' } });
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    // The refused exchange has not used the invite up, and who names its address is not hindered.
+    const admitted = await other.post(
+      '/auth/invite',
+      { code, email: ' Guest@EXAMPLE.org ' },
+      { headers: from(99) },
+    );
+    expect(admitted).toMatchObject({ status: 200, body: { user: { email: 'guest@example.org' } } });
+  });
+
+  test('that are right count as no failure, however many are exchanged', async () => {
+    await using service = await startService({ inviteFailuresPerMinute: 2 });
+    for (let i = 0; i < 5; i++) {
+      const code = await invite(service, `right-${i}@example.org`);
+      expect((await service.post('/auth/invite', { code })).status).toBe(200);
+    }
+    expect((await guess(service)).status).toBe(404);
+  });
+
+  test('with an e-mail address work for that one alone, and are no other failure than an unknown code', async () => {
+    await using service = await startService();
+    const code = await invite(service, 'a@example.org');
+    const wrong = await service.post('/auth/invite', { code, email: 'b@example.org' });
+    const unknown = await guess(service, { email: 'b@example.org' });
+    expect([wrong.status, wrong.body]).toEqual([404, unknown.body]);
+    expect((await service.post('/auth/invite', { code, email: 'a@example.org' })).status).toBe(200);
+  });
+
+  test('for one e-mail address fail ten times an hour, from wherever they come', async () => {
+    await using service = await startService({ trustProxy: 1, inviteFailuresPerMinute: 1 });
+    const statuses = [];
+    for (let i = 0; i < 12; i++)
+      statuses.push((await guess(service, { email: 'victim@example.org' }, from(i))).status);
+    expect(statuses).toEqual([...Array(10).fill(404), 429, 429]);
+    // Neither another address nor those that name none are meant.
+    expect((await guess(service, { email: 'other@example.org' }, from(50))).status).toBe(404);
+    expect((await guess(service, {}, from(51))).status).toBe(404);
+  });
+
+  test('of one network that names addresses fail ten times an hour, whatever the addresses are', async () => {
+    await using service = await startService({ trustProxy: 1 });
+    const statuses = [];
+    for (let i = 0; i < 12; i++)
+      statuses.push((await guess(service, { email: `any-${i}@example.org` }, from(7))).status);
+    expect(statuses).toEqual([...Array(10).fill(404), 429, 429]);
+    expect((await guess(service, { email: 'any-99@example.org' }, from(8))).status).toBe(404);
+  });
+
+  test.each([
+    ['a number', 5],
+    ['empty', ''],
+    ['blank', '  '],
+    ['null', null],
+    ['too long', 'a'.repeat(255)],
+    ['U+0000', 'a\0@example.org'],
+    ['a lone surrogate', '\ud800@example.org'],
+  ])(
+    'with an e-mail address that is %s are a VALIDATION_ERROR that names the field, and no failure',
+    async (_, email) => {
+      await using service = await startService({ inviteFailuresPerMinute: 1 });
+      for (let i = 0; i < 2; i++) {
+        const { status, body } = await guess(service, { email });
+        expect([status, body]).toEqual([
+          400,
+          { code: 'VALIDATION_ERROR', error: expect.stringMatching(/^email: /) },
+        ]);
+      }
+      expect((await guess(service)).status).toBe(404);
+    },
+  );
+});
+
+describe('tokens that do not exist', () => {
+  test('are looked up 600 times a minute for one network; tokens in use go on there, and other networks see nothing', async () => {
+    await using service = await startService({ trustProxy: 1 });
+    const user = await service.user();
+    const profile = (token: string, headers: Record<string, string>) =>
+      service.post('/user/profile', {}, { token, headers });
+    expect((await profile(user.token, from(1))).status).toBe(200);
+
+    const made = (n: number) => `bka_${user.id}_${String(n).padStart(43, 'A')}`;
+    const counts = new Map<number, number>();
+    for (let i = 0; i < 620; i++) {
+      const { status } = await profile(made(i), from(1));
+      counts.set(status, (counts.get(status) ?? 0) + 1);
+    }
+    expect(Object.fromEntries(counts)).toEqual({ 401: 600, 429: 20 });
+    expect((await profile(user.token, from(1))).status).toBe(200);
+    expect((await profile(made(700), from(2))).status).toBe(401);
+  });
+
+  test('are told by WWW-Authenticate how to present one', async () => {
+    await using service = await startService();
+    const { status, headers } = await service.post('/user/profile', {});
+    expect([status, headers.get('www-authenticate')]).toEqual([401, 'Bearer']);
+  });
+});
+
+describe('headers that say who asks and whom', () => {
+  test.each([
+    ['Authorization', ['authorization', 'Bearer a', 'Authorization', 'Bearer b']],
+    ['Host', ['host', 'a.example.org', 'HOST', 'b.example.org']],
+  ])('two of %s are refused', async (name, headers) => {
+    await using service = await startService();
+    const sent = request(`${service.origin}/api/v1/user/profile`, {
+      method: 'POST',
+      setHost: false,
+      headers: [...headers, ...(name === 'Host' ? [] : ['host', 'a']), 'content-length', '0'],
+    });
+    sent.end();
+    const [response] = await once(sent, 'response');
+    response.resume();
+    expect(response.statusCode).toBe(400);
+  });
+});
