@@ -200,7 +200,7 @@ export const poolerRules: Rule[] = [
           'DATABASE_URL is of the role that owns the tables',
         ),
         ...unless(owner.includes('sslmode=verify-full'), 'MIGRATE_DATABASE_URL: sslmode is not verify-full'),
-        ...unless(redis.startsWith('rediss://'), 'REDIS_URL: is not rediss://'),
+        ...unless(/^rediss(\+sentinel)?:/.test(redis), 'REDIS_URL: is not rediss://'),
       ].map((fault) => `Secret/connections: ${fault}`);
     },
   },
