@@ -112,6 +112,15 @@ const freezeRedis: FaultKind = {
   },
 };
 
+/** No connection ends: the old master goes on to take what is published to it. */
+const failOverRedis: FaultKind = {
+  kind: 'failover',
+  weight: 4,
+  targets: ({ redis }) => (redis.failOver === undefined ? [] : ['redis']),
+  // A node that is killed or frozen just now takes no command.
+  run: async ({ redis }, _target, draw) => redis.failOver!(draw).catch(() => {}),
+};
+
 const cutConnections: FaultKind = {
   kind: 'connections cut',
   weight: 4,
@@ -145,6 +154,7 @@ export const FAULT_KINDS: readonly FaultKind[] = [
   restartPostgres('SIGKILL'),
   killRedis,
   freezeRedis,
+  failOverRedis,
   cutConnections,
   stallConnections,
 ];

@@ -13,7 +13,7 @@ import { silentLog } from '../support/silent-log.ts';
 import { createCaller, issueToken } from '../support/users.ts';
 import { startBalancer } from './balancer.ts';
 import type { Journal, Limits } from './journal.ts';
-import { openCluster, openSingle, type RedisNodes } from './redis-nodes.ts';
+import { openRedisNodes, type RedisKind, type RedisNodes } from './redis-nodes.ts';
 import { openProcess, type ServiceProcess } from './service-process.ts';
 
 /** The service as it is deployed: replicas behind a balancer, workers, Postgres, Redis, and proxies that can hurt. */
@@ -31,7 +31,7 @@ export interface Fleet extends AsyncDisposable {
 }
 
 export interface FleetOptions {
-  redis: 'single' | 'cluster';
+  redis: RedisKind;
   limits: Limits;
   apis: number;
   workers: number;
@@ -51,7 +51,7 @@ export async function openFleet(options: FleetOptions, journal: Journal): Promis
   await using opened = new AsyncDisposableStack();
   const server = opened.use(await startPostgres(POSTGRES_SETTINGS));
   await migrate({ url: server.url, log: silentLog });
-  const redis = opened.use(await (options.redis === 'cluster' ? openCluster() : openSingle()));
+  const redis = opened.use(await openRedisNodes(options.redis));
   const proxies = new Map<string, FaultyProxy>();
   opened.defer(async () => {
     for (const proxy of proxies.values()) await proxy.close();
@@ -120,7 +120,7 @@ async function connectProcess(
   }
   return {
     DATABASE_URL: Object.assign(new URL(server.url), { port: String(toPostgres.port) }).href,
-    REDIS_URL: toRedis.url,
+    ...toRedis.env,
     RATE_LIMIT_REQUESTS: limits.requests,
     RATE_LIMIT_WINDOW_SECONDS: limits.windowMs / 1_000,
     FREE_BOOKMARK_LIMIT: limits.bookmarks,

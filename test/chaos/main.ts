@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander';
 import { provide } from '../support/programs.ts';
 import { isSound } from './checks/findings.ts';
+import { REDIS_KINDS, type RedisKind } from './redis-nodes.ts';
 import { formatFaults, formatFindings, formatTable, formatWarnings } from './report.ts';
 import { DEFAULTS, runChaos } from './run.ts';
 import { openRunFolder } from './run-folder.ts';
@@ -11,7 +12,7 @@ interface Options {
   seed: number;
   seconds: number;
   minutes?: number;
-  redis: 'single' | 'cluster';
+  redis: RedisKind;
   pauseMs: number;
 }
 
@@ -33,7 +34,7 @@ async function run({ seed, seconds, minutes, redis, pauseMs }: Options): Promise
   console.log(`\nwarnings:\n${formatWarnings(evidence.journal.lives)}`);
   if (isSound(results)) return;
   console.log(
-    `\n${formatFindings(results)}\n\nrepeat by: npm run test:chaos -- --seed ${seed} --seconds ${lasting}`,
+    `\n${formatFindings(results)}\n\nrepeat by: npm run test:chaos -- --seed ${seed} --seconds ${lasting} --redis ${redis}`,
   );
   process.exitCode = 1;
 }
@@ -42,9 +43,7 @@ await new Command('test:chaos')
   .addOption(new Option('--seed <n>', 'what happens, and when').argParser(wholeNumber).default(1))
   .addOption(new Option('--seconds <n>', 'how long').argParser(wholeNumber).default(60))
   .addOption(new Option('--minutes <n>', 'how long, instead').argParser(wholeNumber))
-  .addOption(
-    new Option('--redis <kind>', 'alone, or three nodes').choices(['single', 'cluster']).default('single'),
-  )
+  .addOption(new Option('--redis <kind>', 'alone, or several').choices(REDIS_KINDS).default('single'))
   .addOption(
     new Option('--pause-ms <n>', 'mean pause between the calls of a writer')
       .argParser(wholeNumber)

@@ -1,18 +1,37 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { Redis } from 'ioredis';
-import { findFreePort } from '../support/ports.ts';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { makeFolder } from '../support/folders.ts';
 import { type FaultyProxy, startProxy } from '../support/proxy.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
+import { failOver, startCluster } from '../support/redis-cluster.ts';
+import { startSentinels } from '../support/redis-sentinel.ts';
+import type { ReplicaEnv } from '../support/replica.ts';
+import { runDir } from '../support/run.ts';
+import type { Random } from './random.ts';
 
-/** One Redis, or a cluster of three, each to be hurt. */
+export const REDIS_KINDS = ['single', 'sentinel', 'cluster', 'tls-cluster'] as const;
+export type RedisKind = (typeof REDIS_KINDS)[number];
+
+/** A Redis alone, or several, each to be hurt. */
 export interface RedisNodes extends AsyncDisposable {
-  nodes: RedisServer[];
-  /** `REDIS_URL` of a process, and what stands between, where anything can. */
-  connect(): Promise<{ url: string; proxy: FaultyProxy | undefined }>;
+  nodes: readonly RedisServer[];
+  /** The variables that lead a process there, and what stands between, where anything can. */
+  connect(): Promise<{ env: ReplicaEnv; proxy: FaultyProxy | undefined }>;
+  /** Has a replica take its master's place and ends no connection, where that can be within seconds. */
+  failOver: ((draw: Random) => Promise<void>) | undefined;
 }
 
-/** Starts a Redis alone; each process reaches it through a proxy of its own. */
-export async function openSingle(): Promise<RedisNodes> {
+/** A failover that takes longer is given up: what it waits for is killed or frozen. */
+const FAILOVER_LIMIT_MS = 6_000;
+
+/** Starts what the kind says; its nodes know of each other when this resolves. */
+export function openRedisNodes(kind: RedisKind): Promise<RedisNodes> {
+  if (kind === 'single') return openSingle();
+  return kind === 'sentinel' ? openSentinels() : openCluster(kind === 'tls-cluster');
+}
+
+/** Each process reaches it through a proxy of its own. */
+async function openSingle(): Promise<RedisNodes> {
   const server = await startRedis();
   const proxies: FaultyProxy[] = [];
   return {
@@ -20,8 +39,9 @@ export async function openSingle(): Promise<RedisNodes> {
     async connect() {
       const proxy = await startProxy(server.url);
       proxies.push(proxy);
-      return { url: `redis://127.0.0.1:${proxy.port}`, proxy };
+      return { env: { REDIS_URL: `redis://127.0.0.1:${proxy.port}` }, proxy };
     },
+    failOver: undefined,
     async [Symbol.asyncDispose]() {
       for (const proxy of proxies) await proxy.close();
       await server.stop();
@@ -29,47 +49,29 @@ export async function openSingle(): Promise<RedisNodes> {
   };
 }
 
-/** Starts a cluster of three masters. It tells clients its nodes' own addresses, so nothing stands between. */
-export async function openCluster(): Promise<RedisNodes> {
-  const nodes = await Promise.all(Array.from({ length: 3 }, startNode));
-  await joinNodes(nodes);
-  const url = nodes.map((node) => node.url).join(',');
+/** A master, a replica and three Sentinels. These tell clients the nodes' own addresses, so nothing stands between. */
+async function openSentinels(): Promise<RedisNodes> {
+  const sentinels = await startSentinels();
   return {
-    nodes,
-    connect: async () => ({ url, proxy: undefined }),
-    async [Symbol.asyncDispose]() {
-      await Promise.all(nodes.map((node) => node.stop()));
-    },
+    nodes: [...sentinels.data, ...sentinels.sentinels],
+    connect: async () => ({ env: { REDIS_URL: sentinels.url }, proxy: undefined }),
+    failOver: () => sentinels.failOver(FAILOVER_LIMIT_MS),
+    [Symbol.asyncDispose]: () => sentinels[Symbol.asyncDispose](),
   };
 }
 
-interface ClusterNode extends RedisServer {
-  busPort: number;
-}
-
-async function startNode(): Promise<ClusterNode> {
-  const busPort = await findFreePort();
-  const args = ['--cluster-enabled', 'yes', '--cluster-config-file', 'nodes.conf'];
-  args.push('--cluster-port', String(busPort), '--cluster-node-timeout', '2000');
-  return Object.assign(await startRedis({ args }), { busPort });
-}
-
-const SLOTS = 16_384;
-
-async function joinNodes(nodes: readonly ClusterNode[]): Promise<void> {
-  const admins = nodes.map(({ url }) => new Redis(url));
-  const first = nodes[0]!;
-  for (const [n, admin] of admins.entries()) {
-    const [from, to] = [n, n + 1].map((each) => Math.floor((each * SLOTS) / nodes.length));
-    await admin.cluster('ADDSLOTSRANGE', from!, to! - 1);
-    await admin.call('CLUSTER', 'SET-CONFIG-EPOCH', String(n + 1));
-    if (n > 0) await admin.call('CLUSTER', 'MEET', '127.0.0.1', String(first.port), String(first.busPort));
+/** Three masters and their replicas. A cluster tells clients its nodes' own addresses, so nothing stands between. */
+async function openCluster(tls: boolean): Promise<RedisNodes> {
+  const cluster = await startCluster({ tls, withReplicas: true });
+  const env: ReplicaEnv = { REDIS_URL: cluster.nodes.map(({ url }) => url).join(',') };
+  if (cluster.ca !== undefined) {
+    env.REDIS_CA_FILE = join(makeFolder('authority', runDir()), 'ca.pem');
+    writeFileSync(env.REDIS_CA_FILE, cluster.ca);
   }
-  for (const admin of admins) while (!(await isWhole(admin, nodes.length))) await sleep(20);
-  for (const admin of admins) admin.disconnect();
-}
-
-async function isWhole(admin: Redis, count: number): Promise<boolean> {
-  const facts = String(await admin.cluster('INFO'));
-  return facts.includes('cluster_state:ok') && facts.includes(`cluster_known_nodes:${count}`);
+  return {
+    nodes: cluster.nodes,
+    connect: async () => ({ env, proxy: undefined }),
+    failOver: (draw) => failOver(cluster, draw.pick(cluster.nodes), FAILOVER_LIMIT_MS),
+    [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
+  };
 }

@@ -7,6 +7,7 @@ import { beGreedy } from './greedy.ts';
 import { type Evidence, type Journal, type Limits, nowMs, openJournal, type Rest } from './journal.ts';
 import { deriveSeed, seedRandom } from './random.ts';
 import { readAgainAndAgain } from './reader.ts';
+import type { RedisKind } from './redis-nodes.ts';
 import { awaitFollowers, comeToRest, reportAll } from './rest.ts';
 import { runFaults } from './schedule.ts';
 import type { SharedUser } from './users.ts';
@@ -19,7 +20,7 @@ export interface RunOptions {
   seconds: number;
   /** Judges what is known so far, without the final database, twice a second: true ends the run. */
   isEnough?: (evidence: Evidence) => boolean;
-  redis: 'single' | 'cluster';
+  redis: RedisKind;
   /** How many processes serve, and how many run imports. */
   fleet: { apis: number; workers: number };
   users: number;

@@ -17,6 +17,7 @@ export async function runFaults(
   signal: AbortSignal,
 ): Promise<void> {
   const busy = new Map<string, Promise<void>>();
+  const kinds = FAULT_KINDS.filter(({ targets }) => targets(fleet).length > 0);
   for (let stormMs = 0; !signal.aborted; ) {
     const pauseMs = draw.integer(PAUSE_MS.min, PAUSE_MS.max);
     stormMs += pauseMs;
@@ -27,7 +28,7 @@ export async function runFaults(
       await sleep(CALM_MS, undefined, { signal }).catch(() => {});
       continue;
     }
-    const kind = drawKind(draw);
+    const kind = drawKind(kinds, draw);
     const target = draw.pick(kind.targets(fleet));
     const own = seedRandom(draw.integer(0, 2 ** 31));
     // One thing suffers one fault at a time: a frozen process cannot be told to end, nor a killed one be frozen.
@@ -40,9 +41,9 @@ export async function runFaults(
   await Promise.all(busy.values());
 }
 
-function drawKind(draw: Random): FaultKind {
-  let left = draw.next() * FAULT_KINDS.reduce((sum, { weight }) => sum + weight, 0);
-  return FAULT_KINDS.find(({ weight }) => {
+function drawKind(kinds: readonly FaultKind[], draw: Random): FaultKind {
+  let left = draw.next() * kinds.reduce((sum, { weight }) => sum + weight, 0);
+  return kinds.find(({ weight }) => {
     left -= weight;
     return left < 0;
   })!;

@@ -48,8 +48,8 @@ export interface Place {
 /** Longest start, under load. */
 const START_LIMIT_MS = 120_000;
 
-/** A log line that says when Redis went, and that it is back. */
-const AWAY = 'Redis is away: this replica limits by itself, waits query the database';
+/** Log lines that say when Redis went, for the parts that they name, and that it is back for all. */
+const AWAY = 'Redis is away';
 const SERVES = 'Redis serves: limits, wakes and imports are shared';
 
 /** Opens a place; its first process runs when this resolves. */
@@ -144,9 +144,12 @@ function readLine(run: Run, text: string): void {
   const { life } = run;
   const { level, msg, ...facts } = JSON.parse(text);
   if (msg === 'chaos report') run.onReport?.(facts);
-  if (msg === AWAY) life.fallbacks.push({ startMs: nowMs(), endMs: Number.POSITIVE_INFINITY });
   const last = life.fallbacks.at(-1);
-  if (msg === SERVES && last !== undefined) last.endMs = nowMs();
+  const limitsAlone = last?.endMs === Number.POSITIVE_INFINITY;
+  if (msg.startsWith(AWAY) && facts.away.includes('limits') && !limitsAlone) {
+    life.fallbacks.push({ startMs: nowMs(), endMs: Number.POSITIVE_INFINITY });
+  }
+  if (msg === SERVES && limitsAlone) last.endMs = nowMs();
   if (level >= 40) life.problems.push({ level, text });
 }
 

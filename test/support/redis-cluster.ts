@@ -39,9 +39,9 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
   const { masters = 3, withReplicas = false, tls = false } = options;
   const count = withReplicas ? 2 * masters : masters;
   const nodes = await Promise.all(Array.from({ length: count }, () => startNode(options)));
-  const connection: RedisOptions = tls ? { tls: { ca: certificate } } : {};
+  const connection: RedisOptions = { commandTimeout: 2_000, ...(tls && { tls: { ca: certificate } }) };
   const connect = (node: ClusterNode) =>
-    new Redis(node.url, { replyMapping: 'legacy', ...connection } as never);
+    new Redis(node.url, { replyMapping: 'legacy', ...connection } as never).on('error', () => {});
   const admins = nodes.map(connect);
   await join(nodes, admins, masters);
   for (const admin of admins) admin.disconnect();
@@ -113,12 +113,22 @@ async function isWhole(admin: Redis, count: number, masters: number): Promise<bo
   return !replication.includes('role:slave') || replication.includes('master_link_status:up');
 }
 
-/** Has the node's replica take its place in order; the node becomes its replica, and no connection ends. */
-export async function failOver(cluster: TestCluster, replica: ClusterNode): Promise<void> {
+/**
+ * Has a replica take its master's place in order; that one becomes its replica, and no connection ends. Does nothing to a
+ * master. Resolves after `limitMs` at the latest.
+ */
+export async function failOver(
+  cluster: TestCluster,
+  replica: ClusterNode,
+  limitMs = Number.POSITIVE_INFINITY,
+): Promise<void> {
   const admin = cluster.connect(replica);
+  const untilMs = performance.now() + limitMs;
   try {
+    const isMaster = async () => String(await admin.info('replication')).includes('role:master');
+    if (await isMaster()) return;
     await admin.call('CLUSTER', 'FAILOVER');
-    while (!String(await admin.info('replication')).includes('role:master')) await sleep(20);
+    while (performance.now() < untilMs && !(await isMaster())) await sleep(20);
   } finally {
     admin.disconnect();
   }

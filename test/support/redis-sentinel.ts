@@ -24,8 +24,8 @@ export interface TestSentinels extends AsyncDisposable {
   readonly ca: string | undefined;
   /** Which of the two is the master now, as a Sentinel says. */
   findMaster(): Promise<RedisServer>;
-  /** Has the replica take the master's place, as an operator does; resolves once the Sentinels say so. */
-  failOver(): Promise<void>;
+  /** Has the replica take the master's place, as an operator does; resolves once the Sentinels say so, or after `limitMs`. */
+  failOver(limitMs?: number): Promise<void>;
 }
 
 /** What the Sentinels call the master. */
@@ -61,12 +61,15 @@ export async function startSentinels(options: SentinelOptions = {}): Promise<Tes
     url: `redis${tls ? 's' : ''}+sentinel://${credentials}${hosts}/${NAME}`,
     ca: tls ? certificate : undefined,
     findMaster,
-    async failOver() {
-      const before = await findMaster();
+    async failOver(limitMs = Number.POSITIVE_INFINITY) {
+      const untilMs = performance.now() + limitMs;
+      const isInTime = () => performance.now() < untilMs;
+      const before = await findMaster().catch(() => undefined);
       // Refused while another one is under way, and until the replica is known to be good.
-      const admin = admins.find(({ status }) => status === 'ready')!;
-      while ((await ask(admin, 'FAILOVER', NAME).catch(() => undefined)) === undefined) await sleep(100);
-      while ((await findMaster()) === before) await sleep(50);
+      const begin = (attempt: number) =>
+        ask(admins[attempt % admins.length]!, 'FAILOVER', NAME).catch(() => undefined);
+      for (let n = 0; isInTime() && (await begin(n)) === undefined; n += 1) await sleep(100);
+      while (isInTime() && (await findMaster().catch(() => before)) === before) await sleep(50);
     },
     async [Symbol.asyncDispose]() {
       for (const admin of admins) admin.disconnect();
@@ -79,7 +82,7 @@ const hostOf = (tls: boolean): string => (tls ? 'localhost' : '127.0.0.1');
 
 function connect(port: number, password: string | undefined, tls: boolean): Redis {
   const admin = new Redis({
-    ...{ host: hostOf(tls), port, enableReadyCheck: false, retryStrategy: () => null },
+    ...{ host: hostOf(tls), port, enableReadyCheck: false, commandTimeout: 1_000, retryStrategy: () => 200 },
     ...(password !== undefined && { password }),
     ...(tls && { tls: { ca: certificate } }),
   });
