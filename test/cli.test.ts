@@ -550,6 +550,16 @@ describe('bookmarks and tags', () => {
     expect(JSON.parse(listed.out).bookmarks.map(({ id }: Bookmark) => id)).toEqual([first.id, second.id]);
     await run(['edit', String(first.id), '--no-tags']);
     expect((await all())[0]!.tags).toEqual([]);
+    const both = [String(first.id), String(second.id)];
+    const tagged = ['edit', ...both, '--add-tag', 'x,y', '--remove-tag', 'b'];
+    expect((await run(tagged)).out).toBe(`Changed ${both.join(', ')}\n`);
+    for (const { tags } of await all()) expect(tags.map(({ name }) => name)).toEqual(['x', 'y']);
+    expect((await run(['edit', ...both, '--title', 'x'])).err).toContain('on one bookmark at a time');
+    const partly = await run(['edit', both[0]!, '1', '--add-tag', 'z']);
+    expect([partly.code, partly.err]).toEqual([
+      1,
+      expect.stringMatching(`^Changed ${first.id}\n.*1 does not exist`),
+    ]);
     expect((await run(['rm', String(first.id), String(second.id)])).out).toBe(
       `Deleted ${first.id}, ${second.id}\n`,
     );

@@ -67,7 +67,14 @@ describe('every endpoint', () => {
       skipped: 1,
       errors: [],
     });
+    const several = { ids: [added.id, 1], add_tags: ['z'] };
+    expect(await client.editBookmarks(several)).toEqual({ edited: true, count: 1, missing: [1] });
     expect(await client.deleteBookmark(added.id)).toEqual({ deleted: true });
+    expect(await client.deleteBookmarks([added.id])).toEqual({
+      deleted: true,
+      count: 0,
+      missing: [added.id],
+    });
     expect((await client.profile()).email).toBe('methods@example.org');
     const own = await client.createToken({ name: 'script', scope: 'write', expires_in_days: null });
     expect(await client.withToken(own.token).profile()).toMatchObject({ email: 'methods@example.org' });

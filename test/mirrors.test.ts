@@ -37,6 +37,8 @@ type Write =
   | { kind: 'add'; url: number; tags: number[] }
   | { kind: 'edit'; at: number; title: string; tags?: number[] }
   | { kind: 'delete'; at: number }
+  | { kind: 'editSeveral'; at: number; tags: number[]; removed: number[] }
+  | { kind: 'deleteSeveral'; at: number }
   | { kind: 'createTag' | 'deleteTag'; tag: number }
   | { kind: 'renameTag'; tag: number; to: number }
   | { kind: 'merge'; urls: number[]; tags: number[] }
@@ -56,6 +58,11 @@ const arbitraryWrite: fc.Arbitrary<Write> = fc.oneof(
     ),
   },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('delete' as const), at: place }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('editSeveral' as const), at: place, tags, removed: tags }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('deleteSeveral' as const), at: place }) },
   {
     weight: 3,
     arbitrary: fc.record({
@@ -83,6 +90,10 @@ async function write(user: TestUser, one: Write): Promise<void> {
     const found = (await user.post(path, {})).body[key] as { id: number }[];
     return found[at % Math.max(1, found.length)]?.id;
   };
+  const someIds = async (from: number): Promise<number[]> => {
+    const { bookmarks } = (await user.post('/bookmarks/list', {})).body as { bookmarks: { id: number }[] };
+    return [1, ...bookmarks.map(({ id }) => id).slice(from % 3, (from % 3) + 3)];
+  };
   const send = async (): Promise<{ status: number }> => {
     switch (one.kind) {
       case 'add':
@@ -97,6 +108,14 @@ async function write(user: TestUser, one: Write): Promise<void> {
         return user.post('/bookmarks/delete', {
           id: (await idOf('/bookmarks/list', 'bookmarks', one.at)) ?? 1,
         });
+      case 'editSeveral':
+        return user.post('/bookmarks/edit', {
+          ids: await someIds(one.at),
+          add_tags: one.tags.map(nameTag),
+          remove_tags: one.removed.map(nameTag),
+        });
+      case 'deleteSeveral':
+        return user.post('/bookmarks/delete', { ids: await someIds(one.at) });
       case 'createTag':
         return user.post('/tags/create', { name: nameTag(one.tag) });
       case 'deleteTag':

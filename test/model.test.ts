@@ -221,6 +221,29 @@ const remove = place.map(
     }),
 );
 
+const places = fc.array(place, { minLength: 1, maxLength: 5 });
+
+const editTags = fc
+  .tuple(places, fc.record({ add_tags: tagNames, remove_tags: tagNames }, { requiredKeys: [] }))
+  .map(
+    ([indexes, sent]) =>
+      new Command('edit tags', { indexes, ...sent }, async (model, client) => {
+        const ids = indexes.map((index) => idAt(model.bookmarks, index));
+        await client.expect('/bookmarks/edit', { ids, ...sent }, model.editTags(ids, sent));
+        // Only these tell the ids of new tags, and the times of the edit.
+        await client.expect('/tags/list', {}, model.listTags());
+        await client.expectList(model, 500);
+      }),
+  );
+
+const removeSeveral = places.map(
+  (indexes) =>
+    new Command('delete several', { indexes }, (model, client) => {
+      const ids = indexes.map((index) => idAt(model.bookmarks, index));
+      return client.expect('/bookmarks/delete', { ids }, model.deleteSeveral(ids));
+    }),
+);
+
 const search = fc
   .record(
     {
@@ -342,6 +365,8 @@ const commands = fc.commands(
     createTag,
     renameTag,
     deleteTag,
+    editTags,
+    removeSeveral,
   ),
   { maxCommands: 60, size: 'max' },
 );

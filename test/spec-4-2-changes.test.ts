@@ -331,6 +331,8 @@ describe('waiting', () => {
   ][] = [
     ['an edit', (user, { id }) => user.post('/bookmarks/edit', { id, title: 'x' })],
     ['a deletion', (user, { id }) => user.post('/bookmarks/delete', { id })],
+    ['an edit of several', (user, { id }) => user.post('/bookmarks/edit', { ids: [id], add_tags: ['x'] })],
+    ['a deletion of several', (user, { id }) => user.post('/bookmarks/delete', { ids: [id] })],
     ['a renamed tag', (user, { tags }) => user.post('/tags/update', { id: tags[0]!.id, name: 'renamed' })],
     ['a deleted tag', (user, { tags }) => user.post('/tags/delete', { id: tags[0]!.id })],
     ['a created tag', (user) => user.post('/tags/create', { name: 'created' })],
@@ -358,6 +360,8 @@ describe('waiting', () => {
     const read = vi.spyOn(service.context.pageReader, 'read');
     onTestFinished(() => read.mockRestore());
     await user.post('/bookmarks/edit', { id: made.id, title: 'x' });
+    await user.post('/bookmarks/edit', { ids: [made.id], add_tags: ['x'] });
+    await user.post('/bookmarks/delete', { ids: [made.id] });
     expect(read).not.toHaveBeenCalled();
     const added = await add(user, 2);
     expect((await response).body.bookmarks).toEqual([added]);

@@ -15,12 +15,15 @@ export const integerFrom =
 /** Collects the ids of a repeated argument. */
 export const gatherIds = (text: string, before: number[] = []): number[] => [...before, integerFrom(1)(text)];
 
-/** `--tag`, which may be repeated; each may name several tags, separated by commas. */
+/** Collects the names of a repeated option; each may hold several, separated by commas. */
+export const gatherTags = (text: string, before: string[] = []): string[] => [
+  ...before,
+  ...text
+    .split(',')
+    .map((name) => name.trim())
+    .filter(Boolean),
+];
+
+/** `--tag`, which may be repeated. */
 export const tagsOption = (description: string): Option =>
-  new Option('-t, --tag <name>', description).argParser((text: string, before: string[] = []) => [
-    ...before,
-    ...text
-      .split(',')
-      .map((name) => name.trim())
-      .filter(Boolean),
-  ]);
+  new Option('-t, --tag <name>', description).argParser(gatherTags);

@@ -5,6 +5,7 @@ import type {
   BookmarkImport,
   BookmarkList,
   BookmarkSearch,
+  BookmarksEdit,
   BookmarkTag,
   Changes,
   ChangesPosition,
@@ -12,7 +13,9 @@ import type {
   CreatedTag,
   CreatedToken,
   Deleted,
+  DeletedBookmarks,
   EditedBookmark,
+  EditedBookmarks,
   FoundBookmarks,
   ImportResult,
   ListPosition,
@@ -142,12 +145,22 @@ export class BookmarkClient {
 
   /** Changes the given fields; a list of tags replaces the tags (spec 4.2). */
   editBookmark(edit: BookmarkEdit, options?: RequestOptions): Promise<EditedBookmark> {
-    return this.#requester.request('/bookmarks/edit', edit, options);
+    return this.#requester.request('/bookmarks/edit', edit, options) as Promise<EditedBookmark>;
+  }
+
+  /** Adds tags to at most 500 bookmarks and takes others off, in one transaction (spec 4.2). */
+  editBookmarks(edit: BookmarksEdit, options?: RequestOptions): Promise<EditedBookmarks> {
+    return this.#requester.request('/bookmarks/edit', edit, options) as Promise<EditedBookmarks>;
   }
 
   /** Deletes a bookmark for good (spec 4.2). */
   deleteBookmark(id: number, options?: RequestOptions): Promise<Deleted> {
     return this.#requester.request('/bookmarks/delete', { id }, options);
+  }
+
+  /** Deletes at most 500 bookmarks for good, in one transaction; those that are gone already are no error (spec 4.2). */
+  deleteBookmarks(ids: number[], options?: RequestOptions): Promise<DeletedBookmarks> {
+    return this.#requester.request('/bookmarks/delete', { ids }, options) as Promise<DeletedBookmarks>;
   }
 
   /** The bookmark with an id, or those whose url is the same, newest first; none is an empty array (spec 4.2). */

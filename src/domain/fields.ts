@@ -12,6 +12,7 @@ export const BOUNDS = {
   apiTokensPerUser: 50,
   query: 1_000,
   importEntries: 100_000,
+  idsPerRequest: 500,
 } as const;
 
 /** The largest id and cursor: every integer up to it is exact in JSON. */
@@ -168,6 +169,31 @@ export const id = z
   })
   .min(1, `expected an integer from 1 to ${MAX_ID}`)
   .meta({ examples: [42] });
+
+/** Reads different ids, in the order given. Stops at the first fault, as `readTagNames` does. */
+function readIds(given: readonly unknown[], ctx: z.RefinementCtx): number[] {
+  const fault = (message: string, path: number[] = []) => {
+    ctx.issues.push({ code: 'custom', message, path, input: given });
+    return z.NEVER;
+  };
+  if (given.length === 0) return fault('may not be empty');
+  if (given.length > BOUNDS.idsPerRequest) return fault(`at most ${BOUNDS.idsPerRequest} ids`);
+  const wrong = given.findIndex((each) => !Number.isSafeInteger(each) || (each as number) < 1);
+  if (wrong >= 0) return fault(`expected an integer from 1 to ${MAX_ID}`, [wrong]);
+  return [...new Set(given as number[])];
+}
+
+/** The ids of several bookmarks; repeated ones count once. */
+export const ids = z
+  .custom<number[]>(Array.isArray, 'expected an array')
+  .transform(readIds)
+  .meta({
+    type: 'array',
+    items: { type: 'integer', minimum: 1, maximum: MAX_ID },
+    minItems: 1,
+    maxItems: BOUNDS.idsPerRequest,
+    examples: [[42, 43]],
+  });
 
 /** An integer from `min` to `max`; `byDefault` when absent. */
 export const integer = (min: number, max: number, byDefault: number) => {

@@ -142,12 +142,50 @@ export type NewBookmark = GivenFields<'add'> & {
 /** Fields to change; an absent one stays as it is. */
 export type BookmarkEdit = { id: number } & GivenFields<'edit'>;
 
+/** Tags to add to several bookmarks and to take off; others stay. */
+export interface BookmarksEdit {
+  /** 1 to 500; repeated ones count once. */
+  ids: number[];
+  add_tags?: string[] | undefined;
+  remove_tags?: string[] | undefined;
+}
+
+/** The body of an edit: one bookmark by its `id`, or the tags of several by their `ids`. */
+export type AnyEdit = {
+  [Name in keyof (BookmarkEdit & BookmarksEdit)]?: (BookmarkEdit & BookmarksEdit)[Name] | undefined;
+};
+
+/** Of an edit by `ids`, which is one transaction. */
+export interface EditedBookmarks {
+  edited: true;
+  /** How many of the bookmarks were there. */
+  count: number;
+  /** The ids that were not. */
+  missing: number[];
+}
+
+/** Exactly one of the two. */
+export interface ByIdOrIds {
+  id?: number | undefined;
+  /** 1 to 500; repeated ones count once. */
+  ids?: number[] | undefined;
+}
+
 export interface ById {
   id: number;
 }
 
 export interface Deleted {
   deleted: true;
+}
+
+/** Of a deletion by `ids`, which is one transaction. */
+export interface DeletedBookmarks {
+  deleted: true;
+  /** How many of the bookmarks were there. */
+  count: number;
+  /** The ids that were not. */
+  missing: number[];
 }
 
 /** Exactly one of the two. */
@@ -356,8 +394,8 @@ export interface Endpoints {
   '/auth/invite': { request: InviteExchange; response: Session };
   '/logout': { request: Empty; response: LoggedOut };
   '/bookmarks/add': { request: NewBookmark; response: Bookmark };
-  '/bookmarks/edit': { request: BookmarkEdit; response: EditedBookmark };
-  '/bookmarks/delete': { request: ById; response: Deleted };
+  '/bookmarks/edit': { request: AnyEdit; response: EditedBookmark | EditedBookmarks };
+  '/bookmarks/delete': { request: ByIdOrIds; response: Deleted | DeletedBookmarks };
   '/bookmarks/get': { request: BookmarkChoice; response: ChosenBookmarks };
   '/bookmarks/search': { request: BookmarkSearch; response: FoundBookmarks };
   '/bookmarks/list': { request: ListPosition; response: BookmarkList };

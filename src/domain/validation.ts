@@ -50,6 +50,16 @@ export const exactlyOne =
     issues.push({ code: 'custom', message: `expected either ${one} or ${other}`, path, input: value });
   };
 
+/** A rule of a body: some fields cannot stand beside another one. */
+export const notBeside =
+  <Name extends string>(name: Name, others: readonly Name[]) =>
+  ({ value, issues }: z.core.ParsePayload<{ readonly [Each in Name]?: unknown }>): void => {
+    if (value[name] === undefined) return;
+    const other = others.find((each) => value[each] !== undefined);
+    if (other === undefined) return;
+    issues.push({ code: 'custom', message: `cannot be given with ${name}`, path: [other], input: value });
+  };
+
 /** Checks a request body; throws `VALIDATION_ERROR` that names the first wrong field and the broken rule. */
 export function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
   const result = schema.safeParse(body, { error: describeIssue });

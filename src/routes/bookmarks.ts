@@ -1,11 +1,20 @@
 import { z } from 'zod';
 import { wakeChangesPolls, wakePolls } from '../coordination/topics.ts';
+import { namesGivenTo } from '../domain/bookmark-fields.ts';
 import { addedBookmark, bookmarkChange, bookmarkUrl } from '../domain/bookmark-schemas.ts';
-import { id, integer, searchQuery, tagName } from '../domain/fields.ts';
+import { id, ids, integer, searchQuery, type TagNames, tagName, tagNames } from '../domain/fields.ts';
 import { foldText, searchTerms } from '../domain/text.ts';
-import { exactlyOne } from '../domain/validation.ts';
+import { exactlyOne, notBeside } from '../domain/validation.ts';
 import { callerRoute } from '../http/route.ts';
-import { addBookmark, deleteBookmark, editBookmark, findBookmarks, readPage } from '../store/bookmarks.ts';
+import {
+  addBookmark,
+  deleteBookmark,
+  deleteBookmarks,
+  editBookmark,
+  editBookmarks,
+  findBookmarks,
+  readPage,
+} from '../store/bookmarks.ts';
 import { searchBookmarks } from '../store/search.ts';
 import { formatCursor, MAX_CURSOR_LENGTH, parseCursor } from './cursor.ts';
 import * as schemas from './response-schemas.ts';
@@ -40,34 +49,78 @@ const add = callerRoute({
   },
 });
 
+const NO_TAGS: TagNames = { names: [], keys: [] };
+
 const edit = callerRoute({
   path: '/bookmarks/edit',
   scope: 'write',
-  summary: 'Edit a bookmark',
+  summary: 'Edit a bookmark, or the tags of several',
   description:
-    'Only the fields given are changed; a list of tags replaces the tags. With only an id nothing changes.',
-  body: z.object({ id, ...bookmarkChange.shape }),
+    'By `id`: only the fields given are changed; a list of tags replaces the tags; with only an id nothing changes. By ' +
+    '`ids`: adds `add_tags` and takes off `remove_tags`, in one transaction; ids that are not there are no error, but named ' +
+    'in `missing`; a breach of a bound refuses all.',
+  body: z
+    .object({
+      id: id.optional(),
+      ...bookmarkChange.shape,
+      ids: ids.optional(),
+      add_tags: tagNames.optional(),
+      remove_tags: tagNames.optional(),
+    })
+    .check(
+      exactlyOne('id', 'ids'),
+      notBeside('id', ['add_tags', 'remove_tags']),
+      notBeside('ids', namesGivenTo('edit')),
+      checkOpposites,
+    ),
+  exampleLeavesOut: ['ids', 'add_tags', 'remove_tags'],
   bodyLimit: BOOKMARK_BODY_BYTES,
-  response: schemas.bookmark.omit({ created_at: true }),
+  response: z.union([
+    z.strictObject(schemas.bookmark.omit({ created_at: true }).shape),
+    z.object({ edited: z.literal(true), ...schemas.found }),
+  ]),
   errors: ['NOT_FOUND', 'LIMIT_EXCEEDED'],
-  handle: ({ context, caller, body: { id, ...change } }) =>
-    wakeAfter(context, caller, wakeChangesPolls, () => editBookmark(context.database, caller, id, change)),
+  handle: ({ context, caller, body: { id, ids, add_tags, remove_tags, ...change } }) =>
+    wakeAfter(context, caller, wakeChangesPolls, async () => {
+      if (ids === undefined) return editBookmark(context.database, caller, id!, change);
+      const [added, removed] = [add_tags ?? NO_TAGS, remove_tags ?? NO_TAGS];
+      const missing = await editBookmarks(context.database, caller, ids, added, removed);
+      return { edited: true, count: ids.length - missing.length, missing };
+    }),
 });
+
+/** Nobody can mean to add a tag and to take it off. */
+function checkOpposites({
+  value: { add_tags, remove_tags },
+  issues,
+}: z.core.ParsePayload<{ add_tags?: TagNames | undefined; remove_tags?: TagNames | undefined }>): void {
+  if (!remove_tags?.keys.some((key) => add_tags?.keys.includes(key))) return;
+  const message = 'holds a tag of add_tags';
+  issues.push({ code: 'custom', message, path: ['remove_tags'], input: remove_tags });
+}
 
 const remove = callerRoute({
   path: '/bookmarks/delete',
   scope: 'write',
-  summary: 'Delete a bookmark for good',
-  description: 'Its tags stay.',
-  body: z.object({ id }),
-  response: schemas.deleted,
+  summary: 'Delete bookmarks for good',
+  description:
+    'Their tags stay. By `ids` in one transaction; ids that are not there are no error, but named in `missing`.',
+  body: z.object({ id: id.optional(), ids: ids.optional() }).check(exactlyOne('id', 'ids')),
+  exampleLeavesOut: ['ids'],
+  response: z.union([
+    z.strictObject(schemas.deleted.shape),
+    z.object({ deleted: z.literal(true), ...schemas.found }),
+  ]),
   errors: ['NOT_FOUND'],
-  async handle({ context, caller, body }) {
-    await wakeAfter(context, caller, wakeChangesPolls, () =>
-      deleteBookmark(context.database, caller, body.id),
-    );
-    return { deleted: true };
-  },
+  handle: ({ context, caller, body: { id, ids } }) =>
+    wakeAfter(context, caller, wakeChangesPolls, async () => {
+      if (ids === undefined) {
+        await deleteBookmark(context.database, caller, id!);
+        return { deleted: true };
+      }
+      const missing = await deleteBookmarks(context.database, caller, ids);
+      return { deleted: true, count: ids.length - missing.length, missing };
+    }),
 });
 
 const get = callerRoute({

@@ -31,6 +31,9 @@ export const bookmark = z
   })
   .meta({ id: 'Bookmark' });
 
+/** Of an operation on several bookmarks: how many were there, and the ids of the others. */
+export const found = { count, missing: z.array(id) };
+
 export const deleted = z.object({ deleted: z.literal(true) });
 
 /** Whether the service holds the poll until something is new. */

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { z } from 'zod';
 import { SEARCHED_NAMES } from '../domain/bookmark-fields.ts';
 import type { addedBookmark, bookmarkChange } from '../domain/bookmark-schemas.ts';
-import { BOUNDS, MAX_ID } from '../domain/fields.ts';
+import { BOUNDS, MAX_ID, type TagNames } from '../domain/fields.ts';
 import type { Idempotency } from '../domain/idempotency.ts';
 import { searchText, searchTextLine } from '../domain/text.ts';
 import type { Database, Sql } from './database.ts';
@@ -134,6 +134,41 @@ export async function deleteBookmark(db: Database, owner: Owner, id: number): Pr
       select outcome from delete_bookmark(${owner.userId}, ${owner.hash}, ${id})`,
   );
   requireSuccess(rows);
+}
+
+/** The ids of a request that were not there; the others were edited or deleted. */
+type Missing = { outcome: Outcome | null; missing: number[] };
+
+/**
+ * Adds tags to bookmarks and takes others off, in one transaction; returns the ids that are not there. Throws
+ * `LIMIT_EXCEEDED`, and `VALIDATION_ERROR` where a bookmark would have too many tags.
+ */
+export async function editBookmarks(
+  db: Database,
+  owner: Owner,
+  ids: readonly number[],
+  added: TagNames,
+  removed: TagNames,
+): Promise<number[]> {
+  const rows = await db.write(
+    (sql) => sql<Missing[]>`
+      select outcome, missing
+      from edit_bookmarks(
+        ${owner.userId}, ${owner.hash}, ${ids as number[]}::bigint[],
+        ${added.names}, ${added.keys}, ${removed.keys}, ${BOUNDS.tagsPerUser}, ${BOUNDS.tagsPerBookmark}
+      )`,
+  );
+  return requireSuccess(rows).missing;
+}
+
+/** Deletes bookmarks for good, in one transaction; returns the ids that are not there. */
+export async function deleteBookmarks(db: Database, owner: Owner, ids: readonly number[]): Promise<number[]> {
+  const rows = await db.write(
+    (sql) => sql<Missing[]>`
+      select outcome, missing
+      from delete_bookmarks(${owner.userId}, ${owner.hash}, ${ids as number[]}::bigint[])`,
+  );
+  return requireSuccess(rows).missing;
 }
 
 /** About how many bytes of bookmarks a page holds at most; one bookmark at least. */

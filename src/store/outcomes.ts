@@ -8,6 +8,7 @@ import {
   rateLimited,
   unavailable,
 } from '../domain/errors.ts';
+import { BOUNDS } from '../domain/fields.ts';
 
 /** What the functions in `sql/` may answer instead of a success. */
 export type Outcome =
@@ -15,6 +16,7 @@ export type Outcome =
   | 'bookmark_missing'
   | 'bookmark_exists'
   | 'bookmark_limit'
+  | 'bookmark_tag_limit'
   | 'tag_missing'
   | 'tag_exists'
   | 'tag_limit'
@@ -32,6 +34,8 @@ const ERROR_BY_OUTCOME: Record<Outcome, () => ApiError> = {
   bookmark_missing: () => notFound('the bookmark'),
   bookmark_exists: () => invalid('url: another bookmark has this url'),
   bookmark_limit: () => limitExceeded('the free tier holds no more bookmarks'),
+  bookmark_tag_limit: () =>
+    invalid(`add_tags: a bookmark would have more than ${BOUNDS.tagsPerBookmark} tags`),
   tag_missing: () => notFound('the tag'),
   tag_exists: () => invalid('name: another tag has this name'),
   tag_limit: () => limitExceeded('an account holds no more tags'),

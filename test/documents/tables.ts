@@ -66,8 +66,10 @@ export function findConfigurationFaults(readme: Markdown): string[] {
   ];
 }
 
-const fieldsOf = (schema: z.ZodType): string[] =>
-  schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+const fieldsOf = (schema: z.ZodType): string[] => {
+  if (schema instanceof z.ZodUnion) return [...new Set((schema.options as z.ZodType[]).flatMap(fieldsOf))];
+  return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+};
 
 /** The API at a glance: each endpoint with its scope and fields, and no other. */
 export function findEndpointFaults(readme: Markdown): string[] {

@@ -87,6 +87,7 @@ async function playBookmarks(db: Database, owner: Owner): Promise<void> {
   const dated = { ...plain, url: 'https://example.org/c', created_at: '2020-01-02T03:04:05.678Z' };
   await bookmarks.addBookmark(db, owner, dated, LIMIT, undefined, 'error');
   await bookmarks.editBookmark(db, owner, first.id, { url: 'https://example.org/d' });
+  await bookmarks.editBookmarks(db, owner, [first.id, second.id], tagNames('Several'), tagNames('Two'));
   await bookmarks.editBookmark(db, owner, first.id, {});
   const tag = JSON.parse(
     await tags.createTag(db, owner, { name: 'Four', key: 'four' }, { ...idempotency, key: 'tag' }),
@@ -108,6 +109,7 @@ async function playBookmarks(db: Database, owner: Owner): Promise<void> {
   await tags.deleteTag(db, owner, first.tags[1].id);
   await tags.deleteTag(db, owner, tag.id);
   await bookmarks.deleteBookmark(db, owner, second.id);
+  await bookmarks.deleteBookmarks(db, owner, [first.id, second.id]);
   await changes.readChanges(db, owner, position, 100);
 }
 

@@ -169,6 +169,32 @@ export class Model {
     return ok({ deleted: true });
   }
 
+  /** An edit of the tags of several, by their ids. */
+  editTags(ids: number[], { add_tags = [], remove_tags = [] }: Record<string, string[]>): Expected {
+    const keys = (names: string[]) => names.map((name) => fold(trim(name)));
+    if (keys(remove_tags).some((key) => keys(add_tags).includes(key))) return fault(400, 'VALIDATION_ERROR');
+    const present = this.bookmarks.filter((bookmark) => ids.includes(bookmark.id.value));
+    for (const bookmark of present) {
+      const kept = bookmark.tags.filter(({ name }) => !keys(remove_tags).includes(fold(name)));
+      const after = this.#named([...kept.map(({ name }) => name), ...add_tags]);
+      const isChanged =
+        after.length !== bookmark.tags.length || after.some((tag) => !bookmark.tags.includes(tag));
+      bookmark.tags = after;
+      if (isChanged) bookmark.updated_at = this.#newTime();
+    }
+    return ok({ edited: true, count: present.length, missing: this.#missing(ids, present) });
+  }
+
+  deleteSeveral(ids: number[]): Expected {
+    const present = this.bookmarks.filter((bookmark) => ids.includes(bookmark.id.value));
+    this.bookmarks = this.bookmarks.filter((bookmark) => !present.includes(bookmark));
+    return ok({ deleted: true, count: present.length, missing: this.#missing(ids, present) });
+  }
+
+  #missing(ids: number[], present: ModelBookmark[]): number[] {
+    return [...new Set(ids)].filter((id) => !present.some((bookmark) => bookmark.id.value === id));
+  }
+
   search(sent: { query?: string; tag?: string; page?: number; per_page?: number }): Expected {
     const { page = 1, per_page = 50 } = sent;
     const terms = fold(sent.query ?? '')

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { Bookmark } from '../../domain/resources.ts';
-import { gatherIds, integerFrom, tagsOption } from '../arguments.ts';
+import { gatherIds, gatherTags, integerFrom, tagsOption } from '../arguments.ts';
 import { bookmarkTable } from '../bookmark-table.ts';
 import { toLine } from '../display-text.ts';
 import { CliError } from '../faults.ts';
@@ -27,13 +27,15 @@ export function addBookmarkCommands(program: Command, run: Run): void {
     .action(run(add));
   program
     .command('edit')
-    .description('change a bookmark; what is not given stays')
-    .argument('<id>', 'as `list` shows it', integerFrom(1))
+    .description('change a bookmark, or the tags of several; what is not given stays')
+    .argument('<id...>', 'as `list` shows them', gatherIds)
     .option('--new-url <url>')
     .option('--title <text>')
     .option('--comment <text>')
     .addOption(tagsOption('its tags from now on, in the place of all it has'))
     .option('--no-tags', 'take all its tags off')
+    .option('--add-tag <name>', 'a further tag of all of them; may be repeated', gatherTags)
+    .option('--remove-tag <name>', 'take this tag off all of them; may be repeated', gatherTags)
     .action(run(edit));
   program
     .command('rm')
@@ -86,33 +88,75 @@ async function add(
   await session.terminal.print(bookmark, () => `${done} ${describe(bookmark)}`);
 }
 
-async function edit(
-  session: Session,
-  id: number,
-  { newUrl: url, title, comment, tag, tags }: Fields & { newUrl?: string; tags: boolean },
-): Promise<void> {
+interface EditOptions extends Fields {
+  newUrl?: string;
+  tags: boolean;
+  addTag?: string[];
+  removeTag?: string[];
+}
+
+async function edit(session: Session, ids: number[], options: EditOptions): Promise<void> {
+  const { newUrl: url, title, comment, tag, tags, addTag, removeTag } = options;
   const client = await openOwnClient(session);
-  const change = { id, url, title, comment, tags: tags ? tag : (tag ?? []) };
-  if ([change.url, change.title, change.comment, change.tags].every((field) => field === undefined)) {
+  const change = { url, title, comment, tags: tags ? tag : (tag ?? []) };
+  const isWhole = Object.values(change).some((field) => field !== undefined);
+  const isTags = addTag !== undefined || removeTag !== undefined;
+  if (!isWhole && !isTags) {
     throw new CliError(
       'nothing to change was given',
-      'Expected --new-url, --title, --comment, --tag or --no-tags',
+      'Expected --new-url, --title, --comment, --tag, --no-tags, --add-tag or --remove-tag',
     );
   }
-  const bookmark = await client.editBookmark(change, { signal: session.signal });
-  await session.terminal.print(bookmark, () => `Changed ${describe(bookmark)}`);
+  if (isWhole && (isTags || ids.length > 1)) {
+    throw new CliError(
+      'this can be changed on one bookmark at a time',
+      'On several: --add-tag and --remove-tag',
+    );
+  }
+  if (isWhole) {
+    const bookmark = await client.editBookmark({ id: ids[0]!, ...change }, { signal: session.signal });
+    return session.terminal.print(bookmark, () => `Changed ${describe(bookmark)}`);
+  }
+  await eachBatch(session, ids, 'Changed', (batch) =>
+    client.editBookmarks(
+      { ids: batch, add_tags: addTag, remove_tags: removeTag },
+      { signal: session.signal },
+    ),
+  );
+}
+
+/** As many ids as one request takes. */
+const BATCH_SIZE = 500;
+
+/** Changes or deletes bookmarks, so many at a time; fails where some are not there, once the others are done. */
+async function eachBatch(
+  session: Session,
+  ids: readonly number[],
+  done: string,
+  change: (batch: number[]) => Promise<{ missing: number[] }>,
+): Promise<void> {
+  const missing: number[] = [];
+  for (let from = 0; from < ids.length; from += BATCH_SIZE) {
+    missing.push(...(await change(ids.slice(from, from + BATCH_SIZE))).missing);
+  }
+  const changed = [...new Set(ids)].filter((id) => !missing.includes(id));
+  if (missing.length > 0) {
+    if (changed.length > 0) session.terminal.note(`${done} ${changed.join(', ')}`);
+    throw new CliError(`${missing.join(', ')} does not exist`, 'All bookmarks: bookmarks list');
+  }
+  await session.terminal.print({ [done.toLowerCase()]: changed }, () => `${done} ${changed.join(', ')}`);
 }
 
 async function remove(session: Session, ids: number[]): Promise<void> {
   const client = await openOwnClient(session);
-  for (const [i, id] of ids.entries()) {
-    await client.deleteBookmark(id, { signal: session.signal }).catch((error) => {
-      if (i > 0)
-        session.terminal.note(`Deleted: ${ids.slice(0, i).join(', ')}. Not deleted: ${id} and later ones.`);
-      throw error;
-    });
+  const [id, ...others] = ids as [number, ...number[]];
+  if (others.length === 0) {
+    await client.deleteBookmark(id, { signal: session.signal });
+    return session.terminal.print({ deleted: ids }, () => `Deleted ${id}`);
   }
-  await session.terminal.print({ deleted: ids }, () => `Deleted ${ids.join(', ')}`);
+  await eachBatch(session, ids, 'Deleted', (batch) =>
+    client.deleteBookmarks(batch, { signal: session.signal }),
+  );
 }
 
 async function get(session: Session, given: string): Promise<void> {

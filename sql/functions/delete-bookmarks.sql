@@ -1,0 +1,26 @@
+-- Deletes the bookmarks with these ids, and says which of the ids were not there. Their tags stay.
+create or replace function delete_bookmarks(
+  p_user_id bigint, p_token_hash bytea, p_ids bigint[], out outcome text, out missing bigint[]
+)
+language plpgsql as $$
+declare
+  v_gone bigint[];
+begin
+  perform from accounts where user_id = p_user_id for no key update;
+  if not token_is_valid(p_user_id, p_token_hash) then
+    outcome := 'token';
+    return;
+  end if;
+  with gone as (
+    delete from bookmarks where user_id = p_user_id and id = any (p_ids) returning id, tag_ids
+  ), counted as (
+    update tags t set bookmark_count = t.bookmark_count - carried.bookmarks
+    from (select unnest(tag_ids) as id, count(*) as bookmarks from gone group by 1) carried
+    where t.user_id = p_user_id and t.id = carried.id
+  )
+  select coalesce(array_agg(id order by id), '{}') into v_gone from gone;
+  perform note_changes(p_user_id, 'bookmark', v_gone);
+  update accounts set bookmark_count = bookmark_count - cardinality(v_gone) where user_id = p_user_id;
+  missing := array(select wanted.id from unnest(p_ids) as wanted (id) where wanted.id <> all (v_gone));
+end
+$$;

@@ -1,0 +1,85 @@
+-- Adds tags to the bookmarks with these ids and takes others off, and says which of the ids were not there. A bookmark whose
+-- tags are those already is not changed. One that would have too many tags refuses all.
+create or replace function edit_bookmarks(
+  p_user_id bigint, p_token_hash bytea, p_ids bigint[],
+  p_added_names text[], p_added_keys text[], p_removed_keys text[],
+  p_tag_limit integer, p_bookmark_tag_limit integer,
+  out outcome text, out missing bigint[]
+)
+language plpgsql as $$
+declare
+  v_found bigint[];
+  v_known bigint[];
+  v_added bigint[];
+  v_removed bigint[];
+  v_changed bigint[];
+begin
+  perform from accounts where user_id = p_user_id for no key update;
+  if not token_is_valid(p_user_id, p_token_hash) then
+    outcome := 'token';
+    return;
+  end if;
+  select coalesce(array_agg(id), '{}') into v_found from bookmarks where user_id = p_user_id and id = any (p_ids);
+  missing := array(select wanted.id from unnest(p_ids) as wanted (id) where wanted.id <> all (v_found));
+  v_removed := array(select id from tags where user_id = p_user_id and name_key = any (p_removed_keys));
+  if cardinality(v_found) = 0 or cardinality(p_added_keys) + cardinality(v_removed) = 0 then
+    return;
+  end if;
+
+  -- Before any tag is made, so that a refusal leaves none behind.
+  v_known := array(select id from tags where user_id = p_user_id and name_key = any (p_added_keys));
+  if exists (
+    select from bookmarks b
+    where b.user_id = p_user_id and b.id = any (v_found)
+      and cardinality(p_added_keys) - cardinality(v_known) + (
+        select count(distinct carried.id)
+        from unnest(b.tag_ids || v_known) as carried (id)
+        where carried.id <> all (v_removed)
+      ) > p_bookmark_tag_limit
+  ) then
+    outcome := 'bookmark_tag_limit';
+    return;
+  end if;
+  v_added := ensure_tags(p_user_id, p_added_names, p_added_keys, p_tag_limit);
+  if v_added is null then
+    outcome := 'tag_limit';
+    return;
+  end if;
+
+  with changed as materialized (
+    select b.id, b.tag_ids as old_ids, array(
+      select distinct carried.id from unnest(b.tag_ids || v_added) as carried (id) where carried.id <> all (v_removed)
+    ) as new_ids
+    from bookmarks b
+    where b.user_id = p_user_id and b.id = any (v_found)
+      and (b.tag_ids && v_removed or not b.tag_ids @> v_added)
+  ), counted as (
+    update tags t set bookmark_count = t.bookmark_count + moved.bookmarks
+    from (
+      select each.id, sum(each.bookmarks) as bookmarks
+      from (
+        select unnest(new_ids) as id, 1 as bookmarks from changed
+        union all
+        select unnest(old_ids), -1 from changed
+      ) each
+      group by each.id
+      having sum(each.bookmarks) <> 0
+    ) moved
+    where t.user_id = p_user_id and t.id = moved.id
+  ), written as (
+    update bookmarks b
+    set tag_ids = changed.new_ids,
+      tags = (
+        select render_tags(string_agg(render_tag(t.id, t.name), ',' order by t.name_key))
+        from tags t
+        where t.user_id = p_user_id and t.id = any (changed.new_ids)
+      ),
+      updated_at = date_trunc('milliseconds', clock_timestamp())
+    from changed
+    where b.user_id = p_user_id and b.id = changed.id
+    returning b.id
+  )
+  select coalesce(array_agg(id order by id), '{}') into v_changed from written;
+  perform note_changes(p_user_id, 'bookmark', v_changed);
+end
+$$;
