@@ -484,6 +484,11 @@ const ROUTE_CASES: Record<string, RouteCases> = {
     required: ['id'],
   },
   '/sessions/revoke-others': { body: () => ({}), fields: {} },
+  '/tags/merge': {
+    body: async (user) => ({ id: await newTag(user), into_id: await newTag(user) }),
+    fields: { id, into_id: id },
+    required: ['id', 'into_id'],
+  },
   '/export': { body: () => ({}), fields: {} },
   '/import': { body: () => ({ bookmarks: [] }), fields: { bookmarks, mode }, required: ['bookmarks'] },
 };
@@ -584,7 +589,8 @@ describe.for(Object.entries(ROUTE_CASES))('%s', ([path, route]) => {
       for (const value of good) {
         const { status, body: response } = await send({ [field]: value });
         // An id at its bounds is nobody's.
-        const expected = field === 'id' && !takesAnyId ? [404, 'NOT_FOUND'] : [200, undefined];
+        const expected =
+          ['id', 'into_id'].includes(field) && !takesAnyId ? [404, 'NOT_FOUND'] : [200, undefined];
         expect([status, response.code], show(value)).toEqual(expected);
       }
       for (const { value, rule } of bad) {
@@ -706,6 +712,8 @@ test("another user's bookmarks and tags do not exist, for anything", async () =>
     ['/tags/update', { id: tag.id, name: 'x' }],
     ['/tags/update', { id: tag.id, name: 'owned' }],
     ['/tags/delete', { id: tag.id }],
+    ['/tags/merge', { id: tag.id, into_id: 1 }],
+    ['/tags/merge', { id: 1, into_id: tag.id }],
   ];
   const nobody = await service.user();
   for (const [path, body] of attempts) {

@@ -619,7 +619,12 @@ describe('bookmarks and tags', () => {
     await run(['tags', 'create', 'empty']);
     expect((await run(['tags'])).out).toBe('0\tempty\n1\tReading\n');
     expect((await run(['tags', 'rename', 'READING', 'to read'])).out).toBe('Renamed to to read\n');
-    expect((await run(['tags', 'rm', 'to read'])).out).toBe('Deleted to read from 1 bookmark\n');
+    await add(run, 'https://example.org/2', '-t', 'later');
+    expect((await run(['tags', 'merge', 'later', 'to read'])).out).toBe(
+      'Merged later into to read; 2 bookmarks carry it now\n',
+    );
+    expect((await run(['tags', 'merge', 'to read', 'TO READ'])).err).toContain('into itself');
+    expect((await run(['tags', 'rm', 'to read'])).out).toBe('Deleted to read from 2 bookmarks\n');
     expect(JSON.parse((await run(['tags', '--json'])).out).tags).toHaveLength(1);
     expect((await run(['tags', 'rm', 'gone'])).err).toContain('there is no tag "gone"');
   });

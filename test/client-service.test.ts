@@ -59,6 +59,8 @@ describe('every endpoint', () => {
       ['x', 1],
       ['z', 0],
     ]);
+    const { id } = await client.createTag({ name: 'w' });
+    expect(await client.mergeTags({ id, into_id: tag.id })).toMatchObject({ name: 'z', bookmark_count: 0 });
     expect(await client.deleteTag(tag.id)).toEqual({ deleted: true });
     const whole = await client.exportBookmarks();
     expect(whole.count).toBe(1);
@@ -98,7 +100,7 @@ describe('every endpoint', () => {
 
   test('is declared once for the service and its clients', () => {
     const declared = ROUTES.map(({ path }) => path) satisfies string[] as (keyof Endpoints)[];
-    expect(new Set(declared).size).toBe(23);
+    expect(new Set(declared).size).toBe(24);
     const codes = STATUS_BY_CODE satisfies Record<ErrorCode, number>;
     // The other direction: a code of the service that clients are not told of does not compile.
     const known: ErrorCode[] = Object.keys(codes) as (keyof typeof STATUS_BY_CODE)[];

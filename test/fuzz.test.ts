@@ -107,6 +107,7 @@ const entry = fc.record(
 const FIELDS: Record<string, fc.Arbitrary<unknown>> = {
   url,
   id,
+  into_id: id,
   title: text,
   comment: text,
   name: text,

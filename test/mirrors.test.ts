@@ -40,7 +40,7 @@ type Write =
   | { kind: 'editSeveral'; at: number; tags: number[]; removed: number[] }
   | { kind: 'deleteSeveral'; at: number }
   | { kind: 'createTag' | 'deleteTag'; tag: number }
-  | { kind: 'renameTag'; tag: number; to: number }
+  | { kind: 'renameTag' | 'mergeTags'; tag: number; to: number }
   | { kind: 'merge'; urls: number[]; tags: number[] }
   | { kind: 'replace'; urls: number[]; tags: number[] };
 
@@ -76,6 +76,14 @@ const arbitraryWrite: fc.Arbitrary<Write> = fc.oneof(
       kind: fc.constant('renameTag' as const),
       tag: fc.nat({ max: 5 }),
       to: fc.nat({ max: 7 }),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('mergeTags' as const),
+      tag: fc.nat({ max: 5 }),
+      to: fc.nat({ max: 5 }),
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('merge' as const), urls, tags }) },
@@ -124,6 +132,11 @@ async function write(user: TestUser, one: Write): Promise<void> {
         return user.post('/tags/update', {
           id: (await idOf('/tags/list', 'tags', one.tag)) ?? 1,
           name: nameTag(one.to),
+        });
+      case 'mergeTags':
+        return user.post('/tags/merge', {
+          id: (await idOf('/tags/list', 'tags', one.tag)) ?? 1,
+          into_id: (await idOf('/tags/list', 'tags', one.to)) ?? 2,
         });
       case 'merge':
       case 'replace':

@@ -359,6 +359,14 @@ const deleteTag = place.map(
     }),
 );
 
+const mergeTags = fc.tuple(place, place).map(
+  ([from, into]) =>
+    new Command('tags/merge', { from, into }, (model, client) => {
+      const [id, intoId] = [idAt(model.tags, from % 12), idAt(model.tags, into % 12)];
+      return client.expect('/tags/merge', { id, into_id: intoId }, model.mergeTags(id, intoId));
+    }),
+);
+
 const commands = fc.commands(
   [add, add, edit, remove, search, search, list, sync, exportAll, importSome, restore].concat(
     listTags,
@@ -367,6 +375,7 @@ const commands = fc.commands(
     deleteTag,
     editTags,
     removeSeveral,
+    mergeTags,
   ),
   { maxCommands: 60, size: 'max' },
 );

@@ -214,13 +214,14 @@ describe('the document is complete', () => {
         ['/tags/create', ['name']],
         ['/tags/update', ['id', 'name']],
         ['/tags/delete', ['id']],
+        ['/tags/merge', ['id', 'into_id']],
         ['/import', ['bookmarks']],
         ['/tokens/create', ['name']],
         ['/tokens/revoke', ['id']],
         ['/sessions/revoke', ['id']],
       ]),
     );
-    expect(Object.values(required).flat()).toHaveLength(10);
+    expect(Object.values(required).flat()).toHaveLength(12);
   });
 });
 
@@ -229,6 +230,7 @@ describe('the document is true', () => {
     const user = await service.session();
     const { id, tags } = (await user.post('/bookmarks/add', requestOf('/bookmarks/add').example)).body;
     const body = { ...requestOf(path).example };
+    if (path === '/tags/merge') body.into_id = tags[1].id;
     if ('id' in body) body.id = path.startsWith('/tags') ? tags[0].id : id;
     if (path === '/tokens/revoke') body.id = (await user.post('/tokens/create', { name: 'mine' })).body.id;
     if (path === '/sessions/revoke') body.id = (await user.post('/sessions/list')).body.sessions[0].id;

@@ -6,7 +6,7 @@ import { holdAccount, untilBlocked } from './support/sessions.ts';
 
 const service = useService();
 
-const WRITES: [path: string, body: (ids: { bookmark: number; tag: number }) => object][] = [
+const WRITES: [path: string, body: (ids: { bookmark: number; tag: number; other: number }) => object][] = [
   ['/bookmarks/add', () => ({ url: 'http://late.example', tags: ['late'] })],
   ['/bookmarks/add', () => ({ url: 'http://late.example', on_duplicate: 'return' })],
   ['/bookmarks/edit', ({ bookmark: id }) => ({ id, title: 'late', tags: ['late'] })],
@@ -18,6 +18,7 @@ const WRITES: [path: string, body: (ids: { bookmark: number; tag: number }) => o
   ['/tags/create', () => ({ name: 'late' })],
   ['/tags/update', ({ tag: id }) => ({ id, name: 'late' })],
   ['/tags/delete', ({ tag: id }) => ({ id })],
+  ['/tags/merge', ({ tag, other }) => ({ id: tag, into_id: other })],
   ['/import', () => ({ bookmarks: [{ url: 'http://late.example' }] })],
 ];
 
@@ -26,7 +27,7 @@ test.for(WRITES)('%s that waits while its token is revoked changes nothing', asy
   const other = await service.token(user.id, 'read');
   const { body: bookmark } = await user.post('/bookmarks/add', {
     url: 'http://early.example',
-    tags: ['early'],
+    tags: ['early', 'other'],
   });
   const readAll = async () => [
     (await service.post('/export', {}, { token: other })).body.bookmarks,
@@ -34,7 +35,10 @@ test.for(WRITES)('%s that waits while its token is revoked changes nothing', asy
   ];
   const before = await readAll();
   await using account = await holdAccount(service.database.url, user);
-  const late = user.post(path, bodyOf({ bookmark: bookmark.id, tag: bookmark.tags[0].id }));
+  const late = user.post(
+    path,
+    bodyOf({ bookmark: bookmark.id, tag: bookmark.tags[0].id, other: bookmark.tags[1].id }),
+  );
   await untilBlocked(service.database.url);
   expect((await user.post('/logout')).status).toBe(200);
   await account.release();

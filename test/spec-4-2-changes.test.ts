@@ -335,6 +335,13 @@ describe('waiting', () => {
     ['a deletion of several', (user, { id }) => user.post('/bookmarks/delete', { ids: [id] })],
     ['a renamed tag', (user, { tags }) => user.post('/tags/update', { id: tags[0]!.id, name: 'renamed' })],
     ['a deleted tag', (user, { tags }) => user.post('/tags/delete', { id: tags[0]!.id })],
+    [
+      'a merged tag',
+      async (user, { tags }) => {
+        const { body } = await user.post('/tags/create', { name: 'into' });
+        return user.post('/tags/merge', { id: tags[0]!.id, into_id: body.id });
+      },
+    ],
     ['a created tag', (user) => user.post('/tags/create', { name: 'created' })],
     ['an added bookmark', (user) => add(user, 'later')],
     ['an import', (user) => user.post('/import', { bookmarks: [{ url: url('imported') }] })],

@@ -192,3 +192,69 @@ describe('/tags/delete', () => {
     expect(second.body.id).toBeGreaterThan(body.id);
   });
 });
+
+describe('/tags/merge', () => {
+  const merge = (id: number, into_id: number, owner = user) => owner.post('/tags/merge', { id, into_id });
+
+  test('puts the other tag in its place on all bookmarks, once each, and deletes it', async () => {
+    const both = await add(['gone', 'Kept', 'a']);
+    const one = await add(['gone', 'z']);
+    const none = await add(['Kept']);
+    const [, gone, kept] = both.tags;
+    const { body } = await merge(gone.id, kept.id);
+    expect(body).toEqual({ id: kept.id, name: 'Kept', bookmark_count: 3 });
+    expect(await tagsOf(both.id)).toEqual(['a', 'Kept']);
+    expect(await tagsOf(one.id)).toEqual(['Kept', 'z']);
+    expect(await tagsOf(none.id)).toEqual(['Kept']);
+    expect(await listNames()).toEqual(['a', 'Kept', 'z']);
+    expect((await user.post('/bookmarks/search', { tag: 'gone' })).body.total).toBe(0);
+    expect((await user.post('/bookmarks/search', { tag: 'kept' })).body.total).toBe(3);
+    expect((await merge(gone.id, kept.id)).body.code).toBe('NOT_FOUND');
+  });
+
+  test('leaves updated_at as it is, and room for another tag', async () => {
+    const { id, tags, updated_at } = await add(['one', 'two']);
+    await merge(tags[0].id, tags[1].id);
+    const { bookmarks } = (await user.post('/bookmarks/get', { id })).body;
+    expect(bookmarks[0]).toMatchObject({ updated_at, tags: [{ name: 'two' }] });
+    const { sql } = service.context.database;
+    const [account] = await sql`
+      select tag_count, (select count(*) from tags where user_id = ${user.id}) as there
+      from accounts where user_id = ${user.id}`;
+    expect(account!.tag_count).toBe(Number(account!.there));
+  });
+
+  test('shows a follower of changes each bookmark that got the other tag, and no others', async () => {
+    const [both, one] = [await add(['gone', 'kept']), await add(['gone'])];
+    await add(['kept']);
+    const { cursor } = (await user.post('/bookmarks/changes', { from: 'now' })).body;
+    const [gone, kept] = both.tags;
+    await merge(gone.id, kept.id);
+    const { body } = await user.post('/bookmarks/changes', { cursor });
+    expect(body).toMatchObject({ tags: [], deleted: [], deleted_tags: [gone.id], has_more: false });
+    expect(body.bookmarks).toEqual([{ ...one, tags: [kept] }]);
+  });
+
+  test('into itself is a VALIDATION_ERROR; an unknown tag is NOT_FOUND, and changes nothing', async () => {
+    const { id, tags } = await add(['kept']);
+    const stranger = await service.user();
+    const theirs = (await stranger.post('/tags/create', { name: 'theirs' })).body;
+    expect(await merge(tags[0].id, tags[0].id)).toMatchObject({
+      status: 400,
+      body: { code: 'VALIDATION_ERROR', error: 'into_id: expected another tag than id' },
+    });
+    for (const other of [Number.MAX_SAFE_INTEGER, theirs.id]) {
+      expect(await merge(tags[0].id, other)).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
+      expect((await merge(other, tags[0].id)).status).toBe(404);
+    }
+    expect(await tagsOf(id)).toEqual(['kept']);
+  });
+
+  test('both ways at once leaves one of the two', async () => {
+    const { id, tags } = await add(['one', 'two']);
+    const [one, two] = tags as { id: number }[];
+    const ends = await Promise.all([merge(one!.id, two!.id), merge(two!.id, one!.id)]);
+    expect(ends.map(({ status }) => status).sort()).toEqual([200, 404]);
+    expect(await tagsOf(id)).toHaveLength(1);
+  });
+});

@@ -31,6 +31,7 @@ const SCOPES: Record<string, 'read' | 'write' | 'public'> = {
   '/tags/create': 'write',
   '/tags/update': 'write',
   '/tags/delete': 'write',
+  '/tags/merge': 'write',
   '/tokens/list': 'read',
   '/tokens/create': 'write',
   '/tokens/revoke': 'write',

@@ -30,7 +30,9 @@ import type {
   SessionList,
   SyncedBookmarks,
   SyncPosition,
+  Tag,
   TagList,
+  TagMerge,
   TagRename,
   TokenList,
 } from '../domain/resources.ts';
@@ -236,6 +238,11 @@ export class BookmarkClient {
   /** Ends all sessions of the account but this client's. */
   revokeOtherSessions(options?: RequestOptions): Promise<RevokedSessions> {
     return this.#requester.request('/sessions/revoke-others', {}, options);
+  }
+
+  /** Puts the tag `into_id` in the place of the tag `id` on all bookmarks, and deletes that; returns the one that stays. */
+  mergeTags(merge: TagMerge, options?: RequestOptions): Promise<Tag> {
+    return this.#requester.request('/tags/merge', merge, options);
   }
 
   /** All bookmarks, in memory (spec 4.4). */

@@ -303,6 +303,13 @@ export interface TagRename {
   name: string;
 }
 
+export interface TagMerge {
+  /** The tag that goes. */
+  id: number;
+  /** The tag that takes its place. */
+  into_id: number;
+}
+
 /** All bookmarks, by id, rising. */
 export interface BookmarkExport {
   bookmarks: Bookmark[];
@@ -405,6 +412,7 @@ export interface Endpoints {
   '/tags/create': { request: NewTag; response: CreatedTag };
   '/tags/update': { request: TagRename; response: BookmarkTag };
   '/tags/delete': { request: ById; response: Deleted };
+  '/tags/merge': { request: TagMerge; response: Tag };
   '/export': { request: Empty; response: BookmarkExport };
   '/tokens/list': { request: Empty; response: TokenList };
   '/tokens/create': { request: NewToken; response: CreatedToken };

@@ -3,13 +3,15 @@ import { wakeChangesPolls } from '../coordination/topics.ts';
 import { id, tagName } from '../domain/fields.ts';
 import { foldText } from '../domain/text.ts';
 import { callerRoute } from '../http/route.ts';
-import { createTag, deleteTag, listTags, renameTag } from '../store/tags.ts';
+import { createTag, deleteTag, listTags, mergeTags, renameTag } from '../store/tags.ts';
 import * as schemas from './response-schemas.ts';
 import { wakeAfter } from './wake-after.ts';
 
 /** Tags: spec 4.3. */
 
 const named = (name: string) => ({ name, key: foldText(name) });
+
+const countedTag = z.object({ id, name: schemas.tagName, bookmark_count: schemas.count });
 
 const list = callerRoute({
   path: '/tags/list',
@@ -19,7 +21,7 @@ const list = callerRoute({
     'In the order of their names, whatever their case, each with the number of bookmarks that carry it.',
   body: z.object({}),
   response: z.object({
-    tags: z.array(z.object({ id, name: schemas.tagName, bookmark_count: schemas.count })),
+    tags: z.array(countedTag),
   }),
   handle: async ({ context, caller }) => `{"tags":${await listTags(context.database, caller)}}`,
 });
@@ -69,4 +71,22 @@ const remove = callerRoute({
   },
 });
 
-export const tagRoutes = [list, create, update, remove];
+const merge = callerRoute({
+  path: '/tags/merge',
+  scope: 'write',
+  summary: 'Merge a tag into another one',
+  description:
+    'On all bookmarks that carry `id`, `into_id` takes its place; `id` is then deleted. Responds with the tag that stays.',
+  body: z.object({ id, into_id: id.meta({ examples: [43] }) }).check(({ value, issues }) => {
+    if (value.id !== value.into_id) return;
+    issues.push({ code: 'custom', message: 'expected another tag than id', path: ['into_id'], input: value });
+  }),
+  response: countedTag,
+  errors: ['NOT_FOUND'],
+  handle: ({ context, caller, body }) =>
+    wakeAfter(context, caller, wakeChangesPolls, () =>
+      mergeTags(context.database, caller, body.id, body.into_id),
+    ),
+});
+
+export const tagRoutes = [list, create, update, remove, merge];

@@ -64,3 +64,15 @@ export async function deleteTag(db: Database, owner: Owner, id: number): Promise
   );
   requireSuccess(rows);
 }
+
+/**
+ * Puts a tag in the place of another one on all bookmarks, and deletes that; returns the tag that stays, as JSON text with
+ * the number of its bookmarks. Throws `NOT_FOUND` where either does not exist.
+ */
+export async function mergeTags(db: Database, owner: Owner, id: number, intoId: number): Promise<string> {
+  const rows = await db.write(
+    (sql) => sql<{ outcome: Outcome | null; tag: string }[]>`
+      select outcome, tag from merge_tags(${owner.userId}, ${owner.hash}, ${id}, ${intoId})`,
+  );
+  return requireSuccess(rows).tag;
+}

@@ -3,7 +3,9 @@ import * as admin from '../../src/store/admin.ts';
 import {
   addBookmark,
   deleteBookmark,
+  deleteBookmarks,
   editBookmark,
+  editBookmarks,
   findBookmarks,
   readPage,
   readPageForAll,
@@ -23,7 +25,7 @@ import {
   stageChunk,
 } from '../../src/store/staged-imports.ts';
 import * as sweep from '../../src/store/sweep.ts';
-import { createTag, deleteTag, listTags, renameTag } from '../../src/store/tags.ts';
+import { createTag, deleteTag, listTags, mergeTags, renameTag } from '../../src/store/tags.ts';
 import { findCaller, revokeToken } from '../../src/store/tokens.ts';
 import { exchangeInvite, readProfile } from '../../src/store/users.ts';
 import { BIG, type Collection, SMALL } from './collections.ts';
@@ -210,6 +212,17 @@ const WRITES: Operation[] = [
     run: (db, c, n) => editBookmark(db, c.owner, c.ids[n]!, { title: 'Other' }),
   },
   {
+    name: 'edit of the tags of 500',
+    atMost: 500 * 40,
+    run: (db, c, n) =>
+      editBookmarks(db, c.owner, c.ids.slice(n, n + 500), someTags(3, n, c.tags), someTags(3, n + 9, c.tags)),
+  },
+  {
+    name: 'deletion of 500',
+    atMost: 500 * 20,
+    run: (db, c, n) => deleteBookmarks(db, c.owner, c.ids.slice(-600 - n * 500, -100 - n * 500)),
+  },
+  {
     name: 'edit of 30 tags',
     atMost: 800,
     run: (db, c, n) => editBookmark(db, c.owner, c.ids[n]!, { tags: someTags(30, n, c.tags) }),
@@ -228,6 +241,11 @@ const WRITES: Operation[] = [
     name: 'rename of a tag that some carry',
     atMost: 2_000,
     run: (db, { owner }, n) => renameTag(db, owner, n + 5, freshTag()),
+  },
+  {
+    name: 'merge of tags that some carry',
+    atMost: 4_000,
+    run: (db, { owner }, n) => mergeTags(db, owner, n + 25, n + 35),
   },
   {
     name: 'deletion of a tag that some carry',

@@ -104,6 +104,8 @@ async function playBookmarks(db: Database, owner: Owner): Promise<void> {
     await searchBookmarks(db, owner, { terms, page: 1, perPage: 50 });
     await searchBookmarks(db, owner, { terms, tagKey: 'second', page: 2, perPage: 1 });
   }
+  const gone = JSON.parse(await tags.createTag(db, owner, { name: 'Five', key: 'five' }));
+  await tags.mergeTags(db, owner, gone.id, tag.id);
   const bounds = await exports.beginExport(db, owner);
   await exports.readExportPage(db, owner, 0, bounds, 100);
   await tags.deleteTag(db, owner, first.tags[1].id);

@@ -256,6 +256,19 @@ export class Model {
     return ok({ deleted: true });
   }
 
+  mergeTags(id: number, intoId: number): Expected {
+    if (id === intoId) return fault(400, 'VALIDATION_ERROR', 'into_id: expected another tag than id');
+    const [gone, kept] = [id, intoId].map((each) => this.tags.find((tag) => tag.id.value === each));
+    if (gone === undefined || kept === undefined) return fault(404, 'NOT_FOUND', 'the tag does not exist');
+    this.tags = this.tags.filter((tag) => tag !== gone);
+    for (const bookmark of this.bookmarks.filter(({ tags }) => tags.includes(gone))) {
+      const others = bookmark.tags.filter((tag) => tag !== gone && tag !== kept);
+      bookmark.tags = [...others, kept].sort(byName);
+    }
+    const count = this.bookmarks.filter(({ tags }) => tags.includes(kept)).length;
+    return ok({ ...kept, bookmark_count: count });
+  }
+
   import(mode: 'merge' | 'replace', entries: ModelEntry[]): Expected {
     const errors = entries.flatMap(({ sent, error }, index) =>
       error === undefined

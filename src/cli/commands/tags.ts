@@ -8,7 +8,7 @@ import { openOwnClient, type Run, type Session } from '../session.ts';
 
 /** Adds `tags` and its subcommands. */
 export function addTagCommands(program: Command, run: Run): void {
-  const tags = program.command('tags').description('list tags; create, rename and delete them');
+  const tags = program.command('tags').description('list tags; create, rename, merge and delete them');
   tags.command('list', { isDefault: true }).description('list all tags').action(run(list));
   tags.command('create').description('create a tag').argument('<name>').action(run(create));
   tags
@@ -17,6 +17,12 @@ export function addTagCommands(program: Command, run: Run): void {
     .argument('<name>')
     .argument('<new-name>')
     .action(run(rename));
+  tags
+    .command('merge')
+    .description('put one tag in the place of another, on all bookmarks that carry that')
+    .argument('<name>', 'the tag that goes')
+    .argument('<into>', 'the tag that stays')
+    .action(run(merge));
   tags
     .command('rm')
     .description('delete a tag; the bookmarks that carry it stay')
@@ -46,6 +52,17 @@ async function rename(session: Session, name: string, newName: string): Promise<
   const { id } = await findTag(session, client, name);
   const tag = await client.renameTag({ id, name: newName }, { signal: session.signal });
   await session.terminal.print(tag, () => `Renamed to ${toLine(tag.name)}`);
+}
+
+async function merge(session: Session, name: string, into: string): Promise<void> {
+  const client = await openOwnClient(session);
+  const [gone, kept] = [await findTag(session, client, name), await findTag(session, client, into)];
+  if (gone.id === kept.id) throw new CliError('a tag cannot be merged into itself');
+  const tag = await client.mergeTags({ id: gone.id, into_id: kept.id }, { signal: session.signal });
+  await session.terminal.print(tag, () => {
+    const count = tag.bookmark_count === 1 ? '1 bookmark carries' : `${tag.bookmark_count} bookmarks carry`;
+    return `Merged ${toLine(gone.name)} into ${toLine(tag.name)}; ${count} it now`;
+  });
 }
 
 async function remove(session: Session, name: string): Promise<void> {
