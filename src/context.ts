@@ -89,7 +89,8 @@ export async function openContext(
 
   const openPool = async (pool: 'api' | 'import', options: Partial<DatabaseOptions>) => {
     const onWaited = (seconds: number) => metrics.waitedForConnection(pool, seconds);
-    const given = { url: databaseUrl, log, prepare: config.databasePrepare, onWaited, ...options };
+    const onDefect = (sqlState: string) => metrics.databaseFailed(sqlState);
+    const given = { url: databaseUrl, log, prepare: config.databasePrepare, onWaited, onDefect, ...options };
     const database = await openDatabase(given);
     opened.defer(() => database.close());
     return config.otlpEndpoint ? traceDatabase(database, tracing) : database;

@@ -16,9 +16,30 @@ test.each([
   ['lock_not_available', sqlState('55P03'), 'cancelled', false],
   ['deadlock_detected', sqlState('40P01'), 'conflict', false],
   ['disk_full', sqlState('53100'), 'resources', false],
+  ['io_error', sqlState('58030'), 'resources', false],
+  ['a class of which no code was foreseen', sqlState('57000'), 'cancelled', false],
+  ['statement_completion_unknown', sqlState('40003'), 'lost', true],
+  ['transaction_timeout', sqlState('25P04'), 'lost', true],
+  ['a prepared statement that a pooler has left behind', sqlState('26000'), 'conflict', false],
 ])('%s: a statement that was sent may have run, one that was not has not', (_, error, reason, mayHaveRun) => {
   expect(translateError(error, true)).toMatchObject({ reason, mayHaveRun });
   const unsent = translateError(error, false);
   expect(unsent).toBeInstanceOf(DatabaseUnavailable);
   expect(unsent).toMatchObject({ reason: reason === 'lost' ? 'connect' : reason, mayHaveRun: false });
 });
+
+test.each(['imports_account', 'tokens_account', 'idempotency_keys_account', 'import_chunks_import'])(
+  'a row that refers by %s to a user who is gone: the token is not valid any more',
+  (constraint_name) => {
+    const error = Object.assign(sqlState('23503'), { constraint_name });
+    expect(translateError(error, true)).toMatchObject({ code: 'INVALID_TOKEN' });
+  },
+);
+
+test.each(['23503', '23505', '22021', '42P01', '42501', '54000', 'XX000', 'P0001'])(
+  '%s, which nobody foresaw, stays as it is',
+  (state) => {
+    const error = sqlState(state);
+    expect(translateError(error, true)).toBe(error);
+  },
+);

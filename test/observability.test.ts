@@ -1,6 +1,9 @@
+import { pino } from 'pino';
 import { expect, test } from 'vitest';
+import { describeError } from '../src/observability/log.ts';
 import { METRIC_NAMES } from '../src/observability/metrics.ts';
 import { migrate } from '../src/store/migrations.ts';
+import { createDatabase, runOn } from './support/database.ts';
 import { findFreePort } from './support/ports.ts';
 import { startPostgres } from './support/postgres.ts';
 import { scrape } from './support/replica.ts';
@@ -97,4 +100,26 @@ test('a replica with too much to do refuses early with 503, and stays healthy', 
   await Promise.all([slow, queued]);
   expect((await user.post('/bookmarks/search')).status).toBe(200);
   expect((await fetch(`${service.origin}/readyz`)).status).toBe(200);
+});
+
+test('an error of the database that nobody foresaw is counted and logged by its code', async () => {
+  const metricsPort = await findFreePort();
+  await using database = await createDatabase();
+  const lines: string[] = [];
+  const log = pino(
+    { serializers: { err: describeError } },
+    { write: (line: string) => void lines.push(line) },
+  );
+  await using broken = await startService({ metricsPort }, { database, log });
+  const user = await broken.user();
+  await runOn(database.url, 'alter table bookmarks rename column url_key to url_key_gone');
+  expect(await user.post('/bookmarks/add', { url: 'http://a/' })).toMatchObject({
+    status: 500,
+    body: { code: 'INTERNAL_ERROR' },
+  });
+  const samples = await scrape(metricsPort);
+  expect(samples.get('bookmarks_database_defects_total{sqlstate="42703"}')).toBe(1);
+  expect(lines.map((line) => JSON.parse(line))).toContainEqual(
+    expect.objectContaining({ msg: 'request failed', sqlState: '42703' }),
+  );
 });

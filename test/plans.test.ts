@@ -81,3 +81,13 @@ const describeStatements = (statements: RanStatement[]): string =>
     .slice(0, 3)
     .map(({ rows, text, plan }) => `${rows} rows: ${text}\n${plan}`)
     .join('\n');
+
+test('what a write adds to the index of tags is in its place at once, and in no list that searches go through', async () => {
+  await using database = await createDatabase();
+  await runOn(database.url, KNOWLEDGE['of a handful of other accounts']![0]!);
+  const [row] = await runOn<{ pages: string }>(
+    database.url,
+    "select gin_clean_pending_list('bookmarks_tag_ids') as pages",
+  );
+  expect(row).toEqual({ pages: '0' });
+});

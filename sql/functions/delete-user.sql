@@ -1,11 +1,13 @@
 -- Deletes a user with all that is theirs; false where there is none. Locks are taken in the order that every writer
--- keeps, staged imports before the account. The account goes before the bookmarks: a writer that waits
+-- keeps: invites, the user, staged imports, the account. An invite made meanwhile stays. The account goes before the bookmarks: a writer that waits
 -- for it then finds no account and writes nothing.
 create or replace function delete_user(p_email_key text) returns boolean
 language plpgsql as $$
 declare
   v_id bigint;
+  v_codes text[];
 begin
+  v_codes := array(select code from invites where email_key = p_email_key order by code for update);
   select id into v_id from users where email_key = p_email_key for update;
   if not found then
     return false;
@@ -14,7 +16,7 @@ begin
   delete from accounts where user_id = v_id;
   delete from bookmarks where user_id = v_id;
   delete from users where id = v_id;
-  delete from invites where email_key = p_email_key;
+  delete from invites where code = any (v_codes);
   return true;
 end
 $$;

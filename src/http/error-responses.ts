@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, type ErrorBody, invalid, rateLimited, unavailable } from '../domain/errors.ts';
 import type { ErrorCode } from '../domain/resources.ts';
-import { DatabaseUnavailable } from '../store/errors.ts';
+import { DatabaseUnavailable, sqlStateOf } from '../store/errors.ts';
 
 /** Makes an error response, always of the same shape, of anything that was thrown (spec 7, decisions 2 and 3). */
 
@@ -84,7 +84,8 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   const body = known?.body ?? INTERNAL;
   const status = STATUS_BY_CODE[body.code];
   if (hasClientLeft(error, reply)) request.log.info('the client has gone');
-  else if (known === undefined) request.log.error({ err: error }, 'request failed');
+  else if (known === undefined)
+    request.log.error({ err: error, sqlState: sqlStateOf(error) }, 'request failed');
   else if (status >= 500) request.unserved = (error as Error).message;
   reply.header('x-request-id', request.id);
   if (status === 401) reply.header('www-authenticate', 'Bearer');

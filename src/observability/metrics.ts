@@ -14,6 +14,7 @@ export const METRIC_NAMES = [
   'bookmarks_build_info',
   'bookmarks_coordination_degraded',
   'bookmarks_credential_guesses_total',
+  'bookmarks_database_defects_total',
   'bookmarks_database_pool_in_use',
   'bookmarks_database_pool_size',
   'bookmarks_database_pool_wait_seconds',
@@ -88,6 +89,8 @@ export interface Metrics {
   importEnded(state: ImportEnd, seconds: number): void;
   /** A statement had to wait for a connection. */
   waitedForConnection(pool: 'api' | 'import', seconds: number): void;
+  /** Postgres refused a statement for a reason that nobody foresaw, by its SQLSTATE. */
+  databaseFailed(sqlState: string): void;
   /** A request was refused because the replica has too much to do. */
   overloaded(reason: OverloadReason): void;
   /** Somebody presented an invite code or a token that does not exist. */
@@ -114,6 +117,7 @@ export const noMetrics: Metrics = {
   woken() {},
   importEnded() {},
   waitedForConnection() {},
+  databaseFailed() {},
   overloaded() {},
   guessed() {},
 };
@@ -177,6 +181,12 @@ export class PrometheusMetrics implements Metrics {
     buckets: REQUEST_BUCKETS,
     registers: this.#registers,
   });
+  readonly #defects = new Counter({
+    name: 'bookmarks_database_defects_total',
+    help: 'Statements that Postgres refused for a reason that nobody foresaw.',
+    labelNames: ['sqlstate'],
+    registers: this.#registers,
+  });
   readonly #overloads = new Counter({
     name: 'bookmarks_overload_refusals_total',
     help: 'Requests refused with 503 because the replica had too much to do.',
@@ -197,6 +207,7 @@ export class PrometheusMetrics implements Metrics {
     for (const reason of BREAK_REASONS) this.#broken.inc({ reason }, 0);
     for (const credential of CREDENTIALS)
       for (const end of GUESS_ENDS) this.#guesses.inc({ credential, end }, 0);
+    this.#defects.inc({ sqlstate: 'XX000' }, 0);
     for (const pool of ['api', 'import']) this.#poolWaits.zero({ pool });
     collectDefaultMetrics({ register: this.registry });
     this.#gauge('bookmarks_build_info', 'Always 1.', ['version', 'revision', 'node'], (gauge) =>
@@ -225,6 +236,10 @@ export class PrometheusMetrics implements Metrics {
 
   waitedForConnection(pool: 'api' | 'import', seconds: number): void {
     this.#poolWaits.observe({ pool }, seconds);
+  }
+
+  databaseFailed(sqlState: string): void {
+    this.#defects.inc({ sqlstate: sqlState });
   }
 
   overloaded(reason: OverloadReason): void {

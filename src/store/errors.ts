@@ -1,3 +1,5 @@
+import { invalidToken } from '../domain/errors.ts';
+
 /**
  * Why the database did not respond, in one place: codes of the driver and of the system, and SQLSTATE, become one
  * small error.
@@ -61,26 +63,43 @@ const REASON_BY_CODE: Readonly<Record<string, UnavailableReason>> = {
   CONNECTION_DESTROYED: 'closed',
 };
 
+/** SQLSTATE as it stands, or else its class. What is in neither nobody foresaw: a defect of the service. */
 const REASON_BY_STATE: Readonly<Record<string, UnavailableReason>> = {
+  '08': 'lost', // connection exception, PgBouncer's own errors among them
+  '25006': 'resources', // read_only_sql_transaction: this server is no longer the primary
+  '25P03': 'lost', // idle_in_transaction_session_timeout
+  '25P04': 'lost', // transaction_timeout
+  '26000': 'conflict', // the prepared statement is not there: a pooler has changed the server's connection
+  '28': 'connect', // wrong user or password
+  '3D000': 'connect', // the database does not exist
+  '40': 'conflict', // deadlock, serialization failure
+  '40003': 'lost', // statement_completion_unknown
+  '42P05': 'conflict', // the prepared statement is there already, by the same pooler
+  '53': 'resources', // too many connections, disk full, out of memory
+  '55006': 'conflict', // object_in_use
+  '55P03': 'cancelled', // lock_not_available: lock_timeout
+  '57': 'cancelled', // operator_intervention
+  '57014': 'cancelled', // query_canceled: statement_timeout
   '57P01': 'lost', // admin_shutdown: pg_terminate_backend, or a fast shutdown
   '57P02': 'lost', // crash_shutdown
   '57P03': 'connect', // cannot_connect_now: starting up, or in recovery
   '57P04': 'lost', // database_dropped
   '57P05': 'lost', // idle_session_timeout
-  '57014': 'cancelled', // query_canceled: statement_timeout
-  '55P03': 'cancelled', // lock_not_available: lock_timeout
-  '25P03': 'lost', // idle_in_transaction_session_timeout
-  '25006': 'resources', // read_only_sql_transaction: this server is no longer the primary
-  '40001': 'conflict',
-  '40P01': 'conflict',
-  '3D000': 'connect', // the database does not exist
+  '58': 'resources', // system error: a file cannot be read or written
+  '72': 'conflict', // snapshot too old
+  F0: 'connect', // configuration file error
 };
 
-const REASON_BY_CLASS: Readonly<Record<string, UnavailableReason>> = {
-  '08': 'lost', // connection exception, PgBouncer's own errors among them
-  '28': 'connect', // wrong user or password
-  '53': 'resources', // too many connections, disk full, out of memory
-};
+/**
+ * Constraints on the user: such a row cannot be written where the user has been deleted since the token was checked. A
+ * writer that holds the account's lock never meets one.
+ */
+const USER_CONSTRAINTS: ReadonlySet<string> = new Set([
+  'idempotency_keys_account',
+  'import_chunks_import',
+  'imports_account',
+  'tokens_account',
+]);
 
 /** The SQLSTATE of an error that Postgres sent; undefined for any other error. */
 export function sqlStateOf(error: unknown): string | undefined {
@@ -96,13 +115,14 @@ export function constraintOf(error: unknown): string | undefined {
 }
 
 /**
- * Makes `DatabaseUnavailable` of an error that means that the database does not respond now; returns any other error
- * unchanged. `sent`: the statement had reached a connection.
+ * Makes `DatabaseUnavailable` of an error that means that the database does not respond now, and `INVALID_TOKEN` of one
+ * that means that the user is gone; returns any other error unchanged. `sent`: the statement had reached a connection.
  */
 export function translateError(error: unknown, sent: boolean): unknown {
   if (!(error instanceof Error) || error instanceof DatabaseUnavailable) return error;
   const { code } = error as NodeJS.ErrnoException;
   const state = sqlStateOf(error);
+  if (state === '23503' && USER_CONSTRAINTS.has(constraintOf(error)!)) return invalidToken();
   const reason = state === undefined ? reasonOfSystemError(error) : reasonOfSqlState(state);
   if (reason === undefined) return error;
   // A statement that Postgres refused has had no effect; only a lost connection leaves that open.
@@ -113,7 +133,7 @@ export function translateError(error: unknown, sent: boolean): unknown {
 const MAY_HAVE_RUN: ReadonlySet<UnavailableReason> = new Set(['lost', 'deadline', 'closed']);
 
 function reasonOfSqlState(state: string): UnavailableReason | undefined {
-  return REASON_BY_STATE[state] ?? REASON_BY_CLASS[state.slice(0, 2)];
+  return REASON_BY_STATE[state] ?? REASON_BY_STATE[state.slice(0, 2)];
 }
 
 function reasonOfSystemError(error: NodeJS.ErrnoException): UnavailableReason | undefined {

@@ -39,11 +39,13 @@ export interface DatabaseOptions {
   log?: DatabaseLog;
   /** Called after each wait for a connection that got one, with its seconds. */
   onWaited?: (seconds: number) => void;
+  /** Called with the SQLSTATE of each error that nobody foresaw. */
+  onDefect?: (sqlState: string) => void;
   /** Called with the text of every notice from Postgres. */
   onNotice?: (message: string) => void;
 }
 
-type Optional = 'log' | 'onWaited' | 'onNotice';
+type Optional = 'log' | 'onWaited' | 'onDefect' | 'onNotice';
 
 type Settings = Required<Omit<DatabaseOptions, Optional>> & Pick<DatabaseOptions, Exclude<Optional, 'log'>>;
 

@@ -1,6 +1,6 @@
 import { Semaphore, type SemaphoreGauges } from '../concurrency/semaphore.ts';
 import type { Database, Sql, Statement } from './database.ts';
-import { DatabaseUnavailable, translateError } from './errors.ts';
+import { DatabaseUnavailable, sqlStateOf, translateError } from './errors.ts';
 
 /** The pool's limits; a time of 0 means none. */
 export interface PoolLimits {
@@ -10,6 +10,8 @@ export interface PoolLimits {
   deadlineMs: number;
   /** Called after each wait for a connection that got one, with its seconds. */
   onWaited?: ((seconds: number) => void) | undefined;
+  /** Called with the SQLSTATE of each error that nobody foresaw. */
+  onDefect?: ((sqlState: string) => void) | undefined;
 }
 
 /** One `read` or `write`, from its call to its response. */
@@ -36,10 +38,11 @@ export class Pool implements Database {
   readonly sql: Sql;
   readonly #permits: Semaphore<typeof POOL>;
   readonly #deadlineMs: number;
+  readonly #onDefect: PoolLimits['onDefect'];
   /** Counts responses of Postgres, errors included: a sign that it can be reached. */
   #responses = 0;
 
-  constructor(sql: Sql, { max, maxWaiting, waitMs, deadlineMs, onWaited }: PoolLimits) {
+  constructor(sql: Sql, { max, maxWaiting, waitMs, deadlineMs, onWaited, onDefect }: PoolLimits) {
     this.sql = sql;
     const wait = Math.min(waitMs || Infinity, deadlineMs || Infinity);
     this.#permits = new Semaphore({
@@ -50,6 +53,7 @@ export class Pool implements Database {
       onWaited,
     });
     this.#deadlineMs = deadlineMs;
+    this.#onDefect = onDefect;
   }
 
   get gauges(): SemaphoreGauges {
@@ -124,6 +128,8 @@ export class Pool implements Database {
 
   #fail(call: Call, error: unknown, responsesBefore: number): void {
     const failure = translateError(error, wasSent(call));
+    const defect = sqlStateOf(failure);
+    if (defect !== undefined) this.#onDefect?.(defect);
     if (!(failure instanceof DatabaseUnavailable)) this.#responses++;
     else if (failure.reason === 'lost' && call.mayRepeat) {
       call.mayRepeat = false;

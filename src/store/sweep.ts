@@ -4,7 +4,10 @@ import type { Database } from './database.ts';
 
 const BATCH = 1_000;
 
-/** Deletes tokens, invites and idempotency keys that have run out; says how many. */
+/**
+ * Deletes tokens, invites and idempotency keys that have run out; says how many. It waits for nobody: a row that somebody
+ * has locked stays for the next sweep, so that a key which is used anew is kept.
+ */
 export async function deleteExpired(db: Database): Promise<number> {
   const [row] = await db.write(
     (sql) => sql<{ deleted: number }[]>`
@@ -14,14 +17,16 @@ export async function deleteExpired(db: Database): Promise<number> {
         where expires_at < now() and expires_at < 'infinity'
         order by expires_at
         limit ${BATCH}
+        for update skip locked
       ), old_tokens as (
         delete from tokens t using expired e
-        where t.user_id = e.user_id and t.token_hash = e.token_hash and t.expires_at < now()
+        where t.user_id = e.user_id and t.token_hash = e.token_hash
         returning 1
       ), old_invites as (
         delete from invites
-        where code in (select code from invites where expires_at < now() order by expires_at limit ${BATCH})
-          and expires_at < now()
+        where code in (
+          select code from invites where expires_at < now() order by expires_at limit ${BATCH} for update skip locked
+        )
         returning 1
       ), forgotten as (
         select user_id, key
@@ -29,10 +34,10 @@ export async function deleteExpired(db: Database): Promise<number> {
         where created_at < now() - interval '24 hours'
         order by created_at
         limit ${BATCH}
+        for update skip locked
       ), old_keys as (
         delete from idempotency_keys k using forgotten f
-        -- A key that was used anew meanwhile is a new one: this condition is checked again on the row as it is then.
-        where k.user_id = f.user_id and k.key = f.key and k.created_at < now() - interval '24 hours'
+        where k.user_id = f.user_id and k.key = f.key
         returning 1
       )
       select (
