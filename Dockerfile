@@ -14,8 +14,7 @@ COPY src/store/patches src/store/patches
 RUN npm ci --omit=dev --ignore-scripts \
   && node_modules/.bin/patch-package --patch-dir src/store/patches --error-on-fail \
   && find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.?ts' -o -name '*.md' \) -delete
-# What the image is made of, for whoever scans it: read it by `docker run --entrypoint cat … /app/sbom.json`.
-RUN npm sbom --package-lock-only --sbom-format cyclonedx --sbom-type application --omit dev > sbom.json
+RUN npm sbom --package-lock-only --sbom-format cyclonedx --sbom-type application > all-components.json
 COPY src src
 COPY sql sql
 # Compiled code: modules are loaded in 0.16 s instead of 0.30 s. Node keeps it by user id, so the one that will run.
@@ -34,13 +33,16 @@ RUN apt-get update \
 COPY --from=build /usr/local/bin/node /usr/local/bin/node
 # The modules are a layer of their own: a change of the code alone leaves it as it is, and is pushed as a few MB.
 COPY --from=build /app/node_modules /app/node_modules
-COPY --from=build /app/package.json /app/sbom.json /app/
+COPY --from=build /app/package.json /app/all-components.json /app/
 COPY --from=build /app/sql /app/sql
 COPY --from=build /app/src /app/src
 COPY --from=build --chown=10001:10001 /app/.compile-cache /app/.compile-cache
 WORKDIR /app
 ARG VERSION=unversioned
 ARG REVISION=unknown
+# What the image is made of, for whoever scans it: modules, Node and Debian's packages. Read it by
+# `docker run --entrypoint cat … /app/sbom.json`.
+RUN node src/packing/sbom.ts --system < all-components.json > sbom.json
 # What bookmarks_build_info and traces say.
 RUN printf '{"version":"%s","revision":"%s"}\n' "$VERSION" "$REVISION" > build.json
 # Without a password entry, and a number, so that Kubernetes can see that it is not root. Nothing is ever written to

@@ -7,11 +7,12 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   'node src/main.ts api': 'every pod of the play is started so',
   'npm run --silent admin -- …': 'admin.test.ts',
   'npm run k8s:check': '.ci/run runs it',
+  'npm run test:image': '.ci/run runs it',
   'TEST_ROLLOUT_SCALE=1 npx vitest run test/rollout.test.ts': 'the same test, at a tenth, is in every run',
   'ACL SETUSER bookmarks on >PASSWORD ~bookmarks:* ~{bookmarks}:* ~{bookmarks:pending}:* &bookmarks:wakes* -@all +hello +client|setname +eval +evalsha +time +get +set +getrange +setrange +strlen +append +pexpire +publish +subscribe +@hash +@list +@set +@sortedset +@stream +del +exists +getdel +incr +persist +pttl':
     'redis-rights.test.ts › all of it works under exactly the rights that the document names',
   'docker build --build-arg VERSION=1.0.0 --build-arg REVISION=$(git rev-parse HEAD) -t bookmark-service:1.0.0 .':
-    'needs a container engine and its registry',
+    'needs a container engine and a registry of images; npm run test:image builds the same file by buildah',
   'kubectl apply -k k8s/overlays/local':
     'needs a cluster that can pull images; k8s:check builds and checks it',
   'kubectl -n bookmarks port-forward service/api 3000:80': 'needs a cluster',

@@ -23,6 +23,8 @@ const PROGRAMS = {
   nginx: { names: ['nginx'], debianPackage: 'nginx-light', instead: undefined },
   haproxy: { names: ['haproxy'], debianPackage: 'haproxy', instead: undefined },
   pgbouncer: { names: ['pgbouncer'], debianPackage: 'pgbouncer', instead: undefined },
+  buildah: { names: ['buildah'], debianPackage: 'buildah', instead: undefined },
+  debootstrap: { names: ['debootstrap'], debianPackage: 'debootstrap', instead: undefined },
   // Tests use only Prometheus's tool for rules.
   promtool: { names: ['promtool'], debianPackage: 'prometheus', instead: undefined },
   // Tests of the page run in it where it is there. It is large, so that only CI installs it.

@@ -1,0 +1,62 @@
+import { execFile } from 'node:child_process';
+import { realpathSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { promisify } from 'node:util';
+import { makeFolder, removeFolder } from '../support/folders.ts';
+import { provide } from '../support/programs.ts';
+import { buildah, hasImage, listBases } from './buildah.ts';
+
+/** Stand-ins for the bases of the Dockerfile, of Debian's own packages, where no registry of images can be reached. */
+
+const MIRROR = 'http://deb.debian.org/debian';
+
+const ofHub = (name: string): string => `docker.io/library/${name}`;
+
+async function makeDebian(name: string, suite: string): Promise<void> {
+  const program = await provide('debootstrap');
+  const folder = makeFolder('base');
+  try {
+    await promisify(execFile)(program, ['--variant=minbase', suite, folder, MIRROR], { maxBuffer: 64 << 20 });
+    const container = await buildah('from', 'scratch');
+    await buildah('add', '--quiet', container, folder, '/');
+    await buildah('commit', '--quiet', '--rm', container, ofHub(name));
+  } finally {
+    removeFolder(folder);
+  }
+}
+
+/** Debian with Node as this project runs it, and the machine's npm. */
+async function makeNode(name: string, debian: string): Promise<void> {
+  const npm = dirname(dirname(realpathSync((await promisify(execFile)('which', ['npm'])).stdout.trim())));
+  const container = await buildah('from', '--pull-never', ofHub(debian));
+  const copy = (from: string, to: string) => buildah('copy', '--quiet', container, from, to);
+  await copy(realpathSync(process.execPath), '/usr/local/bin/node');
+  await copy(npm, '/usr/local/lib/node_modules/npm');
+  const run = (line: string) => buildah('run', '--isolation', 'chroot', container, '--', 'sh', '-c', line);
+  await run('ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm');
+  // What Node links to; the image of Node has it.
+  await run(
+    'apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q -y install libatomic1 libstdc++6',
+  );
+  await buildah('commit', '--quiet', '--rm', container, ofHub(name));
+}
+
+/** Makes the bases that are not there yet; returns whether they are stand-ins. */
+export async function provideBases(note: (line: string) => void): Promise<void> {
+  const [node, debian] = listBases() as [string, string];
+  const version = `node:${process.versions.node}-`;
+  if (!node.startsWith(version))
+    throw new Error(`the Dockerfile has ${node}, and this is Node ${process.version}`);
+  const suite = /:(\w+)-slim/.exec(debian)![1]!;
+  if (!(await hasImage(ofHub(debian)))) {
+    note(`no registry of images is asked: ${debian} is made of Debian's packages`);
+    await makeDebian(debian, suite);
+  }
+  if (!(await hasImage(ofHub(node)))) {
+    note(`${node} is made of that and of Node's own build`);
+    await makeNode(node, debian);
+  }
+}
+
+/** The bases, to be kept for the next run. */
+export const listBaseNames = (): string[] => listBases().map(ofHub);

@@ -1,0 +1,37 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+
+/** buildah, by its command line: no engine runs, and containers are chroots. */
+
+const PROJECT = resolve(import.meta.dirname, '../..');
+
+/** Runs buildah; returns its output, rejects with its own words. */
+export async function buildah(...args: string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)('buildah', args, { maxBuffer: 64 << 20 });
+  return stdout.trim();
+}
+
+/** The bases that the Dockerfile names, in its order. */
+export const listBases = (): string[] =>
+  [...readFileSync(join(PROJECT, 'Dockerfile'), 'utf8').matchAll(/^FROM (\S+)/gm)].map(([, name]) => name!);
+
+export const hasImage = (name: string): Promise<boolean> =>
+  buildah('inspect', '--type', 'image', name).then(
+    () => true,
+    () => false,
+  );
+
+/** Every image of the machine, those without names included. */
+export const listImages = async (): Promise<Set<string>> =>
+  new Set((await buildah('images', '--all', '--quiet', '--no-trunc')).split('\n').filter(Boolean));
+
+/** Removes the images that are there now and were not before. */
+export async function removeNewImages(before: ReadonlySet<string>, kept: readonly string[]): Promise<void> {
+  const bases = await Promise.all(
+    kept.map((name) => buildah('images', '--quiet', '--no-trunc', name).catch(() => '')),
+  );
+  const made = [...(await listImages())].filter((id) => !before.has(id) && !bases.includes(id));
+  if (made.length > 0) await buildah('rmi', '--force', ...made).catch(() => {});
+}

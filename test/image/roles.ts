@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { findFreePort } from '../support/ports.ts';
+import { post } from '../support/post.ts';
+import { startPostgres } from '../support/postgres.ts';
+import { startRedis } from '../support/redis.ts';
+import { scrape } from '../support/replica.ts';
+import { until } from '../support/until.ts';
+import { type Root, type Run, start } from './container.ts';
+
+/** Every role of the image, each started as it is deployed. */
+
+type Env = Record<string, string>;
+
+async function finish(root: Root, args: readonly string[], env: Env): Promise<string> {
+  const { code, output, errors } = await start(root, args, env).ended;
+  assert.equal(code, 0, `${args.join(' ')} ended with ${code}: ${output}${errors}`);
+  return output;
+}
+
+/** A role that serves, until SIGTERM. */
+interface Serving {
+  origin: string;
+  metricsPort: number;
+  run: Run;
+}
+
+async function serve(root: Root, role: readonly string[], env: Env): Promise<Serving> {
+  const [port, metricsPort] = [await findFreePort(), await findFreePort()];
+  const own = { HOST: '127.0.0.1', PORT: String(port), METRICS_PORT: String(metricsPort) };
+  const run = start(root, role, { ...env, ...own });
+  const origin = `http://127.0.0.1:${port}`;
+  const isReady = () =>
+    fetch(`${origin}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  const died = run.ended.then(({ output, errors }) => {
+    throw new Error(`${role.join(' ')} ended: ${output}${errors}`);
+  });
+  await Promise.race([until(isReady), died]);
+  died.catch(() => {});
+  return { origin, metricsPort, run };
+}
+
+async function stop({ run }: Serving): Promise<void> {
+  await run.signal('SIGTERM');
+  const { code, output } = await run.ended;
+  assert.equal(code, 0, output);
+  assert.match(output, /"msg":"closed"/);
+}
+
+async function ask(origin: string, path: string, token: string, request: object) {
+  const { status, text, body } = await post(origin, path, request, { token });
+  assert.equal(status, 200, `${path}: ${text}`);
+  return body;
+}
+
+/** What a user does, through one origin; a body above `IMPORT_INLINE_BYTES` takes a worker. */
+async function useService(origin: string, token: string, n: number): Promise<void> {
+  const added = await ask(origin, '/bookmarks/add', token, { url: `https://example.org/${n}` });
+  const { bookmarks } = await ask(origin, '/bookmarks/sync', token, { cursor: added.id - 1 });
+  assert.deepEqual(
+    bookmarks.map(({ id }: { id: number }) => id),
+    [added.id],
+  );
+  const entries = Array.from({ length: 700 }, (_, entry) => ({
+    url: `https://example.org/${n}/${entry}`,
+    comment: 'x'.repeat(2_000),
+  }));
+  assert.equal((await ask(origin, '/import', token, { bookmarks: entries })).imported, 700);
+}
+
+/** The probe that the image brings itself. */
+async function checkHealth(root: Root, { origin }: Serving): Promise<void> {
+  const [kind, ...command] = root.config.Healthcheck?.Test ?? [];
+  assert.equal(kind, 'CMD');
+  const { code, errors } = await start(root, [], { PORT: new URL(origin).port }, command).ended;
+  assert.equal(code, 0, `the image's own probe: ${errors}`);
+}
+
+async function checkBuild({ metricsPort }: Serving, version: string, revision: string): Promise<void> {
+  const names = [...(await scrape(metricsPort)).keys()].filter((name) => name.includes('build_info'));
+  assert.equal(names.length, 1);
+  assert.match(names[0]!, new RegExp(`version="${version}",revision="${revision}"`));
+}
+
+/** Plays migrate, admin, api with worker, and all. */
+export async function playRoles(root: Root, version: string, revision: string): Promise<string[]> {
+  await using postgres = await startPostgres();
+  await using redis = await startRedis();
+  const env = { DATABASE_URL: postgres.url, REDIS_URL: redis.url };
+  assert.match(await finish(root, ['migrate'], env), /"msg":"migration applied"/);
+  const admin = async (...args: string[]) => JSON.parse(await finish(root, ['admin', ...args], env));
+  await admin('user', 'create', '--email', 'ann@example.org', '--premium');
+  const { token } = await admin('token', 'create', '--email', 'ann@example.org', '--scope', 'write');
+
+  const api = await serve(root, ['api'], env);
+  const worker = await serve(root, ['worker'], env);
+  await useService(api.origin, token, 1);
+  await checkBuild(api, version, revision);
+  await checkHealth(root, api);
+  await Promise.all([stop(api), stop(worker)]);
+
+  // Without an argument the image does all.
+  const all = await serve(root, root.config.Cmd, env);
+  await useService(all.origin, token, 2);
+  await stop(all);
+  return ['migrate', 'admin', 'api', 'worker', ...root.config.Cmd];
+}
