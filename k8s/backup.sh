@@ -7,6 +7,6 @@ file=$1
 # Imports under way are left out: a client may have been told that one failed, and it would run again. A dump that breaks off
 # leaves no file that looks whole.
 pg_dump --format=custom --exclude-table-data=imports --exclude-table-data=import_chunks \
-  --file="$file.part" --dbname="$DATABASE_URL"
+  --exclude-table-data=import_pieces --exclude-table-data=import_errors --file="$file.part" --dbname="$DATABASE_URL"
 mv "$file.part" "$file"
 echo "backup: $file"

@@ -58,10 +58,13 @@ create table accounts (
   tag_count integer not null default 0,
   -- counts `replace` imports: an export that sees it change breaks off
   generation bigint not null default 0,
+  -- the bytes of all responses that are kept for the user's idempotency keys
+  kept_bytes bigint not null default 0,
   constraint accounts_pkey primary key (user_id),
   constraint accounts_user foreign key (user_id) references users (id) on delete cascade,
   constraint accounts_bookmark_count check (bookmark_count >= 0),
-  constraint accounts_tag_count check (tag_count >= 0)
+  constraint accounts_tag_count check (tag_count >= 0),
+  constraint accounts_kept_bytes check (kept_bytes >= 0)
 ) with (fillfactor = 50);
 
 create sequence tokens_id_seq as bigint maxvalue 9007199254740991;
@@ -110,8 +113,10 @@ create table idempotency_keys (
   key text collate "C",
   -- SHA-256 of the path and the body
   request_hash bytea not null,
-  -- JSON text
+  -- JSON text; of an import without its errors
   answer text not null,
+  -- what it counts for in `accounts.kept_bytes`
+  bytes bigint not null,
   created_at timestamptz not null default now(),
   constraint idempotency_keys_pkey primary key (user_id, key),
   constraint idempotency_keys_account foreign key (user_id) references accounts (user_id) on delete cascade
@@ -120,3 +125,15 @@ create table idempotency_keys (
 create index idempotency_keys_created_at on idempotency_keys (created_at);
 
 alter table idempotency_keys alter column user_id set statistics 0;
+
+-- The errors of an import that came with a key, as its response lists them: JSON text, some errors a row, in order.
+create table idempotency_errors (
+  user_id bigint,
+  key text collate "C",
+  position integer,
+  errors text collate "C" not null,
+  constraint idempotency_errors_pkey primary key (user_id, key, position),
+  constraint idempotency_errors_key foreign key (user_id, key) references idempotency_keys (user_id, key) on delete cascade
+);
+
+alter table idempotency_errors alter column user_id set statistics 0;

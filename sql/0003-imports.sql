@@ -1,17 +1,21 @@
 -- works-with: 3
--- A large import between its receipt and its answer. `receiving`: its bytes arrive; `queued`: they are all there and a
--- worker may run it; `done`: it ran, or was found invalid, and `result` is what to answer; `cancelled`: it never runs.
+-- A large import between its receipt and its response. `receiving`: its entries arrive; `queued`: they are all there and a
+-- worker may run it; `done`: it ran, or was found invalid, and `result` is what to respond; `cancelled`: it never runs.
 create table imports (
   user_id bigint,
   id uuid,
   state text collate "C" not null default 'receiving',
-  -- counts against the cap of staged bytes: what was announced, then what arrived
+  -- counts against the cap of staged bytes: what was announced, then what lies here
   bytes bigint not null,
   created_at timestamptz not null default now(),
   -- renewed while the bytes arrive: an upload that its replica died under is told by its age
   touched_at timestamptz not null default now(),
-  -- an answer as JSON text: `{"imported":…}`, or `{"error":…,"code":…}`
+  -- a response as JSON text: `{"imported":…,"skipped":…}`, to which its errors belong, or `{"error":…,"code":…}`
   result text,
+  -- of its errors, while they lie here
+  error_bytes bigint not null default 0,
+  -- what its mode was, once it is queued
+  replaces boolean,
   -- the token that it was sent with: once that is revoked, nothing happens (decision 34)
   token_hash bytea,
   -- what came with the request, once it is queued
@@ -37,15 +41,53 @@ create index imports_touched_at on imports (touched_at);
 
 alter table imports alter column user_id set statistics 0;
 
+-- The entries of a staged import as they were sent, whole ones, in order: JSON with commas between.
 create table import_chunks (
   user_id bigint,
   import_id uuid,
   position integer,
-  bytes bytea not null,
+  entries text collate "C" not null,
   constraint import_chunks_pkey primary key (user_id, import_id, position),
   constraint import_chunks_import foreign key (user_id, import_id) references imports (user_id, id) on delete cascade
 );
 
+-- The same entries once a worker has checked them, some thousand a row: what `import_bookmarks` takes. Its caller says how
+-- many rows there must be, for a server that was not shut down well comes back without them.
+create unlogged table import_pieces (
+  user_id bigint,
+  import_id uuid,
+  position integer,
+  -- the columns, each a text in step, in one text
+  names text[] not null,
+  columns text collate "C" not null,
+  column_separator text collate "C" not null,
+  separator text collate "C" not null,
+  url_keys uuid[] not null,
+  -- the place of each entry's tag set in `set_refs`, from 1; 0: no tags
+  tag_sets integer[] not null,
+  -- sets of places of tags, in the order of the folded names, each as an array's text, with semicolons between
+  set_refs text collate "C" not null,
+  -- urls that the user was seen to have already: of these entries there is nothing else here
+  known_keys uuid[] not null,
+  constraint import_pieces_pkey primary key (user_id, import_id, position),
+  constraint import_pieces_import foreign key (user_id, import_id) references imports (user_id, id) on delete cascade
+);
+
+-- The errors of a staged import's entries as its response lists them: JSON text, some errors a row, in order. They lie here
+-- until the response has been sent.
+create table import_errors (
+  user_id bigint,
+  import_id uuid,
+  position integer,
+  errors text collate "C" not null,
+  constraint import_errors_pkey primary key (user_id, import_id, position),
+  constraint import_errors_import foreign key (user_id, import_id) references imports (user_id, id) on delete cascade
+);
+
 -- Compressing what is read once and deleted costs more than it saves.
-alter table import_chunks alter column bytes set storage external;
+alter table import_chunks alter column entries set storage external;
+alter table import_pieces alter column columns set storage external;
+alter table import_pieces alter column set_refs set storage external;
 alter table import_chunks alter column user_id set statistics 0;
+alter table import_pieces alter column user_id set statistics 0;
+alter table import_errors alter column user_id set statistics 0;

@@ -8,10 +8,12 @@ import { parseJson } from '../src/domain/json.ts';
 import { foldText } from '../src/domain/text.ts';
 import type { Logger } from '../src/observability/log.ts';
 import type { PrometheusMetrics } from '../src/observability/metrics.ts';
-import { prepareImport } from '../src/operations/import/entries.ts';
 import { createDatabase, runOn } from './support/database.ts';
 import { fill } from './support/fill.ts';
-import type { LogLine } from './support/replica.ts';
+import { HOSTILE_IMPORTS } from './support/hostile-imports.ts';
+import { measureGrowth } from './support/memory.ts';
+import { type RedisServer, startRedis } from './support/redis.ts';
+import { type LogLine, type Replica, startReplica } from './support/replica.ts';
 import { connectTo, sendRaw } from './support/responses.ts';
 import { startService, type TestService, type TestUser, useService, useUser } from './support/service.ts';
 import { formatPost, sendUnread, type UnreadClient } from './support/unread.ts';
@@ -364,18 +366,15 @@ describe('bodies that grow when they are read', () => {
   test.each([
     ['0', 'tags[0]: expected a string'],
     ['""', 'tags[0]: may not be empty'],
-  ])('an array of a million tags %s has one fault, not a million', async (tag, error) => {
-    const body = Buffer.from(`{"bookmarks":[{"url":"https://a.example/","tags":${listOf(tag, 1_000_000)}}]}`);
-    const before = process.memoryUsage().rss;
-    const { errors } = await prepareImport(parseJson(body));
-    expect(errors).toMatchObject([{ index: 0, error }]);
-    // A million faults take 800 MB.
-    expect(process.memoryUsage().rss - before).toBeLessThan(400_000_000);
+  ])('an array of many tags %s has one fault, not as many', async (tag, error) => {
+    const body = `{"bookmarks":[{"url":"https://a.example/","tags":${listOf(tag, 170_000)}}]}`;
+    const { body: response } = await user.post('/import', body);
+    expect(response.errors).toMatchObject([{ index: 0, error }]);
   });
 
-  test('a million names of the same tag are one tag', async () => {
+  test('many names of the same tag are one tag', async () => {
     const response = await user.post('/import', {
-      bookmarks: [{ url: 'https://b.example/', tags: Array(200_000).fill('same') }],
+      bookmarks: [{ url: 'https://b.example/', tags: Array(70_000).fill('same') }],
     });
     expect(response).toMatchObject({ status: 200, body: { imported: 1, errors: [] } });
   });
@@ -391,6 +390,128 @@ describe('bodies that grow when they are read', () => {
   test('brackets in strings are no arrays', () => {
     const comment = '{["\\'.repeat(2_000_000);
     expect(parseJson(Buffer.from(JSON.stringify({ comment })))).toEqual({ comment });
+  });
+});
+
+describe('bodies of imports', { timeout: 240_000 }, () => {
+  let redis: RedisServer;
+  let api: Replica;
+  let worker: Replica;
+
+  beforeAll(async () => {
+    redis = await startRedis();
+    const env = { DATABASE_URL: service.database.url, REDIS_URL: redis.url };
+    [api, worker] = await Promise.all([startReplica('api', env), startReplica('worker', env)]);
+  }, 60_000);
+  afterAll(async () => {
+    await Promise.all([api, worker].map((replica) => replica[Symbol.asyncDispose]()));
+    await redis.stop();
+  });
+
+  test.for(Object.entries(HOSTILE_IMPORTS))(
+    'of %s cost a worker less than 384 MiB and its replica less than 64',
+    async ([_, { body, response }]) => {
+      const greedy = await service.user({ premium: true });
+      const text = body();
+      expect(Buffer.byteLength(text)).toBeLessThanOrEqual(64 * MIB);
+      let received: unknown;
+      let apiGrowth = 0;
+      const workerGrowth = await measureGrowth(worker.pid, async () => {
+        apiGrowth = await measureGrowth(api.pid, async () => {
+          received = (await api.post('/import', text, greedy.token)).body;
+        });
+      });
+      expect(received).toMatchObject(response);
+      expect(workerGrowth).toBeLessThan(384 * MIB);
+      expect(apiGrowth).toBeLessThan(64 * MIB);
+    },
+  );
+
+  test('of an entry over 512 KiB in a replace change nothing', async () => {
+    const owner = await service.user();
+    await owner.post('/bookmarks/add', { url: 'http://e/1' });
+    const bookmarks = [{ url: 'http://e/2' }, { url: 'http://e/3', x: 'x'.repeat(524_288) }];
+    const refused = await owner.post('/import', { mode: 'replace', bookmarks });
+    expect(refused).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } });
+    expect(refused.body.error).toBe(
+      'bookmarks[1]: at most 524288 bytes; 1 entry is invalid and nothing was changed',
+    );
+    expect((await owner.post('/export')).body.bookmarks).toMatchObject([{ url: 'http://e/1' }]);
+  });
+});
+
+describe('responses that are kept', () => {
+  const keyed = (key: string) => ({ headers: { 'idempotency-key': key } });
+  const keptBytes = async ({ id }: TestUser): Promise<number> => {
+    const [row] = await runOn<{ kept: string }>(
+      service.database.url,
+      `select coalesce(sum(octet_length(answer)), 0) + coalesce((
+        select sum(octet_length(errors)) from idempotency_errors where user_id = ${id}
+      ), 0) as kept
+      from idempotency_keys where user_id = ${id}`,
+    );
+    return Number(row!.kept);
+  };
+  /** Each has some 1.3 MB of errors, and one entry that is valid. */
+  const bodyOf = (n: number) => ({
+    bookmarks: [
+      ...Array.from({ length: 3_500 }, (_, m) => ({ url: `${m} ${'x'.repeat(250)}` })),
+      { url: `https://kept.example/${n}` },
+    ],
+  });
+
+  test('of one account take 16 MiB at most: then a new key is RATE_LIMITED and nothing is done', async () => {
+    const greedy = await service.user();
+    let sent = 0;
+    let response = await greedy.post('/import', bodyOf(sent), keyed(`key-${sent}`));
+    const first = response.text;
+    for (; response.status === 200 && sent < 30; sent += 1)
+      response = await greedy.post('/import', bodyOf(sent + 1), keyed(`key-${sent + 1}`));
+    expect(response).toMatchObject({ status: 429, body: { code: 'RATE_LIMITED' } });
+    expect(Number(response.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    expect(await keptBytes(greedy)).toBeLessThanOrEqual(16 * MIB);
+    expect(await keptBytes(greedy)).toBeGreaterThan(12 * MIB);
+    const { body } = await greedy.post('/bookmarks/search', { per_page: 1 });
+    expect(body.total).toBe(sent);
+
+    // The keys that were used are answered as before, and what has no key goes on.
+    expect((await greedy.post('/import', bodyOf(0), keyed('key-0'))).text).toBe(first);
+    expect(await greedy.post('/import', bodyOf(sent))).toMatchObject({ status: 200, body: { imported: 1 } });
+    // Another account has room of its own.
+    const other = await service.user();
+    expect((await other.post('/import', bodyOf(0), keyed('key-0'))).status).toBe(200);
+  });
+
+  test('with no room for another: adds and new tags with a new key wait, those without go on', async () => {
+    const greedy = await service.user();
+    await greedy.post('/bookmarks/add', { url: 'https://kept.example/' }, keyed('used'));
+    const setKept = (bytes: string) =>
+      runOn(
+        service.database.url,
+        `update idempotency_keys set bytes = ${bytes} where user_id = ${greedy.id};
+        update accounts set kept_bytes = ${bytes} where user_id = ${greedy.id}`,
+      );
+    await setKept('16777216 - 524287');
+    const refused = await Promise.all([
+      greedy.post('/bookmarks/add', { url: 'https://kept.example/' }, keyed('new')),
+      greedy.post('/tags/create', { name: 'Kept' }, keyed('new-tag')),
+      greedy.post('/import', { bookmarks: [], x: 'x'.repeat(2 * MIB) }, keyed('new-import')),
+    ]);
+    for (const { status, body, headers } of refused) {
+      expect([status, body.code, headers.get('retry-after')]).toEqual([429, 'RATE_LIMITED', '60']);
+    }
+    expect((await greedy.post('/bookmarks/search')).body.total).toBe(1);
+    expect((await greedy.post('/tags/list')).body.tags).toEqual([]);
+    const again = await greedy.post('/bookmarks/add', { url: 'https://kept.example/' }, keyed('used'));
+    expect(again.status).toBe(200);
+    expect((await greedy.post('/tags/create', { name: 'Kept' })).status).toBe(200);
+    // A day later its room is free again.
+    await runOn(
+      service.database.url,
+      `update idempotency_keys set created_at = now() - interval '25 hours' where user_id = ${greedy.id}`,
+    );
+    const repeated = await greedy.post('/bookmarks/add', { url: 'https://kept.example/' }, keyed('used'));
+    expect(repeated.body.id).not.toBe(again.body.id);
   });
 });
 

@@ -62,6 +62,21 @@ describe('the bookmark cap (decision 28)', () => {
     }
   });
 
+  test('a merge that adds nothing is done, however far above its cap an account is (decision 33)', async () => {
+    const user = await replicas[0]!.user({ premium: true });
+    const bookmarks = range(CAP + 5).map((n) => ({ url: url(n) }));
+    await post(0, user, '/import', { bookmarks });
+    await runOn(first.database.url, `update accounts set is_premium = false where user_id = ${user.id}`);
+    for (const n of range(3)) {
+      const again = await post(n, user, '/import', { bookmarks: [...bookmarks, { url: 'none' }] });
+      expect(again).toMatchObject({ status: 200, body: { imported: 0, skipped: CAP + 5 } });
+      expect(await post(n, user, '/import', { bookmarks: [] })).toMatchObject({ status: 200 });
+      const more = { bookmarks: [...bookmarks, { url: url('more') }] };
+      expect(await post(n, user, '/import', more)).toMatchObject(LIMIT);
+    }
+    expect(await exported(user)).toHaveLength(CAP + 5);
+  });
+
   test('deletes and adds at once: never more than 10, never a place lost', async () => {
     const user = await replicas[0]!.user();
     const bookmarks = range(CAP).map((n) => ({ url: url(n) }));

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { prepareImport } from '../src/operations/import/entries.ts';
+import { Preparation } from '../src/operations/import/preparation.ts';
 import { useService } from './support/service.ts';
 
 /** How the entries of an import travel to Postgres: their texts joined, and of a merge of nothing new only the keys. */
@@ -40,7 +40,8 @@ test('while the entries of an import are checked, other work comes in between', 
     if (!isDone) setImmediate(countTurns);
   };
   setImmediate(countTurns);
-  await prepareImport({ bookmarks: shapes(Array.from({ length: 50_000 }, (_, n) => `text ${n}`)) });
+  const entries = shapes(Array.from({ length: 50_000 }, (_, n) => `text ${n}`));
+  await new Preparation({ replace: false }).add(entries.map((entry) => JSON.stringify(entry)).join(','));
   isDone = true;
   expect(turns).toBeGreaterThan(5);
 });

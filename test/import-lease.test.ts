@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { jobIdOf } from '../src/operations/import/job.ts';
+import { Preparation } from '../src/operations/import/preparation.ts';
 import { runImport } from '../src/operations/import/run.ts';
 import { DatabaseUnavailable } from '../src/store/errors.ts';
 import { type Claim, claimImport, type Lease, releaseLease, renewLease } from '../src/store/import-leases.ts';
-import { finishImport, refuseImport } from '../src/store/imports.ts';
+import { refuseImport } from '../src/store/import-pieces.ts';
+import { finishImport } from '../src/store/imports.ts';
 import type { StagedImport } from '../src/store/staged-imports.ts';
 import { findQueuedImports } from '../src/store/sweep.ts';
 import { type Fleet, openFleet } from './support/fleet.ts';
@@ -99,9 +101,8 @@ describe('the lease of a staged import', () => {
     await claim(old);
     await expire();
     await claim();
-    const columns = { urlKeys: [], columns: {}, setRefs: [], tagNames: [], tagKeys: [] };
-    const work = { replace: true, columns, skipped: 0, errors: '[]' };
-    expect(await finishImport(database, old, work, 10)).toBe(false);
+    const nothing = await new Preparation({ replace: true }).end();
+    expect(await finishImport(database, old, nothing, 10)).toBe(false);
     await refuseImport(database, old, '{"error":"none","code":"VALIDATION_ERROR"}');
     expect(await rows()).toMatchObject([{ state: 'queued', attempts: 2 }]);
     expect((await user.post('/bookmarks/search')).body.total).toBe(1);

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { Context } from '../src/context.ts';
 import { deleteLeftovers, startSweeper } from '../src/process/sweeper.ts';
-import { deleteExpired, deleteOldImports } from '../src/store/sweep.ts';
+import { deleteOldAnswers, deleteOldImports } from '../src/store/sweep.ts';
 import { runOn } from './support/database.ts';
 import { useService } from './support/service.ts';
 import { holdLock } from './support/sessions.ts';
@@ -18,20 +18,22 @@ test('a sweep deletes every token, invite and idempotency key that has run out, 
   await user.post('/bookmarks/add', { url: 'http://a' }, { headers });
   await runOn(
     url,
-    `insert into tokens (user_id, token_hash, kind, scope, expires_at)
-    select ${user.id}, sha256(n::text::bytea), 'api', 'read', now() - interval '1 second' from generate_series(1, 2500) n;
+    `insert into tokens (user_id, token_hash, last_four, kind, scope, expires_at)
+    select ${user.id}, sha256(n::text::bytea), '', 'api', 'read', now() - interval '1 second' from generate_series(1, 2500) n;
     insert into invites (code, email, email_key, expires_at)
     select lpad(n::text, 8, '0'), 'a', 'a', now() - interval '1 second' from generate_series(1, 2500) n;
-    insert into idempotency_keys (user_id, key, request_hash, answer, created_at)
-    select ${user.id}, n, '', '{}', now() - interval '25 hours' from generate_series(1, 2500) n`,
+    insert into idempotency_keys (user_id, key, request_hash, answer, bytes, created_at)
+    select ${user.id}, n, '', '{}', 100, now() - interval '25 hours' from generate_series(1, 2500) n;
+    update accounts set kept_bytes = kept_bytes + 250000 where user_id = ${user.id}`,
   );
   await deleteLeftovers(service.context);
   const [left] = await runOn<object>(
     url,
     `select (select count(*) from tokens) as tokens, (select count(*) from invites) as invites,
-      (select count(*) from idempotency_keys) as keys`,
+      (select count(*) from idempotency_keys) as keys,
+      (select kept_bytes = bytes from accounts join idempotency_keys using (user_id)) as counted`,
   );
-  expect(left).toEqual({ tokens: '1', invites: '1', keys: '1' });
+  expect(left).toEqual({ tokens: '1', invites: '1', keys: '1', counted: true });
   expect((await user.post('/user/profile')).status).toBe(200);
 });
 
@@ -116,8 +118,8 @@ test('a key that is used anew while it is swept is kept', async () => {
     url,
     `update idempotency_keys set created_at = now() where user_id = ${user.id}`,
   );
-  await deleteExpired(service.context.database);
+  await deleteOldAnswers(service.context.database);
   await renewal.commit();
-  await deleteExpired(service.context.database);
+  await deleteOldAnswers(service.context.database);
   expect(await runOn(url, `select 1 from idempotency_keys where user_id = ${user.id}`)).toHaveLength(1);
 });

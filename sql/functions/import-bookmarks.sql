@@ -1,10 +1,11 @@
--- Writes the entries of an import and its answer: all of it in one transaction, or nothing. A small import comes with the
--- caller's token and leaves its answer behind as well: after a lost connection that row, or the cancellation that took
+-- Writes the entries of an import and its result: all of it in one transaction, or nothing. A small import comes with the
+-- caller's token and leaves its result behind as well: after a lost connection that row, or the cancellation that took
 -- its place, tells whether it happened. A staged import comes with a worker's lease instead, and has its token in its row;
--- one that the lease does not hold any more (another worker's, done, or cancelled) is left alone. Entries come already
--- checked, and free of duplicates among themselves in a merge: as columns in step, all in one text, which `p_names` names.
--- Tags come as distinct sets: the column `tag_set` gives each entry's set (0: none), `p_set_refs` each set's places in
--- `p_tag_names`, in the order of their folded names.
+-- one that the lease does not hold any more (another worker's, done, or cancelled) is left alone.
+--
+-- Entries come already checked, and free of duplicates among themselves in a merge: `p_pieces` pieces of them lie in
+-- `import_pieces`, and the last one comes with the call, its columns under the same names. Tags come once for all pieces.
+-- What the caller looked at before, the urls that were known and the pieces, must still be so: `import_changed` else.
 --
 -- Each call is planned for the arrays that it has. A plan kept from other calls would believe that each holds ten values:
 -- joins of them were then nested loops, 377 million rows for 20,000 entries. And no table is joined with an array, for what
@@ -12,32 +13,40 @@
 -- is planned, or by the conflict of an upsert, which needs no plan.
 create or replace function import_bookmarks(
   p_user_id bigint, p_token_hash bytea, p_import_id uuid, p_lease_id uuid, p_replace boolean,
-  p_names text[], p_columns text, p_column_separator text, p_separator text,
-  p_set_refs text[], p_tag_names text[], p_tag_keys text[],
+  p_pieces integer, p_names text[], p_columns text, p_column_separator text, p_separator text,
+  p_url_keys uuid[], p_tag_sets integer[], p_set_refs text, p_known_keys uuid[],
+  p_tag_names text[], p_tag_keys text[],
   p_skipped bigint, p_errors text,
   p_free_limit bigint, p_tag_limit integer,
   p_idempotency_key text, p_request_hash bytea,
-  out outcome text, out result text
+  out outcome text, out result text, out error_bytes bigint
 )
 language plpgsql set plan_cache_mode = force_custom_plan as $$
 declare
   v_account accounts;
-  v_columns text[] := string_to_array(p_columns, p_column_separator);
-  v_url_keys uuid[] := import_column(p_names, v_columns, p_separator, 'url_key')::uuid[];
-  v_tag_sets integer[] := import_column(p_names, v_columns, p_separator, 'tag_set')::integer[];
-  v_search_texts text[] := import_column(p_names, v_columns, p_separator, 'search_text');
-  v_urls text[] := import_column(p_names, v_columns, p_separator, 'url');
-  v_titles text[] := import_column(p_names, v_columns, p_separator, 'title');
-  v_comments text[] := import_column(p_names, v_columns, p_separator, 'comment');
-  v_created text[] := import_column(p_names, v_columns, p_separator, 'created_at');
-  v_updated text[] := import_column(p_names, v_columns, p_separator, 'updated_at');
+  v_piece record;
+  v_url_keys uuid[];
+  -- those that the caller found the user to have, and those that the user has
+  v_known_before uuid[];
   v_known uuid[] := '{}';
   v_is_new boolean[];
   v_new bigint;
+  v_from integer := 0;
+  v_to integer;
+  v_sets text[];
+  v_columns text[];
+  -- by the place of a tag: bookmarks that will carry it, its id, how it travels
+  v_counts bigint[] := array_fill(0::bigint, array[cardinality(p_tag_keys)]);
   v_tag_ids bigint[];
+  v_tags text[];
+  -- the tags that entries carry, as they are stored
+  v_ids bigint[];
   v_names text[];
   v_keys text[];
   v_rendered text[];
+  -- by the place of a set: its ids as an array's text, how it travels
+  v_set_ids text[];
+  v_set_tags text[];
   v_now timestamptz;
 begin
   if p_lease_id is not null then
@@ -62,12 +71,34 @@ begin
     return;
   end if;
   if result is not null then
-    perform keep_import(p_user_id, p_import_id, p_lease_id is not null, result);
+    error_bytes := repeat_import(p_user_id, p_import_id, p_lease_id is not null, result, p_idempotency_key);
     return;
   end if;
 
+  select coalesce(array_agg(wanted.url_key order by pieces.position, wanted.place), '{}') into v_url_keys
+  from (
+    select position, url_keys from import_pieces where user_id = p_user_id and import_id = p_import_id
+    union all
+    select p_pieces, p_url_keys
+  ) pieces
+  cross join unnest(pieces.url_keys) with ordinality as wanted (url_key, place);
+  select coalesce(array_agg(url_key), '{}') into v_known_before
+  from (
+    select known_keys from import_pieces where user_id = p_user_id and import_id = p_import_id
+    union all
+    select p_known_keys
+  ) pieces
+  cross join unnest(pieces.known_keys) as wanted (url_key);
   if not p_replace then
-    v_known := known_url_keys(p_user_id, v_url_keys);
+    v_known := known_url_keys(p_user_id, v_url_keys || v_known_before);
+  end if;
+  if exists (select from unnest(v_known_before) as before (url_key) where url_key <> all (v_known))
+    or p_pieces > 0 and p_pieces <> (
+      select count(*) from import_pieces where user_id = p_user_id and import_id = p_import_id
+    )
+  then
+    outcome := 'import_changed';
+    return;
   end if;
   select
     coalesce(array_agg(is_new order by place), '{}'),
@@ -78,7 +109,8 @@ begin
     from unnest(v_url_keys) with ordinality as wanted (url_key, place)
   ) entries;
 
-  if not v_account.is_premium
+  -- What adds nothing passes no cap, not even one that was passed before (decision 33).
+  if v_new > 0 and not v_account.is_premium
     and (case when p_replace then 0 else v_account.bookmark_count end) + v_new > p_free_limit
   then
     outcome := 'bookmark_limit';
@@ -86,15 +118,34 @@ begin
   end if;
 
   -- Only the tags of entries that are written are made.
-  select coalesce(array_agg(name), '{}'), coalesce(array_agg(key), '{}') into v_names, v_keys
-  from unnest(p_tag_names, p_tag_keys) with ordinality as wanted (name, key, place)
-  where place in (
-    select unnest(sets.refs::integer[])
-    from unnest(p_set_refs) with ordinality as sets (refs, place)
-    where sets.place in (
-      select tag_set from unnest(v_tag_sets, v_is_new) as entries (tag_set, is_new) where is_new
-    )
-  );
+  for v_piece in
+    select position, tag_sets, set_refs
+    from import_pieces
+    where user_id = p_user_id and import_id = p_import_id
+    union all
+    select p_pieces, p_tag_sets, p_set_refs
+    order by position
+  loop
+    v_to := v_from + cardinality(v_piece.tag_sets);
+    v_sets := string_to_array(v_piece.set_refs, ';');
+    select array_agg(v_counts[tag.place] + coalesce(used.bookmarks, 0) order by tag.place)
+    into v_counts
+    from generate_series(1, cardinality(p_tag_keys)) as tag (place)
+    left join (
+      select refs.place, sum(entries.bookmarks) as bookmarks
+      from (
+        select tag_set, count(*) as bookmarks
+        from unnest(v_piece.tag_sets, v_is_new[v_from + 1:v_to]) as entry (tag_set, is_new)
+        where is_new and tag_set > 0
+        group by tag_set
+      ) entries
+      cross join unnest(v_sets[entries.tag_set]::integer[]) as refs (place)
+      group by refs.place
+    ) used using (place);
+    v_from := v_to;
+  end loop;
+  v_names := array(select name from unnest(p_tag_names, v_counts) as tag (name, bookmarks) where bookmarks > 0);
+  v_keys := array(select key from unnest(p_tag_keys, v_counts) as tag (key, bookmarks) where bookmarks > 0);
   if ensure_tags(p_user_id, v_names, v_keys, p_tag_limit) is null then
     outcome := 'tag_limit';
     return;
@@ -102,9 +153,18 @@ begin
   select
     coalesce(array_agg(id), '{}'), coalesce(array_agg(name), '{}'), coalesce(array_agg(name_key), '{}'),
     coalesce(array_agg(render_tag(id, name)), '{}')
-  into v_tag_ids, v_names, v_keys, v_rendered
+  into v_ids, v_names, v_keys, v_rendered
   from tags
   where user_id = p_user_id and name_key = any (v_keys);
+
+  result := '{"imported":' || v_new || ',"skipped":' || p_skipped + cardinality(v_known_before) + cardinality(v_is_new) - v_new || '}';
+  outcome := keep_import(
+    p_user_id, p_import_id, p_lease_id is not null, result, p_errors, p_idempotency_key, p_request_hash
+  );
+  if outcome is not null then
+    return;
+  end if;
+  error_bytes := 0;
 
   if p_replace then
     delete from bookmarks where user_id = p_user_id;
@@ -112,69 +172,70 @@ begin
     -- The generation has every reader of changes begin anew.
     delete from changes where user_id = p_user_id;
   end if;
-  update accounts
-  set bookmark_count = v_new + case when p_replace then 0 else bookmark_count end,
-    generation = generation + p_replace::integer
-  where user_id = p_user_id;
+  if p_replace or v_new > 0 then
+    update accounts
+    set bookmark_count = v_new + case when p_replace then 0 else bookmark_count end,
+      generation = generation + p_replace::integer
+    where user_id = p_user_id;
+  end if;
+  select
+    array_agg(tag.id order by wanted.place),
+    array_agg(tag.rendered order by wanted.place)
+  into v_tag_ids, v_tags
+  from unnest(p_tag_keys) with ordinality as wanted (key, place)
+  left join unnest(v_ids, v_keys, v_rendered) as tag (id, key, rendered) on tag.key = wanted.key;
+  insert into tags as t (user_id, id, name, name_key, bookmark_count)
+  select p_user_id, tag.id, tag.name, tag.key, used.bookmarks
+  from unnest(v_ids, v_names, v_keys) as tag (id, name, key)
+  join unnest(p_tag_keys, v_counts) as used (key, bookmarks) on used.key = tag.key
+  on conflict (user_id, name_key) do update set bookmark_count = t.bookmark_count + excluded.bookmark_count;
 
   v_now := date_trunc('milliseconds', clock_timestamp());
   perform draw_id('bookmarks_id_seq');
-  -- What unnests an array of a row comes by itself first: no join can then be repeated for each row.
-  with refs as materialized (
-    select sets.place as tag_set, refs.ref, refs.n
-    from unnest(p_set_refs) with ordinality as sets (refs, place)
-    cross join unnest(sets.refs::integer[]) with ordinality as refs (ref, n)
-  ), wanted as materialized (
-    select wanted.ref, tag.id, tag.rendered
-    from unnest(p_tag_keys) with ordinality as wanted (key, ref)
-    join unnest(v_tag_ids, v_keys, v_rendered) as tag (id, key, rendered) on tag.key = wanted.key
-  ), sets as materialized (
-    select refs.tag_set,
-      array_agg(wanted.id order by refs.n) as tag_ids,
-      render_tags(string_agg(wanted.rendered, ',' order by refs.n)) as tags
-    from refs
-    join wanted on wanted.ref = refs.ref
-    group by refs.tag_set
-  ), used as (
-    select unnest(sets.tag_ids) as id, sum(entries.bookmarks) as bookmarks
-    from (
-      select tag_set, count(*) as bookmarks
-      from unnest(v_tag_sets, v_is_new) as e (tag_set, is_new)
-      where is_new
-      group by tag_set
-    ) entries
-    join sets using (tag_set)
-    group by 1
-  ), counted as (
-    insert into tags as t (user_id, id, name, name_key, bookmark_count)
-    select p_user_id, tag.id, tag.name, tag.key, used.bookmarks
-    from unnest(v_tag_ids, v_names, v_keys) as tag (id, name, key)
-    join used on used.id = tag.id
-    on conflict (user_id, name_key) do update set bookmark_count = t.bookmark_count + excluded.bookmark_count
-  )
-  insert into bookmarks (
-    user_id, created_at, updated_at, tag_ids, tags, url_key, search_text, url, title, comment
-  )
-  select
-    p_user_id,
-    coalesce(entry.created_at::timestamptz, v_now),
-    coalesce(entry.updated_at::timestamptz, entry.created_at::timestamptz, v_now),
-    coalesce(sets.tag_ids, '{}'), coalesce(sets.tags, '[]'),
-    entry.url_key, entry.search_text, entry.url, coalesce(entry.title, ''), coalesce(entry.comment, '')
-  from unnest(
-    v_url_keys, v_tag_sets, v_is_new, v_search_texts, v_urls, v_titles, v_comments, v_created, v_updated
-  ) with ordinality as entry (
-    url_key, tag_set, is_new, search_text, url, title, comment, created_at, updated_at, place
-  )
-  left join sets using (tag_set)
-  where entry.is_new
-  -- ids are drawn in this order, so they rise with the entries
-  order by entry.place;
-
-  result := '{"imported":' || v_new
-    || ',"skipped":' || p_skipped + cardinality(v_is_new) - v_new
-    || ',"errors":' || p_errors || '}';
-  perform keep_import(p_user_id, p_import_id, p_lease_id is not null, result);
-  perform keep_answer(p_user_id, p_idempotency_key, p_request_hash, result);
+  v_from := 0;
+  for v_piece in
+    select position, names, columns, column_separator, separator, url_keys, tag_sets, set_refs
+    from import_pieces
+    where user_id = p_user_id and import_id = p_import_id
+    union all
+    select p_pieces, p_names, p_columns, p_column_separator, p_separator, p_url_keys, p_tag_sets, p_set_refs
+    order by position
+  loop
+    v_to := v_from + cardinality(v_piece.tag_sets);
+    v_columns := string_to_array(v_piece.columns, v_piece.column_separator);
+    select
+      array_agg(written.ids order by sets.place),
+      array_agg(written.tags order by sets.place)
+    into v_set_ids, v_set_tags
+    from unnest(string_to_array(v_piece.set_refs, ';')) with ordinality as sets (refs, place)
+    cross join lateral (
+      select
+        array_agg(v_tag_ids[refs.place] order by refs.n)::text as ids,
+        render_tags(string_agg(v_tags[refs.place], ',' order by refs.n)) as tags
+      from unnest(sets.refs::integer[]) with ordinality as refs (place, n)
+    ) written;
+    -- Arrays come apart in their order, so ids rise with the entries.
+    insert into bookmarks (
+      user_id, created_at, updated_at, tag_ids, tags, url_key, search_text, url, title, comment
+    )
+    select
+      p_user_id,
+      coalesce(entry.created_at::timestamptz, v_now),
+      coalesce(entry.updated_at::timestamptz, entry.created_at::timestamptz, v_now),
+      coalesce(v_set_ids[entry.tag_set]::bigint[], '{}'), coalesce(v_set_tags[entry.tag_set], '[]'),
+      entry.url_key, entry.search_text, entry.url, coalesce(entry.title, ''), coalesce(entry.comment, '')
+    from unnest(
+      v_piece.url_keys, v_piece.tag_sets, v_is_new[v_from + 1:v_to],
+      import_column(v_piece.names, v_columns, v_piece.separator, 'search_text'),
+      import_column(v_piece.names, v_columns, v_piece.separator, 'url'),
+      import_column(v_piece.names, v_columns, v_piece.separator, 'title'),
+      import_column(v_piece.names, v_columns, v_piece.separator, 'comment'),
+      import_column(v_piece.names, v_columns, v_piece.separator, 'created_at'),
+      import_column(v_piece.names, v_columns, v_piece.separator, 'updated_at')
+    ) as entry (url_key, tag_set, is_new, search_text, url, title, comment, created_at, updated_at)
+    where entry.is_new;
+    v_from := v_to;
+  end loop;
+  delete from import_pieces where user_id = p_user_id and import_id = p_import_id;
 end
 $$;

@@ -53,3 +53,9 @@ export function countCodePoints(text: string, limit: number): number {
 
 /** Whether text holds neither U+0000 nor a lone surrogate, so that Postgres stores it as it is. */
 export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0');
+
+/** The first code points of a text, with an ellipsis where there are more; half a character becomes U+FFFD. */
+export function cutText(text: string, limit: number): string {
+  const kept = [...text.slice(0, 2 * limit)].slice(0, limit).join('').toWellFormed();
+  return kept.length < text.length ? `${kept}…` : kept;
+}

@@ -25,11 +25,15 @@ function findCollector(): CollectGarbage {
   return found;
 }
 
-const bytesOutsideHeap = (): number => getHeapStatistics().external_memory;
+/** What is in use or was left alone, buffers and the texts that were made of them. */
+function usedBytes(): number {
+  const { external_memory: outside, used_heap_size: inside } = getHeapStatistics();
+  return outside + inside;
+}
 
 let collect: CollectGarbage | undefined;
 let releasedBytes = 0;
-/** The fewest bytes outside of the heap since the last major collection. */
+/** The fewest bytes in use since the last major collection. */
 let fewestBytes = Number.POSITIVE_INFINITY;
 
 /** Streams call this with the size of each buffer that they have used; it collects garbage when there is enough. */
@@ -39,9 +43,9 @@ export function releaseBytes(bytes: number): void {
   releasedBytes = 0;
   collect ??= findCollector();
   collect({ type: 'minor' });
-  const outside = bytesOutsideHeap();
-  fewestBytes = Math.min(fewestBytes, outside);
-  if (outside < fewestBytes + MAJOR_ABOVE_BYTES) return;
+  const used = usedBytes();
+  fewestBytes = Math.min(fewestBytes, used);
+  if (used < fewestBytes + MAJOR_ABOVE_BYTES) return;
   collect({ type: 'major' });
-  fewestBytes = bytesOutsideHeap();
+  fewestBytes = usedBytes();
 }

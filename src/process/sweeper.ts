@@ -1,6 +1,12 @@
 import type { Context } from '../context.ts';
 import { jobIdOf } from '../operations/import/job.ts';
-import { deleteExpired, deleteOldChanges, deleteOldImports, findQueuedImports } from '../store/sweep.ts';
+import {
+  deleteExpired,
+  deleteOldAnswers,
+  deleteOldChanges,
+  deleteOldImports,
+  findQueuedImports,
+} from '../store/sweep.ts';
 
 /**
  * Deletes what has expired: every replica does, and one finds nothing that another has done. Queues imports whose job was
@@ -35,7 +41,11 @@ const writeLastUses = ({ lastUses, database, config }: Context): Promise<void> =
 /** Deletes all that has expired, batch by batch: one batch a minute would fall behind what clients leave. */
 export async function deleteLeftovers({ config, database, lifecycle, log }: Context): Promise<void> {
   let deleted = 0;
-  const steps = [() => deleteExpired(database), () => deleteOldChanges(database, config.changesDays)];
+  const steps = [
+    () => deleteExpired(database),
+    () => deleteOldAnswers(database),
+    () => deleteOldChanges(database, config.changesDays),
+  ];
   for (const step of steps) {
     for (let count = 1; count > 0 && !lifecycle.draining; deleted += count) count = await step();
   }

@@ -8,7 +8,8 @@ import { callerRoute } from '../http/route.ts';
 import { exportBookmarks } from '../operations/export.ts';
 import { importBody } from '../operations/import/entries.ts';
 import { IMPORT_BODY_BYTES, type ReceivedImport, receiveImport } from '../operations/import/receive.ts';
-import { importInline, importStaged, Undecided } from '../operations/import/request.ts';
+import { importInline, importStaged } from '../operations/import/request.ts';
+import { Undecided } from '../operations/import/response.ts';
 import * as schemas from './response-schemas.ts';
 
 /** Import and export: spec 4.4. */
@@ -71,9 +72,9 @@ const importAll = callerRoute({
     if (received === undefined) throw invalid('body: is required');
     const hasClient = () => !reply.raw.destroyed;
     try {
-      return 'bytes' in received
-        ? await importInline(context, caller, received.bytes, idempotency)
-        : await importStaged(context, caller, received.staged, hasClient, idempotency);
+      return 'staged' in received
+        ? await importStaged(context, caller, received, hasClient, idempotency)
+        : await importInline(context, caller, received, idempotency);
     } catch (error) {
       if (!(error instanceof Undecided)) throw error;
       request.log.error({ err: error }, 'import left without an answer');
@@ -85,15 +86,18 @@ const importAll = callerRoute({
   },
 });
 
-/** Lets `/import` read its own body: a large one is never held, or parsed, by the replica that receives it. */
+/** Lets `/import` read its own body: of a large one the replica that receives it holds a part at a time. */
 export function addImportParser(scope: FastifyInstance, context: Context): void {
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('application/json', async (request: FastifyRequest, body: Readable) => {
     const announced = request.headers['content-length'];
-    const bytes = announced === undefined ? undefined : Number(announced);
-    const hash = hashKeyedRequest(request);
-    const received = await receiveImport(context, request.caller!, body, bytes, hash);
-    request.requestHash = hash?.digest();
+    const requestHash = hashKeyedRequest(request);
+    const received = await receiveImport(context, request.caller!, body, {
+      announcedBytes: announced === undefined ? undefined : Number(announced),
+      idempotencyKey: requestHash && String(request.headers['idempotency-key']),
+      requestHash,
+    });
+    request.requestHash = requestHash?.digest();
     return received;
   });
 }

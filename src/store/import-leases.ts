@@ -10,7 +10,7 @@ export interface Lease extends StagedImport {
 }
 
 /** A worker that died is missed after this time. */
-const LEASE_MS = 9_000;
+export const LEASE_MS = 9_000;
 
 /** A lease is renewed so often. */
 export const LEASE_RENEWAL_MS = 3_000;
@@ -19,15 +19,19 @@ export const LEASE_RENEWAL_MS = 3_000;
 export const MAX_ATTEMPTS = 3;
 
 /** What came of a claim: an import is the claimer's, was given up by it just now, or stands as others left it. */
-export type Claim = Pick<ImportState, 'traceParent'> & {
+export interface Claim {
   outcome: 'claimed' | 'given up' | ImportState['state'];
   /** Counts the workers that began the import. */
   attempts: number;
-};
+  replace: boolean;
+  /** The trace that its request belongs to, as a W3C `traceparent`. */
+  traceParent: string | null;
+}
 
 /**
  * Claims a staged import for one attempt; gives it up for good where it has had all of them. Neither happens while another
- * worker holds it: its lease, or the row, which the transaction that writes the import locks. Undefined where there is none.
+ * worker holds it: its lease, or the row, which the transaction that writes the import locks. What a worker before this one
+ * had staged is dropped. Undefined where there is no such import.
  */
 export async function claimImport(db: Database, { userId, id, leaseId }: Lease): Promise<Claim | undefined> {
   const [row] = await db.write(
@@ -47,15 +51,22 @@ export async function claimImport(db: Database, { userId, id, leaseId }: Lease):
           touched_at = case when may_run then touched_at else now() end
         from free
         where i.user_id = ${userId} and i.id = ${id}
-        returning case when may_run then 'claimed' else 'given up' end as outcome, attempts, trace_parent
-      ), dropped as (
+        returning
+          case when may_run then 'claimed' else 'given up' end as outcome, attempts, replaces, trace_parent
+      ), chunks as (
         delete from import_chunks
         where user_id = ${userId} and import_id = ${id}
           and exists (select from claimed where outcome = 'given up')
+      ), pieces as (
+        delete from import_pieces
+        where user_id = ${userId} and import_id = ${id} and exists (select from claimed)
+      ), errors as (
+        delete from import_errors
+        where user_id = ${userId} and import_id = ${id} and exists (select from claimed)
       )
-      select outcome, attempts, trace_parent as "traceParent" from claimed
+      select outcome, attempts, replaces as "replace", trace_parent as "traceParent" from claimed
       union all
-      select state, attempts, trace_parent
+      select state, attempts, replaces, trace_parent
       from imports
       where user_id = ${userId} and id = ${id} and not exists (select from claimed)`,
   );

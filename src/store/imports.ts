@@ -1,131 +1,133 @@
 import { BOUNDS } from '../domain/fields.ts';
 import type { Idempotency } from '../domain/idempotency.ts';
 import type { Database } from './database.ts';
-import type { Lease } from './import-leases.ts';
 import { joinColumns, plainArray } from './joined-texts.ts';
 import { type Outcome, requireSuccess } from './outcomes.ts';
 import type { StagedImport } from './staged-imports.ts';
 import type { Owner } from './tokens.ts';
 
-/** The entries of an import, as `import_bookmarks` takes them. */
-export interface ImportColumns {
-  urlKeys: string[];
-  /**
-   * By name a text for each entry, in step; an empty one stands for the field's default. Beside the fields of a bookmark:
-   * `url_key`, `search_text`, and `tag_set`, the place of an entry's tag set in `setRefs`, from 1, or 0 for no tags.
-   */
-  columns: Readonly<Record<string, readonly string[]>>;
-  setRefs: string[];
-  tagNames: string[];
-  tagKeys: string[];
+/** What writes bookmarks of an import: all of it in one transaction, by `import_bookmarks`. */
+
+/** Some entries of an import, in columns that are in step. */
+export interface ImportPiece {
+  names: readonly string[];
+  /** By the place of its name a text for each entry; an empty one stands for the field's default. */
+  columns: readonly (readonly string[])[];
+  urlKeys: readonly string[];
+  /** The place of an entry's tag set in `setRefs`, from 1; 0: no tags. */
+  tagSets: readonly number[];
+  /** Array literals of places of tags, from 1, in the order of the folded names. */
+  setRefs: readonly string[];
+  /** Of entries whose url the user was seen to have, which are not in the columns. */
+  knownKeys: readonly string[];
 }
 
-/** What is to be written in one transaction. */
-export interface ImportWork {
+/** An import, checked and ready to be written. */
+export interface PreparedImport {
   replace: boolean;
-  columns: ImportColumns;
+  /** As many as were sent. */
+  entries: number;
+  /** Pieces that are staged, and the last one, which is not. */
+  pieces: number;
+  piece: ImportPiece;
+  tagNames: readonly string[];
+  tagKeys: readonly string[];
+  /** Entries of a merge whose url came earlier in the same array. */
   skipped: number;
-  /** JSON text of the answer's `errors`. */
+  /** The errors that are not staged: JSON with commas between. */
   errors: string;
-  /** Of a small import; a staged one keeps its own. */
-  idempotency?: Idempotency | undefined;
 }
 
-interface Written {
-  outcome: Outcome | null;
+/** What an import did, as JSON text without its errors; `errorBytes` of them lie in the database. */
+export interface ImportResult {
   result: string;
+  errorBytes: number;
 }
+
+/** Something that was looked at before has changed: the import is to be prepared again, without looking ahead. */
+export class ImportChanged extends Error {
+  override readonly name = 'ImportChanged';
+}
+
+/** Under what an import is written: the caller's token, or a worker's lease. */
+type Authority = StagedImport & { hash: Buffer | null; leaseId: string | null };
 
 /**
- * Imports at once, for the caller, under a fresh id, and answers the result's JSON text; throws `LIMIT_EXCEEDED` at a
- * cap. Where the answer is lost, `cancelImport` of the same id tells or decides whether it happened.
+ * Imports at once, for the caller, under a fresh id; throws `LIMIT_EXCEEDED` at a cap, and `ImportChanged`. Where the
+ * answer is lost, `cancelImport` of the same id tells or decides whether it happened.
  */
 export async function importBookmarks(
   db: Database,
   { userId, hash }: Owner,
   id: string,
-  work: ImportWork,
+  prepared: PreparedImport,
   freeBookmarkLimit: number,
-): Promise<string> {
-  const of = { userId, id, hash, leaseId: null };
-  return requireSuccess(await writeImport(db, of, work, freeBookmarkLimit)).result;
+  idempotency: Idempotency | undefined,
+): Promise<ImportResult> {
+  const rows = await write(db, { userId, id, hash, leaseId: null }, prepared, freeBookmarkLimit, idempotency);
+  return requireSuccess(rows);
 }
 
 /**
- * Writes a staged import and its answer in one transaction; throws `LIMIT_EXCEEDED` at a cap, and `INVALID_TOKEN` where
- * its token was revoked. False where the lease does not hold it any more: it is done, cancelled, or another worker's.
+ * Writes a staged import and its result; throws `LIMIT_EXCEEDED` at a cap, `INVALID_TOKEN` where its token was revoked, and
+ * `ImportChanged`. False where the lease is lost: the import is done, cancelled, or another worker's.
  */
 export async function finishImport(
   db: Database,
-  lease: Lease,
-  work: ImportWork,
+  lease: StagedImport & { leaseId: string },
+  prepared: PreparedImport,
   freeBookmarkLimit: number,
 ): Promise<boolean> {
-  const rows = await writeImport(db, { ...lease, hash: null }, work, freeBookmarkLimit);
-  if (rows[0]?.outcome === 'import_over') return false;
+  const rows = await write(db, { ...lease, hash: null }, prepared, freeBookmarkLimit, undefined);
+  if (rows[0]!.outcome === 'import_over') return false;
   requireSuccess(rows);
   return true;
 }
 
-/** Below this a look ahead costs more than it spares. */
-const LOOK_AHEAD_ENTRIES = 200;
-
-async function writeImport(
+async function write(
   db: Database,
-  of: StagedImport & { hash: Buffer | null; leaseId: string | null },
-  work: ImportWork,
+  { userId, hash, id, leaseId }: Authority,
+  { replace, pieces, piece, tagNames, tagKeys, skipped, errors }: PreparedImport,
   freeBookmarkLimit: number,
-) {
-  const { replace, columns, skipped, errors, idempotency } = await dropKnown(db, of.userId, work);
-  const names = Object.keys(columns.columns);
-  const { text, columnSeparator, separator } = joinColumns(Object.values(columns.columns));
-  return db.write(
-    (sql) => sql<Written[]>`
-      select outcome, result
+  idempotency: Idempotency | undefined,
+): Promise<readonly (ImportResult & { outcome: Outcome | null })[]> {
+  const { names, text, columnSeparator, separator, urlKeys, tagSets, setRefs, knownKeys } = toValues(piece);
+  const rows = await db.write(
+    (sql) => sql<(ImportResult & { outcome: Outcome | null })[]>`
+      select outcome, result, error_bytes as "errorBytes"
       from import_bookmarks(
-        ${of.userId}, ${of.hash}, ${of.id}, ${of.leaseId}, ${replace},
-        ${names}, ${text}, ${columnSeparator}, ${separator},
-        ${columns.setRefs}, ${columns.tagNames}, ${columns.tagKeys},
+        ${userId}, ${hash}, ${id}, ${leaseId}, ${replace},
+        ${pieces}, ${names}, ${text}, ${columnSeparator}, ${separator},
+        ${urlKeys}, ${tagSets}, ${setRefs}, ${knownKeys},
+        ${[...tagNames]}, ${[...tagKeys]},
         ${skipped}, ${errors},
         ${freeBookmarkLimit}, ${BOUNDS.tagsPerUser},
         ${idempotency?.key ?? null}, ${idempotency?.requestHash ?? null}
       )`,
   );
+  if (rows[0]!.outcome === 'import_changed') throw new ImportChanged('what an import looked at has changed');
+  return rows;
 }
 
-const NO_COLUMNS: ImportColumns = { urlKeys: [], columns: {}, setRefs: [], tagNames: [], tagKeys: [] };
+/** A piece as values of a statement: joined, for the driver would escape each text of an array. */
+export const toValues = ({ names, columns, urlKeys, tagSets, setRefs, knownKeys }: ImportPiece) => ({
+  names: [...names],
+  ...joinColumns(columns),
+  urlKeys: plainArray(urlKeys),
+  tagSets: plainArray(tagSets),
+  setRefs: setRefs.join(';'),
+  knownKeys: plainArray(knownKeys),
+});
 
-/**
- * A merge of nothing new, as a sync of two services repeats it, is told by its keys alone. It then writes nothing, so
- * it is as if it had been done at the moment of this look, whatever is deleted before its answer is written.
- */
-async function dropKnown(db: Database, userId: number, work: ImportWork): Promise<ImportWork> {
-  const { replace, columns, skipped } = work;
-  if (replace || columns.urlKeys.length < LOOK_AHEAD_ENTRIES) return work;
-  const [row] = await db.read(
-    (sql) => sql<{ known: number }[]>`
-      select cardinality(known_url_keys(${userId}, ${plainArray(columns.urlKeys)}::uuid[])) as known`,
-  );
-  return row?.known === columns.urlKeys.length
-    ? { ...work, columns: NO_COLUMNS, skipped: skipped + columns.urlKeys.length }
-    : work;
-}
-
-/** Writes the answer of a staged import that changes nothing: an error's JSON text; nothing where the lease is lost. */
-export async function refuseImport(
+/** Those of some urls that the user has already, by their keys. */
+export async function findKnownUrls(
   db: Database,
-  { userId, id, leaseId }: Lease,
-  result: string,
-): Promise<void> {
-  await db.write(
-    (sql) => sql`
-      with refused as (
-        update imports
-        set state = 'done', result = ${result}, touched_at = now(), lease_id = null, lease_until = null
-        where user_id = ${userId} and id = ${id} and state = 'queued' and lease_id = ${leaseId}
-        returning id
-      )
-      delete from import_chunks
-      where user_id = ${userId} and import_id in (select id from refused)`,
+  userId: number,
+  urlKeys: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const [row] = await db.read(
+    (sql) => sql<{ known: string }[]>`
+      select array_to_string(known_url_keys(${userId}, ${plainArray(urlKeys)}::uuid[]), ',') as known`,
   );
+  return new Set(row!.known === '' ? [] : row!.known.split(','));
 }

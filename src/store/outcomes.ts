@@ -24,7 +24,11 @@ export type Outcome =
   | 'import_busy'
   | 'import_full'
   | 'import_over'
+  | 'import_changed'
+  | 'import_unread'
   | 'key_reused'
+  | 'answers_full'
+  | 'answer_too_long'
   | 'session_old'
   | 'token_exists'
   | 'token_limit';
@@ -48,6 +52,11 @@ const ERROR_BY_OUTCOME: Record<Outcome, () => ApiError> = {
   token_exists: () => invalid('name: another API token has this name'),
   token_limit: () => limitExceeded('an account holds no more API tokens'),
   import_over: () => unavailable('the import was cancelled'),
+  import_changed: () => unavailable('the bookmarks have changed meanwhile'),
+  import_unread: () => rateLimited(5, 'responses to earlier imports of this account have not been read'),
+  answers_full: () => rateLimited(60, 'too many responses are kept for the Idempotency-Keys of this account'),
+  answer_too_long: () =>
+    invalid('Idempotency-Key: the errors are too many to be kept, send the import without a key'),
 };
 
 /** The one row of an operation, or the error that its outcome stands for. */

@@ -11,12 +11,13 @@ export interface StagedImport {
   id: string;
 }
 
-/** Where a staged import stands; `result` is the answer's JSON text once it is done. */
+/** Where a staged import stands. */
 export interface ImportState {
   state: 'receiving' | 'queued' | 'done' | 'cancelled';
+  /** Once it is done: what it did, as JSON text without its errors, or the error that it ended with. */
   result: string | null;
-  /** The trace that its request belongs to, as a W3C `traceparent`. */
-  traceParent: string | null;
+  /** Of its errors, in the database. */
+  errorBytes: number;
 }
 
 /** Begins staging; throws `RATE_LIMITED` while the user has another large import, `UNAVAILABLE` at the cap of bytes. */
@@ -24,22 +25,28 @@ export async function beginImport(
   db: Database,
   owner: Owner,
   id: string,
-  bytes: number,
-  stagedLimit: number,
+  {
+    bytes,
+    stagedLimit,
+    idempotencyKey,
+  }: { bytes: number; stagedLimit: number; idempotencyKey?: string | undefined },
 ): Promise<void> {
   const rows = await db.write(
     (sql) => sql<{ outcome: Outcome | null }[]>`
-      select outcome from begin_import(${owner.userId}, ${owner.hash}, ${id}, ${bytes}, ${stagedLimit})`,
+      select outcome
+      from begin_import(
+        ${owner.userId}, ${owner.hash}, ${id}, ${bytes}, ${stagedLimit}, ${idempotencyKey ?? null}
+      )`,
   );
   requireSuccess(rows);
 }
 
-/** Stages the next bytes; false where the import was cancelled meanwhile. */
+/** Stages the next entries; false where the import was cancelled meanwhile. */
 export async function stageChunk(
   db: Database,
   { userId, id }: StagedImport,
   position: number,
-  bytes: Buffer,
+  entries: string,
 ): Promise<boolean> {
   const rows = await db.write(
     (sql) => sql`
@@ -48,22 +55,42 @@ export async function stageChunk(
         where user_id = ${userId} and id = ${id} and state = 'receiving'
         returning user_id, id
       )
-      insert into import_chunks (user_id, import_id, position, bytes)
-      select user_id, id, ${position}, ${bytes}::bytea from receiving
+      insert into import_chunks (user_id, import_id, position, entries)
+      select user_id, id, ${position}, ${entries} from receiving
       returning position`,
   );
   return rows.length > 0;
 }
 
+/** The upload goes on, though there was nothing to stage; false where the import was cancelled meanwhile. */
+export async function touchImport(db: Database, { userId, id }: StagedImport): Promise<boolean> {
+  const rows = await db.write(
+    (sql) => sql`
+      update imports set touched_at = now()
+      where user_id = ${userId} and id = ${id} and state = 'receiving'
+      returning id`,
+  );
+  return rows.length > 0;
+}
+
+/** What is known of an import once all of it has arrived. */
+export interface ReceivedWhole {
+  replace: boolean;
+  /** The position of its first chunk: what was staged before belongs to an array that another one replaced. */
+  firstChunk: number;
+  idempotency?: Idempotency | undefined;
+  traceParent?: string | undefined;
+}
+
 /**
- * All bytes are there: from now on a worker may run the import. Does nothing to one that is past that; throws
+ * All entries are there: from now on a worker may run the import. Does nothing to one that is past that; throws
  * `INVALID_TOKEN` where the token was revoked while they arrived.
  */
 export async function queueImport(
   db: Database,
   owner: Owner,
   id: string,
-  { idempotency, traceParent }: { idempotency?: Idempotency | undefined; traceParent?: string | undefined },
+  { replace, firstChunk, idempotency, traceParent }: ReceivedWhole,
 ): Promise<void> {
   const { userId } = owner;
   const rows = await db.write(
@@ -72,14 +99,21 @@ export async function queueImport(
         update imports
         set state = 'queued',
           touched_at = now(),
+          replaces = ${replace},
           token_hash = ${owner.hash},
           bytes = (
-            select sum(octet_length(c.bytes)) from import_chunks c where c.user_id = ${userId} and c.import_id = ${id}
+            select coalesce(sum(octet_length(c.entries)), 0)
+            from import_chunks c
+            where c.user_id = ${userId} and c.import_id = ${id} and c.position >= ${firstChunk}
           ),
           idempotency_key = ${idempotency?.key ?? null},
           request_hash = ${idempotency?.requestHash ?? null},
           trace_parent = ${traceParent ?? null}
         where user_id = ${userId} and id = ${id} and state = 'receiving' and ${tokenIsValid(sql, owner)}
+        returning id
+      ), dropped as (
+        delete from import_chunks
+        where user_id = ${userId} and import_id in (select id from queued) and position < ${firstChunk}
       )
       select ${tokenIsValid(sql, owner)} as valid`,
   );
@@ -93,7 +127,7 @@ export async function readImport(
 ): Promise<ImportState | undefined> {
   const [row] = await db.read(
     (sql) => sql<ImportState[]>`
-      select state, result, trace_parent as "traceParent"
+      select state, result, error_bytes as "errorBytes"
       from imports
       where user_id = ${userId} and id = ${id}`,
   );
@@ -103,21 +137,52 @@ export async function readImport(
 /** Chunks that are read together: one by one they take twice as long. */
 const CHUNKS_TOGETHER = 16;
 
-/** The staged chunks from a position on, some of them; none past the last. */
+/** Some of the staged chunks, those after a position; none past the last. The first one is at any position. */
 export async function readChunks(
   db: Database,
   { userId, id }: StagedImport,
-  position: number,
-): Promise<Buffer[]> {
+  afterPosition: number,
+): Promise<{ position: number; entries: string }[]> {
   const rows = await db.read(
-    (sql) => sql<{ bytes: Buffer }[]>`
-      select bytes
+    (sql) => sql<{ position: number; entries: string }[]>`
+      select position, entries
       from import_chunks
-      where user_id = ${userId} and import_id = ${id}
-        and position >= ${position} and position < ${position + CHUNKS_TOGETHER}
-      order by position`,
+      where user_id = ${userId} and import_id = ${id} and position > ${afterPosition}
+      order by position
+      limit ${CHUNKS_TOGETHER}`,
   );
-  return rows.map(({ bytes }) => bytes);
+  return [...rows];
+}
+
+/** Some errors of an import that is done, those after a position: JSON with commas between. Undefined past the last. */
+export async function readErrors(
+  db: Database,
+  { userId, id }: StagedImport,
+  afterPosition: number,
+): Promise<{ position: number; errors: string } | undefined> {
+  const [row] = await db.read(
+    (sql) => sql<{ position: number; errors: string }[]>`
+      select position, errors
+      from import_errors
+      where user_id = ${userId} and import_id = ${id} and position > ${afterPosition}
+      order by position
+      limit 1`,
+  );
+  return row;
+}
+
+/** The response has been sent, or nobody is left who could read it. */
+export async function deleteErrors(db: Database, { userId, id }: StagedImport): Promise<void> {
+  await db.write(
+    (sql) => sql`
+      with sent as (
+        update imports set error_bytes = 0
+        where user_id = ${userId} and id = ${id} and state = 'done'
+        returning id
+      )
+      delete from import_errors
+      where user_id = ${userId} and import_id in (select id from sent)`,
+  );
 }
 
 /**
@@ -137,10 +202,14 @@ export async function cancelImport(
         set state = 'cancelled', touched_at = now(), lease_id = null, lease_until = null
         where i.state in ('receiving', 'queued')
         returning id
-      ), dropped as (
+      ), chunks as (
         delete from import_chunks where user_id = ${userId} and import_id in (select id from cancelled)
+      ), pieces as (
+        delete from import_pieces where user_id = ${userId} and import_id in (select id from cancelled)
+      ), errors as (
+        delete from import_errors where user_id = ${userId} and import_id in (select id from cancelled)
       )
-      select 'cancelled' as state, null as result, null as "traceParent" from cancelled`,
+      select 'cancelled' as state, null as result, 0 as "errorBytes" from cancelled`,
   );
   return row ?? readImport(db, { userId, id });
 }

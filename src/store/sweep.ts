@@ -5,8 +5,8 @@ import type { Database } from './database.ts';
 const BATCH = 1_000;
 
 /**
- * Deletes tokens, invites and idempotency keys that have run out; says how many. It waits for nobody: a row that somebody
- * has locked stays for the next sweep, so that a key which is used anew is kept.
+ * Deletes tokens and invites that have run out; says how many. It waits for nobody: a row that somebody has locked stays
+ * for the next sweep.
  */
 export async function deleteExpired(db: Database): Promise<number> {
   const [row] = await db.write(
@@ -28,21 +28,16 @@ export async function deleteExpired(db: Database): Promise<number> {
           select code from invites where expires_at < now() order by expires_at limit ${BATCH} for update skip locked
         )
         returning 1
-      ), forgotten as (
-        select user_id, key
-        from idempotency_keys
-        where created_at < now() - interval '24 hours'
-        order by created_at
-        limit ${BATCH}
-        for update skip locked
-      ), old_keys as (
-        delete from idempotency_keys k using forgotten f
-        where k.user_id = f.user_id and k.key = f.key
-        returning 1
       )
-      select (
-        (select count(*) from old_tokens) + (select count(*) from old_invites) + (select count(*) from old_keys)
-      )::integer as deleted`,
+      select ((select count(*) from old_tokens) + (select count(*) from old_invites))::integer as deleted`,
+  );
+  return row!.deleted;
+}
+
+/** Forgets responses of one user that were kept for their idempotency keys for 24 hours; says how many. */
+export async function deleteOldAnswers(db: Database): Promise<number> {
+  const [row] = await db.write(
+    (sql) => sql<{ deleted: number }[]>`select sweep_answers(${BATCH}) as deleted`,
   );
   return row!.deleted;
 }

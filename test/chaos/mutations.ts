@@ -57,7 +57,13 @@ export const withDuplicatedJobs: Mutation = {
     await rewrite(fleet, 'import_bookmarks', [
       ["and state = 'queued'", ''],
       ['if result is not null then', 'if false then'],
-      ['p_replace or not exists (', 'true or not exists ('],
+      ['if not p_replace then', 'if false then'],
+    ]);
+    await rewrite(fleet, 'keep_answer', [
+      [
+        'insert into idempotency_keys',
+        'delete from idempotency_keys where user_id = p_user_id and key = p_key;\n  insert into idempotency_keys',
+      ],
     ]);
     await rewrite(fleet, 'keep_import', [
       ['delete from import_chunks where user_id = p_user_id and import_id = p_import_id;', ''],

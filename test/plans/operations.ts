@@ -1,4 +1,4 @@
-import { prepareImport } from '../../src/operations/import/entries.ts';
+import { Preparation } from '../../src/operations/import/preparation.ts';
 import * as admin from '../../src/store/admin.ts';
 import {
   addBookmark,
@@ -14,15 +14,19 @@ import { readChanges } from '../../src/store/changes.ts';
 import type { Database } from '../../src/store/database.ts';
 import { beginExport, readExportPage } from '../../src/store/export.ts';
 import { claimImport, releaseLease, renewLease } from '../../src/store/import-leases.ts';
-import { finishImport, importBookmarks } from '../../src/store/imports.ts';
+import { dropPieces, stageErrors, stagePiece } from '../../src/store/import-pieces.ts';
+import { findKnownUrls, finishImport, importBookmarks } from '../../src/store/imports.ts';
 import { searchBookmarks } from '../../src/store/search.ts';
 import {
   beginImport,
   cancelImport,
+  deleteErrors,
   queueImport,
   readChunks,
+  readErrors,
   readImport,
   stageChunk,
+  touchImport,
 } from '../../src/store/staged-imports.ts';
 import * as sweep from '../../src/store/sweep.ts';
 import { createTag, deleteTag, listTags, mergeTags, renameTag } from '../../src/store/tags.ts';
@@ -75,8 +79,9 @@ async function prepareWork(
     url: urlOf(n),
     tags: [n, n * 7 + 1, n * 11 + 2, n * 13 + 3].map((t) => `Tag ${t % tags}`),
   }));
-  const { errors, ...work } = await prepareImport({ mode, bookmarks });
-  return { ...work, errors: JSON.stringify(errors) };
+  const preparation = new Preparation({ replace: mode === 'replace' });
+  await preparation.add(bookmarks.map((entry) => JSON.stringify(entry)).join(','));
+  return preparation.end();
 }
 
 const isBig = ({ bookmarks }: Collection): boolean => bookmarks === BIG.bookmarks;
@@ -84,7 +89,7 @@ const isBig = ({ bookmarks }: Collection): boolean => bookmarks === BIG.bookmark
 const sizeFor = (c: Collection, n: number): number => (isBig(c) ? 2_000 : 20 + n);
 
 const importWork = (db: Database, { owner }: Collection, work: Awaited<ReturnType<typeof prepareWork>>) =>
-  importBookmarks(db, owner, crypto.randomUUID(), work, LIMIT);
+  importBookmarks(db, owner, crypto.randomUUID(), work, LIMIT, undefined);
 
 const search = (
   db: Database,
@@ -94,9 +99,10 @@ const search = (
 
 async function stage(db: Database, { owner }: Collection) {
   const staged = { userId: owner.userId, id: crypto.randomUUID(), leaseId: crypto.randomUUID() };
-  await beginImport(db, owner, staged.id, 10, LIMIT);
-  await stageChunk(db, staged, 0, Buffer.from('{}'));
-  await queueImport(db, owner, staged.id, {});
+  await beginImport(db, owner, staged.id, { bytes: 10, stagedLimit: LIMIT });
+  await touchImport(db, staged);
+  await stageChunk(db, staged, 0, '{}');
+  await queueImport(db, owner, staged.id, { replace: false, firstChunk: 0 });
   return staged;
 }
 
@@ -281,11 +287,25 @@ const IMPORTS: Operation[] = [
       await readImport(db, lease);
       await claimImport(db, lease);
       await renewLease(db, lease);
-      await readChunks(db, lease, 0);
+      await readChunks(db, lease, -1);
       await releaseLease(db, lease, true);
       await claimImport(db, lease);
-      await finishImport(db, lease, await prepareWork(c, 3, freshUrl), LIMIT);
+      const work = await prepareWork(c, 3, freshUrl);
+      await stagePiece(db, lease, 0, work.piece);
+      await dropPieces(db, lease);
+      await stageErrors(db, lease, 1, '{}');
+      await stagePiece(db, lease, 0, work.piece);
+      const { piece } = await prepareWork(c, 0, freshUrl);
+      await finishImport(db, lease, { ...work, pieces: 1, piece }, LIMIT);
+      await readErrors(db, lease, -1);
+      await deleteErrors(db, lease);
     },
+  },
+  {
+    name: 'a look for 2,000 urls',
+    atMost: 2_000 * 10 + 2 * BIG.bookmarks,
+    run: async (db, c, n) =>
+      findKnownUrls(db, c.owner.userId, (await prepareWork(c, sizeFor(c, n), freshUrl)).piece.urlKeys),
   },
   {
     name: 'a staged import that is cancelled',
@@ -302,6 +322,7 @@ const OTHERS: Operation[] = [
     atMostUnknown: 4 * SMALL.users,
     run: async (db) => {
       await sweep.deleteExpired(db);
+      await sweep.deleteOldAnswers(db);
       await sweep.deleteOldChanges(db, 90);
       await sweep.deleteOldImports(db);
       await sweep.findQueuedImports(db, 1_000);

@@ -1,11 +1,12 @@
 import { parseToken } from '../../src/domain/tokens.ts';
-import { prepareImport } from '../../src/operations/import/entries.ts';
+import { Preparation } from '../../src/operations/import/preparation.ts';
 import * as admin from '../../src/store/admin.ts';
 import * as bookmarks from '../../src/store/bookmarks.ts';
 import * as changes from '../../src/store/changes.ts';
 import type { Database, Sql, Statement } from '../../src/store/database.ts';
 import * as exports from '../../src/store/export.ts';
 import * as leases from '../../src/store/import-leases.ts';
+import * as pieces from '../../src/store/import-pieces.ts';
 import * as imports from '../../src/store/imports.ts';
 import * as ownTokens from '../../src/store/own-tokens.ts';
 import { searchBookmarks } from '../../src/store/search.ts';
@@ -115,50 +116,63 @@ async function playBookmarks(db: Database, owner: Owner): Promise<void> {
   await changes.readChanges(db, owner, position, 100);
 }
 
-async function prepareWork(count: number, mode: 'merge' | 'replace'): Promise<imports.ImportWork> {
-  const entries = Array.from({ length: count }, (_, n) => ({
-    url: `https://example.org/${n}`,
-    tags: ['Imported', `Number ${n % 7}`],
-    ...(n === 0 && { title: 'Imported', created_at: '2020-01-02T03:04:05.678Z' }),
-  }));
-  const { replace, columns, skipped, errors } = await prepareImport({ mode, bookmarks: entries });
-  return { replace, columns, skipped, errors: JSON.stringify(errors) };
+const entryOf = (n: number) => ({
+  url: `https://example.org/${n}`,
+  tags: ['Imported', `Number ${n % 7}`],
+  ...(n === 0 && { title: 'Imported', created_at: '2020-01-02T03:04:05.678Z' }),
+});
+
+async function prepare(count: number, mode: 'merge' | 'replace'): Promise<imports.PreparedImport> {
+  const preparation = new Preparation({ replace: mode === 'replace' });
+  await preparation.add(Array.from({ length: count }, (_, n) => JSON.stringify(entryOf(n))).join(','));
+  return preparation.end();
 }
 
 async function playImports(db: Database, owner: Owner): Promise<void> {
   const { userId } = owner;
   const idempotency = { key: 'import', requestHash: hashOf(8) };
-  await imports.importBookmarks(
-    db,
-    owner,
-    importId(1),
-    { ...(await prepareWork(3, 'merge')), idempotency },
-    LIMIT,
-  );
-  await imports.importBookmarks(db, owner, importId(2), await prepareWork(2, 'replace'), LIMIT);
+  await imports.importBookmarks(db, owner, importId(1), await prepare(3, 'merge'), LIMIT, idempotency);
+  await imports.importBookmarks(db, owner, importId(2), await prepare(2, 'replace'), LIMIT, undefined);
+  await imports.findKnownUrls(db, userId, (await prepare(3, 'merge')).piece.urlKeys);
   const stage = async (n: number) => {
-    await staged.beginImport(db, owner, importId(n), 100, LIMIT);
-    await staged.stageChunk(db, { userId, id: importId(n) }, 0, Buffer.from('[]'));
-    await staged.queueImport(db, owner, importId(n), { idempotency: { ...idempotency, key: `staged ${n}` } });
+    const facts = { bytes: 100, stagedLimit: LIMIT, idempotencyKey: `staged ${n}` };
+    await staged.beginImport(db, owner, importId(n), facts);
+    await staged.touchImport(db, { userId, id: importId(n) });
+    await staged.stageChunk(db, { userId, id: importId(n) }, 0, 'null');
+    await staged.queueImport(db, owner, importId(n), {
+      replace: false,
+      firstChunk: 0,
+      idempotency: { ...idempotency, key: `staged ${n}` },
+    });
     return { userId, id: importId(n), leaseId: importId(100 + n) };
   };
   const done = await stage(3);
   await staged.readImport(db, done);
   await leases.claimImport(db, done);
   await leases.renewLease(db, done);
-  await staged.readChunks(db, done, 0);
-  await imports.finishImport(db, done, await prepareWork(200, 'merge'), LIMIT);
+  await staged.readChunks(db, done, -1);
+  const error = '{"index":0,"url":null,"code":"VALIDATION_ERROR","error":"expected an object"}';
+  const work = await prepare(200, 'merge');
+  await pieces.stagePiece(db, done, 0, work.piece);
+  await pieces.dropPieces(db, done);
+  await pieces.stagePiece(db, done, 0, work.piece);
+  await pieces.stageErrors(db, done, 1, error);
+  const last = { ...(await prepare(0, 'merge')), pieces: 1, tagNames: work.tagNames, tagKeys: work.tagKeys };
+  await imports.finishImport(db, done, last, LIMIT);
+  await staged.readErrors(db, done, -1);
+  await staged.deleteErrors(db, done);
   const refused = await stage(4);
   await leases.claimImport(db, refused);
   await leases.releaseLease(db, refused, true);
   await leases.claimImport(db, refused);
-  await imports.refuseImport(db, refused, '{"error":"refused","code":"VALIDATION_ERROR"}');
+  await pieces.refuseImport(db, refused, '{"error":"refused","code":"VALIDATION_ERROR"}');
   await staged.cancelImport(db, await stage(5));
   await staged.cancelImport(db, { userId, id: importId(6) });
 }
 
 async function playSweep(db: Database): Promise<void> {
   await sweep.deleteExpired(db);
+  await sweep.deleteOldAnswers(db);
   await sweep.deleteOldChanges(db, 90);
   await sweep.deleteOldImports(db);
   await sweep.findQueuedImports(db, 1);

@@ -52,7 +52,17 @@ const RECOUNTS = `
   select format('import %s of %s is %s and keeps bytes', i.id, i.user_id, i.state)
   from imports i
   where i.state in ('done', 'cancelled')
-    and exists (select from import_chunks c where c.user_id = i.user_id and c.import_id = i.id)`;
+    and exists (
+      select user_id, import_id from import_chunks c where c.user_id = i.user_id and c.import_id = i.id
+      union all
+      select user_id, import_id from import_pieces p where p.user_id = i.user_id and p.import_id = i.id
+    )
+  union all
+  select format('account %s counts %s bytes of kept responses of %s', a.user_id, a.kept_bytes, coalesce(k.bytes, 0))
+  from accounts a left join (
+    select user_id, sum(bytes) as bytes from idempotency_keys group by user_id
+  ) k using (user_id)
+  where a.kept_bytes <> coalesce(k.bytes, 0)`;
 
 interface StoredText {
   id: number;

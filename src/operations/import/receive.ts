@@ -3,8 +3,15 @@ import type { Readable } from 'node:stream';
 import { invalid, unavailable } from '../../domain/errors.ts';
 import type { Caller } from '../../domain/tokens.ts';
 import { DatabaseUnavailable } from '../../store/errors.ts';
-import { beginImport, cancelImport, type StagedImport, stageChunk } from '../../store/staged-imports.ts';
+import {
+  beginImport,
+  cancelImport,
+  type StagedImport,
+  stageChunk,
+  touchImport,
+} from '../../store/staged-imports.ts';
 import { releaseBytes } from '../garbage.ts';
+import { BodyScanner } from './body-scanner.ts';
 import type { ImportContext } from './context.ts';
 import { newImport } from './job.ts';
 
@@ -12,77 +19,157 @@ import { newImport } from './job.ts';
 export const IMPORT_BODY_BYTES = 67_108_864;
 
 /**
- * A chunk is staged once it is longer. Parts arrive 64 KiB long, and so each goes on as it came: garbage that short is
+ * Entries are staged once they are longer. Parts arrive 64 KiB long, and so each goes on as it came: garbage that short is
  * collected soon, where chunks of 1 MiB left a replica up to 65 MiB larger than before, these leave it 14.
  */
-const CHUNK_BYTES = 32_768;
+const CHUNK_BYTES = 49_152;
 
-/** An import's body: small and at hand, or staged in Postgres, whole and not yet looked at. */
-export type ReceivedImport = { bytes: Buffer } | { staged: StagedImport };
+const TOUCH_INTERVAL_MS = 10_000;
+
+/** The entries of a small import, as they were sent. */
+export interface ReceivedEntries {
+  replace: boolean;
+  entries: string;
+}
+
+/** A large import, whose entries lie in Postgres. */
+export interface ReceivedStaged {
+  staged: StagedImport;
+  replace: boolean;
+  /** The position of its first chunk: those before are void. */
+  firstChunk: number;
+}
+
+export type ReceivedImport = ReceivedEntries | ReceivedStaged;
+
+/** What came with a body. */
+export interface BodyFacts {
+  announcedBytes: number | undefined;
+  idempotencyKey: string | undefined;
+  /** Takes the bytes as they come. */
+  requestHash: Hash | undefined;
+}
 
 const tooLarge = () => invalid(`body: at most ${IMPORT_BODY_BYTES} bytes`);
 
 /**
- * Reads the body of an import. What is longer than `importInlineBytes` goes to Postgres chunk by chunk, as fast as
- * Postgres takes it, so that memory stays flat; an upload that breaks off is dropped and never queued. `requestHash`
- * takes its bytes as they come.
+ * Reads the body of an import, and finds its faults as it comes, those of its entries apart; throws `VALIDATION_ERROR`. The
+ * entries of a body longer than `importInlineBytes` go to Postgres chunk by chunk, as fast as Postgres takes them, so that
+ * memory stays flat; an upload that breaks off is dropped and never queued.
  */
 export async function receiveImport(
   context: ImportContext,
   caller: Caller,
   body: Readable,
-  announcedBytes: number | undefined,
-  requestHash: Hash | undefined,
+  facts: BodyFacts,
 ): Promise<ReceivedImport> {
-  if (announcedBytes !== undefined && announcedBytes > IMPORT_BODY_BYTES) throw tooLarge();
-  const parts = readParts(body, requestHash);
-  const head = await readUpTo(parts, context.config.importInlineBytes);
-  if (head.ended) return { bytes: head.bytes };
-
-  const staged = newImport(caller.userId);
+  if (facts.announcedBytes !== undefined && facts.announcedBytes > IMPORT_BODY_BYTES) throw tooLarge();
+  const parts = readParts(body, facts.requestHash);
+  const upload = new Upload(context, caller, facts);
   try {
-    await begin(context, caller, staged, announcedBytes ?? IMPORT_BODY_BYTES);
-    await stageOrDrop(context, staged, head.bytes, parts);
+    for (;;) {
+      const { value, done } = await parts.next();
+      if (done) return await upload.end();
+      await upload.take(value);
+    }
   } catch (error) {
+    await upload.drop();
     await discard(parts);
     throw error;
   }
-  return { staged };
 }
 
-async function begin(
-  context: ImportContext,
-  caller: Caller,
-  staged: StagedImport,
-  bytes: number,
-): Promise<void> {
-  const { database, config } = context;
-  try {
-    await beginImport(database, caller, staged.id, bytes, config.importStagedBytes);
-  } catch (error) {
-    // It would hold the user's one place until it is swept.
-    if (error instanceof DatabaseUnavailable && error.mayHaveRun) await drop(context, staged);
-    throw error;
+/** A body on its way: small and at hand, or staged once it is longer. */
+class Upload {
+  readonly #context: ImportContext;
+  readonly #caller: Caller;
+  readonly #facts: BodyFacts;
+  readonly #scanner = new BodyScanner();
+  #bytes = 0;
+  #staged: StagedImport | undefined;
+  #chunks = 0;
+  #firstChunk = 0;
+  #restarts = 0;
+  #touchedAt = 0;
+  /** What is being staged while the next bytes arrive. */
+  #staging: Promise<void> = Promise.resolve();
+
+  constructor(context: ImportContext, caller: Caller, facts: BodyFacts) {
+    this.#context = context;
+    this.#caller = caller;
+    this.#facts = facts;
   }
-}
 
-async function stageOrDrop(
-  context: ImportContext,
-  staged: StagedImport,
-  head: Buffer,
-  parts: AsyncIterator<Buffer>,
-): Promise<void> {
-  try {
-    await stageRest(context, staged, head, parts);
-  } catch (error) {
-    await drop(context, staged);
-    throw error;
+  async take(part: Buffer): Promise<void> {
+    this.#bytes += part.length;
+    if (this.#bytes > IMPORT_BODY_BYTES) throw tooLarge();
+    this.#scanner.push(part);
+    if (this.#bytes <= this.#context.config.importInlineBytes) return;
+    if (this.#staged === undefined) await this.#begin();
+    if (this.#scanner.takeable > CHUNK_BYTES) await this.#stageChunk();
+    else await this.#touch();
   }
-}
 
-/** Best effort: what stays behind was never queued, never runs, and is swept by its age. */
-async function drop({ database }: ImportContext, staged: StagedImport): Promise<void> {
-  await cancelImport(database, staged).catch(() => {});
+  async end(): Promise<ReceivedImport> {
+    const { replace } = this.#scanner.end();
+    if (this.#staged === undefined) return { replace, entries: this.#scanner.take().toString() };
+    if (this.#scanner.takeable > 0) await this.#stageChunk();
+    await this.#staging;
+    this.#noteRestarts();
+    return { staged: this.#staged, replace, firstChunk: this.#firstChunk };
+  }
+
+  /** Best effort: what stays behind was never queued, never runs, and is swept by its age. */
+  async drop(): Promise<void> {
+    await this.#staging.catch(() => {});
+    if (this.#staged !== undefined) await cancelImport(this.#context.database, this.#staged).catch(() => {});
+  }
+
+  async #begin(): Promise<void> {
+    const { database, config } = this.#context;
+    const staged = newImport(this.#caller.userId);
+    const { announcedBytes, idempotencyKey } = this.#facts;
+    const claimed = { bytes: announcedBytes ?? IMPORT_BODY_BYTES, stagedLimit: config.importStagedBytes };
+    try {
+      await beginImport(database, this.#caller, staged.id, { ...claimed, idempotencyKey });
+    } catch (error) {
+      // It would hold the user's one place until it is swept.
+      if (error instanceof DatabaseUnavailable && error.mayHaveRun) this.#staged = staged;
+      throw error;
+    }
+    this.#staged = staged;
+    this.#touchedAt = performance.now();
+  }
+
+  async #stageChunk(): Promise<void> {
+    await this.#staging;
+    this.#noteRestarts();
+    const entries = this.#scanner.take();
+    const position = this.#chunks;
+    this.#chunks += 1;
+    const isStaged = stageChunk(this.#context.database, this.#staged!, position, entries.toString());
+    this.#staging = this.#require(isStaged).then(() => releaseBytes(entries.length));
+    // It is awaited later, and may fail before.
+    this.#staging.catch(() => {});
+  }
+
+  /** An array that began anew makes void what was staged of the one before. */
+  #noteRestarts(): void {
+    if (this.#scanner.restarts === this.#restarts) return;
+    this.#restarts = this.#scanner.restarts;
+    this.#firstChunk = this.#chunks;
+  }
+
+  /** While bytes come that are no entries: what nobody feeds for a minute is swept. */
+  async #touch(): Promise<void> {
+    if (performance.now() - this.#touchedAt < TOUCH_INTERVAL_MS) return;
+    await this.#require(touchImport(this.#context.database, this.#staged!));
+  }
+
+  async #require(isReceiving: Promise<boolean>): Promise<void> {
+    if (!(await isReceiving)) throw unavailable('the import was cancelled');
+    this.#touchedAt = performance.now();
+  }
 }
 
 async function* readParts(body: Readable, requestHash: Hash | undefined): AsyncGenerator<Buffer, undefined> {
@@ -110,50 +197,5 @@ async function discard(parts: AsyncIterator<Buffer>): Promise<void> {
     }
   } catch {
     // Nobody is left who could be answered.
-  }
-}
-
-interface Head {
-  bytes: Buffer;
-  ended: boolean;
-}
-
-/** Reads until the body ends, or is longer than `limit`. */
-async function readUpTo(parts: AsyncIterator<Buffer>, limit: number): Promise<Head> {
-  const read: Buffer[] = [];
-  let length = 0;
-  for (;;) {
-    const { value, done } = await parts.next();
-    if (done) return { bytes: join(read), ended: true };
-    read.push(value);
-    length += value.length;
-    if (length > limit) return { bytes: join(read), ended: false };
-  }
-}
-
-const join = (parts: readonly Buffer[]): Buffer => (parts.length === 1 ? parts[0]! : Buffer.concat(parts));
-
-/** Stages the head and all that follows. */
-async function stageRest(
-  { database }: ImportContext,
-  staged: StagedImport,
-  head: Buffer,
-  parts: AsyncIterator<Buffer>,
-): Promise<void> {
-  let total = 0;
-  let position = 0;
-  let pending = head;
-  for (let ended = false; !ended; ) {
-    const next = await readUpTo(parts, CHUNK_BYTES - pending.length);
-    ended = next.ended;
-    const chunk = pending.length === 0 ? next.bytes : Buffer.concat([pending, next.bytes]);
-    pending = Buffer.alloc(0);
-    total += chunk.length;
-    if (total > IMPORT_BODY_BYTES) throw tooLarge();
-    if (chunk.length === 0) break;
-    if (!(await stageChunk(database, staged, position, chunk))) throw unavailable('the import was cancelled');
-    // The driver copies it once more.
-    releaseBytes(2 * chunk.length);
-    position += 1;
   }
 }

@@ -2,10 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { importTopic, wakePolls } from '../../coordination/topics.ts';
 import { ApiError, type ErrorBody, unavailable } from '../../domain/errors.ts';
 import type { Idempotency } from '../../domain/idempotency.ts';
-import { parseJson } from '../../domain/json.ts';
 import type { Caller } from '../../domain/tokens.ts';
 import { DatabaseUnavailable } from '../../store/errors.ts';
-import { importBookmarks } from '../../store/imports.ts';
+import {
+  findKnownUrls,
+  type ImportResult,
+  importBookmarks,
+  type PreparedImport,
+} from '../../store/imports.ts';
 import {
   cancelImport,
   type ImportState,
@@ -14,20 +18,16 @@ import {
   type StagedImport,
 } from '../../store/staged-imports.ts';
 import type { ImportContext } from './context.ts';
-import { prepareImport } from './entries.ts';
 import { jobIdOf, newImport } from './job.ts';
-import { workOf } from './run.ts';
+import { Preparation, tryAgainWhereChanged } from './preparation.ts';
+import type { ReceivedEntries, ReceivedStaged } from './receive.ts';
+import { type ImportResponse, streamResponse, Undecided, writeResponse } from './response.ts';
 
 /**
  * How an import's request comes to its answer (decisions 19 and 21). What is answered with 503 has not happened and
  * never will: before such an answer the import is cancelled in Postgres, and where that cannot be had, there is no
  * answer at all.
  */
-
-/** Neither done nor cancelled as far as anyone can tell: the connection has to break, for any answer could be wrong. */
-export class Undecided extends Error {
-  override readonly name = 'Undecided';
-}
 
 const LOOK_INTERVAL_MS = 1_000;
 
@@ -39,50 +39,72 @@ const SETTLE_MS = 10_000;
 
 const SETTLE_INTERVAL_MS = 200;
 
-/** An import whose row is gone: its user was deleted. */
-const OVER: ImportState = { state: 'cancelled', result: null, traceParent: null };
+/** For a staged import whose response could not be kept. */
+const KEPT_RETRY_SECONDS = 60;
 
-/** Imports a small body in this request and answers the result's JSON text. */
+/** An import whose row is gone: its user was deleted. */
+const OVER: ImportState = { state: 'cancelled', result: null, errorBytes: 0 };
+
+/** Imports the entries of a small body in this request. */
 export async function importInline(
   context: ImportContext,
   caller: Caller,
-  bytes: Buffer,
+  { replace, entries }: ReceivedEntries,
   idempotency?: Idempotency,
-): Promise<string> {
-  const work = { ...workOf(await prepareImport(parseJson(bytes))), idempotency };
-  const inline = newImport(caller.userId);
+): Promise<ImportResponse> {
   const { importDatabase, importPermits, config } = context;
-  const write = () => importBookmarks(importDatabase, caller, inline.id, work, config.freeBookmarkLimit);
-  const result = await importPermits.run(caller.userId, write).catch(async (error) => {
+  const inline = newImport(caller.userId);
+  let errors = '';
+  const write = async (looksAhead: boolean) => {
+    const prepared = await prepareSmall(context, caller, { replace, entries }, looksAhead);
+    errors = prepared.errors;
+    return importPermits.run(caller.userId, () =>
+      importBookmarks(importDatabase, caller, inline.id, prepared, config.freeBookmarkLimit, idempotency),
+    );
+  };
+  const { result, errorBytes } = await tryAgainWhereChanged(write).catch(async (error) => {
     if (!(error instanceof DatabaseUnavailable && error.mayHaveRun)) throw error;
-    return settle(context, inline);
+    return readResult(await settle(context, inline));
   });
   wakePolls(context.coordination.wakes, caller.userId);
-  return result;
+  // Where the key's first request had errors, they lie in the database.
+  return errorBytes > 0 ? streamResponse(context, inline, result) : writeResponse(result, errors);
+}
+
+function prepareSmall(
+  { importDatabase }: ImportContext,
+  { userId }: Caller,
+  { replace, entries }: ReceivedEntries,
+  looksAhead: boolean,
+): Promise<PreparedImport> {
+  const findKnown = (urlKeys: readonly string[]) => findKnownUrls(importDatabase, userId, urlKeys);
+  const preparation = new Preparation({ replace, findKnown: looksAhead ? findKnown : undefined });
+  return preparation.add(entries).then(() => preparation.end());
 }
 
 /**
- * Has a staged import run by a worker, waits for it and answers the result's JSON text; nothing where the client has gone
- * before its turn came: it is still queued then, and runs (decision 21).
+ * Has a staged import run by a worker, waits for it and gives its response; an empty one where the client has gone before
+ * its turn came: it is still queued then, and runs (decision 21).
  */
 export async function importStaged(
   context: ImportContext,
   caller: Caller,
-  staged: StagedImport,
+  { staged, ...whole }: ReceivedStaged,
   hasClient: () => boolean,
   idempotency?: Idempotency,
-): Promise<string> {
+): Promise<ImportResponse> {
   const queue = () =>
     queueImport(context.database, caller, staged.id, {
+      ...whole,
       idempotency,
       traceParent: context.tracing.traceParent,
     });
   const state = await waitForEnd(context, staged, queue);
   if (state === undefined && !hasClient()) return '';
-  const result = state === undefined ? await settle(context, staged) : readAnswer(state);
+  const { result, errorBytes } = readResult(state ?? (await settle(context, staged)));
   // The worker does so as well, if it lived long enough.
   wakePolls(context.coordination.wakes, staged.userId);
-  return result;
+  return errorBytes > 0 ? streamResponse(context, staged, result) : writeResponse(result, '');
 }
 
 /** Where a staged import stands once it is over; undefined where it must be given up before. */
@@ -147,14 +169,14 @@ async function look(
 }
 
 /** Cancels the import, or learns that it is done; throws `Undecided` where neither can be had in time. */
-async function settle(context: ImportContext, staged: StagedImport): Promise<string> {
+async function settle(context: ImportContext, staged: StagedImport): Promise<ImportState> {
   const { clock } = context.coordination;
   const deadline = clock.now() + SETTLE_MS;
   for (;;) {
     try {
       const state = await cancelImport(context.database, staged);
       if (state?.state === 'cancelled') context.metrics.importEnded('cancelled', 0);
-      return readAnswer(state ?? OVER);
+      return state ?? OVER;
     } catch (error) {
       if (!(error instanceof DatabaseUnavailable)) throw error;
       if (clock.now() >= deadline) throw new Undecided('the fate of an import is unknown', { cause: error });
@@ -163,10 +185,10 @@ async function settle(context: ImportContext, staged: StagedImport): Promise<str
   }
 }
 
-/** The answer of an import that is over: its result, the error that it ended with, or that it was cancelled. */
-function readAnswer({ result }: ImportState): string {
+/** What an import did; throws the error that it ended with, or that it was cancelled. */
+function readResult({ result, errorBytes }: ImportState): ImportResult {
   if (result === null) throw unavailable('the import was not done and will not be', 5);
-  if (!result.startsWith('{"error"')) return result;
+  if (!result.startsWith('{"error"')) return { result, errorBytes };
   const { code, error }: ErrorBody = JSON.parse(result);
-  throw new ApiError(code, error);
+  throw new ApiError(code, error, code === 'RATE_LIMITED' ? KEPT_RETRY_SECONDS : undefined);
 }

@@ -2,23 +2,18 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { importTopic, wakePolls } from '../../coordination/topics.ts';
 import { ApiError } from '../../domain/errors.ts';
-import { parseJson } from '../../domain/json.ts';
+import type { Database } from '../../store/database.ts';
 import { DatabaseUnavailable } from '../../store/errors.ts';
 import { type Claim, claimImport, type Lease, releaseLease } from '../../store/import-leases.ts';
-import { finishImport, type ImportWork, refuseImport } from '../../store/imports.ts';
+import { dropPieces, refuseImport, stageErrors, stagePiece } from '../../store/import-pieces.ts';
+import { findKnownUrls, finishImport, type PreparedImport } from '../../store/imports.ts';
 import { readChunks, type StagedImport } from '../../store/staged-imports.ts';
 import type { ImportContext } from './context.ts';
-import { type PreparedImport, prepareImport } from './entries.ts';
 import { jobIdOf, parseJobId } from './job.ts';
 import { LeaseRenewal } from './lease-renewal.ts';
+import { Preparation, type Stage, tryAgainWhereChanged } from './preparation.ts';
 
-/** What the import's statement takes. */
-export const workOf = ({ replace, columns, skipped, errors }: PreparedImport): ImportWork => ({
-  replace,
-  columns,
-  skipped,
-  errors: JSON.stringify(errors),
-});
+/** A worker's part of a large import: from its entries as they were sent to its result. */
 
 /** How long a lease that was not used up is offered back while the database cannot be reached: as long as it lasts. */
 const RELEASE_WAIT_MS = 9_000;
@@ -26,7 +21,7 @@ const RELEASE_WAIT_MS = 9_000;
 const RELEASE_INTERVAL_MS = 1_000;
 
 /**
- * Runs a staged import, unless another worker has it: reads its bytes, checks them, writes them and the answer in one
+ * Runs a staged import, unless another worker has it: reads its entries, checks them, and writes them and the result in one
  * transaction. It happens once (decision 21), and is begun by at most three workers (decision 34). Rejects where the
  * database cannot be reached; the import is then still queued. Gives it back when `stop` aborts.
  */
@@ -57,7 +52,7 @@ function noteGivenUp({ log, metrics }: ImportContext, { userId, id }: Lease, { a
 async function runClaimed(
   context: ImportContext,
   lease: Lease,
-  { traceParent }: Claim,
+  claim: Claim,
   stop: AbortSignal,
 ): Promise<void> {
   const { clock } = context.coordination;
@@ -66,10 +61,12 @@ async function runClaimed(
   const signal = AbortSignal.any([stop, renewal.lost]);
   try {
     const end = await Promise.race([
-      context.tracing.resume(traceParent, 'import job', () => writeAnswer(context, lease, signal)),
+      context.tracing.resume(claim.traceParent, 'import job', () =>
+        prepareAndWrite(context, lease, claim, signal),
+      ),
       rejectWhenAborted(signal),
     ]);
-    if (end !== undefined) noteEnd(context, lease, end, clock.now() - begunAt, traceParent);
+    if (end !== undefined) noteEnd(context, lease, end, clock.now() - begunAt, claim.traceParent);
   } catch (error) {
     // What stopped the run lies outside of the import; anything else may happen again, to any worker.
     const isInnocent = signal.aborted || error instanceof DatabaseUnavailable;
@@ -111,32 +108,69 @@ async function release(context: ImportContext, lease: Lease, returnsAttempt: boo
   }
 }
 
-/** Writes what the import's request answers: done, or failed where that is an error; undefined where the lease is lost. */
-async function writeAnswer(
+/** The lease is another worker's, or the import is over. */
+class LeaseLost extends Error {
+  override readonly name = 'LeaseLost';
+}
+
+/** Done, or failed where an error is the response; undefined where the lease is lost. */
+async function prepareAndWrite(
   context: ImportContext,
   lease: Lease,
+  { replace }: Claim,
   signal: AbortSignal,
 ): Promise<ImportEnd | undefined> {
   const { importDatabase, config } = context;
   try {
-    // All checks are done before the statement that takes the user's lock.
-    const prepared = await prepareImport(parseJson(await readBody(context, lease)));
-    const entries = prepared.columns.urlKeys.length + prepared.skipped + prepared.errors.length;
-    signal.throwIfAborted();
-    const isWritten = await finishImport(importDatabase, lease, workOf(prepared), config.freeBookmarkLimit);
-    return isWritten ? { state: 'done', entries } : undefined;
+    return await tryAgainWhereChanged(async (looksAhead) => {
+      // All checks are done before the statement that takes the user's lock.
+      const prepared = await prepare(context, lease, { replace, looksAhead }, signal);
+      const isWritten = await finishImport(importDatabase, lease, prepared, config.freeBookmarkLimit);
+      return isWritten ? { state: 'done', entries: prepared.entries } : undefined;
+    });
   } catch (error) {
+    if (error instanceof LeaseLost) return undefined;
     if (!(error instanceof ApiError)) throw error;
     await refuseImport(importDatabase, lease, JSON.stringify(error.body));
     return { state: 'failed', error: error.code };
   }
 }
 
-async function readBody({ importDatabase }: ImportContext, staged: StagedImport): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  for (;;) {
-    const more = await readChunks(importDatabase, staged, chunks.length);
-    if (more.length === 0) return Buffer.concat(chunks);
-    chunks.push(...more);
+async function prepare(
+  { importDatabase }: ImportContext,
+  lease: Lease,
+  { replace, looksAhead }: { replace: boolean; looksAhead: boolean },
+  signal: AbortSignal,
+): Promise<PreparedImport> {
+  if (!looksAhead) await dropPieces(importDatabase, lease);
+  const requireLease = (isHeld: boolean) => {
+    if (!isHeld) throw new LeaseLost();
+  };
+  const stage: Stage = {
+    putPiece: async (position, piece) =>
+      requireLease(await stagePiece(importDatabase, lease, position, piece)),
+    putErrors: async (position, errors) =>
+      requireLease(await stageErrors(importDatabase, lease, position, errors)),
+  };
+  const findKnown = looksAhead
+    ? (urlKeys: readonly string[]) => findKnownUrls(importDatabase, lease.userId, urlKeys)
+    : undefined;
+  const preparation = new Preparation({ replace, findKnown, stage });
+  for await (const entries of readEntries(importDatabase, lease)) {
+    signal.throwIfAborted();
+    await preparation.add(entries);
+  }
+  return preparation.end();
+}
+
+/** The entries of a staged import as they were sent; the next ones are asked for while these are in use. */
+async function* readEntries(db: Database, staged: StagedImport): AsyncGenerator<string, undefined> {
+  for (let next = readChunks(db, staged, -1); ; ) {
+    const chunks = await next;
+    if (chunks.length === 0) return;
+    next = readChunks(db, staged, chunks.at(-1)!.position);
+    // Who breaks off here never learns how it went.
+    next.catch(() => {});
+    for (const { entries } of chunks) yield entries;
   }
 }

@@ -1,25 +1,41 @@
-import type { TagNames } from '../../domain/fields.ts';
-
-/** Distinct tags and distinct sets of them, as Postgres takes them: most entries of an import share their tags. */
-export interface TagSetColumns {
-  tagNames: string[];
-  tagKeys: string[];
-  /** A set's places in `tagNames`, from 1, as an array literal, in the order of the folded names. */
-  setRefs: string[];
-}
+import { limitExceeded } from '../../domain/errors.ts';
+import { BOUNDS, type TagNames } from '../../domain/fields.ts';
 
 /** Collation "C" orders by the bytes of UTF-8, so by code points; JavaScript compares code units. */
 const compareByCodePoints = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
 
-/** Gathers the tag sets of entries. */
-export class TagSets {
+/** The distinct tags of an import, as Postgres takes them: in step, each by its place, from 1. */
+export class ImportTags {
+  readonly names: string[] = [];
   readonly #placeByKey = new Map<string, number>();
-  readonly #names: string[] = [];
+
+  get keys(): string[] {
+    return [...this.#placeByKey.keys()];
+  }
+
+  /** The place of a tag, which keeps the case first given. Throws `LIMIT_EXCEEDED` at more than an account may have. */
+  placeOf(key: string, name: string): number {
+    const known = this.#placeByKey.get(key);
+    if (known !== undefined) return known;
+    if (this.names.length === BOUNDS.tagsPerUser) throw limitExceeded('an account holds no more tags');
+    this.names.push(name);
+    this.#placeByKey.set(key, this.names.length);
+    return this.names.length;
+  }
+}
+
+/** The distinct tag sets of some entries: most entries share theirs. */
+export class TagSets {
+  readonly #tags: ImportTags;
   readonly #setByRefs = new Map<string, number>();
   /** By the keys in the order given, which comes again. */
   readonly #setByKeys = new Map<string, number>();
 
-  /** The place of a set, from 1; 0 for the empty one. A tag keeps the case first given. */
+  constructor(tags: ImportTags) {
+    this.#tags = tags;
+  }
+
+  /** The place of a set, from 1; 0 for the empty one. */
   add({ names, keys }: TagNames): number {
     if (keys.length === 0) return 0;
     const joined = keys.join('\0');
@@ -28,27 +44,18 @@ export class TagSets {
     return known;
   }
 
+  /** Sets as array literals of the places of their tags, in the order of the folded names. */
+  get refs(): string[] {
+    return [...this.#setByRefs.keys()];
+  }
+
   #find(names: readonly string[], keys: readonly string[]): number {
-    for (const [index, key] of keys.entries()) this.#addTag(key, names[index]!);
+    const places = new Map(keys.map((key, n) => [key, this.#tags.placeOf(key, names[n]!)]));
     const sorted = keys.length === 1 ? keys : keys.toSorted(compareByCodePoints);
-    const refs = `{${sorted.map((key) => this.#placeByKey.get(key)).join(',')}}`;
+    const refs = `{${sorted.map((key) => places.get(key)).join(',')}}`;
     const known = this.#setByRefs.get(refs);
     if (known !== undefined) return known;
     this.#setByRefs.set(refs, this.#setByRefs.size + 1);
     return this.#setByRefs.size;
-  }
-
-  #addTag(key: string, name: string): void {
-    if (this.#placeByKey.has(key)) return;
-    this.#names.push(name);
-    this.#placeByKey.set(key, this.#names.length);
-  }
-
-  take(): TagSetColumns {
-    return {
-      tagNames: this.#names,
-      tagKeys: [...this.#placeByKey.keys()],
-      setRefs: [...this.#setByRefs.keys()],
-    };
   }
 }

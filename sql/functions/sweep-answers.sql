@@ -1,0 +1,31 @@
+-- Forgets the responses of one user that were kept for 24 hours, at most so many, and says how many. One user at a time,
+-- under the lock that every writer of keys takes first. It waits for nobody: what somebody has locked stays for the next sweep.
+create or replace function sweep_answers(p_limit integer) returns bigint
+language plpgsql as $$
+declare
+  v_user_id bigint;
+  v_keys text[];
+begin
+  select user_id into v_user_id
+  from idempotency_keys
+  where created_at < now() - interval '24 hours'
+  order by created_at
+  limit 1;
+  if not found then
+    return 0;
+  end if;
+  perform from accounts where user_id = v_user_id for no key update skip locked;
+  if not found then
+    return 0;
+  end if;
+  v_keys := array(
+    select key
+    from idempotency_keys
+    where user_id = v_user_id and created_at < now() - interval '24 hours'
+    limit p_limit
+    for update skip locked
+  );
+  perform forget_answers(v_user_id, v_keys);
+  return cardinality(v_keys);
+end
+$$;

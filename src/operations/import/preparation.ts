@@ -1,0 +1,191 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { invalid } from '../../domain/errors.ts';
+import type { ImportError } from '../../domain/resources.ts';
+import { ImportChanged, type ImportPiece, type PreparedImport } from '../../store/imports.ts';
+import { type CheckedEntry, EntryChecks } from './entries.ts';
+import { EntryReader } from './entry-reader.ts';
+import { PieceBuilder } from './piece.ts';
+import { ImportTags } from './tag-sets.ts';
+
+/** Other requests come in between: entries are read and checked for so long at a time. */
+const TURN_MS = 5;
+
+/** Entries that go on together: so many bytes, as they were sent or as they will be written, or so many entries. */
+const BATCH_BYTES = 1_048_576;
+const BATCH_ENTRIES = 5_000;
+
+/** Below this a look for urls that the user has costs more than it spares. */
+const LOOK_AHEAD_ENTRIES = 200;
+
+/** Of a staged import, at most so many bytes wait for the statement that writes it; what is more is put by in pieces. */
+const PIECE_BYTES = 8_388_608;
+
+/** The same of its errors. */
+const ERRORS_LENGTH = 65_536;
+
+/** Where what a large import has too much of is put by, until the statement that writes it. */
+export interface Stage {
+  putPiece(position: number, piece: ImportPiece): Promise<void>;
+  /** Errors as JSON, with commas between. */
+  putErrors(position: number, errors: string): Promise<void>;
+}
+
+/** How an import is prepared. */
+export interface PreparationOptions {
+  replace: boolean;
+  /** Those of some urls that the user has already, by their keys. Absent: nobody looks ahead. */
+  findKnown?: ((urlKeys: readonly string[]) => Promise<ReadonlySet<string>>) | undefined;
+  /** Absent for a small import, which is held whole. */
+  stage?: Stage;
+}
+
+/** Makes of entries as they were sent what is written of them (decisions 18 to 20), some at a time. */
+export class Preparation {
+  readonly #options: PreparationOptions;
+  readonly #checks = new EntryChecks();
+  readonly #tags = new ImportTags();
+  readonly #urlKeys = new Set<string>();
+  #entries = 0;
+  #skipped = 0;
+  #batch: CheckedEntry[] = [];
+  #batchBytes = 0;
+  /** The batch before, which goes on while this one is gathered. */
+  #going: Promise<void> = Promise.resolve();
+  #piece = new PieceBuilder(this.#tags);
+  #pieceBytes = 0;
+  #pieces = 0;
+  #errors: string[] = [];
+  #errorsLength = 0;
+  #errorParts = 0;
+  #firstError: ImportError | undefined;
+  #errorCount = 0;
+
+  constructor(options: PreparationOptions) {
+    this.#options = options;
+  }
+
+  /** Takes entries as they were sent, whole ones. Throws `LIMIT_EXCEEDED` at more tags than an account may have. */
+  async add(entries: string): Promise<void> {
+    const reader = new EntryReader(entries);
+    let turnBegan = performance.now();
+    let readTo = 0;
+    for (let raw = reader.next(); raw !== undefined; raw = reader.next()) {
+      this.#take(raw, reader.at - readTo);
+      readTo = reader.at;
+      if (this.#batchBytes >= BATCH_BYTES || this.#batch.length >= BATCH_ENTRIES) await this.#passBatch();
+      if (performance.now() - turnBegan > TURN_MS) {
+        await nextTurn();
+        turnBegan = performance.now();
+      }
+    }
+    await this.#putErrors();
+  }
+
+  /** Nothing more comes. Throws `VALIDATION_ERROR` for a `replace` with an invalid entry: the first, and how many there are. */
+  async end(): Promise<PreparedImport> {
+    await this.#passBatch();
+    await this.#going;
+    if (this.#options.replace && this.#firstError !== undefined) throw this.#refuseReplace();
+    return {
+      replace: this.#options.replace,
+      entries: this.#entries,
+      pieces: this.#pieces,
+      piece: this.#piece.piece,
+      tagNames: this.#tags.names,
+      tagKeys: this.#tags.keys,
+      skipped: this.#skipped,
+      errors: this.#errors.join(','),
+    };
+  }
+
+  #take(raw: unknown, bytes: number): void {
+    const index = this.#entries;
+    this.#entries += 1;
+    const checked = this.#checks.check(index, raw);
+    if ('index' in checked) {
+      this.#noteError(checked);
+      return;
+    }
+    if (this.#options.replace) {
+      if (this.#firstError !== undefined) return;
+    } else if (this.#urlKeys.has(checked.urlKey)) {
+      this.#skipped += 1;
+      return;
+    } else this.#urlKeys.add(checked.urlKey);
+    this.#batch.push(checked);
+    // Its texts may keep all of what was sent from being freed.
+    this.#batchBytes += Math.max(bytes, lengthOf(checked.texts));
+  }
+
+  #noteError(error: ImportError): void {
+    this.#firstError ??= error;
+    this.#errorCount += 1;
+    if (this.#options.replace) return;
+    const text = JSON.stringify(error);
+    this.#errors.push(text);
+    this.#errorsLength += text.length;
+  }
+
+  #refuseReplace() {
+    const { index, error } = this.#firstError!;
+    const count = this.#errorCount === 1 ? '1 entry is' : `${this.#errorCount} entries are`;
+    return invalid(`bookmarks[${index}]: ${error}; ${count} invalid and nothing was changed`);
+  }
+
+  async #putErrors(): Promise<void> {
+    const { stage } = this.#options;
+    if (stage === undefined || this.#errorsLength < ERRORS_LENGTH) return;
+    const errors = this.#errors.join(',');
+    this.#errors = [];
+    this.#errorsLength = 0;
+    this.#errorParts += 1;
+    await stage.putErrors(this.#errorParts, errors);
+  }
+
+  /** Passes the batch on once the one before has gone on: the next entries are read while Postgres works. */
+  async #passBatch(): Promise<void> {
+    await this.#going;
+    const batch = this.#batch;
+    const bytes = this.#batchBytes;
+    this.#batch = [];
+    this.#batchBytes = 0;
+    this.#going = this.#write(batch, bytes);
+    // It is awaited later, and may fail before.
+    this.#going.catch(() => {});
+  }
+
+  async #write(batch: readonly CheckedEntry[], bytes: number): Promise<void> {
+    const known = await this.#findKnown(batch);
+    for (const entry of batch) {
+      if (known?.has(entry.urlKey)) this.#piece.addKnown(entry);
+      else this.#piece.add(entry);
+    }
+    this.#pieceBytes += bytes;
+    if (this.#pieceBytes < PIECE_BYTES || this.#options.stage === undefined) return;
+    const { piece } = this.#piece;
+    this.#piece = new PieceBuilder(this.#tags);
+    this.#pieceBytes = 0;
+    await this.#options.stage.putPiece(this.#pieces, piece);
+    this.#pieces += 1;
+  }
+
+  async #findKnown(batch: readonly CheckedEntry[]): Promise<ReadonlySet<string> | undefined> {
+    const { replace, findKnown } = this.#options;
+    if (replace || findKnown === undefined || batch.length < LOOK_AHEAD_ENTRIES) return undefined;
+    return findKnown(batch.map(({ urlKey }) => urlKey));
+  }
+}
+
+const lengthOf = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + text.length, 0);
+
+/** Does the work, once more without looking ahead where what it had looked at was changed before it was done. */
+export async function tryAgainWhereChanged<Result>(
+  work: (looksAhead: boolean) => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work(true);
+  } catch (error) {
+    if (!(error instanceof ImportChanged)) throw error;
+  }
+  return work(false);
+}

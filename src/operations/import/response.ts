@@ -1,0 +1,87 @@
+import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DatabaseUnavailable } from '../../store/errors.ts';
+import { deleteErrors, readErrors, readImport, type StagedImport } from '../../store/staged-imports.ts';
+import { releaseBytes } from '../garbage.ts';
+import type { ImportContext } from './context.ts';
+
+/** What an import's request is answered with: what it did, and its errors, which may be many. */
+
+/** JSON text, or a stream of it. */
+export type ImportResponse = string | Readable;
+
+/** No response can be given that is known to be true: the connection has to break. */
+export class Undecided extends Error {
+  override readonly name = 'Undecided';
+}
+
+/** How long the database is asked for errors that it holds. */
+const READ_WAIT_MS = 10_000;
+
+const READ_INTERVAL_MS = 200;
+
+const head = (result: string): string => `${result.slice(0, -1)},"errors":[`;
+
+/** The response of an import whose errors are at hand: JSON with commas between. */
+export const writeResponse = (result: string, errors: string): string => `${head(result)}${errors}]}`;
+
+/**
+ * The response of an import whose errors lie in the database, and are deleted once it is over. Throws `Undecided` where they
+ * cannot be read: the import was done. Breaks off where some of them have gone: it never ends as shorter, valid JSON.
+ */
+export async function streamResponse(
+  context: ImportContext,
+  staged: StagedImport,
+  result: string,
+): Promise<Readable> {
+  const parts = writeParts(context, staged, result);
+  const first = await parts.next();
+  return Readable.from(startWith(first.value as string, parts), { objectMode: true, highWaterMark: 1 });
+}
+
+async function* startWith(first: string, rest: AsyncGenerator<string>): AsyncGenerator<string> {
+  try {
+    yield first;
+    yield* rest;
+  } finally {
+    await rest.return(undefined);
+  }
+}
+
+async function* writeParts(
+  context: ImportContext,
+  staged: StagedImport,
+  result: string,
+): AsyncGenerator<string> {
+  const { database } = context;
+  try {
+    let part = await untilRead(context, () => readErrors(database, staged, -1));
+    for (let before = head(result); part !== undefined; before = ',') {
+      yield before + part.errors;
+      const { position } = part;
+      releaseBytes(part.errors.length);
+      part = await untilRead(context, () => readErrors(database, staged, position));
+    }
+    const state = await untilRead(context, () => readImport(database, staged));
+    if (!state?.errorBytes) throw new Undecided('errors of an import have gone');
+    yield ']}';
+  } finally {
+    // What stays behind is swept by its age.
+    await deleteErrors(database, staged).catch(() => {});
+  }
+}
+
+async function untilRead<Row>(
+  { coordination: { clock } }: ImportContext,
+  read: () => Promise<Row>,
+): Promise<Row> {
+  for (const deadline = clock.now() + READ_WAIT_MS; ; await sleep(READ_INTERVAL_MS)) {
+    try {
+      return await read();
+    } catch (error) {
+      if (!(error instanceof DatabaseUnavailable)) throw error;
+      if (clock.now() >= deadline)
+        throw new Undecided('errors of an import cannot be read', { cause: error });
+    }
+  }
+}
