@@ -51,6 +51,8 @@ create table bookmarks (
   url_key uuid not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
+  -- the url's host as WHATWG writes it (lower case, IDNA), without a dot at its end
+  host text collate "C" not null default '',
   -- folded url, title and comment, a line each (white space within them is a blank): what search looks into
   search_text text collate "C" not null,
   tag_ids bigint[] not null,

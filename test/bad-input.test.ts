@@ -182,6 +182,38 @@ const integer = (min: number, max: number): Field => ({
 
 const id = integer(1, MAX_ID);
 
+const site: Field = {
+  good: ['example.org', 'EXAMPLE.org.', ' a ', '[::1]', '1.1', 'bücher.example', 'a'.repeat(255)],
+  bad: [
+    ...cases('expected a string', ...NO_STRINGS),
+    ...cases(UNSTORABLE, ...UNSTORABLE_TEXTS),
+    ...cases('may not be empty', '', ' '),
+    ...cases('at most 255 characters', 'a'.repeat(256)),
+    ...cases(
+      'expected a host name',
+      'http://a',
+      'a/',
+      'a:80',
+      'a@b',
+      'a b',
+      '::1',
+      '[::1]:1',
+      'a#',
+      'a?',
+      'a\\b',
+      '%',
+    ),
+  ],
+};
+
+const sort: Field = {
+  good: ['newest', 'oldest', 'updated', 'title'],
+  bad: cases(
+    'expected "newest" or "oldest" or "updated" or "title"',
+    ...[null, true, 0, '', 'NEWEST', 'created', [], {}],
+  ),
+};
+
 const ids: Field = {
   good: [[1], [MAX_ID, 1, 1], Array.from({ length: 500 }, (_, n) => n + 1)],
   bad: [
@@ -332,6 +364,8 @@ const from: Field = {
   bad: cases('expected "now"', null, true, 0, '', 'NOW', 'then', [], {}),
 };
 
+const searchCursor: Field = { good: [], bad: listCursor.bad };
+
 const mode: Field = {
   good: ['merge', 'replace'],
   bad: cases(
@@ -443,7 +477,20 @@ const ROUTE_CASES: Record<string, RouteCases> = {
   },
   '/bookmarks/search': {
     body: () => ({}),
-    fields: { query: text(1_000), tag: tagName, page: integer(1, MAX_ID), per_page: integer(1, 100) },
+    fields: {
+      query: text(1_000),
+      tag: tagName,
+      tags,
+      without_tags: tags,
+      untagged: wait,
+      created_after: time,
+      created_before: time,
+      site,
+      sort,
+      page: integer(1, MAX_ID),
+      cursor: searchCursor,
+      per_page: integer(1, 100),
+    },
   },
   '/bookmarks/list': { body: () => ({}), fields: { cursor: listCursor, limit: integer(1, 500) } },
   '/bookmarks/sync': {

@@ -34,6 +34,7 @@ test('the service does all its work as a role that may read and write rows, and 
     await send('/tags/create', { name: 'other' });
     await send('/bookmarks/get', { id });
     await send('/bookmarks/search', { query: 'example', tag: 'two' });
+    await send('/bookmarks/search', { site: 'example.org', sort: 'title' });
     await send('/bookmarks/list', {});
     const { bookmarks } = await send('/export', {});
     const many = Array.from({ length: 20 }, () => bookmarks[0]);

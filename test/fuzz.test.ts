@@ -107,6 +107,12 @@ const entry = fc.record(
 const FIELDS: Record<string, fc.Arbitrary<unknown>> = {
   url,
   id,
+  without_tags: tags,
+  untagged: fc.boolean(),
+  created_after: time,
+  created_before: time,
+  site: fc.oneof(fc.domain(), fc.constantFrom('a', '[::1]', 'b.example'), text),
+  sort: fc.constantFrom('newest', 'oldest', 'updated', 'title', 'Title'),
   into_id: id,
   title: text,
   comment: text,

@@ -26,6 +26,15 @@ const ASKED: [string, number, (user: TestUser) => Promise<unknown>][] = [
   ['list', 500, (user) => user.post('/bookmarks/list', { limit: 500 })],
   ['sync', 100, (user) => user.post('/bookmarks/sync', { cursor: 0, limit: 100 })],
   ['search for everything', 100, (user) => user.post('/bookmarks/search', { per_page: 100 })],
+  [
+    'the page of a search behind a cursor',
+    301,
+    async (user) => {
+      const { body } = await user.post('/bookmarks/search', { per_page: 100 });
+      // Once to find them, and whether there is more; once to render them.
+      await user.post('/bookmarks/search', { per_page: 100, cursor: body.next_cursor });
+    },
+  ],
   ['export', COUNT, (user) => user.post('/export')],
 ];
 

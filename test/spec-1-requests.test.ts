@@ -209,7 +209,8 @@ describe('the body (spec 1, decision 2)', () => {
     ['/auth/invite', 1, '{"code":"AAAAAAAA"}', 404],
     [ADD, 640, '{"url":"https://example.org/"}', 200],
     ['/bookmarks/edit', 640, '{"id":1000000}', 404],
-    ['/bookmarks/search', 64, '{}', 200],
+    ['/bookmarks/search', 640, '{}', 200],
+    ['/bookmarks/list', 64, '{}', 200],
     ['/tags/create', 64, '{"name":1}', 400],
     [PROFILE, 64, '{}', 200],
   ])(

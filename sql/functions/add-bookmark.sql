@@ -1,4 +1,4 @@
--- Adds a bookmark. `p_bookmark` holds its fields, and `url_key` and `search_text` beside them. A bookmark that passes a cap
+-- Adds a bookmark. `p_bookmark` holds its fields, and `url_key`, `host` and `search_text` beside them. A bookmark that passes a cap
 -- changes nothing.
 create or replace function add_bookmark(
   p_user_id bigint, p_token_hash bytea, p_bookmark jsonb, p_tag_names text[], p_tag_keys text[],
@@ -63,11 +63,11 @@ begin
   end if;
 
   insert into bookmarks as b (
-    user_id, id, created_at, updated_at, tag_ids, tags, url_key, search_text, url, title, comment
+    user_id, id, created_at, updated_at, tag_ids, tags, url_key, host, search_text, url, title, comment
   )
   select
     p_user_id, draw_id('bookmarks_id_seq'), created_ms, created_ms, v_tag_ids, v_tags,
-    (p_bookmark ->> 'url_key')::uuid, p_bookmark ->> 'search_text',
+    (p_bookmark ->> 'url_key')::uuid, coalesce(p_bookmark ->> 'host', ''), p_bookmark ->> 'search_text',
     p_bookmark ->> 'url', p_bookmark ->> 'title', p_bookmark ->> 'comment'
   from (
     select coalesce(

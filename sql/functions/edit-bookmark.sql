@@ -1,6 +1,6 @@
 -- Changes the fields that `p_change` holds, and the tags where some are given; with neither it changes nothing,
 -- `updated_at` included. `url_line`, `title_line` and `comment_line` are the folded lines of the search text, and `url_key`
--- comes with the url.
+-- and `host` come with the url.
 create or replace function edit_bookmark(
   p_user_id bigint, p_token_hash bytea, p_id bigint, p_change jsonb, p_tag_names text[], p_tag_keys text[],
   p_tag_limit integer,
@@ -45,6 +45,7 @@ begin
     update bookmarks
     set url = coalesce(p_change ->> 'url', url),
       url_key = coalesce((p_change ->> 'url_key')::uuid, url_key),
+      host = coalesce(p_change ->> 'host', host),
       title = coalesce(p_change ->> 'title', title),
       comment = coalesce(p_change ->> 'comment', comment),
       tag_ids = coalesce(v_tag_ids, tag_ids),

@@ -216,23 +216,24 @@ begin
     ) written;
     -- Arrays come apart in their order, so ids rise with the entries.
     insert into bookmarks (
-      user_id, created_at, updated_at, tag_ids, tags, url_key, search_text, url, title, comment
+      user_id, created_at, updated_at, tag_ids, tags, url_key, host, search_text, url, title, comment
     )
     select
       p_user_id,
       coalesce(entry.created_at::timestamptz, v_now),
       coalesce(entry.updated_at::timestamptz, entry.created_at::timestamptz, v_now),
       coalesce(v_set_ids[entry.tag_set]::bigint[], '{}'), coalesce(v_set_tags[entry.tag_set], '[]'),
-      entry.url_key, entry.search_text, entry.url, coalesce(entry.title, ''), coalesce(entry.comment, '')
+      entry.url_key, coalesce(entry.host, ''), entry.search_text, entry.url, coalesce(entry.title, ''), coalesce(entry.comment, '')
     from unnest(
       v_piece.url_keys, v_piece.tag_sets, v_is_new[v_from + 1:v_to],
+      import_column(v_piece.names, v_columns, v_piece.separator, 'host'),
       import_column(v_piece.names, v_columns, v_piece.separator, 'search_text'),
       import_column(v_piece.names, v_columns, v_piece.separator, 'url'),
       import_column(v_piece.names, v_columns, v_piece.separator, 'title'),
       import_column(v_piece.names, v_columns, v_piece.separator, 'comment'),
       import_column(v_piece.names, v_columns, v_piece.separator, 'created_at'),
       import_column(v_piece.names, v_columns, v_piece.separator, 'updated_at')
-    ) as entry (url_key, tag_set, is_new, search_text, url, title, comment, created_at, updated_at)
+    ) as entry (url_key, tag_set, is_new, host, search_text, url, title, comment, created_at, updated_at)
     where entry.is_new;
     v_from := v_to;
   end loop;

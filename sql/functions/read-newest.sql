@@ -1,22 +1,32 @@
--- The newest bookmarks but so many, falling, as JSON texts with commas between. What is skipped is read from the index
--- alone, and neither fetched nor rendered. It must not sort, for the reason that read-page.sql gives.
-create or replace function read_newest(p_user_id bigint, p_offset bigint, p_limit integer) returns text
+-- The newest bookmarks but so many, falling, as JSON texts with commas between: of some `p_bytes` bytes in all, but one at
+-- least. What is skipped is read from the index alone, and neither fetched nor rendered. It must not sort, for the reason
+-- that read-page.sql gives; as there, a page of bookmarks that each have no more than their share is rendered in one go.
+create or replace function read_newest(
+  p_user_id bigint, p_offset bigint, p_limit integer, p_bytes integer,
+  out bookmarks text, out count integer, out last_id bigint
+)
 language plpgsql stable set enable_sort = off as $$
 declare
   v_first bigint := 9223372036854775807;
+  v_ids bigint[];
+  v_rendered integer;
 begin
   if p_offset > 0 then
     select id into v_first from bookmarks where user_id = p_user_id order by id desc limit 1 offset p_offset;
   end if;
-  return (
-    select coalesce(string_agg(rendered, ','), '')
-    from (
-      select render_bookmark(b) as rendered
-      from bookmarks b
-      where user_id = p_user_id and id <= v_first
-      order by id desc
-      limit p_limit
-    ) page
-  );
+  select coalesce(string_agg(rendered, ','), ''), coalesce(array_agg(id), '{}'), count(rendered)
+  into bookmarks, v_ids, v_rendered
+  from (
+    select id, case when bookmark_bytes(b) <= p_bytes / p_limit then render_bookmark(b) end as rendered
+    from bookmarks b
+    where user_id = p_user_id and id <= v_first
+    order by id desc
+    limit p_limit
+  ) page;
+  count := cardinality(v_ids);
+  if v_rendered < count or octet_length(bookmarks) > p_bytes then
+    select page.bookmarks, page.count into bookmarks, count from render_bookmarks(p_user_id, v_ids, p_bytes) page;
+  end if;
+  last_id := v_ids[count];
 end
 $$;

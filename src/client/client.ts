@@ -81,8 +81,9 @@ function checkOptions({ baseUrl, token }: ClientOptions): void {
     throw new TypeError('token: expected visible ASCII characters, as the service gave it');
 }
 
-/** The largest page of `/bookmarks/list` (spec 8). */
+/** The largest pages of `/bookmarks/list` and `/bookmarks/search` (spec 8). */
 const LIST_LIMIT = 500;
+const SEARCH_LIMIT = 100;
 
 /**
  * The client of the Bookmark Service: a method for each endpoint, and `sync`, `listAll`, `mirror` and `reconcile`
@@ -170,7 +171,7 @@ export class BookmarkClient {
     return this.#requester.request('/bookmarks/get', choice, options);
   }
 
-  /** Searches, newest first (spec 4.2). */
+  /** A page of what a search finds, newest first unless it says otherwise (spec 4.2). `searchAll` reads all pages. */
   searchBookmarks(search: BookmarkSearch = {}, options?: RequestOptions): Promise<FoundBookmarks> {
     return this.#requester.request('/bookmarks/search', search, options);
   }
@@ -268,6 +269,19 @@ export class BookmarkClient {
     let cursor: string | undefined;
     do {
       const page = await this.listBookmarks({ cursor, limit: LIST_LIMIT }, options);
+      if (page.bookmarks.length > 0) yield page.bookmarks;
+      cursor = page.next_cursor;
+    } while (cursor !== undefined);
+  }
+
+  /** All that a search finds, in its order, in pages; nothing comes twice, and nothing that stays is missed. */
+  async *searchAll(
+    search: Omit<BookmarkSearch, 'page' | 'cursor' | 'per_page'> = {},
+    options?: RequestOptions,
+  ): AsyncGenerator<Bookmark[], void, undefined> {
+    let cursor: string | undefined;
+    do {
+      const page = await this.searchBookmarks({ ...search, cursor, per_page: SEARCH_LIMIT }, options);
       if (page.bookmarks.length > 0) yield page.bookmarks;
       cursor = page.next_cursor;
     } while (cursor !== undefined);

@@ -162,6 +162,16 @@ export const importedTagNames = tagNamesBy<string | { name: string }>(nameOf, {
   anyOf: [TAG_NAME, { type: 'object', required: ['name'], properties: { name: TAG_NAME } }],
 });
 
+/** A site by its host name, as urls are read (decision 10): lower case, IDNA, without a dot at its end. */
+export const site = text({ max: 255, min: 1 })
+  .transform((given, ctx) => {
+    const host = /[/?#@\\\s]|:\d*$/.test(given) ? undefined : URL.parse(`http://${given}/`)?.hostname;
+    if (host !== undefined) return host.replace(/\.$/, '');
+    ctx.issues.push({ code: 'custom', message: 'expected a host name', input: given });
+    return z.NEVER;
+  })
+  .meta({ minLength: 1, maxLength: 255, examples: ['example.org'] });
+
 /** The id of a bookmark or tag (decision 6). */
 export const id = z
   .int({

@@ -200,25 +200,44 @@ export interface ChosenBookmarks {
   bookmarks: Bookmark[];
 }
 
+/** All that is given must hold. */
 export interface BookmarkSearch {
   /** Every word must occur in url, title or comment, whatever its case; absent or blank: all. */
   query?: string | undefined;
   /** A tag's whole name, whatever its case. */
   tag?: string | undefined;
+  /** Names of tags that a bookmark must all carry. */
+  tags?: string[] | undefined;
+  /** Names of tags of which it must carry none. */
+  without_tags?: string[] | undefined;
+  /** true: only bookmarks without any tag. */
+  untagged?: boolean | undefined;
+  /** Later than this time. */
+  created_after?: string | undefined;
+  /** Earlier than this time. */
+  created_before?: string | undefined;
+  /** A host name, whose subdomains count too. */
+  site?: string | undefined;
+  /** By id, falling or rising; by `updated_at`, falling; by title, rising. Default: `newest`. */
+  sort?: 'newest' | 'oldest' | 'updated' | 'title' | undefined;
   /** From 1. */
   page?: number | undefined;
+  /** The `next_cursor` of the last response to the same search, in the place of `page`. */
+  cursor?: string | undefined;
   /** 1 to 100; 50 when absent. */
   per_page?: number | undefined;
 }
 
-/** Newest first. */
+/** In the order of `sort`, about 1 MiB at most. */
 export interface FoundBookmarks {
   bookmarks: Bookmark[];
-  /** The exact number of all matches. */
+  /** The exact number of all matches; with a cursor, when the first page was read. */
   total: number;
   page: number;
   per_page: number;
   has_more: boolean;
+  /** Where the next page begins, whatever is written meanwhile; absent on the last page. */
+  next_cursor?: string | undefined;
 }
 
 export interface ListPosition {

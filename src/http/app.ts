@@ -16,6 +16,7 @@ import { accountRoutes } from '../routes/account.ts';
 import { bookmarkRoutes } from '../routes/bookmarks.ts';
 import { changesRoutes } from '../routes/changes.ts';
 import { addImportParser, exportRoutes, importRoutes } from '../routes/import-export.ts';
+import { searchRoutes } from '../routes/search.ts';
 import { syncRoutes } from '../routes/sync.ts';
 import { tagRoutes } from '../routes/tags.ts';
 import { tokenRoutes } from '../routes/tokens.ts';
@@ -53,6 +54,7 @@ declare module 'fastify' {
 export const ROUTES: readonly Route[] = [
   ...accountRoutes,
   ...bookmarkRoutes,
+  ...searchRoutes,
   ...syncRoutes,
   ...changesRoutes,
   ...tagRoutes,

@@ -8,6 +8,9 @@ import type { Caller, Scope } from '../domain/tokens.ts';
 /** The largest body of a route that takes no long texts. */
 export const DEFAULT_BODY_BYTES = 64 * 1_024;
 
+/** A legal bookmark whose every character is an escaped pair of surrogates has 545,930 bytes. */
+export const BOOKMARK_BODY_BYTES = 640 * 1_024;
+
 /** One request of a route, its token, limits, scope and body already checked. */
 export interface RouteRequest<Body> {
   context: Context;

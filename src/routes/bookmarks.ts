@@ -2,10 +2,9 @@ import { z } from 'zod';
 import { wakeChangesPolls, wakePolls } from '../coordination/topics.ts';
 import { namesGivenTo } from '../domain/bookmark-fields.ts';
 import { addedBookmark, bookmarkChange, bookmarkUrl } from '../domain/bookmark-schemas.ts';
-import { id, ids, integer, searchQuery, type TagNames, tagName, tagNames } from '../domain/fields.ts';
-import { foldText, searchTerms } from '../domain/text.ts';
+import { id, ids, integer, type TagNames, tagNames } from '../domain/fields.ts';
 import { exactlyOne, notBeside } from '../domain/validation.ts';
-import { callerRoute } from '../http/route.ts';
+import { BOOKMARK_BODY_BYTES, callerRoute } from '../http/route.ts';
 import {
   addBookmark,
   deleteBookmark,
@@ -15,15 +14,11 @@ import {
   findBookmarks,
   readPage,
 } from '../store/bookmarks.ts';
-import { searchBookmarks } from '../store/search.ts';
 import { formatCursor, MAX_CURSOR_LENGTH, parseCursor } from './cursor.ts';
 import * as schemas from './response-schemas.ts';
 import { wakeAfter } from './wake-after.ts';
 
 /** Bookmarks: spec 4.2, but for sync. */
-
-/** A legal bookmark whose every character is an escaped pair of surrogates has 545,930 bytes. */
-const BOOKMARK_BODY_BYTES = 640 * 1_024;
 
 const add = callerRoute({
   path: '/bookmarks/add',
@@ -138,39 +133,6 @@ const get = callerRoute({
     `{"bookmarks":${await findBookmarks(context.database, caller, id === undefined ? { url: url! } : { id })}}`,
 });
 
-const search = callerRoute({
-  path: '/bookmarks/search',
-  scope: 'read',
-  summary: 'Search bookmarks',
-  description:
-    'Every word of the query must occur in url, title or comment, whatever its case; the tag must match a whole name. ' +
-    'Newest first; the total is exact.',
-  body: z.object({
-    query: searchQuery.default(''),
-    tag: tagName.optional(),
-    page: integer(1, Number.MAX_SAFE_INTEGER, 1),
-    per_page: integer(1, 100, 50),
-  }),
-  response: z.object({
-    bookmarks: z.array(schemas.bookmark),
-    total: schemas.count,
-    page: z.int().min(1),
-    per_page: z
-      .int()
-      .min(1)
-      .meta({ examples: [50] }),
-    has_more: z.boolean(),
-  }),
-  async handle({ context, caller, body }) {
-    const { page, per_page: perPage } = body;
-    const tagKey = body.tag === undefined ? undefined : foldText(body.tag);
-    const terms = searchTerms(body.query);
-    const found = await searchBookmarks(context.database, caller, { terms, tagKey, page, perPage });
-    const hasMore = page * perPage < found.total;
-    return `{"bookmarks":${found.bookmarks},"total":${found.total},"page":${page},"per_page":${perPage},"has_more":${hasMore}}`;
-  },
-});
-
 const list = callerRoute({
   path: '/bookmarks/list',
   scope: 'read',
@@ -202,4 +164,4 @@ const list = callerRoute({
   },
 });
 
-export const bookmarkRoutes = [add, edit, remove, get, search, list];
+export const bookmarkRoutes = [add, edit, remove, get, list];

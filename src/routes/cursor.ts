@@ -1,8 +1,9 @@
 import { invalid } from '../domain/errors.ts';
+import { isStorable } from '../domain/text.ts';
 import type { ChangesPosition } from '../store/changes.ts';
 
 /**
- * The cursors of `/bookmarks/list` (decision 14) and `/bookmarks/changes`: opaque to clients, with a version and the
+ * The cursors of `/bookmarks/list` (decision 14), `/bookmarks/changes` and `/bookmarks/search`: opaque to clients, with a version and the
  * id of their user.
  */
 
@@ -41,6 +42,53 @@ export function parseChangesCursor(cursor: string, userId: number): ChangesPosit
     bookmarkId: bookmarkId!,
     tagId: tagId!,
   };
+}
+
+const SEARCH_VERSION = 3;
+
+/** The longest has a title's first 200 characters. */
+export const MAX_SEARCH_CURSOR_LENGTH = 2_000;
+
+/** Where the next page of a search begins. */
+export interface SearchPlace {
+  /** The number of that page, and how many bookmarks the first one counted. */
+  page: number;
+  total: number;
+  /** The last bookmark before it, and its key in the order of the search. */
+  lastId: number;
+  lastKey: string | null;
+}
+
+/** The cursor of a search, whose hash it holds beside the user. */
+export const formatSearchCursor = (userId: number, search: string, place: SearchPlace): string =>
+  Buffer.from(
+    JSON.stringify([SEARCH_VERSION, userId, search, place.page, place.total, place.lastId, place.lastKey]),
+  ).toString('base64url');
+
+/** The place of a cursor of this search; throws like `parseCursor`, and for a cursor of another search. */
+export function parseSearchCursor(cursor: string, userId: number, search: string): SearchPlace {
+  const malformed = () => invalid('cursor: is malformed');
+  const parts = readJson(Buffer.from(cursor, 'base64url').toString('utf8'));
+  if (!Array.isArray(parts)) throw malformed();
+  const [version, owner, hash, page, total, lastId, lastKey] = parts;
+  const isWhole =
+    version === SEARCH_VERSION &&
+    typeof hash === 'string' &&
+    [owner, page, total, lastId].every((each) => Number.isSafeInteger(each) && each >= 0) &&
+    (lastKey === null || (typeof lastKey === 'string' && isStorable(lastKey)));
+  if (!isWhole) throw malformed();
+  if (formatSearchCursor(owner, hash, { page, total, lastId, lastKey }) !== cursor) throw malformed();
+  if (owner !== userId) throw invalid('cursor: belongs to another user');
+  if (hash !== search) throw invalid('cursor: belongs to another search');
+  return { page, total, lastId, lastKey };
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 const encode = (version: number, numbers: readonly number[]): string =>

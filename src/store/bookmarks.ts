@@ -37,6 +37,17 @@ export function hrefKey(href: string): string {
 /** What an add does where the user has a bookmark of the same url already. */
 export type OnDuplicate = 'add' | 'return' | 'error';
 
+const HREF_HOST = /^https?:\/\/(?:[^/?#]*@)?(\[[^\]]*\]|[^/?#:]*)/;
+
+/** The host of an url that is serialised already: lower case, IDNA, without a dot at its end. */
+export const hrefHost = (href: string): string => HREF_HOST.exec(href)![1]!.replace(/\.$/, '');
+
+/** What is stored of an url beside itself. */
+function urlColumns(url: string): { url_key: string; host: string } {
+  const { href } = new URL(url);
+  return { url_key: hrefKey(href), host: hrefHost(href) };
+}
+
 /**
  * Adds a bookmark and answers it as JSON text; throws `LIMIT_EXCEEDED` at a cap. Where one of the same url is there,
  * `return` answers the newest of those and adds nothing, `error` throws `VALIDATION_ERROR`.
@@ -50,7 +61,7 @@ export async function addBookmark(
   onDuplicate: OnDuplicate = 'add',
 ): Promise<string> {
   const { tags, ...fields } = bookmark;
-  const stored = { ...fields, url_key: urlKey(fields.url), search_text: searchText(fields) };
+  const stored = { ...fields, ...urlColumns(fields.url), search_text: searchText(fields) };
   const [json, key, hash] = [
     JSON.stringify(stored),
     idempotency?.key ?? null,
@@ -82,8 +93,11 @@ export async function editBookmark(
   id: number,
   { tags, ...change }: BookmarkChange,
 ): Promise<string> {
-  const key = change.url === undefined ? {} : { url_key: urlKey(change.url) };
-  const stored = { ...change, ...key, ...searchLines(change) };
+  const stored = {
+    ...change,
+    ...(change.url !== undefined && urlColumns(change.url)),
+    ...searchLines(change),
+  };
   const rows = await db.write(
     (sql) => sql<{ outcome: Outcome | null; bookmark: string }[]>`
       select outcome, bookmark

@@ -1,20 +1,43 @@
+import { PAGE_BYTES } from './bookmarks.ts';
 import type { Database, Sql } from './database.ts';
 import { requireValidToken } from './outcomes.ts';
 import { type Owner, tokenIsValid } from './tokens.ts';
 
-/** A search: every term must be a substring, the tag a whole name; both are folded. */
+export type SearchSort = 'newest' | 'oldest' | 'updated' | 'title';
+
+/** A search: every term must be a substring, the tag a whole name; all are folded. All that is given must hold. */
 export interface SearchOptions {
   terms: readonly string[];
   tagKey?: string | undefined;
-  /** From 1. */
-  page: number;
   perPage: number;
+  /** From 1; not read where a place is given. */
+  page: number;
+  /** What few searches ask for. */
+  more?: FurtherOptions | undefined;
 }
 
-/** A page of matches, newest first, as JSON text, and the number of all matches. */
+export interface FurtherOptions {
+  sort: SearchSort;
+  tagKeys?: readonly string[] | undefined;
+  withoutKeys?: readonly string[] | undefined;
+  untagged?: boolean | undefined;
+  createdAfter?: string | undefined;
+  createdBefore?: string | undefined;
+  /** A host as it is stored. */
+  site?: string | undefined;
+  /** The last bookmark of the page before, and its key in the order. */
+  after?: { lastId: number; lastKey: string | null } | undefined;
+}
+
+/** A page of matches as JSON text of an array, about 1 MiB at most. */
 export interface SearchPage {
   bookmarks: string;
+  /** The number of all matches; 0 where a place was given. */
   total: number;
+  hasMore: boolean;
+  /** The last bookmark of the page, and its key in the order: where the next page begins. */
+  lastId: number | null;
+  lastKey: string | null;
 }
 
 const likePattern = (term: string): string => `%${term.replace(/[\\%_]/g, '\\$&')}%`;
@@ -41,8 +64,8 @@ function hasTag(sql: Sql, { userId }: Owner, tagKey: string | undefined) {
 }
 
 /**
- * Searches a user's bookmarks (decision 13). The total is exact, from the same snapshot as the page. The statement
- * has few shapes, so that each stays prepared. Matches are read in falling order: the scan of a user's 100,000
+ * Searches a user's bookmarks (decision 13). The total is exact, from the same snapshot as the page. The statements
+ * have few shapes, so that each stays prepared. Matches are read in falling order: the scan of a user's 100,000
  * bookmarks takes half as long backward as forward.
  */
 export async function searchBookmarks(
@@ -50,11 +73,12 @@ export async function searchBookmarks(
   owner: Owner,
   search: SearchOptions,
 ): Promise<SearchPage> {
-  const { terms, tagKey, page, perPage } = search;
+  const { terms, tagKey, page, perPage, more } = search;
   const isAll = terms.length === 0 && tagKey === undefined;
-  const rows = await db.read((sql) =>
-    isAll ? readNewest(sql, owner, page, perPage) : findMatching(sql, owner, search),
-  );
+  const rows = await db.read((sql) => {
+    if (more !== undefined) return findFurther(sql, owner, search, more);
+    return isAll ? readNewest(sql, owner, page, perPage) : findMatching(sql, owner, search);
+  });
   return requireValidToken(rows);
 }
 
@@ -62,9 +86,11 @@ type FoundRow = { valid: boolean } & SearchPage;
 
 /** Everything matches: the total is the account's counter, and the key leads to the page. */
 const readNewest = (sql: Sql, owner: Owner, page: number, perPage: number) => sql<FoundRow[]>`
-  select ${tokenIsValid(sql, owner)} as valid,
-    (select bookmark_count from accounts where user_id = ${owner.userId}) as total,
-    '[' || read_newest(${owner.userId}, (${page}::bigint - 1) * ${perPage}, ${perPage}) || ']' as bookmarks`;
+  select ${tokenIsValid(sql, owner)} as valid, account.total, '[' || page.bookmarks || ']' as bookmarks,
+    (${page}::bigint - 1) * ${perPage} + page.count < account.total and page.count > 0 as "hasMore",
+    page.last_id as "lastId", null as "lastKey"
+  from read_newest(${owner.userId}, (${page}::bigint - 1) * ${perPage}, ${perPage}, ${PAGE_BYTES}) page
+  cross join (select bookmark_count as total from accounts where user_id = ${owner.userId}) account`;
 
 const findMatching = (sql: Sql, owner: Owner, { terms, tagKey, page, perPage }: SearchOptions) => sql<
   FoundRow[]
@@ -77,18 +103,33 @@ const findMatching = (sql: Sql, owner: Owner, { terms, tagKey, page, perPage }: 
       where user_id = ${owner.userId} ${hasTerms(sql, terms)} ${hasTag(sql, owner, tagKey)}
       order by id desc
     ) newest_first
+  ), wanted as materialized (
+    select cardinality(ids) as total, ids[${slice(page, perPage).from}:${slice(page, perPage).to}] as ids
+    from matching
   )
-  select ${tokenIsValid(sql, owner)} as valid,
-    (select cardinality(ids) from matching) as total,
-    '[' || coalesce(string_agg(rendered, ','), '') || ']' as bookmarks
-  from (
-    select render_bookmark(b) as rendered
-    from bookmarks b
-    where user_id = ${owner.userId} and id = any ((
-      select ids[${slice(page, perPage).from}:${slice(page, perPage).to}] from matching
-    )::bigint[])
-    order by id desc
-  ) page`;
+  select ${tokenIsValid(sql, owner)} as valid, wanted.total, '[' || page.bookmarks || ']' as bookmarks,
+    ${slice(page, perPage).from}::bigint - 1 + page.count < wanted.total and page.count > 0 as "hasMore",
+    wanted.ids[page.count] as "lastId", null as "lastKey"
+  from wanted
+  cross join lateral render_bookmarks(${owner.userId}, wanted.ids, ${PAGE_BYTES}) page`;
+
+/** With any further option. */
+function findFurther(sql: Sql, owner: Owner, search: SearchOptions, more: FurtherOptions) {
+  const { terms, tagKey, page, perPage } = search;
+  const sorted = terms.toSorted((a, b) => b.length - a.length);
+  const patterns = sorted.slice(SINGLE_TERMS).map(likePattern);
+  const tagKeys = [...new Set([...(tagKey === undefined ? [] : [tagKey]), ...(more.tagKeys ?? [])])];
+  return sql<FoundRow[]>`
+    select ${tokenIsValid(sql, owner)} as valid, page.total, '[' || page.bookmarks || ']' as bookmarks,
+      page.has_more as "hasMore", page.last_id as "lastId", page.last_key as "lastKey"
+    from search_bookmarks(
+      ${owner.userId}, ${sorted.slice(0, SINGLE_TERMS)}, ${patterns.length === 0 ? null : patterns}::text[],
+      ${tagKeys}, ${[...(more.withoutKeys ?? [])]}, ${more.untagged ? true : null}::boolean,
+      ${more.createdAfter ?? null}::timestamptz, ${more.createdBefore ?? null}::timestamptz, ${more.site ?? null},
+      ${more.sort}, ${slice(page, perPage).from - 1}, ${more.after?.lastId ?? null}, ${more.after?.lastKey ?? null},
+      ${perPage}, ${PAGE_BYTES}
+    ) page`;
+}
 
 /** A page as positions in the array of matches. No user has 2^31 bookmarks, so a page beyond is empty. */
 function slice(page: number, perPage: number): { from: number; to: number } {

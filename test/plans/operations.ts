@@ -16,7 +16,7 @@ import { beginExport, readExportPage } from '../../src/store/export.ts';
 import { claimImport, releaseLease, renewLease } from '../../src/store/import-leases.ts';
 import { dropPieces, stageErrors, stagePiece } from '../../src/store/import-pieces.ts';
 import { findKnownUrls, finishImport, importBookmarks } from '../../src/store/imports.ts';
-import { searchBookmarks } from '../../src/store/search.ts';
+import { type FurtherOptions, searchBookmarks } from '../../src/store/search.ts';
 import {
   beginImport,
   cancelImport,
@@ -94,7 +94,7 @@ const importWork = (db: Database, { owner }: Collection, work: Awaited<ReturnTyp
 const search = (
   db: Database,
   { owner }: Collection,
-  asked: { terms?: string[]; tagKey?: string; page?: number },
+  asked: { terms?: string[]; tagKey?: string; page?: number; more?: FurtherOptions },
 ) => searchBookmarks(db, owner, { terms: [], page: 1, perPage: 50, ...asked });
 
 async function stage(db: Database, { owner }: Collection) {
@@ -184,6 +184,35 @@ const SEARCHES: Operation[] = [
     name: 'search for a tag',
     atMost: 400,
     run: (db, c, n) => search(db, c, { tagKey: `tag ${n}` }),
+  },
+  {
+    name: 'search for tags, without another',
+    atMost: 600,
+    run: (db, c, n) =>
+      search(db, c, {
+        more: { sort: 'newest', tagKeys: [`tag ${n}`, `tag ${n + 1}`], withoutKeys: [`tag ${n + 2}`] },
+      }),
+  },
+  ...(['newest', 'oldest'] as const).map((sort) => ({
+    name: `page of everything behind a place, ${sort}`,
+    atMost: 800,
+    run: (db: Database, c: Collection, n: number) =>
+      search(db, c, { more: { sort, after: { lastId: c.ids[c.ids.length >> 1]! + n, lastKey: null } } }),
+  })),
+  {
+    name: 'page behind a place, of a word that many hold',
+    atMost: 1_200,
+    run: (db, c, n) =>
+      search(db, c, {
+        terms: ['book'],
+        more: { sort: 'newest', after: { lastId: c.ids[c.ids.length >> 1]! + n, lastKey: null } },
+      }),
+  },
+  {
+    name: 'page by title behind a place',
+    atMost: 4 * BIG.bookmarks,
+    run: (db, c, n) =>
+      search(db, c, { more: { sort: 'title', after: { lastId: c.ids[n]!, lastKey: 'book' } } }),
   },
   {
     name: 'search for a tag and a word',

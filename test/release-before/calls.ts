@@ -105,6 +105,12 @@ async function playBookmarks(db: Database, owner: Owner): Promise<void> {
     await searchBookmarks(db, owner, { terms, page: 1, perPage: 50 });
     await searchBookmarks(db, owner, { terms, tagKey: 'second', page: 2, perPage: 1 });
   }
+  for (const sort of ['newest', 'oldest', 'updated', 'title'] as const) {
+    const more = { sort, tagKeys: ['second'], withoutKeys: ['four'], site: 'example.org' };
+    const found = await searchBookmarks(db, owner, { terms: ['a'], page: 1, perPage: 1, more });
+    const after = { lastId: found.lastId ?? 1, lastKey: found.lastKey };
+    await searchBookmarks(db, owner, { terms: [], page: 1, perPage: 1, more: { sort, after } });
+  }
   const gone = JSON.parse(await tags.createTag(db, owner, { name: 'Five', key: 'five' }));
   await tags.mergeTags(db, owner, gone.id, tag.id);
   const bounds = await exports.beginExport(db, owner);

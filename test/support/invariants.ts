@@ -1,6 +1,6 @@
 import postgres from 'postgres';
 import { searchText } from '../../src/domain/text.ts';
-import { urlKey } from '../../src/store/bookmarks.ts';
+import { hrefHost, urlKey } from '../../src/store/bookmarks.ts';
 
 /** What must hold in a database whenever no statement is running, whoever wrote to it and whatever faults it had. */
 
@@ -69,6 +69,7 @@ interface StoredText {
   user_id: number;
   url: string;
   url_key: string;
+  host: string;
   title: string;
   comment: string;
   search_text: string;
@@ -83,7 +84,7 @@ export async function findFaults(databaseUrl: string): Promise<string[]> {
   try {
     const faults = (await sql.unsafe<{ fault: string }[]>(RECOUNTS)).map(({ fault }) => fault);
     const rows = sql<StoredText[]>`
-      select id, user_id, url, url_key, title, comment, search_text from bookmarks`.cursor(5_000);
+      select id, user_id, url, url_key, host, title, comment, search_text from bookmarks`.cursor(5_000);
     for await (const page of rows) faults.push(...page.flatMap(findTextFaults));
     return faults;
   } finally {
@@ -94,6 +95,7 @@ export async function findFaults(databaseUrl: string): Promise<string[]> {
 function findTextFaults(row: StoredText): string[] {
   const faults: string[] = [];
   if (row.search_text !== searchText(row)) faults.push(`bookmark ${row.id} has a stale search text`);
+  if (row.host !== hrefHost(new URL(row.url).href)) faults.push(`bookmark ${row.id} has another host`);
   if (row.url_key !== urlKey(row.url)) faults.push(`bookmark ${row.id} has the key of another url`);
   return faults;
 }

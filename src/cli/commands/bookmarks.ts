@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { Bookmark } from '../../domain/resources.ts';
+import type { Bookmark, BookmarkSearch } from '../../domain/resources.ts';
 import { gatherIds, gatherTags, integerFrom, tagsOption } from '../arguments.ts';
 import { bookmarkTable } from '../bookmark-table.ts';
 import { toLine } from '../display-text.ts';
@@ -49,9 +49,17 @@ export function addBookmarkCommands(program: Command, run: Run): void {
     .action(run(get));
   program
     .command('search')
-    .description('find bookmarks, the newest first')
+    .description('find bookmarks, the newest first unless --sort says otherwise')
     .argument('[word...]', 'each must occur in url, title or comment')
-    .option('-t, --tag <name>', 'only those that carry it')
+    .addOption(tagsOption('only those that carry it; several: all of them'))
+    .option('--without-tag <name>', 'only those that do not carry it; may be repeated', gatherTags)
+    .option('--untagged', 'only those without any tag')
+    .option('--after <time>', 'only those saved after this time, like 2026-01-31T12:00:00Z')
+    .option('--before <time>', 'only those saved before this time')
+    .option('--site <host>', 'only those of this host and its subdomains')
+    .addOption(
+      new Option('--sort <order>').choices(['newest', 'oldest', 'updated', 'title']).default('newest'),
+    )
     .option('--page <n>', 'further results', integerFrom(1), 1)
     .option('--per-page <n>', 'up to 100', integerFrom(1, 100), 50)
     .action(run(search));
@@ -169,14 +177,32 @@ async function get(session: Session, given: string): Promise<void> {
   await terminal.table(bookmarkTable(found.bookmarks));
 }
 
-async function search(
-  session: Session,
-  words: string[],
-  { tag, page, perPage }: { tag?: string; page: number; perPage: number },
-): Promise<void> {
+interface SearchCommandOptions {
+  tag?: string[];
+  withoutTag?: string[];
+  untagged?: boolean;
+  after?: string;
+  before?: string;
+  site?: string;
+  sort: NonNullable<BookmarkSearch['sort']>;
+  page: number;
+  perPage: number;
+}
+
+async function search(session: Session, words: string[], options: SearchCommandOptions): Promise<void> {
   const { terminal, signal } = session;
+  const { tag: tags, withoutTag, after, before, page, perPage, ...same } = options;
   const client = await openOwnClient(session);
-  const query = { query: words.join(' '), tag, page, per_page: perPage };
+  const query: BookmarkSearch = {
+    ...same,
+    query: words.join(' '),
+    tags,
+    without_tags: withoutTag,
+    created_after: after,
+    created_before: before,
+    page,
+    per_page: perPage,
+  };
   const found = await client.searchBookmarks(query, { signal });
   if (terminal.isJson) return terminal.print(found, () => '');
   if (found.bookmarks.length > 0) await terminal.table(bookmarkTable(found.bookmarks));

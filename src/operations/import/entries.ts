@@ -5,7 +5,7 @@ import { BOUNDS, type TagNames } from '../../domain/fields.ts';
 import type { ImportError } from '../../domain/resources.ts';
 import { cutText, searchText } from '../../domain/text.ts';
 import { describeIssue, formatIssue } from '../../domain/validation.ts';
-import { hrefKey } from '../../store/bookmarks.ts';
+import { hrefHost, hrefKey } from '../../store/bookmarks.ts';
 import { MAX_ENTRY_BYTES, OVERSIZED } from './entry-bytes.ts';
 import { PlainEntries } from './plain-entry.ts';
 
@@ -29,7 +29,7 @@ export interface CheckedEntry {
 const TEXT_NAMES = namesGivenTo('import').filter((name) => BOOKMARK_FIELDS[name].kind !== 'tags');
 
 /** The columns of an entry's texts. */
-export const COLUMN_NAMES: readonly string[] = [...TEXT_NAMES, 'search_text'];
+export const COLUMN_NAMES: readonly string[] = [...TEXT_NAMES, 'host', 'search_text'];
 
 /** Code points of an entry's url, and of what is wrong with it, in an error: a response is no store (decision 33). */
 const ERROR_TEXT_LENGTH = 200;
@@ -51,7 +51,7 @@ export class EntryChecks {
 
 const toRow = (entry: z.output<typeof importedEntry>, href: string): CheckedEntry => ({
   urlKey: hrefKey(href),
-  texts: [...TEXT_NAMES.map((name) => String(entry[name] ?? '')), searchText(entry)],
+  texts: [...TEXT_NAMES.map((name) => String(entry[name] ?? '')), hrefHost(href), searchText(entry)],
   tags: entry.tags,
 });
 

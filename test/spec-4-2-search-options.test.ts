@@ -1,0 +1,333 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type TestUser, useService } from './support/service.ts';
+
+// Spec 4.2: the further options of /bookmarks/search, its orders and its cursor.
+
+const service = useService();
+let user: TestUser;
+
+beforeEach(async () => {
+  user = await service.user({ premium: true });
+});
+
+interface Shown {
+  id: number;
+  title: string;
+  updated_at: string;
+}
+
+const ask = (body: object, asker = user) => asker.post('/bookmarks/search', body);
+const search = async (body: object) => (await ask(body)).body;
+const titles = async (body: object): Promise<string[]> =>
+  (await search(body)).bookmarks.map(({ title }: Shown) => title);
+const addAll = (entries: object[]) =>
+  user.post('/import', {
+    mode: 'replace',
+    bookmarks: entries.map((entry, n) => ({ url: `http://a/${n}`, ...entry })),
+  });
+
+describe('tags', () => {
+  beforeEach(() =>
+    addAll([
+      { title: 'ab', tags: ['a', 'b'] },
+      { title: 'a', tags: ['a'] },
+      { title: 'c', tags: ['c'] },
+      { title: 'none' },
+    ]),
+  );
+
+  test.each([
+    [{ tags: ['A'] }, ['a', 'ab']],
+    [{ tags: ['a', 'b'] }, ['ab']],
+    [{ tags: ['a', 'unknown'] }, []],
+    [{ tags: [] }, ['none', 'c', 'a', 'ab']],
+    [{ tag: 'a', tags: ['b'] }, ['ab']],
+    [{ tag: 'a', tags: ['a'] }, ['a', 'ab']],
+    [{ without_tags: ['B'] }, ['none', 'c', 'a']],
+    [{ without_tags: ['b', 'c', 'unknown'] }, ['none', 'a']],
+    [{ without_tags: ['unknown'] }, ['none', 'c', 'a', 'ab']],
+    [{ tags: ['a'], without_tags: ['b'] }, ['a']],
+    [{ tags: ['a'], without_tags: ['a'] }, []],
+    [{ untagged: true }, ['none']],
+    [{ untagged: false }, ['none', 'c', 'a', 'ab']],
+    [{ untagged: true, without_tags: ['a'] }, ['none']],
+    [{ tags: ['a'], query: 'ab' }, ['ab']],
+  ])('%j finds %j', async (body, expected) => {
+    expect(await titles(body)).toEqual(expected);
+    expect((await search(body)).total).toBe(expected.length);
+  });
+});
+
+test.each([
+  [{ created_after: '2020-01-01T00:00:00Z' }, ['c', 'b']],
+  [{ created_after: '2020-01-01T00:00:00.001Z' }, ['c']],
+  [{ created_before: '2020-01-01T00:00:00.001Z' }, ['a']],
+  [{ created_before: '2020-01-01T01:00:00.002+01:00' }, ['b', 'a']],
+  [{ created_after: '2020-01-01T00:00:00Z', created_before: '2020-01-01T00:00:00.002Z' }, ['b']],
+  [{ created_after: '2021-01-01T00:00:00Z', created_before: '2020-01-01T00:00:00Z' }, []],
+  [{ created_after: '9999-12-31T23:59:59.999Z' }, []],
+])('times are excluded themselves: %j finds %j', async (body, expected) => {
+  await addAll([
+    { title: 'a', created_at: '2020-01-01T00:00:00.000Z' },
+    { title: 'b', created_at: '2020-01-01T00:00:00.001Z' },
+    { title: 'c', created_at: '9999-12-31T23:59:59.999Z' },
+  ]);
+  expect(await titles(body)).toEqual(expected);
+});
+
+describe('site', () => {
+  const URLS = [
+    'https://example.org/',
+    'HTTP://user:pw@WWW.Example.ORG:8080/x?y#z',
+    'https://example.org./dot',
+    'http://notexample.org/',
+    'http://example.org.evil.example/',
+    'http://evil.example/example.org',
+    'http://example.org@evil.example/',
+    'http://bücher.example/',
+    'http://sub.xn--bcher-kva.example/',
+    'http://1.1/',
+    'http://[2001:DB8::1]:80/',
+    'http://ex%61mple.org/percent',
+  ];
+  beforeEach(() => addAll(URLS.map((url, n) => ({ url, title: String(n) }))));
+
+  test.each([
+    ['example.org', [11, 2, 1, 0]],
+    ['EXAMPLE.org.', [11, 2, 1, 0]],
+    [' www.example.org ', [1]],
+    ['org', [11, 3, 2, 1, 0]],
+    ['evil.example', [6, 5, 4]],
+    ['BÜCHER.example', [8, 7]],
+    ['xn--bcher-kva.example', [8, 7]],
+    ['1.0.0.1', [9]],
+    ['0.0.1', []],
+    ['[2001:db8:0::1]', [10]],
+    ['xample.org', []],
+    ['%', []],
+  ])('%s is read as urls are, and counts subdomains', async (site, expected) => {
+    const response = await ask({ site });
+    if (site === '%') expect(response.body.error).toBe('site: expected a host name');
+    else expect((await titles({ site })).map(Number)).toEqual(expected);
+  });
+
+  test('follows an edit of the url', async () => {
+    const [{ id }] = (await search({ site: 'www.example.org' })).bookmarks;
+    await user.post('/bookmarks/edit', { id, url: 'http://moved.example/' });
+    expect(await titles({ site: 'www.example.org' })).toEqual([]);
+    expect(await titles({ site: 'MOVED.example' })).toEqual(['1']);
+    await user.post('/bookmarks/add', { url: 'http://deep.moved.example/', title: 'added' });
+    expect(await titles({ site: 'moved.example' })).toEqual(['added', '1']);
+  });
+
+  test.each([
+    '',
+    'http://example.org',
+    'example.org/',
+    'example.org:80',
+    'a@b',
+    'a b',
+    '::1',
+    'x'.repeat(256),
+  ])('%j is a VALIDATION_ERROR', async (site) => {
+    expect(await ask({ site })).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } });
+    expect((await search({ site })).error).toMatch(/^site: /);
+  });
+});
+
+describe('sort', () => {
+  test('by id, by the time of the last edit, by title', async () => {
+    await addAll([
+      { title: 'Éa', updated_at: '2020-01-03T00:00:00Z' },
+      { title: 'b', updated_at: '2020-01-01T00:00:00Z' },
+      { title: 'A', updated_at: '2020-01-02T00:00:00Z' },
+      { title: '', updated_at: '2020-01-02T00:00:00Z' },
+    ]);
+    expect(await titles({})).toEqual(['', 'A', 'b', 'Éa']);
+    expect(await titles({ sort: 'newest' })).toEqual(['', 'A', 'b', 'Éa']);
+    expect(await titles({ sort: 'oldest' })).toEqual(['Éa', 'b', 'A', '']);
+    expect(await titles({ sort: 'updated' })).toEqual(['Éa', '', 'A', 'b']);
+    expect(await titles({ sort: 'title' })).toEqual(['', 'A', 'b', 'Éa']);
+    expect(await titles({ sort: 'oldest', page: 2, per_page: 3 })).toEqual(['']);
+  });
+});
+
+const SORTS = ['newest', 'oldest', 'updated', 'title'] as const;
+
+/** All pages of a search, by its cursors; `between` runs after each. */
+async function scroll(body: object, between: (page: Shown[]) => Promise<unknown> = async () => {}) {
+  const found: Shown[] = [];
+  const pages: { total: number; page: number }[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const response = await ask({ ...body, ...(cursor && { cursor }) });
+    expect(response.status, response.text).toBe(200);
+    const { bookmarks, has_more, next_cursor, total, page } = response.body;
+    expect(next_cursor !== undefined).toBe(has_more);
+    found.push(...bookmarks);
+    pages.push({ total, page });
+    if (!has_more) return { found, pages };
+    cursor = next_cursor;
+    await between(bookmarks);
+  }
+}
+
+describe('the cursor', () => {
+  const COUNT = 40;
+  const fill = () =>
+    addAll(
+      Array.from({ length: COUNT }, (_, n) => ({
+        // Many are alike, so that the id decides.
+        title: `${'long title '.repeat(30)}${n % 3}`,
+        updated_at: `2020-01-0${1 + (n % 3)}T00:00:00Z`,
+        tags: n % 2 ? ['odd'] : [],
+      })),
+    );
+
+  test.each(SORTS)('%s: leads through all, once each, in the order of one large page', async (sort) => {
+    await fill();
+    const whole = (await search({ sort, per_page: 100 })).bookmarks;
+    for (const filter of [{}, { query: 'long' }, { tags: ['odd'] }, { without_tags: ['odd'] }]) {
+      const { found, pages } = await scroll({ sort, per_page: 7, ...filter });
+      const expected = (await search({ sort, per_page: 100, ...filter })).bookmarks;
+      expect(found).toEqual(expected);
+      expect(pages).toEqual(pages.map((_, n) => ({ total: expected.length, page: n + 1 })));
+    }
+    expect(whole).toHaveLength(COUNT);
+  });
+
+  test.each(SORTS)(
+    '%s: nothing comes twice and nothing that stood is missed, while others write',
+    async (sort) => {
+      await fill();
+      const all: Shown[] = (await search({ sort, per_page: 100 })).bookmarks;
+      const touched = new Set<number>();
+      let turn = 0;
+      const { found } = await scroll({ sort, per_page: 3 }, async (page) => {
+        turn += 1;
+        await user.post('/bookmarks/add', { url: 'http://new/', title: `new ${turn}` });
+        await user.post('/bookmarks/add', { url: 'http://new/', title: 'zzz' });
+        // One that was shown and others that were not, the next one among them.
+        const at = all.findIndex(({ id }) => id === page.at(-1)!.id);
+        for (const { id } of [page[0]!, all[(at + 1) % COUNT]!]) {
+          touched.add(id);
+          await user.post('/bookmarks/edit', { id, title: `edited ${turn}` });
+        }
+        const gone = [page.at(-1)!.id, all[(at + 9) % COUNT]!.id];
+        for (const id of gone) touched.add(id);
+        await user.post('/bookmarks/delete', { ids: gone });
+      });
+      const ids = found.map(({ id }) => id);
+      const stood = all.map(({ id }) => id).filter((id) => !touched.has(id));
+      expect(stood.length).toBeGreaterThan(0);
+      expect(ids.filter((id) => stood.includes(id))).toEqual(stood);
+      // A bookmark whose edit moved it may come again under its new title or time; whatever stays in place comes once.
+      if (sort === 'newest' || sort === 'oldest') expect(new Set(ids).size).toBe(ids.length);
+      expect(new Set(ids.filter((id) => stood.includes(id))).size).toBe(stood.length);
+    },
+  );
+
+  test('goes on from any page, by number too, and with pages of another size', async () => {
+    await fill();
+    const whole: Shown[] = (await search({ per_page: 100 })).bookmarks;
+    const { next_cursor } = await search({ page: 2, per_page: 5 });
+    const rest = await search({ cursor: next_cursor, per_page: 100 });
+    expect(rest.bookmarks).toEqual(whole.slice(10));
+    expect(rest).toMatchObject({ page: 3, per_page: 100, total: COUNT, has_more: false });
+  });
+
+  test('that ends exactly at the last one has no further page', async () => {
+    await fill();
+    const { next_cursor } = await search({ per_page: 20 });
+    const last = await search({ cursor: next_cursor, per_page: 20 });
+    expect(last.bookmarks).toHaveLength(20);
+    expect(last.has_more).toBe(false);
+    expect(last).not.toHaveProperty('next_cursor');
+  });
+
+  test.each([
+    [{ query: 'other' }],
+    [{ tag: 'odd' }],
+    [{ sort: 'oldest' }],
+    [{ site: 'a' }],
+    [{ untagged: true }],
+    [{ created_after: '2020-01-01T00:00:00Z' }],
+  ])('of another search is a VALIDATION_ERROR: %j', async (other) => {
+    await fill();
+    const { next_cursor: cursor } = await search({ query: 'long', per_page: 1 });
+    expect((await ask({ query: 'long', cursor })).status).toBe(200);
+    expect(await ask({ query: 'long', ...other, cursor })).toMatchObject({
+      status: 400,
+      body: { code: 'VALIDATION_ERROR', error: 'cursor: belongs to another search' },
+    });
+  });
+
+  test("another user's, one of list, and one beside a page are VALIDATION_ERROR", async () => {
+    await fill();
+    const { next_cursor: cursor } = await search({ per_page: 1 });
+    const stranger = await service.user();
+    expect((await ask({ cursor }, stranger)).body.error).toBe('cursor: belongs to another user');
+    expect((await ask({ cursor, page: 1 })).body.error).toBe('page: cannot be given with cursor');
+    const list = (await user.post('/bookmarks/list', { limit: 1 })).body.next_cursor;
+    expect((await ask({ cursor: list })).body.error).toBe('cursor: is malformed');
+    expect((await user.post('/bookmarks/list', { cursor })).body.error).toBe('cursor: is malformed');
+  });
+
+  test('made up by a client is a VALIDATION_ERROR or a place like any other, and never a fault', async () => {
+    await fill();
+    const { next_cursor } = await search({ sort: 'updated', per_page: 1 });
+    const parts = JSON.parse(Buffer.from(next_cursor, 'base64url').toString());
+    const encode = (changed: unknown) => Buffer.from(JSON.stringify(changed)).toString('base64url');
+    const at = (place: number, value: unknown) => encode(parts.with(place, value));
+    for (const cursor of [
+      at(6, 'yesterday'),
+      at(6, 'infinity'),
+      at(6, null),
+      at(6, '2020-01-01'),
+      at(6, 'a\u0000'),
+      at(5, -1),
+      at(5, 2 ** 53),
+      at(5, '1'),
+      at(4, 0.5),
+      at(0, 9),
+      encode({}),
+      encode(null),
+      `${next_cursor}=`,
+      'nonsense',
+    ]) {
+      expect((await ask({ sort: 'updated', cursor })).body.error).toBe('cursor: is malformed');
+    }
+    expect((await ask({ sort: 'updated', cursor: at(5, 7) })).status).toBe(200);
+  });
+});
+
+test.each([
+  [{ untagged: true, tag: 'a' }, 'tag: cannot be given with untagged'],
+  [{ untagged: true, tags: ['a'] }, 'tags: cannot be given with untagged'],
+  [{ sort: 'random' }, 'sort: expected "newest" or "oldest" or "updated" or "title"'],
+  [{ tags: Array.from({ length: 101 }, (_, n) => `t${n}`) }, 'tags: at most 100 tags'],
+  [{ created_after: 'now' }, 'created_after: expected an RFC 3339 timestamp of the years 0001 to 9999'],
+])('%j is a VALIDATION_ERROR', async (body, error) => {
+  expect(await ask(body)).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR', error } });
+});
+
+test('a page holds about 1 MiB at most, and the cursor goes on behind it', async () => {
+  const comment = '\u0001'.repeat(10_000);
+  await addAll(
+    Array.from({ length: 60 }, (_, n) => ({ title: String(n), comment: n % 20 ? comment : '', tags: ['t'] })),
+  );
+  for (const body of [
+    {},
+    { query: 'http' },
+    { tag: 't' },
+    { sort: 'oldest' },
+    { sort: 'title' },
+    { sort: 'updated' },
+  ]) {
+    const first = await ask({ ...body, per_page: 100 });
+    expect(Buffer.byteLength(first.text)).toBeLessThan(1_100_000);
+    expect(first.body).toMatchObject({ has_more: true, total: 60 });
+    const { found } = await scroll({ ...body, per_page: 100 });
+    expect(new Set(found.map(({ id }) => id)).size).toBe(60);
+    expect(found).toHaveLength(60);
+  }
+});
