@@ -12,7 +12,7 @@ import { texts } from './texts.ts';
  * it. Every call goes through `ask`, so that an expired session costs nobody what they typed.
  */
 
-export const API_BASE = '/web/api/v1';
+export const API_BASE = `${location.origin}/web/api/v1`;
 
 /** What is left of the quota by the last response; searches while one types keep some for everything else. */
 let left = Number.POSITIVE_INFINITY;
