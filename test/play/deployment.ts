@@ -92,9 +92,16 @@ export class Deployment {
   async untilRolledOut(limitMs: number): Promise<void> {
     const giveUpAt = performance.now() + limitMs;
     while (!this.isRolledOut) {
-      if (performance.now() > giveUpAt) throw new Error('error: timed out waiting for the condition');
+      if (performance.now() > giveUpAt)
+        throw new Error(`timed out waiting for the condition${this.#describeWaits()}`);
       await sleep(TICK_MS);
     }
+  }
+
+  /** What the pods said last that are not there yet. */
+  #describeWaits(): string {
+    const waits = this.#pods.filter(({ isAvailable }) => !isAvailable);
+    return waits.map(({ name, log }) => `\n${name}: ${log.slice(-2_000)}`).join('');
   }
 
   async #reconcile(): Promise<void> {

@@ -14,6 +14,9 @@ import type { Cluster } from './cluster.ts';
 const PROJECT = resolve(import.meta.dirname, '../..');
 const DOCUMENT = 'docs/operation.md';
 
+/** What the scripts wait for a roll-out; theirs is 20 minutes. */
+const ROLL_OUT_LIMIT = '60s';
+
 /** How a command ended. */
 export interface Ran {
   code: number;
@@ -117,7 +120,7 @@ export class Operator implements AsyncDisposable {
   }
 
   #shell(line: string): Promise<Ran> {
-    const env = { ...this.variables, PATH: this.#path, HOME: this.checkout, LC_ALL: 'C' };
+    const env = { ...this.variables, ROLL_OUT_LIMIT, PATH: this.#path, HOME: this.checkout, LC_ALL: 'C' };
     return new Promise((done) =>
       execFile(
         'bash',
