@@ -1,6 +1,6 @@
 import { Semaphore } from './concurrency/semaphore.ts';
 import { UnsentBytes } from './concurrency/unsent-bytes.ts';
-import type { Config } from './config.ts';
+import { type Config, ConfigError } from './config.ts';
 import { openCoordination } from './coordination/open.ts';
 import type { Coordination, RedisAccess } from './coordination/port.ts';
 import { unavailable } from './domain/errors.ts';
@@ -134,11 +134,23 @@ export async function openContext(
   if (prometheus) {
     const { maxWaiters, unsentBytes } = config;
     prometheus.watch({ database, importDatabase, probe, coordination, maxWaiters, unsent, unsentBytes });
-    const server = await serveMetrics(prometheus.registry, config.host, config.metricsPort!);
+    const server = await listenForMetrics(prometheus, config);
     opened.defer(() => void server.close());
   }
   owned.use(opened.move());
   return context;
+}
+
+/** Listens for Prometheus; rejects with a message that names the variable where the port cannot be used. */
+async function listenForMetrics({ registry }: PrometheusMetrics, { host, metricsPort }: Config) {
+  try {
+    return await serveMetrics(registry, host, metricsPort!);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new ConfigError(
+      `METRICS_PORT: cannot listen on ${host}:${metricsPort} (${code}); for example METRICS_PORT=9464`,
+    );
+  }
 }
 
 async function openConfiguredTracing(

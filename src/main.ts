@@ -38,9 +38,21 @@ const isForOperator = (error: unknown): error is Error =>
     (kind) => error instanceof kind,
   ) || (error as NodeJS.ErrnoException).syscall === 'listen';
 
+/** What would be an argument too many for the role that is the default. */
+function refuseUnknownCommand(program: Command, name: string | undefined): void {
+  if (name === undefined || /^(-|help$)/.test(name)) return;
+  if (program.commands.some((command) => command.name() === name)) return;
+  program.error(`error: unknown command '${name}'`);
+}
+
+const describeForOperator = (error: Error): string =>
+  error instanceof DatabaseUnavailable ? `DATABASE_URL: ${error.message}` : error.message;
+
 try {
-  await buildProgram().parseAsync();
+  const program = buildProgram();
+  refuseUnknownCommand(program, process.argv[2]);
+  await program.parseAsync();
 } catch (error) {
-  console.error(isForOperator(error) ? error.message : describeError(error));
+  console.error(isForOperator(error) ? describeForOperator(error) : describeError(error));
   process.exitCode = 1;
 }

@@ -134,7 +134,7 @@ describe.concurrent('roles', () => {
     for (const role of ['all', 'api', 'worker', 'migrate', 'admin']) expect(help.output).toContain(role);
     const unknown = await runCommand(['server'], { DATABASE_URL: url });
     expect([unknown.code, unknown.output]).toEqual([1, '']);
-    expect(unknown.errors).toMatch(/server/);
+    expect(unknown.errors).toMatch(/^error: unknown command 'server'/);
   });
 });
 
@@ -161,12 +161,29 @@ describe.concurrent('wrong configuration is one line that names the variable, an
     [
       'a database that nobody serves',
       { DATABASE_URL: 'postgres://u:geheim@127.0.0.1:1/b' },
-      /database.*ECONNREFUSED/,
+      /^DATABASE_URL: database unavailable: .*ECONNREFUSED/,
     ],
     ['a host that is not of this machine', { HOST: '192.0.2.1' }, /^HOST and PORT: .*192\.0\.2\.1/],
     ['a host that nobody knows', { HOST: 'no-such-host.invalid' }, /^HOST and PORT: .*no-such-host\.invalid/],
   ])('%s', async (_, env, message) => {
     await expectRefusal(['api'], { PORT: '0', ...env }, message);
+  });
+
+  test('a port of metrics that is taken', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as { port: number };
+    await expectRefusal(
+      ['api'],
+      { PORT: '0', METRICS_PORT: String(port) },
+      new RegExp(`^METRICS_PORT: cannot listen on 127.0.0.1:${port} `),
+    );
+    other.close();
+  });
+
+  test('a folder that nobody can make', async () => {
+    const { code, errors } = await runCommand(['api'], { DATA_DIR: '/proc/bookmarks', PORT: '0' });
+    expect([code, errors]).toEqual([1, expect.stringMatching(/^cannot make the data folder .*DATA_DIR/)]);
   });
 
   test('a port that is taken', async () => {

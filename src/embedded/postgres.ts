@@ -1,5 +1,5 @@
-import { chmodSync, mkdirSync, realpathSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { chmodSync, mkdirSync, realpathSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BaseLogger } from 'pino';
 import { provideBinaries } from './binaries.ts';
@@ -73,7 +73,7 @@ function prepareDataDir(folder: string): { dataDir: string; account: ServerAccou
   const wanted = resolve(folder);
   const account = chooseServerAccount(clusterDirOf(wanted));
   try {
-    const made = mkdirSync(wanted, { recursive: true, mode: 0o700 });
+    const made = makeFolder(wanted);
     // The server's account has a folder of its own in it, which it must reach whatever the umask is.
     if (made && account) chmodSync(wanted, 0o755);
   } catch (error) {
@@ -86,6 +86,22 @@ function prepareDataDir(folder: string): { dataDir: string; account: ServerAccou
     `PostgreSQL does not run as root but as user ${account?.name}, who cannot reach the data folder ${wanted}: ` +
       'set DATA_DIR to a folder outside of private ones, e.g. DATA_DIR=/var/lib/bookmark-service',
   );
+}
+
+/**
+ * Makes a folder and those above it; false where it is there. One by one: Node's own `recursive` never returns for a folder
+ * that the system refuses as if its parent were missing, as in /proc.
+ */
+function makeFolder(path: string): boolean {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return false;
+  makeFolder(dirname(path));
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another process was faster.
+    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
+  }
+  return true;
 }
 
 /**
