@@ -388,6 +388,15 @@ const scope: Field = {
   bad: cases('expected "read" or "write"', null, true, 0, '', 'READ', ' read', 'admin', [], ['read'], {}),
 };
 
+/** Only the account's own address is taken, and then there is nobody to go on with. */
+const confirm: Field = {
+  good: [],
+  bad: [
+    ...text(254, 1).bad,
+    ...cases('is not the e-mail address of this account', 'a@b.example', 'a', '\u0001', FACE),
+  ],
+};
+
 const days: Field = {
   good: [1, 365, null],
   bad: cases(
@@ -513,6 +522,7 @@ const ROUTE_CASES: Record<string, RouteCases> = {
     required: ['id', 'name'],
   },
   '/tags/delete': { body: async (user) => ({ id: await newTag(user) }), fields: { id }, required: ['id'] },
+  '/account/delete': { body: () => ({ confirm: 'a@b.example' }), fields: { confirm }, required: ['confirm'] },
   '/tokens/list': { body: () => ({}), fields: {} },
   '/tokens/create': {
     body: async (user) => ({ name: `token beside ${await newToken(user)}` }),
@@ -570,7 +580,7 @@ describe.for(Object.entries(ROUTE_CASES))('%s', ([path, route]) => {
   });
 
   test('takes a body of what it needs, whatever else is in it', async () => {
-    if (path === '/auth/invite' || path === '/logout') return;
+    if (['/auth/invite', '/logout', '/account/delete'].includes(path)) return;
     expect(await send()).toMatchObject({ status: 200 });
     expect(await send({ unknown: null, 'tags[0]': {}, constructor: 1, '': [[]] })).toMatchObject({
       status: 200,

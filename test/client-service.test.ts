@@ -95,12 +95,14 @@ describe('every endpoint', () => {
     expect((await client.logout()).logged_out).toBe(true);
     await expect(client.profile()).rejects.toMatchObject({ code: 'INVALID_TOKEN', status: 401 });
 
+    const leaving = client.withToken((await service.session('leaving@example.org')).token);
+    expect(await leaving.deleteAccount('Leaving@example.org')).toEqual({ deleted: true });
     expect([...paths].sort()).toEqual(ROUTES.map(({ path }) => path).sort());
   });
 
   test('is declared once for the service and its clients', () => {
     const declared = ROUTES.map(({ path }) => path) satisfies string[] as (keyof Endpoints)[];
-    expect(new Set(declared).size).toBe(24);
+    expect(new Set(declared).size).toBe(25);
     const codes = STATUS_BY_CODE satisfies Record<ErrorCode, number>;
     // The other direction: a code of the service that clients are not told of does not compile.
     const known: ErrorCode[] = Object.keys(codes) as (keyof typeof STATUS_BY_CODE)[];

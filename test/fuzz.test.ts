@@ -136,6 +136,7 @@ const FIELDS: Record<string, fc.Arbitrary<unknown>> = {
   remove_tags: tags,
   created_at: time,
   on_duplicate: fc.constantFrom('add', 'return', 'error', 'replace'),
+  confirm: text,
   scope: fc.constantFrom('read', 'write', 'admin'),
   expires_in_days: fc.option(fc.integer({ min: -1, max: 400 })),
 };

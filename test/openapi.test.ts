@@ -216,12 +216,13 @@ describe('the document is complete', () => {
         ['/tags/delete', ['id']],
         ['/tags/merge', ['id', 'into_id']],
         ['/import', ['bookmarks']],
+        ['/account/delete', ['confirm']],
         ['/tokens/create', ['name']],
         ['/tokens/revoke', ['id']],
         ['/sessions/revoke', ['id']],
       ]),
     );
-    expect(Object.values(required).flat()).toHaveLength(12);
+    expect(Object.values(required).flat()).toHaveLength(13);
   });
 });
 
@@ -235,6 +236,7 @@ describe('the document is true', () => {
     if (path === '/tokens/revoke') body.id = (await user.post('/tokens/create', { name: 'mine' })).body.id;
     if (path === '/sessions/revoke') body.id = (await user.post('/sessions/list')).body.sessions[0].id;
     if (path === '/tags/create' || path === '/tags/update') body.name = 'another';
+    if (path === '/account/delete') body.confirm = user.email.toUpperCase();
     if (path === '/auth/invite') body.code = await service.invite(user.email);
     const response = await user.post(path, body);
     expect(response.status, response.text).toBe(200);

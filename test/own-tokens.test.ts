@@ -123,6 +123,7 @@ describe('/tokens/create', () => {
 
 describe('who may', () => {
   const PATHS = [
+    '/account/delete',
     '/tokens/list',
     '/tokens/create',
     '/tokens/revoke',
@@ -138,7 +139,7 @@ describe('who may', () => {
       const [{ id }] = await sessionsOf(user);
       for (const scope of ['read', 'write'] as const) {
         const token = await service.token(user.id, scope);
-        const response = await service.post(path, { id, name: 'n' }, { token });
+        const response = await service.post(path, { id, name: 'n', confirm: user.email }, { token });
         expect(response).toMatchObject(denied('this needs a session, not an API token'));
         expect(response.headers.get('x-ratelimit-limit')).not.toBeNull();
       }

@@ -32,6 +32,7 @@ const SCOPES: Record<string, 'read' | 'write' | 'public'> = {
   '/tags/update': 'write',
   '/tags/delete': 'write',
   '/tags/merge': 'write',
+  '/account/delete': 'write',
   '/tokens/list': 'read',
   '/tokens/create': 'write',
   '/tokens/revoke': 'write',
@@ -42,7 +43,10 @@ const SCOPES: Record<string, 'read' | 'write' | 'public'> = {
   '/import': 'write',
 };
 /** An API token is refused for its kind. */
-const OF_SESSIONS = ['/logout', ...Object.keys(SCOPES).filter((path) => /^\/(tokens|sessions)\//.test(path))];
+const OF_SESSIONS = [
+  '/logout',
+  ...Object.keys(SCOPES).filter((path) => /^\/(account|tokens|sessions)\//.test(path)),
+];
 const WITH_TOKEN = Object.entries(SCOPES).filter(([, scope]) => scope !== 'public');
 
 test('the routes are those of the contract, no more and no less', () => {

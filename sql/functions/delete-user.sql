@@ -1,6 +1,7 @@
 -- Deletes a user with all that is theirs; false where there is none. Locks are taken in the order that every writer
--- keeps: invites, the user, staged imports, the account. An invite made meanwhile stays. The account goes before the bookmarks: a writer that waits
--- for it then finds no account and writes nothing.
+-- keeps: invites, the user, staged imports, the account. An invite made meanwhile stays. A writer that updates the account
+-- twice takes a key share of the user, for the foreign key: the first lock of the user here lets it. The account goes before
+-- the bookmarks: a writer that waits for it then finds no account and writes nothing.
 create or replace function delete_user(p_email_key text) returns boolean
 language plpgsql as $$
 declare
@@ -8,7 +9,7 @@ declare
   v_codes text[];
 begin
   v_codes := array(select code from invites where email_key = p_email_key order by code for update);
-  select id into v_id from users where email_key = p_email_key for update;
+  select id into v_id from users where email_key = p_email_key for no key update;
   if not found then
     return false;
   end if;

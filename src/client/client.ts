@@ -246,6 +246,11 @@ export class BookmarkClient {
     return this.#requester.request('/tags/merge', merge, options);
   }
 
+  /** Deletes the account with all that is in it, for good; `confirm` is its e-mail address. Needs a session token. */
+  deleteAccount(confirm: string, options?: RequestOptions): Promise<Deleted> {
+    return this.#requester.request('/account/delete', { confirm }, options);
+  }
+
   /** All bookmarks, in memory (spec 4.4). */
   exportBookmarks(options?: RequestOptions): Promise<BookmarkExport> {
     return this.#requester.request('/export', {}, options);

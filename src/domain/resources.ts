@@ -352,6 +352,11 @@ export interface BookmarkImport {
   mode?: 'merge' | 'replace' | undefined;
 }
 
+export interface AccountDeletion {
+  /** The e-mail address of the account, whatever its case. */
+  confirm: string;
+}
+
 /** What every token shows of itself. */
 interface ShownToken {
   id: number;
@@ -433,6 +438,7 @@ export interface Endpoints {
   '/tags/delete': { request: ById; response: Deleted };
   '/tags/merge': { request: TagMerge; response: Tag };
   '/export': { request: Empty; response: BookmarkExport };
+  '/account/delete': { request: AccountDeletion; response: Deleted };
   '/tokens/list': { request: Empty; response: TokenList };
   '/tokens/create': { request: NewToken; response: CreatedToken };
   '/tokens/revoke': { request: ById; response: Revoked };

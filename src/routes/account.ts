@@ -7,8 +7,8 @@ import { createSecret, formatToken } from '../domain/tokens.ts';
 import { limitInviteGuesses } from '../http/guesses.ts';
 import { callerRoute, publicRoute } from '../http/route.ts';
 import { revokeToken } from '../store/tokens.ts';
-import { exchangeInvite, readProfile } from '../store/users.ts';
-import { count, timestampText } from './response-schemas.ts';
+import { deleteAccount, exchangeInvite, readProfile } from '../store/users.ts';
+import { count, deleted, timestampText } from './response-schemas.ts';
 import { wakeAfter } from './wake-after.ts';
 
 /** Account and session: spec 4.1. */
@@ -94,4 +94,25 @@ export const logout = callerRoute({
   },
 });
 
-export const accountRoutes = [exchange, profile, logout];
+const remove = callerRoute({
+  path: '/account/delete',
+  scope: 'write',
+  needsSession: true,
+  summary: 'Delete the account with all that is in it',
+  description:
+    'For good: bookmarks, tags, tokens, sessions. It takes a person who logged in by a provider within the last 15 minutes; ' +
+    'accounts without a linked provider are exempt.',
+  body: z.object({ confirm: text({ max: 254, min: 1 }).meta({ examples: ['you@example.org'] }) }),
+  response: deleted,
+  async handle({ context, caller, body }) {
+    // Its statement may take long, and may wait for an import.
+    const { importDatabase } = context;
+    await wakeAfter(context, caller, wakePolls, () =>
+      deleteAccount(importDatabase, caller, foldText(body.confirm)),
+    );
+    context.callers.forget(caller);
+    return { deleted: true };
+  },
+});
+
+export const accountRoutes = [exchange, profile, logout, remove];

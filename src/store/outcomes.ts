@@ -30,6 +30,7 @@ export type Outcome =
   | 'answers_full'
   | 'answer_too_long'
   | 'session_old'
+  | 'email_differs'
   | 'token_exists'
   | 'token_limit';
 
@@ -49,6 +50,7 @@ const ERROR_BY_OUTCOME: Record<Outcome, () => ApiError> = {
   key_reused: () => invalid('Idempotency-Key: was used for another request'),
   session_old: () =>
     permissionDenied('log in again: this needs a person who logged in within the last 15 minutes'),
+  email_differs: () => invalid('confirm: is not the e-mail address of this account'),
   token_exists: () => invalid('name: another API token has this name'),
   token_limit: () => limitExceeded('an account holds no more API tokens'),
   import_over: () => unavailable('the import was cancelled'),

@@ -42,3 +42,15 @@ export async function exchangeInvite(
   const { id, email } = requireSuccess(rows);
   return { id, email };
 }
+
+/**
+ * Deletes the caller's account with all that is theirs. Throws `PERMISSION_DENIED` where the session is too old for that,
+ * `VALIDATION_ERROR` where the address is not the account's.
+ */
+export async function deleteAccount(db: Database, owner: Owner, emailKey: string): Promise<void> {
+  const rows = await db.write(
+    (sql) => sql<{ outcome: Outcome | null }[]>`
+      select outcome from delete_account(${owner.userId}, ${owner.hash}, ${emailKey})`,
+  );
+  requireSuccess(rows);
+}

@@ -69,6 +69,9 @@ async function playTokens(db: Database, { userId }: Owner): Promise<void> {
   await noteUses(db, [owner], 90);
   await ownTokens.revokeOwnToken(db, owner, 'api', id);
   await ownTokens.revokeOtherSessions(db, owner);
+  const leaving = await admin.createUser(db, 'leaving@example.org', 'leaving@example.org', false);
+  const session = { userId: leaving!.id, appName: null, authenticatedAt: null, days: 90 };
+  await users.deleteAccount(db, parseToken(await createSession(db, session))!, 'leaving@example.org');
 }
 
 async function playBookmarks(db: Database, owner: Owner): Promise<void> {

@@ -1,0 +1,24 @@
+-- Deletes the account of a session that asks for it, with all that is theirs. It locks in the order of `delete_user`, and
+-- tokens last, in the order of `revoke_other_sessions`, before it decides: a session that is revoked meanwhile deletes nothing.
+create or replace function delete_account(
+  p_user_id bigint, p_token_hash bytea, p_email_key text, out outcome text
+)
+language plpgsql as $$
+declare
+  v_email_key text;
+begin
+  select email_key into v_email_key from users where id = p_user_id;
+  perform from invites where email_key = v_email_key order by code for update;
+  perform from users where id = p_user_id for no key update;
+  perform from imports where user_id = p_user_id order by id for update;
+  perform from accounts where user_id = p_user_id for update;
+  perform from tokens where user_id = p_user_id order by token_hash for update;
+  outcome := check_fresh_session(p_user_id, p_token_hash);
+  if outcome is null and v_email_key is distinct from p_email_key then
+    outcome := 'email_differs';
+  end if;
+  if outcome is null then
+    perform delete_user(v_email_key);
+  end if;
+end
+$$;
