@@ -259,6 +259,24 @@ describe('the way to Redis', () => {
     return { server: await start({ port: 0, args, files }), url: `rediss://127.0.0.1:${tlsPort}` };
   };
 
+  test('takes two connections, and a worker one more', async () => {
+    const server = await start();
+    const admin = openAdmin(server.url);
+    const replica = await openReplica(server.url, 'test');
+    const count = async () =>
+      String(await admin.call('CLIENT', 'LIST'))
+        .trim()
+        .split('\n').length - 1;
+    expect(await count()).toBe(2);
+    await replica.imports.startWorker(1);
+    await expect.poll(count).toBe(3);
+    await replica.imports.add('a');
+    await expect.poll(() => replica.imported).toEqual(['a']);
+    expect(await count()).toBe(3);
+    await replica.imports.stopWorker(0);
+    await expect.poll(count).toBe(2);
+  });
+
   test('may be TLS, with an authority of its own', async () => {
     const { url } = await startTls();
     const ca = pem('certificate');
