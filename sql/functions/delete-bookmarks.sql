@@ -14,9 +14,10 @@ begin
   with gone as (
     delete from bookmarks where user_id = p_user_id and id = any (p_ids) returning id, tag_ids
   ), counted as (
-    update tags t set bookmark_count = t.bookmark_count - carried.bookmarks
-    from (select unnest(tag_ids) as id, count(*) as bookmarks from gone group by 1) carried
-    where t.user_id = p_user_id and t.id = carried.id
+    -- An upsert of what is there: it needs no plan, where a join could go through all tags for each of them.
+    insert into tags as t (user_id, id, name, name_key, bookmark_count)
+    select p_user_id, unnest(tag_ids), '', '', count(*) from gone group by 2
+    on conflict (user_id, id) do update set bookmark_count = t.bookmark_count - excluded.bookmark_count
   )
   select coalesce(array_agg(id order by id), '{}') into v_gone from gone;
   perform note_changes(p_user_id, 'bookmark', v_gone);

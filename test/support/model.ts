@@ -206,7 +206,9 @@ export class Model {
       return hasTag && terms.every((term) => texts.some((text) => text.includes(term)));
     });
     const bookmarks = found.reverse().slice((page - 1) * per_page, page * per_page);
-    return ok({ bookmarks, total: found.length, page, per_page, has_more: page * per_page < found.length });
+    const hasMore = page * per_page < found.length;
+    const next = hasMore && { next_cursor: new Learned((value) => typeof value === 'string') };
+    return ok({ bookmarks, total: found.length, page, per_page, has_more: hasMore, ...next });
   }
 
   /** The bookmarks after an id, in the order of ids: a page of the list, or of a sync. */
