@@ -49,6 +49,9 @@ describe('signing in', () => {
     const second = await browsers.visitor(service);
     const other = await second.open(`/#code=${code}`);
     await other.getByLabel('Invite code').waitFor();
+    // In the same tab the browser loads nothing anew.
+    await other.goto(`${service.origin}/#code=${await service.invite(newEmail())}`);
+    await other.getByText('No bookmarks yet').waitFor();
     // Who is signed in stays so, whatever link is followed.
     const foreign = await service.invite(newEmail());
     await page.goto(`${service.origin}/?again#code=${foreign}`);
@@ -176,7 +179,7 @@ describe('adding, editing, deleting', () => {
     await shows(page).toEqual(['Here', 'Gone']);
     await rowOf(page, 'Gone').getByRole('button', { name: 'Delete' }).click();
     const sent = await page.waitForRequest('**/bookmarks/delete');
-    expect(sent.postDataJSON()).toEqual({ id });
+    expect(sent.postDataJSON()).toEqual({ ids: [id] });
     await page.getByText('Deleted “Gone”').waitFor({ state: 'detached' });
     await shows(page).toEqual(['Here']);
   });

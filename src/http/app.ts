@@ -138,7 +138,7 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
     mountRoutes(app, context, overload, mount, routes);
   await mountAll(API, ROUTES);
   if (servesPages(config)) {
-    pageRoutes(app);
+    pageRoutes(app, config);
     await mountAll(WEB, webRoutes);
     await mountAll(
       WEB_API,

@@ -59,10 +59,7 @@ const list = windowedList<Bookmark>({
   focusTarget: (row) => row.querySelector<HTMLElement>('.title, .editor input'),
   onNearEnd: () => void (collection.state === 'ready' && collection.readMore()),
 });
-const panel = tagsPanel({
-  onToggle: (name) => changeSearch(toggleTag(searchText, name)),
-  onAll: () => changeSearch(''),
-});
+const panel = tagsPanel((name) => changeSearch(toggleTag(searchText, name)));
 const box = searchBox((text) => changeSearch(text, true));
 
 const heading = make('h1', {}, texts.list.label);

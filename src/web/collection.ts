@@ -31,7 +31,7 @@ export interface Collection {
   forget(ids: readonly number[]): void;
 }
 
-const FIRST_PAGE = 100;
+const FIRST_PAGE = 50;
 const NEXT_PAGES = 100;
 
 /** `onChange` is called whenever something that the list shows has changed; `added` rows came in at the top. */
@@ -42,7 +42,7 @@ export function createCollection(onChange: (added: number) => void): Collection 
   let total = 0;
   let text = '';
   let order: Order = 'newest';
-  let cursor: number | undefined;
+  let cursor: string | undefined;
   let state: Collection['state'] = 'reading';
   let reading: AbortController | undefined;
 
@@ -53,13 +53,13 @@ export function createCollection(onChange: (added: number) => void): Collection 
   const isPlain = () => order === 'newest' && isBlank(text);
 
   /** Reads a page; `undefined` where a newer search took its place. */
-  const read = async (perPage: number, from?: number) => {
+  const read = async (perPage: number, from?: string) => {
     reading?.abort();
     const own = new AbortController();
     reading = own;
     const found = await ask(() =>
       client.searchBookmarks(
-        { query: parseSearch(text).query, tag: parseSearch(text).tags?.[0], page: from, per_page: perPage },
+        { ...parseSearch(text), sort: order, per_page: perPage, cursor: from },
         { signal: own.signal },
       ),
     );
@@ -68,14 +68,14 @@ export function createCollection(onChange: (added: number) => void): Collection 
     return found;
   };
 
-  const load = async (perPage: number, from: number | undefined) => {
+  const load = async (perPage: number, from: string | undefined) => {
     state = 'reading';
     try {
       const found = await read(perPage, from);
       if (found === undefined) return;
       all = from === undefined ? found.bookmarks : [...all, ...found.bookmarks];
       total = found.total;
-      cursor = found.has_more ? Math.floor(all.length / perPage) + 1 : undefined;
+      cursor = found.next_cursor;
       state = 'ready';
     } catch (error) {
       if (isAbort(error)) return;

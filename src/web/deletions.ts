@@ -1,6 +1,6 @@
 import type { Bookmark } from '../domain/resources.ts';
 import type { Collection } from './collection.ts';
-import { describeError, hasCode } from './errors.ts';
+import { describeError } from './errors.ts';
 import { type Notice, notify, notifyBriefly } from './notices.ts';
 import { titleOf } from './row.ts';
 import { API_BASE, ask, client } from './session.ts';
@@ -73,22 +73,24 @@ export function createDeletions(collection: Collection): Deletions {
   };
 }
 
+/** As many as one request takes. */
+const BATCH = 500;
+
+const batches = (ids: readonly number[]): number[][] =>
+  Array.from({ length: Math.ceil(ids.length / BATCH) }, (_, at) => ids.slice(at * BATCH, (at + 1) * BATCH));
+
 /** Deletes bookmarks; those that are gone already are no error. To repeat it does no harm. */
 async function deleteAll(ids: readonly number[]): Promise<void> {
-  for (const id of ids) {
-    await client.deleteBookmark(id).catch((error: unknown) => {
-      if (!hasCode(error, 'NOT_FOUND')) throw error;
-    });
-  }
+  for (const batch of batches(ids)) await client.deleteBookmarks(batch);
 }
 
 /** The last request of a page: the browser sends it although the page has gone, and nobody reads the response. */
 function sendLast(ids: readonly number[]): void {
-  for (const id of ids) {
+  for (const batch of batches(ids)) {
     void fetch(`${API_BASE}/bookmarks/delete`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ id }),
+      body: JSON.stringify({ ids: batch }),
       keepalive: true,
     }).catch(() => {});
   }

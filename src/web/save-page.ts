@@ -27,7 +27,7 @@ const options = {
 };
 
 function show(editor: Editor): void {
-  refill(main, editor.element);
+  refill(main, make('h1', { class: 'hidden' }, texts.save.title), editor.element);
   editor.focus();
 }
 

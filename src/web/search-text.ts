@@ -1,17 +1,11 @@
+import type { BookmarkSearch } from '../domain/resources.ts';
+
 /**
  * The text in the search field: words, and `tag:name`, `-tag:name`, `site:example.org` and `is:untagged`. A name with
  * blanks stands in quotes: `tag:"to read"`.
  */
 
-export interface SearchFilter {
-  query: string;
-  /** The bookmark has all of them. */
-  tags?: string[];
-  without_tags?: string[];
-  untagged?: boolean;
-  /** A host; its subdomains count too. */
-  site?: string;
-}
+export type SearchFilter = Pick<BookmarkSearch, 'query' | 'tags' | 'without_tags' | 'untagged' | 'site'>;
 
 const PART = /(-?)(tag|site|is):(?:"([^"]*)"|(\S*))|(\S+)/gi;
 

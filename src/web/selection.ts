@@ -24,6 +24,9 @@ interface Options {
   ownTags(): readonly Tag[];
 }
 
+/** As many as one request takes. */
+const BATCH = 500;
+
 export function createSelection(collection: Collection, { onChange, onDelete, ownTags }: Options): Selection {
   const ids = new Set<number>();
   let last: number | undefined;
@@ -70,11 +73,9 @@ export function createSelection(collection: Collection, { onChange, onDelete, ow
     if (tag === '') return name.focus();
     const chosen = [...ids];
     try {
-      for (const id of chosen) {
-        const names = collection.find(id)?.tags.map((each) => each.name) ?? [];
-        const others = names.filter((each) => each.toLowerCase() !== tag.toLowerCase());
-        const tags = kind === 'add_tags' ? [...others, tag] : others;
-        await ask(() => client.editBookmark({ id, tags }));
+      for (let at = 0; at < chosen.length; at += BATCH) {
+        const ids = chosen.slice(at, at + BATCH);
+        await ask(() => client.editBookmarks({ ids, [kind]: [tag] }));
       }
       name.value = '';
       notifyBriefly(texts.selection[kind === 'add_tags' ? 'tagged' : 'untagged'](chosen.length, tag));

@@ -94,6 +94,8 @@ export const dropLinkedCode = (): void => void takeLinkedCode();
 export async function showSignIn(): Promise<void> {
   const linked = takeLinkedCode();
   if (linked !== undefined && isOwnMachine() && (await exchange(linked)) === undefined) return;
+  // A link with a code that is opened in this very tab changes the hash only.
+  addEventListener('hashchange', () => location.reload(), { once: true });
   await new Promise<void>((resolve) => {
     const form = signInForm(resolve, location.pathname + location.search, false);
     const main = make(
@@ -153,7 +155,7 @@ function showDialog(): Promise<boolean> {
       { type: 'button', class: 'plain', onclick: () => end(false) },
       texts.cancel,
     );
-    const form = signInForm(onSignedIn, '/signed-in', true);
+    const form = signInForm(onSignedIn, '/', true);
     refill(dialog, heading, make('p', {}, texts.signIn.ended), ...form, cancel);
     dialog.addEventListener('cancel', () => end(false));
     document.body.append(dialog);

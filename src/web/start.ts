@@ -1,7 +1,7 @@
 import type { Profile } from '../domain/resources.ts';
 import { button, make } from './dom.ts';
 import { describeError } from './errors.ts';
-import { findUser } from './session.ts';
+import { findUser, signals } from './session.ts';
 import { dropLinkedCode, showSignIn } from './sign-in.ts';
 import { texts } from './texts.ts';
 
@@ -12,6 +12,8 @@ export async function requireUser(): Promise<Profile> {
       const user = await findUser();
       if (user !== undefined) {
         dropLinkedCode();
+        // Other tabs may wait for it: whoever signs in by a provider does so in a tab beside them.
+        signals.postMessage('signed-in');
         return user;
       }
       await showSignIn();

@@ -10,6 +10,7 @@ import { list, list500, sync100 } from './benches/pages.ts';
 import { refused, request } from './benches/request.ts';
 import { search, tags } from './benches/search.ts';
 import { waiters } from './benches/waiters.ts';
+import { web } from './benches/web.ts';
 import type { Bench, Plan } from './harness/bench.ts';
 import { openEnvironment } from './harness/environment.ts';
 import { requirePrograms } from './harness/programs.ts';
@@ -32,6 +33,7 @@ const BENCHES: readonly Bench[] = [
   waiters,
   idle,
   mixed,
+  web,
   growth,
 ];
 

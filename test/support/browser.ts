@@ -1,5 +1,5 @@
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
-import { afterAll, beforeAll, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, test } from 'vitest';
 import { findProgram } from './programs.ts';
 import type { TestService } from './service.ts';
 import { newEmail } from './users.ts';
@@ -38,7 +38,7 @@ export interface Browsers {
   reader(service: TestService, options?: ReaderOptions & { email?: string }): Promise<Reader>;
 }
 
-/** The browser for all tests of a file. What a test opened in it is closed after the file. */
+/** The browser for all tests of a file. What a test opened in it is closed after the test. */
 export function useBrowser(): Browsers {
   let browser: Browser | undefined;
   beforeAll(async () => {
@@ -46,6 +46,9 @@ export function useBrowser(): Browsers {
     browser = await chromium.launch({ executablePath: EXECUTABLE, args: ['--no-sandbox'] });
   });
   afterAll(() => browser?.close());
+  afterEach(async () => {
+    for (const context of browser?.contexts() ?? []) await context.close();
+  });
 
   const visitor: Browsers['visitor'] = async (service, options = {}) => {
     const { dark = false, width = 1_200, height = 800, reducedMotion = false, locale = 'en-GB' } = options;

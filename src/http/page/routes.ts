@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Config } from '../../config.ts';
 import { notFound } from '../../domain/errors.ts';
 import { findAssets } from './assets.ts';
 import type { Asset, Assets } from './build-assets.ts';
@@ -58,8 +59,16 @@ addEventListener('load', () => { if (document.body.dataset.started === 'yes') se
 
 const START_PATH = '/assets/start.js';
 
+const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '"': '&quot;' };
+
+/** Names the provider to the scripts, where people can sign in by one. */
+const formatProvider = (name: string | undefined): string =>
+  name === undefined
+    ? ''
+    : `\n<meta name="provider" content="${name.replace(/[&<"]/g, (character) => ENTITIES[character]!)}">`;
+
 /** The HTML document of a page. */
-function formatDocument({ hash, modules }: Assets, page: string): string {
+function formatDocument({ hash, modules }: Assets, page: string, provider: string | undefined): string {
   const address = (path: string) => `/assets/${hash}/${path}`;
   const [own, ...others] = modules.get(page)!;
   return `<!doctype html>
@@ -67,7 +76,7 @@ function formatDocument({ hash, modules }: Assets, page: string): string {
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
+<meta name="color-scheme" content="light dark">${formatProvider(provider)}
 <title>Bookmarks</title>
 <link rel="icon" href="${address('web/icon.svg')}" type="image/svg+xml">
 <script src="${START_PATH}"></script>
@@ -83,10 +92,11 @@ ${others.map((path) => `<link rel="modulepreload" href="${address(path)}">`).joi
 }
 
 /** Adds the page: its documents, which browsers ask for each time, and its files, which they keep. */
-export function pageRoutes(app: FastifyInstance): void {
+export function pageRoutes(app: FastifyInstance, { signIn }: Config): void {
   for (const [path, page] of Object.entries(PAGES)) {
     app.get(path, async (request, reply) => {
-      const text = formatDocument(await findAssets(), page);
+      const provider = app.hasRoute({ method: 'GET', url: '/login' }) ? signIn.provider?.name : undefined;
+      const text = formatDocument(await findAssets(), page, provider);
       return sendChecked(request, reply, 'text/html; charset=utf-8', text);
     });
   }

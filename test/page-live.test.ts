@@ -1,0 +1,295 @@
+import type { Page, Route } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { browserTest, type Reader, titlesOf, useBrowser } from './support/browser.ts';
+import { fill } from './support/fill.ts';
+import { type RedisServer, startRedis } from './support/redis.ts';
+import { startService, type TestService, useService } from './support/service.ts';
+
+// The page and what happens elsewhere: other devices, other tabs, a network that goes, a session that ends.
+
+const service = useService();
+const browsers = useBrowser();
+
+const shows = (page: Page) => expect.poll(() => titlesOf(page));
+
+const rowOf = (page: Page, title: string) =>
+  page.locator('.rows > li').filter({ has: page.locator('.title', { hasText: title }) });
+
+const call = <T = { id: number }>(reader: Reader, path: string, body: object = {}) =>
+  reader.post(`/web/api/v1${path}`, body) as Promise<T>;
+
+const add = (reader: Reader, title: string, more: object = {}) =>
+  call(reader, '/bookmarks/add', { url: `https://example.org/${encodeURIComponent(title)}`, title, ...more });
+
+/** Resolves when the page holds its poll: what changes from now on, it is told. */
+const untilFollowing = (of: TestService, count = 1) =>
+  expect.poll(() => of.context.coordination.wakes.held).toBe(count);
+
+/** Has the service seem to fail so many times at a path. */
+async function failAt(page: Page, path: string, times: number, response: Parameters<Route['fulfill']>[0]) {
+  let left = times;
+  await page.route(`**/web/api/v1${path}`, (route) => {
+    left -= 1;
+    return left >= 0 ? route.fulfill(response) : route.continue();
+  });
+}
+
+const failure = (status: number, code: string, retryAfter: number) => ({
+  status,
+  contentType: 'application/json',
+  headers: { 'retry-after': String(retryAfter), 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '0' },
+  body: JSON.stringify({ error: 'not now', code }),
+});
+
+describe('what is changed elsewhere', () => {
+  let redis: RedisServer;
+  let one: TestService;
+  let other: TestService;
+  beforeAll(async () => {
+    redis = await startRedis();
+    const redisAddress = { kind: 'servers', urls: [redis.url] } as const;
+    one = await startService({ redisAddress });
+    other = await startService({ redisAddress }, { database: one.database });
+  });
+  afterAll(async () => {
+    await other[Symbol.asyncDispose]();
+    await one[Symbol.asyncDispose]();
+    await redis[Symbol.asyncDispose]();
+  });
+
+  browserTest(
+    'shows on a page of another replica: added, edited, deleted, a tag renamed and deleted',
+    async () => {
+      const reader = await browsers.reader(one);
+      const far = await browsers.reader(other, { email: reader.email });
+      const { id } = await add(reader, 'First', { tags: ['red'] });
+      const page = await reader.open();
+      await shows(page).toEqual(['First']);
+      await untilFollowing(one);
+      await add(far, 'Second');
+      await shows(page).toEqual(['Second', 'First']);
+      await call(far, '/bookmarks/edit', { id, title: 'First, edited' });
+      await shows(page).toEqual(['Second', 'First, edited']);
+      const { tags } = await call<{ tags: { id: number }[] }>(far, '/tags/list');
+      await call(far, '/tags/update', { id: tags[0]!.id, name: 'crimson' });
+      await rowOf(page, 'First').getByText('crimson').waitFor();
+      await call(far, '/tags/delete', { id: tags[0]!.id });
+      await rowOf(page, 'First').getByText('crimson').waitFor({ state: 'detached' });
+      await call(far, '/bookmarks/delete', { id });
+      await shows(page).toEqual(['Second']);
+      await page.getByText('1 of 10,000').waitFor();
+      expect(reader.faults).toEqual([]);
+    },
+  );
+
+  browserTest('a replacement of everything shows too', async () => {
+    const reader = await browsers.reader(one);
+    await add(reader, 'Before');
+    const page = await reader.open();
+    await shows(page).toEqual(['Before']);
+    const bookmarks = [{ url: 'https://example.org/after', title: 'After' }];
+    await call(reader, '/import', { mode: 'replace', bookmarks });
+    await shows(page).toEqual(['After']);
+  });
+
+  browserTest('signing out on another replica ends the session of this page', async () => {
+    const reader = await browsers.reader(one);
+    const far = await browsers.reader(other, { email: reader.email });
+    const page = await reader.open();
+    await page.getByText('No bookmarks yet').waitFor();
+    await call(far, '/sessions/revoke-others');
+    await page.getByRole('dialog', { name: 'Sign in again' }).waitFor();
+  });
+});
+
+describe('two tabs of one browser', () => {
+  browserTest('share one poll, which the other one takes over when the first is closed', async () => {
+    const reader = await browsers.reader(service);
+    const [page, other] = [await reader.open(), await reader.open()];
+    await other.getByText('No bookmarks yet').waitFor();
+    await untilFollowing(service);
+    await add(reader, 'For both');
+    await shows(page).toEqual(['For both']);
+    await shows(other).toEqual(['For both']);
+    await untilFollowing(service);
+    await page.close();
+    await add(reader, 'For the other');
+    await shows(other).toEqual(['For the other', 'For both']);
+  });
+
+  browserTest('both delete the same bookmark: neither complains', async () => {
+    const reader = await browsers.reader(service);
+    await add(reader, 'Doomed');
+    const [page, other] = [await reader.open(), await reader.open()];
+    for (const tab of [page, other])
+      await rowOf(tab, 'Doomed').getByRole('button', { name: 'Delete' }).click();
+    for (const tab of [page, other]) {
+      await tab.getByText('Deleted “Doomed”').waitFor({ state: 'detached' });
+      await tab.getByText('No bookmarks yet').waitFor();
+      expect(await tab.locator('.notice.error').count()).toBe(0);
+    }
+  });
+
+  browserTest('one edits what the other is about to delete: undoing shows it as it is now', async () => {
+    const reader = await browsers.reader(service);
+    const { id } = await add(reader, 'Old title');
+    await add(reader, 'Another');
+    const page = await reader.open();
+    await rowOf(page, 'Old title').getByRole('button', { name: 'Delete' }).click();
+    await shows(page).toEqual(['Another']);
+    const told = page.waitForResponse('**/bookmarks/changes');
+    await call(reader, '/bookmarks/edit', { id, title: 'New title' });
+    await told;
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await shows(page).toEqual(['Another', 'New title']);
+  });
+});
+
+describe('what one types', () => {
+  browserTest('survives that its bookmark is deleted elsewhere', async () => {
+    const reader = await browsers.reader(service);
+    const { id } = await add(reader, 'Shared');
+    const page = await reader.open();
+    await rowOf(page, 'Shared').getByRole('button', { name: 'Edit' }).click();
+    await page.getByLabel('Comment').fill('an hour of work');
+    await untilFollowing(service);
+    await call(reader, '/bookmarks/delete', { id });
+    await page.getByText('deleted elsewhere').waitFor();
+    expect(await page.getByLabel('Comment').inputValue()).toBe('an hour of work');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await shows(page).toEqual(['Shared']);
+  });
+
+  browserTest(
+    'survives that its bookmark is edited elsewhere, and a search that does not find it',
+    async () => {
+      const reader = await browsers.reader(service);
+      const { id } = await add(reader, 'Shared');
+      const page = await reader.open();
+      await rowOf(page, 'Shared').getByRole('button', { name: 'Edit' }).click();
+      await page.getByLabel('Title').fill('Mine');
+      await untilFollowing(service);
+      await call(reader, '/bookmarks/edit', { id, comment: 'theirs' });
+      await page.getByText('changed elsewhere').waitFor();
+      expect(await page.getByLabel('Title').inputValue()).toBe('Mine');
+      // The caret is where it was.
+      await page.keyboard.type('!');
+      expect(await page.getByLabel('Title').inputValue()).toBe('Mine!');
+      await page.getByLabel('Search bookmarks').fill('nothing has this');
+      await page.getByText('Nothing found', { exact: true }).first().waitFor();
+      expect(await page.getByLabel('Title').inputValue()).toBe('Mine!');
+      await page.getByRole('button', { name: 'Save' }).click();
+      await expect
+        .poll(() => call<{ bookmarks: unknown[] }>(reader, '/bookmarks/get', { id }))
+        .toMatchObject({ bookmarks: [{ title: 'Mine!', comment: 'theirs' }] });
+    },
+  );
+
+  browserTest('survives the end of the session: one signs in again in place, and it is saved', async () => {
+    const reader = await browsers.reader(service);
+    const page = await reader.open();
+    await page.getByRole('button', { name: 'Add bookmark' }).click();
+    await page.getByLabel('Address').fill('https://example.org/typed');
+    await page.getByLabel('Title').fill('Typed before');
+    await call(reader, '/logout');
+    const dialog = page.getByRole('dialog', { name: 'Sign in again' });
+    await dialog.waitFor();
+    await dialog.getByLabel('Invite code').fill(await service.invite(reader.email));
+    await page.keyboard.press('Enter');
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Save' }).click();
+    await shows(page).toEqual(['Typed before']);
+  });
+});
+
+describe('when something fails', () => {
+  browserTest('offline is said; back online the page catches up by itself', async () => {
+    const reader = await browsers.reader(service);
+    await add(reader, 'Before');
+    const page = await reader.open();
+    await shows(page).toEqual(['Before']);
+    await untilFollowing(service);
+    await reader.context.setOffline(true);
+    await page.getByText('You are offline').waitFor();
+    const code = await service.invite(reader.email);
+    const { body } = await service.post('/auth/invite', { code });
+    await service.post(
+      '/bookmarks/add',
+      { url: 'https://example.org/m', title: 'Meanwhile' },
+      { token: body.token },
+    );
+    await reader.context.setOffline(false);
+    await shows(page).toEqual(['Meanwhile', 'Before']);
+    await page.getByText('You are offline').waitFor({ state: 'hidden' });
+  });
+
+  browserTest('a 503 is tried again', async () => {
+    const reader = await browsers.reader(service);
+    await add(reader, 'There');
+    const page = await await reader.context.newPage();
+    await failAt(page, '/bookmarks/search', 1, failure(503, 'UNAVAILABLE', 1));
+    await page.goto(service.origin);
+    await page.getByText('The service is busy').waitFor();
+    await shows(page).toEqual(['There']);
+    await page.getByText('The service is busy').waitFor({ state: 'hidden' });
+  });
+
+  browserTest('a 429 says when it goes on, and does so', async () => {
+    const reader = await browsers.reader(service);
+    await add(reader, 'There');
+    const page = await reader.open();
+    await shows(page).toEqual(['There']);
+    await failAt(page, '/bookmarks/edit', 1, failure(429, 'RATE_LIMITED', 1));
+    await rowOf(page, 'There').getByRole('button', { name: 'Edit' }).click();
+    await page.getByLabel('Title').fill('Patient');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText(/It goes on by itself at \d/).waitFor();
+    await shows(page).toEqual(['Patient']);
+  });
+
+  browserTest('a refused deletion puts the bookmark back, and says why', async () => {
+    const reader = await browsers.reader(service);
+    await add(reader, 'Stays');
+    const page = await reader.open();
+    await failAt(page, '/bookmarks/delete', 9, failure(500, 'INTERNAL_ERROR', 1));
+    await rowOf(page, 'Stays').getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('No bookmarks yet').waitFor();
+    await page.getByText('Not deleted, and back in the list').waitFor();
+    await shows(page).toEqual(['Stays']);
+  });
+
+  browserTest('a full account is explained, and what was typed stays', async () => {
+    const reader = await browsers.reader(service);
+    const { id } = await call(reader, '/user/profile');
+    await fill(service.database.url, { id }, 10_000);
+    const page = await reader.open();
+    await page.getByText('10,000 of 10,000').waitFor();
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    await page.getByLabel('Address').fill('https://example.org/one-more');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Your account is full').waitFor();
+    expect(await page.getByLabel('Address').inputValue()).toBe('https://example.org/one-more');
+  });
+
+  browserTest('the way back to a page after signing out shows nothing of it', async () => {
+    const reader = await browsers.reader(service);
+    await add(reader, 'Private');
+    const page = await reader.open();
+    await shows(page).toEqual(['Private']);
+    await page.goto(`${service.origin}/docs`);
+    await call(reader, '/logout');
+    await page.goBack();
+    await page.getByLabel('Invite code').waitFor();
+  });
+
+  browserTest('a title of 2,048 letters without a blank widens nothing', async () => {
+    const reader = await browsers.reader(service, { width: 320, height: 640 });
+    await add(reader, 'W'.repeat(2_048), { comment: 'c'.repeat(10_000), tags: ['t'.repeat(255)] });
+    const page = await reader.open();
+    await page.locator('.rows > li').waitFor();
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(320);
+    await page.getByRole('button', { name: /^Delete/ }).click();
+    await page.getByRole('button', { name: 'Undo' }).waitFor();
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(320);
+  });
+});

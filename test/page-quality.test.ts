@@ -1,0 +1,289 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Page } from 'playwright-core';
+import { describe, expect } from 'vitest';
+import { browserTest, type Reader, titlesOf, useBrowser } from './support/browser.ts';
+import { fill } from './support/fill.ts';
+import { useService } from './support/service.ts';
+
+// What holds for every page and state: nothing that axe finds, nothing that an attack does, no need of a mouse, no slow
+// frame.
+
+const service = useService({ freeBookmarkLimit: 200_000 });
+const browsers = useBrowser();
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+const call = <T = { id: number }>(reader: Reader, path: string, body: object = {}) =>
+  reader.post(`/web/api/v1${path}`, body) as Promise<T>;
+
+/** What axe finds: the rule, and the elements. It is run by the debugger, which no policy of the page keeps out. */
+async function violations(page: Page): Promise<string[]> {
+  await page.evaluate(AXE);
+  return page.evaluate(async () => {
+    const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: Violation[] }> } };
+    interface Violation {
+      id: string;
+      nodes: { html: string; failureSummary: string }[];
+    }
+    const found = await axe.run();
+    return found.violations.flatMap(({ id, nodes }) =>
+      nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 160)} ${failureSummary}`),
+    );
+  });
+}
+
+async function addSome(reader: Reader): Promise<void> {
+  const entries = [
+    {
+      url: 'https://example.org/one',
+      title: 'One',
+      tags: ['a', 'b', 'c', 'd', 'e', 'f'],
+      comment: 'A comment',
+    },
+    { url: 'https://example.com/two', title: 'ספר – ויקיפדיה', tags: ['reading'] },
+    { url: 'https://example.net/three' },
+  ];
+  for (const entry of entries) await call(reader, '/bookmarks/add', entry);
+}
+
+describe.each([
+  ['light', false],
+  ['dark', true],
+])('axe finds nothing, %s', (_, dark) => {
+  browserTest('on the page for signing in, with an error', async () => {
+    const page = await (await browsers.visitor(service, { dark })).open();
+    await page.getByLabel('Invite code').fill('x');
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').getByText('8 letters').waitFor();
+    expect(await violations(page)).toEqual([]);
+  });
+
+  browserTest(
+    'on the bookmarks: empty, a list, the forms, a selection, an undo, nothing found, the keys',
+    async () => {
+      const reader = await browsers.reader(service, { dark });
+      const page = await reader.open();
+      await page.getByText('No bookmarks yet').waitFor();
+      expect(await violations(page)).toEqual([]);
+      await addSome(reader);
+      await expect.poll(() => titlesOf(page)).toHaveLength(3);
+      await page.getByRole('button', { name: 'reading, 1 bookmark' }).waitFor();
+      expect(await violations(page)).toEqual([]);
+      await page.getByRole('button', { name: 'Edit “One”' }).click();
+      await page.getByRole('combobox', { name: 'Tags' }).fill('read');
+      await page.getByRole('option', { name: 'reading' }).waitFor();
+      await page.keyboard.press('ArrowDown');
+      expect(await violations(page)).toEqual([]);
+      await page.getByRole('button', { name: 'Cancel' }).click();
+      await page.getByRole('button', { name: 'Add', exact: true }).click();
+      await page.getByLabel('Address').fill('https://example.org/one');
+      await page.getByText('Saved already').waitFor();
+      expect(await violations(page)).toEqual([]);
+      await page.getByRole('button', { name: 'Cancel' }).click();
+      await page.getByRole('checkbox', { name: 'Select “One”' }).check();
+      expect(await violations(page)).toEqual([]);
+      await page.getByRole('button', { name: 'Delete', exact: true }).click();
+      await page.getByRole('button', { name: 'Undo' }).waitFor();
+      // A colour that is still fading in is none to measure.
+      await page.evaluate(() => Promise.all(document.getAnimations().map(({ finished }) => finished)));
+      expect(await violations(page)).toEqual([]);
+      await page.getByLabel('Search bookmarks').fill('nothing has this');
+      await page.getByRole('heading', { name: 'Nothing found' }).waitFor();
+      expect(await violations(page)).toEqual([]);
+      await page.getByRole('button', { name: 'Edit tags' }).click();
+      expect(await violations(page)).toEqual([]);
+      await page.locator('h1').click();
+      await page.keyboard.press('?');
+      await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
+      expect(await violations(page)).toEqual([]);
+    },
+  );
+
+  browserTest(
+    'on the settings, with a preview, an outcome and a new token; on the window of the bookmarklet',
+    async () => {
+      const reader = await browsers.reader(service, { dark });
+      const page = await reader.open('/settings');
+      const buffer = Buffer.from(
+        '<DL><DT><A HREF="https://example.org/">A</A><DT><A HREF="about:x">B</A></DL>',
+      );
+      await page.locator('input[type=file]').setInputFiles({ name: 'b.html', mimeType: 'text/html', buffer });
+      await page.getByLabel('are all deleted').check();
+      await page.getByLabel('Name').fill('axe');
+      await page.getByRole('button', { name: 'Create token' }).click();
+      await page.getByRole('button', { name: 'Copy' }).waitFor();
+      await page.getByText('Try it with curl').click();
+      expect(await violations(page)).toEqual([]);
+      await page.getByLabel('stay').check();
+      await page.getByRole('button', { name: 'Import 1 bookmark' }).click();
+      await page.getByText('1 not imported').first().waitFor();
+      expect(await violations(page)).toEqual([]);
+      await page.goto(`${service.origin}/save?url=https://example.org/&title=A`);
+      await page.getByText('Saved already').waitFor();
+      expect(await violations(page)).toEqual([]);
+    },
+  );
+
+  browserTest('on a narrow screen, and where the session has ended', async () => {
+    const reader = await browsers.reader(service, { dark, width: 320, height: 600 });
+    await addSome(reader);
+    const page = await reader.open();
+    await expect.poll(() => titlesOf(page)).toHaveLength(3);
+    await page.getByRole('button', { name: 'Tags' }).click();
+    expect(await violations(page)).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(320);
+    await call(reader, '/logout');
+    await page.getByRole('dialog', { name: 'Sign in again' }).waitFor();
+    expect(await violations(page)).toEqual([]);
+  });
+});
+
+describe('an attack in a text does nothing', () => {
+  const ATTACKS = [
+    '<img src=x onerror=globalThis.hacked=1>',
+    '"><script>globalThis.hacked=1</script>',
+    "javascript:globalThis.hacked=1//' onmouseover='globalThis.hacked=1",
+    '<svg/onload=globalThis.hacked=1>{{constructor.constructor("globalThis.hacked=1")()}}',
+  ];
+
+  const isHacked = (page: Page) => page.evaluate(() => 'hacked' in globalThis);
+
+  browserTest('of a bookmark, a tag, an address, a search, and a file to import', async () => {
+    const reader = await browsers.reader(service);
+    for (const [n, attack] of ATTACKS.entries()) {
+      const url = `https://example.org/${n}?${attack}`;
+      await call(reader, '/bookmarks/add', { url, title: attack, comment: attack, tags: [attack] });
+    }
+    const page = await reader.open();
+    await expect.poll(() => titlesOf(page)).toEqual(ATTACKS.toReversed());
+    expect(
+      await page.locator('.rows img, .rows script, .rows [onerror], .rows a:not([href^=http])').count(),
+    ).toBe(0);
+    await page.locator('.rows .title').first().hover();
+    await page
+      .getByRole('button', { name: /^Edit “/ })
+      .first()
+      .click();
+    await page.getByRole('combobox', { name: 'Tags' }).fill('<');
+    await page.getByRole('listbox', { name: 'Your tags' }).getByRole('option').first().waitFor();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page
+      .getByRole('button', { name: /^Delete “/ })
+      .first()
+      .click();
+    await page.getByRole('button', { name: 'Undo' }).click();
+    for (const attack of ATTACKS) {
+      await page.goto(`${service.origin}/?q=${encodeURIComponent(attack)}#${encodeURIComponent(attack)}`);
+      await page.getByLabel('Search bookmarks').waitFor();
+      expect(await page.getByLabel('Search bookmarks').inputValue()).toBe(attack);
+      await page.goto(
+        `${service.origin}/save?url=${encodeURIComponent(attack)}&title=${encodeURIComponent(attack)}`,
+      );
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByText('This is no web address').waitFor();
+    }
+    await page.goto(`${service.origin}/settings`);
+    const bookmarks = [...ATTACKS, ...ATTACKS.map((attack) => `https://example.org/${attack}`)].map(
+      (url) => ({
+        url,
+        title: url,
+        tags: [url],
+      }),
+    );
+    const buffer = Buffer.from(JSON.stringify({ bookmarks }));
+    await page
+      .locator('input[type=file]')
+      .setInputFiles({ name: `${ATTACKS[0]!}.json`, mimeType: 'a/b', buffer });
+    await page.getByRole('button', { name: /^Import / }).click();
+    await page.getByText('4 not imported').first().waitFor();
+    await page.getByLabel('Name').fill(ATTACKS[0]!);
+    await page.getByRole('button', { name: 'Create token' }).click();
+    await page.getByRole('button', { name: 'Copy' }).waitFor();
+    expect(await isHacked(page)).toBe(false);
+    expect(reader.faults).toEqual([]);
+  });
+
+  browserTest('markup that a script would write is refused by the browser itself', async () => {
+    const page = await (await browsers.reader(service)).open();
+    await page.getByText('No bookmarks yet').waitFor();
+    const refused = await page.evaluate(() => {
+      try {
+        document.body.innerHTML = '<b>x</b>';
+        return 'written';
+      } catch (error) {
+        return (error as Error).name;
+      }
+    });
+    expect(refused).toBe('TypeError');
+  });
+});
+
+browserTest('a keyboard is enough: sign in, add, find, edit, delete, undo, make a token', async () => {
+  const visitor = await browsers.visitor(service);
+  const page = await visitor.open();
+  const { keyboard } = page;
+  const focused = () =>
+    page.evaluate(
+      () => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.textContent,
+    );
+  await page.getByLabel('Invite code').waitFor();
+  await keyboard.type(await service.invite(`keys-${process.pid}@example.org`));
+  await keyboard.press('Enter');
+  await page.getByText('No bookmarks yet').waitFor();
+  await keyboard.press('n');
+  await keyboard.type('https://example.org/keys');
+  await keyboard.press('Tab');
+  await keyboard.type('By keys');
+  await keyboard.press('Tab');
+  await keyboard.type('hands,');
+  await keyboard.press('Control+Enter');
+  await expect.poll(() => titlesOf(page)).toEqual(['By keys']);
+  await keyboard.press('/');
+  await keyboard.type('keys');
+  await page.getByText('1 bookmark found').waitFor();
+  // Out of the field, to the list.
+  await page.locator('h1').evaluate(() => (document.activeElement as HTMLElement).blur());
+  await keyboard.press('j');
+  await expect.poll(focused).toBe('By keys');
+  await keyboard.press('e');
+  await expect
+    .poll(() => page.evaluate(() => (document.activeElement as HTMLInputElement)?.name))
+    .toBe('title');
+  await keyboard.press('End');
+  await keyboard.type(' alone');
+  await keyboard.press('Enter');
+  await expect.poll(() => titlesOf(page)).toEqual(['By keys alone']);
+  await expect.poll(focused).toBe('By keys alone');
+  await keyboard.press('Delete');
+  await page.getByText('Deleted “By keys alone”').waitFor();
+  await keyboard.press('z');
+  await expect.poll(() => titlesOf(page)).toEqual(['By keys alone']);
+  await page.getByRole('link', { name: 'Settings' }).focus();
+  await keyboard.press('Enter');
+  await page.getByLabel('Name').waitFor();
+  for (
+    let tabs = 0;
+    tabs < 60 && (await page.evaluate(() => (document.activeElement as HTMLInputElement)?.name)) !== 'name';
+    tabs += 1
+  )
+    await keyboard.press('Tab');
+  await keyboard.type('typed');
+  await keyboard.press('Enter');
+  await page.getByRole('button', { name: 'Copy' }).waitFor();
+  expect(visitor.faults).toEqual([]);
+});
+
+browserTest('of 100,000 bookmarks the page holds what it shows', async () => {
+  const reader = await browsers.reader(service);
+  const { id } = await call(reader, '/user/profile');
+  await fill(service.database.url, { id }, 100_000);
+  const page = await reader.open();
+  await page.getByText('100,000 of').waitFor();
+  for (let scrolls = 0; scrolls < 40; scrolls += 1) await page.mouse.wheel(0, 4_000);
+  await expect
+    .poll(() => page.locator('.rows > li').last().getAttribute('aria-posinset').then(Number))
+    .toBeGreaterThan(400);
+  expect(await page.locator('.rows > li').count()).toBeLessThan(60);
+  expect(await page.locator('.rows > li').first().getAttribute('aria-setsize')).toBe('100000');
+});

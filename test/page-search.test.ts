@@ -1,0 +1,156 @@
+import type { Page } from 'playwright-core';
+import { expect } from 'vitest';
+import { browserTest, type Reader, titlesOf, useBrowser } from './support/browser.ts';
+import { useService } from './support/service.ts';
+
+// Search as one types, and tags.
+
+const service = useService();
+const browsers = useBrowser();
+
+const shows = (page: Page) => expect.poll(() => titlesOf(page));
+
+const add = (reader: Reader, title: string, more: object = {}) =>
+  reader.post('/web/api/v1/bookmarks/add', {
+    url: `https://${title.toLowerCase()}.example.org/`,
+    title,
+    ...more,
+  });
+
+/** A reader with three bookmarks, and a tab. */
+async function openThree(): Promise<{ reader: Reader; page: Page }> {
+  const reader = await browsers.reader(service);
+  await add(reader, 'Alpha', { tags: ['greek', 'to read'] });
+  await add(reader, 'Beta', { tags: ['greek'], comment: 'about ALPHA' });
+  await add(reader, 'Gimel');
+  const page = await reader.open();
+  await shows(page).toEqual(['Gimel', 'Beta', 'Alpha']);
+  return { reader, page };
+}
+
+browserTest('search finds as one types, says how many, and stands in the address', async () => {
+  const { page } = await openThree();
+  await page.keyboard.press('/');
+  await page.keyboard.type('alpha');
+  await shows(page).toEqual(['Beta', 'Alpha']);
+  await page.getByText('2 bookmarks found').waitFor();
+  expect(new URL(page.url()).searchParams.get('q')).toBe('alpha');
+  await page.getByRole('button', { name: 'Clear the search' }).click();
+  await shows(page).toEqual(['Gimel', 'Beta', 'Alpha']);
+});
+
+browserTest('what was typed last wins, whatever is found first', async () => {
+  const { page } = await openThree();
+  await page.route('**/bookmarks/search', async (route) => {
+    // The first one's response comes after that of the second.
+    if (route.request().postDataJSON().query === 'alph') {
+      await new Promise((resolve) => setTimeout(resolve, 700));
+    }
+    await route.continue().catch(() => {});
+  });
+  const search = page.getByLabel('Search bookmarks');
+  const first = page.waitForRequest((request) => request.postData()?.includes('"alph"') ?? false);
+  await search.fill('alph');
+  await first;
+  await search.fill('gimel');
+  await shows(page).toEqual(['Gimel']);
+  await page.waitForTimeout(900);
+  expect(await titlesOf(page)).toEqual(['Gimel']);
+});
+
+browserTest('typing fast sends far fewer requests than keys', async () => {
+  const { page } = await openThree();
+  let sent = 0;
+  page.on('request', (request) => {
+    if (request.url().endsWith('/bookmarks/search')) sent += 1;
+  });
+  await page.getByLabel('Search bookmarks').pressSequentially('alpha beta gamma', { delay: 5 });
+  await page.getByText('Nothing found', { exact: true }).first().waitFor();
+  expect(sent).toBeLessThan(8);
+});
+
+browserTest('a tag narrows the list down, from the side and from a row; the way back widens it', async () => {
+  const { page } = await openThree();
+  const side = page.getByRole('complementary', { name: 'Tags' });
+  await side.getByRole('button', { name: 'greek, 2 bookmarks' }).click();
+  await shows(page).toEqual(['Beta', 'Alpha']);
+  expect(await page.getByLabel('Search bookmarks').inputValue()).toBe('tag:greek');
+  await page.goBack();
+  await shows(page).toEqual(['Gimel', 'Beta', 'Alpha']);
+  await page.locator('.rows').getByRole('button', { name: 'to read' }).click();
+  await shows(page).toEqual(['Alpha']);
+  expect(await page.getByLabel('Search bookmarks').inputValue()).toBe('tag:"to read"');
+});
+
+browserTest('site: and -tag: and is:untagged narrow it down, and the order can be chosen', async () => {
+  const { page } = await openThree();
+  const search = page.getByLabel('Search bookmarks');
+  await search.fill('site:beta.example.org');
+  await shows(page).toEqual(['Beta']);
+  await search.fill('site:example.org -tag:"to read"');
+  await shows(page).toEqual(['Gimel', 'Beta']);
+  await search.fill('is:untagged');
+  await shows(page).toEqual(['Gimel']);
+  await search.fill('');
+  await page.getByLabel('Order').selectOption('Oldest first');
+  await shows(page).toEqual(['Alpha', 'Beta', 'Gimel']);
+});
+
+browserTest('counts of tags follow what is added', async () => {
+  const { reader, page } = await openThree();
+  await add(reader, 'Delta', { tags: ['greek', 'new'] });
+  const side = page.getByRole('complementary', { name: 'Tags' });
+  await side.getByRole('button', { name: 'greek, 3 bookmarks' }).waitFor();
+  await side.getByRole('button', { name: 'new, 1 bookmark', exact: true }).waitFor();
+});
+
+browserTest('tags are renamed and deleted', async () => {
+  const { page } = await openThree();
+  const side = page.getByRole('complementary', { name: 'Tags' });
+  await side.getByRole('button', { name: 'Edit tags' }).click();
+  await side.getByRole('button', { name: 'Rename tag greek' }).click();
+  await page.getByLabel('New name of tag greek').fill('letters');
+  await page.keyboard.press('Enter');
+  await side.getByRole('button', { name: 'Rename tag letters' }).waitFor();
+  await expect.poll(() => page.locator('.rows .chip', { hasText: 'letters' }).count()).toBe(2);
+  await side.getByRole('button', { name: 'Delete tag letters' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete tag' }).click();
+  await expect.poll(() => page.locator('.rows .chip').allTextContents()).toEqual(['to read']);
+});
+
+browserTest('a tag that is renamed to another one is merged with it, where one confirms that', async () => {
+  const { reader, page } = await openThree();
+  const side = page.getByRole('complementary', { name: 'Tags' });
+  await side.getByRole('button', { name: 'Edit tags' }).click();
+  await side.getByRole('button', { name: 'Rename tag to read' }).click();
+  await page.getByLabel('New name of tag to read').fill('GREEK');
+  await page.keyboard.press('Enter');
+  await page
+    .getByRole('dialog', { name: /Merge “to read” into it/ })
+    .getByRole('button', { name: 'Merge' })
+    .click();
+  await expect.poll(() => page.locator('.rows .chip').allTextContents()).toEqual(['greek', 'greek']);
+  expect(await reader.post('/web/api/v1/tags/list')).toMatchObject({
+    tags: [{ name: 'greek', bookmark_count: 2 }],
+  });
+});
+
+browserTest('several are selected, tagged, and deleted with one undo', async () => {
+  const { reader, page } = await openThree();
+  await page.getByRole('checkbox', { name: 'Select “Gimel”' }).check();
+  await page.getByRole('checkbox', { name: 'Select “Alpha”' }).click({ modifiers: ['Shift'] });
+  await page.getByText('3 selected').waitFor();
+  await page
+    .getByRole('textbox', { name: 'Tag' })
+    .or(page.getByRole('combobox', { name: 'Tag', exact: true }))
+    .fill('all');
+  await page.getByRole('button', { name: 'Add tag' }).click();
+  await expect.poll(() => page.locator('.rows .chip', { hasText: 'all' }).count()).toBe(3);
+  await page.getByRole('checkbox', { name: 'Select “Beta”' }).uncheck();
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  await shows(page).toEqual(['Beta']);
+  await page.getByText('Deleted 2 bookmarks.').waitFor();
+  await page.keyboard.press('z');
+  await shows(page).toEqual(['Gimel', 'Beta', 'Alpha']);
+  expect(reader.faults).toEqual([]);
+});

@@ -1,0 +1,202 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Page } from 'playwright-core';
+import { expect } from 'vitest';
+import { browserTest, type Reader, titlesOf, useBrowser } from './support/browser.ts';
+import { makeFolder } from './support/folders.ts';
+import { runDir } from './support/run.ts';
+import { useService } from './support/service.ts';
+
+// The page of the settings, and the window of the bookmarklet.
+
+const service = useService();
+const browsers = useBrowser();
+
+const SAMPLES = join(import.meta.dirname, 'samples');
+
+const call = <T>(reader: Reader, path: string, body: object = {}) =>
+  reader.post(`/web/api/v1${path}`, body) as Promise<T>;
+
+async function choose(page: Page, file: string | { name: string; mimeType: string; buffer: Buffer }) {
+  await page.locator('input[type=file]').setInputFiles(file);
+}
+
+const json = (name: string, content: unknown) => ({
+  name,
+  mimeType: 'application/json',
+  buffer: Buffer.from(JSON.stringify(content)),
+});
+
+browserTest('a file of a browser is previewed, imported, and what was left out is a table', async () => {
+  const reader = await browsers.reader(service);
+  const page = await reader.open('/settings');
+  await choose(page, join(SAMPLES, 'chrome.html'));
+  await page.getByText('5 bookmarks in a bookmark file of a browser').waitFor();
+  await page.getByText('2 that are no web pages are left out').waitFor();
+  await page.getByRole('button', { name: 'Import 5 bookmarks' }).click();
+  await page.getByText('5 bookmarks imported').waitFor();
+  const downloading = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download this table' }).click();
+  const table = await readFile(await (await downloading).path(), 'utf8');
+  expect(table.trim().split('\r\n')).toHaveLength(3);
+  expect(table).toContain('"no web page"');
+  expect(await call(reader, '/bookmarks/search')).toMatchObject({ total: 5 });
+  expect(reader.faults).toEqual([]);
+});
+
+browserTest.each([
+  ['raindrop.csv', 'an export of Raindrop'],
+  ['pinboard.json', 'an export of Pinboard'],
+  ['pinboard.xml', 'an export of Pinboard'],
+  ['linkding.json', 'an export of linkding'],
+  ['bookmark-service.json', 'a file of this service'],
+  ['table.csv', 'a table (CSV)'],
+])('reads %s in the browser', async (file, what) => {
+  const page = await (await browsers.reader(service)).open('/settings');
+  await choose(page, join(SAMPLES, file));
+  await page.getByRole('heading', { name: what }).waitFor();
+});
+
+browserTest('a replacement wants a typed word, and then replaces all', async () => {
+  const reader = await browsers.reader(service);
+  await call(reader, '/bookmarks/add', { url: 'https://example.org/old' });
+  const page = await reader.open('/settings');
+  await choose(page, json('own.json', { bookmarks: [{ url: 'https://example.org/new', title: 'New' }] }));
+  await page.getByLabel('are all deleted').check();
+  await page.getByRole('button', { name: 'Import 1 bookmark' }).click();
+  await page.getByRole('alert').getByText('Type “replace”').waitFor();
+  expect(await call(reader, '/bookmarks/search')).toMatchObject({
+    bookmarks: [{ url: 'https://example.org/old' }],
+  });
+  await page.getByLabel('This deletes 1 bookmark').fill('Replace');
+  await page.keyboard.press('Enter');
+  await page.getByText('1 bookmark imported').waitFor();
+  expect(await call(reader, '/bookmarks/search')).toMatchObject({ bookmarks: [{ title: 'New' }], total: 1 });
+});
+
+browserTest('what the service refuses of an import is told with its reason, at its place', async () => {
+  const reader = await browsers.reader(service);
+  const page = await reader.open('/settings');
+  const good = Array.from({ length: 2_600 }, (_, n) => ({ url: `https://example.org/${n}` }));
+  const bad = { url: 'https://example.org/bad', title: '=1+1'.padEnd(3_000, 'x') };
+  await choose(page, json('many.json', { bookmarks: [...good, bad] }));
+  await page.getByRole('button', { name: 'Import 2,601 bookmarks' }).click();
+  await page.getByText('2,600 bookmarks imported').waitFor();
+  await page.getByRole('cell', { name: 'https://example.org/bad' }).waitFor();
+  await page.getByRole('cell', { name: /title/ }).waitFor();
+});
+
+browserTest('an import whose session is ended goes on after one signs in again', async () => {
+  const reader = await browsers.reader(service);
+  const page = await reader.open('/settings');
+  const bookmarks = Array.from({ length: 6_000 }, (_, n) => ({ url: `https://example.org/${n}` }));
+  await choose(page, json('many.json', { bookmarks }));
+  await page.getByRole('button', { name: /^Import 6,000/ }).waitFor();
+  let sent = 0;
+  await page.route('**/api/v1/import', async (route) => {
+    sent += 1;
+    if (sent === 2) await call(reader, '/logout');
+    await route.continue();
+  });
+  await page.getByRole('button', { name: /^Import 6,000/ }).click();
+  const dialog = page.getByRole('dialog', { name: 'Sign in again' });
+  await dialog.getByLabel('Invite code').fill(await service.invite(reader.email));
+  await page.keyboard.press('Enter');
+  await page.getByText('6,000 bookmarks imported').waitFor();
+});
+
+browserTest('a file that holds no bookmarks is refused in words', async () => {
+  const page = await (await browsers.reader(service)).open('/settings');
+  await choose(page, {
+    name: 'photo.html',
+    mimeType: 'text/html',
+    buffer: Buffer.from([0xff, 0xd8, 0xff, 0xe0]),
+  });
+  await page.getByRole('alert').getByText('This file cannot be imported').waitFor();
+});
+
+browserTest('all is exported, as JSON and as HTML', async () => {
+  const reader = await browsers.reader(service);
+  await call(reader, '/bookmarks/add', { url: 'https://example.org/', title: '<b> & "q"', tags: ['one'] });
+  const page = await reader.open('/settings');
+  const files: string[] = [];
+  for (const format of ['JSON', 'HTML']) {
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('button', { name: `Export ${format}` }).click();
+    files.push(await readFile(await (await downloading).path(), 'utf8'));
+    await page.getByText('1 bookmark exported.').waitFor();
+  }
+  expect(JSON.parse(files[0]!)).toMatchObject({ count: 1, bookmarks: [{ title: '<b> & "q"' }] });
+  expect(files[1]).toContain('TAGS="one">&lt;b&gt; &amp; &quot;q&quot;</A>');
+});
+
+browserTest('a token is made, shown once, works with curl, and is revoked', async () => {
+  const reader = await browsers.reader(service);
+  await call(reader, '/bookmarks/add', { url: 'https://example.org/', title: 'Seen by curl' });
+  const page = await reader.open('/settings');
+  await page.getByRole('button', { name: 'Create token' }).click();
+  await page.getByRole('alert').getByText('Give the token a name').waitFor();
+  await page.getByLabel('Name').fill('backup');
+  await page.getByRole('button', { name: 'Create token' }).click();
+  await page.getByText('Try it with curl').click();
+  const command = await page.locator('pre').innerText();
+  const folder = makeFolder('curl', runDir());
+  const { stdout } = await promisify(execFile)('sh', ['-c', command], { cwd: folder });
+  expect(JSON.parse(stdout)).toMatchObject({ bookmarks: [{ title: 'Seen by curl' }] });
+  await page.reload();
+  await page.getByText('backup', { exact: true }).waitFor();
+  expect(await page.content()).not.toContain('bka_');
+  await page.getByRole('button', { name: 'Revoke token backup' }).click();
+  await page.getByText('No tokens.').waitFor();
+  const again = await promisify(execFile)('sh', ['-c', command], { cwd: folder });
+  expect(JSON.parse(again.stdout)).toMatchObject({ code: 'INVALID_TOKEN' });
+});
+
+browserTest('other sessions are ended', async () => {
+  const reader = await browsers.reader(service);
+  const other = await browsers.reader(service, { email: reader.email });
+  const page = await reader.open('/settings');
+  await page.getByText('this one').waitFor();
+  await page.getByRole('button', { name: 'Sign out all others' }).click();
+  await page.getByText('1 signed out.').waitFor();
+  expect(await call(other, '/user/profile')).toMatchObject({ code: 'INVALID_TOKEN' });
+  expect(await call(reader, '/user/profile')).toMatchObject({ email: reader.email });
+});
+
+browserTest('the bookmarklet’s window saves on a click only', async () => {
+  const reader = await browsers.reader(service);
+  const url = 'https://example.org/read?a=1&b=2#c';
+  const page = await reader.open(
+    `/save?url=${encodeURIComponent(url)}&title=${encodeURIComponent('Read “this”')}`,
+  );
+  expect(await page.getByLabel('Title').inputValue()).toBe('Read “this”');
+  expect(await call(reader, '/bookmarks/search')).toMatchObject({ total: 0 });
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect
+    .poll(() => call(reader, '/bookmarks/search'))
+    .toMatchObject({ bookmarks: [{ url, title: 'Read “this”' }] });
+  const list = await reader.open();
+  await expect.poll(() => titlesOf(list)).toEqual(['Read “this”']);
+});
+
+browserTest('the bookmarklet is one that browsers can run', async () => {
+  const page = await (await browsers.reader(service)).open('/settings');
+  const href = (await page.getByRole('link', { name: 'Save bookmark' }).getAttribute('href'))!;
+  const opened: string[] = [];
+  const run = new Function(
+    'open',
+    'location',
+    'document',
+    'encodeURIComponent',
+    href.slice('javascript:'.length),
+  );
+  run(
+    (address: string) => opened.push(address),
+    { href: 'https://a.example/?x=1' },
+    { title: 'A & b' },
+    encodeURIComponent,
+  );
+  expect(opened).toEqual([`${service.origin}/save?url=https%3A%2F%2Fa.example%2F%3Fx%3D1&title=A%20%26%20b`]);
+});
