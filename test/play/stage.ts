@@ -30,7 +30,7 @@ const fileOf = ({ checkout }: Operator, name: string) => join(checkout, PRODUCTI
 
 /** Writes the address of Postgres where the document says that it stands. */
 export function nameHost(operator: Operator, before: string, { port }: ManagedPostgres): void {
-  editFile(fileOf(operator, 'pgbouncer.ini'), new RegExp(before, 'g'), `host=localhost port=${port}`);
+  editFile(fileOf(operator, 'pgbouncer.ini'), new RegExp(before, 'g'), `host=127.0.0.1 port=${port}`);
 }
 
 /** Sets the tag of the next release. */
@@ -60,9 +60,9 @@ export function fillInSecrets(stage: Stage, authority: string): void {
       / {4}-----BEGIN CERTIFICATE-----\n {4}-----END CERTIFICATE-----\n/,
       authority.replace(/^(?=.)/gm, '    '),
     );
-  if (/PASSWORD|example\.org/.test(text))
+  // Comments may name others.
+  if (/PASSWORD|example\.org/.test(JSON.stringify(readObjects(text))))
     throw new Error('secrets.example.yaml holds more than the play fills in');
-  readObjects(text);
   writeFileSync(fileOf(operator, 'secrets.yaml'), text);
 }
 

@@ -34,7 +34,7 @@ export async function restore(stage: Stage, acknowledged: Acknowledged, connecti
   await operator.must('DATABASE_URL="$NEW_DATABASE_URL" k8s/restore.sh bookmarks.dump');
   await lost[Symbol.asyncDispose]();
 
-  nameHost(operator, `host=localhost port=${lost.port}`, postgres);
+  nameHost(operator, `host=127.0.0.1 port=${lost.port}`, postgres);
   await patchSecret(stage, 'MIGRATE_DATABASE_URL', (url) =>
     url.replace(`:${lost.port}/`, `:${postgres.port}/`),
   );
