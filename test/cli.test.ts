@@ -904,3 +904,85 @@ describe('as a process', () => {
     expect([code, errors]).toEqual([0, '']);
   });
 });
+
+describe("tokens and sessions of one's own", () => {
+  async function openSessionShell() {
+    const user = await service.session();
+    const env = { BOOKMARKS_URL: service.origin, BOOKMARKS_TOKEN: user.token, XDG_CONFIG_HOME: makeHome() };
+    const run = (args: string[], options: CliOptions = {}) => runCommand(args, { env, ...options });
+    return { user, env, run };
+  }
+
+  test('a token is created, listed and revoked', async () => {
+    const { user, run } = await openSessionShell();
+    const made = await run(['tokens', 'create', 'My script', '--scope', 'write', '--days', 'never']);
+    expect(made).toMatchObject({ code: 0, out: expect.stringMatching(/^bka_\d+_[\w-]{43}\n$/) });
+    const token = made.out.trim();
+    expect((await service.post('/user/profile', {}, { token })).body.scope).toBe('write');
+    const { tokens } = JSON.parse((await run(['--json', 'tokens'])).out);
+    expect(tokens).toMatchObject([{ name: 'My script', scope: 'write', expires_at: null }]);
+    const { out } = await run(['tokens', 'list']);
+    expect(out.trim().split('\t')).toEqual([
+      String(tokens[0].id),
+      token.slice(-4),
+      tokens[0].created_at.slice(0, 10),
+      'not yet',
+      'never',
+      'write',
+      'My script',
+    ]);
+    expect(out).not.toContain(token);
+    expect((await run(['tokens', 'revoke', String(tokens[0].id)])).out).toBe(`Revoked ${tokens[0].id}\n`);
+    expect((await service.post('/user/profile', {}, { token })).status).toBe(401);
+    expect(await run(['tokens', 'revoke', String(tokens[0].id)])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('the token does not exist'),
+    });
+    expect((await user.post('/tokens/list')).body.tokens).toEqual([]);
+  });
+
+  test('sessions are listed and ended', async () => {
+    const { user, run } = await openSessionShell();
+    const other = await service.session(user.email);
+    const { out } = await run(['sessions']);
+    expect(out.trim().split('\n')).toHaveLength(2);
+    expect(out).toContain('browser or invite (this one)');
+    expect((await run(['sessions', 'revoke-others'])).out).toBe('Ended 1\n');
+    expect((await other.post('/user/profile')).status).toBe(401);
+    const { sessions } = JSON.parse((await run(['--json', 'sessions'])).out);
+    expect((await run(['sessions', 'revoke', String(sessions[0].id)])).code).toBe(0);
+    expect((await run(['sessions'])).code).toBe(1);
+  });
+
+  test('an API token may do none of it, and says so', async () => {
+    const { run } = await openShell();
+    for (const args of [['tokens'], ['tokens', 'create', 'n'], ['sessions'], ['sessions', 'revoke-others']])
+      expect(await run(args), args.join(' ')).toMatchObject({
+        code: 1,
+        err: expect.stringContaining('this needs a session, not an API token'),
+      });
+  });
+
+  test.each(['0', '366', '1.5', 'x', ''])('--days %s is refused', async (days) => {
+    const { run } = await openSessionShell();
+    const { code, err } = await run(['tokens', 'create', 'n', '--days', days]);
+    expect([code, err]).toEqual([1, expect.stringContaining('expected an integer from 1 to 365, or never')]);
+  });
+
+  test('login --paste takes an API token alone, without showing it', async () => {
+    const user = await service.user();
+    const env = { BOOKMARKS_URL: service.origin, XDG_CONFIG_HOME: makeHome() };
+    const paste = (input: string, args: string[] = []) =>
+      runCommand(['login', '--paste', ...args], { env, input: `${input}\n`, screen: 80 });
+    const done = await paste(user.token);
+    expect(done).toMatchObject({ code: 0, out: expect.stringContaining(`Logged in as ${user.email}`) });
+    expect(done.out + done.err).not.toContain(user.token);
+    expect((await runCommand(['whoami'], { env })).out).toContain(user.email);
+    for (const wrong of ['ABCD1234', (await service.session()).token, 'bka_x', ''])
+      expect(await paste(wrong)).toMatchObject({
+        code: 1,
+        err: expect.stringContaining('this is no API token'),
+      });
+    expect((await paste('', [user.token])).err).toContain('leave it out of the command');
+  });
+});

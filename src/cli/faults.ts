@@ -20,7 +20,7 @@ export class Interrupted extends Error {
 
 const ADVICE: Partial<Record<ClientErrorCode, string>> = {
   INVALID_TOKEN: 'Log in again: bookmarks login',
-  PERMISSION_DENIED: 'Log in with a token of scope write: bookmarks login',
+  PERMISSION_DENIED: 'Log in with a token that may do this: bookmarks login',
   LIMIT_EXCEEDED:
     'Make room with `bookmarks rm`, or ask whoever runs the service for an account without this limit.',
   RATE_LIMITED: 'Too much was asked for in too short a time; try again in a minute.',

@@ -6,6 +6,7 @@ import { addImportCommand } from './commands/import.ts';
 import { addMirrorCommand } from './commands/mirror.ts';
 import { addSyncCommand } from './commands/sync.ts';
 import { addTagCommands } from './commands/tags.ts';
+import { addTokenCommands } from './commands/tokens.ts';
 import { writeOutControls } from './display-text.ts';
 import type { Environment } from './environment.ts';
 import { describeFault, Interrupted } from './faults.ts';
@@ -58,6 +59,7 @@ function buildProgram(streams: Streams, run: Run): Command {
   addAccountCommands(program, run);
   addBookmarkCommands(program, run);
   addTagCommands(program, run);
+  addTokenCommands(program, run);
   addImportCommand(program, run);
   addExportCommand(program, run);
   addSyncCommand(program, run);

@@ -15,6 +15,7 @@ export function addAccountCommands(program: Command, run: Run): void {
     .command('login')
     .description('log in with an invite code or a token')
     .argument('[code-or-token]', 'asked for, or read from standard input, when absent')
+    .option('--paste', 'ask, hidden, for an API token that was made in the settings', false)
     .option('--email <address>', 'the one that the invite was sent to')
     .action(run(login));
   program
@@ -28,19 +29,30 @@ export function addAccountCommands(program: Command, run: Run): void {
 async function login(
   session: Session,
   given: string | undefined,
-  { email: invited }: { email?: string },
+  { email: invited, paste }: { email?: string; paste: boolean },
 ): Promise<void> {
   const { terminal, environment, signal } = session;
   const stored = await readCredentials(environment.configDir).catch(() => undefined);
   const baseUrl = findBaseUrl(session, stored);
   warnOfPlainHttp(session, baseUrl);
-  const secret = given ?? (await askLine(session, 'Invite code or token: ', { secret: true }));
+  const secret = paste ? await pasteToken(session, given) : (given ?? (await askSecret(session)));
   if (!secret) throw new CliError('no invite code and no token was given');
   const client = openClient(session, baseUrl);
   const token = await exchange(session, client, secret, invited);
   const { email } = await client.withToken(token).profile({ signal });
   await storeCredentials(environment.configDir, { base_url: baseUrl, token, email });
   await terminal.print({ email, base_url: baseUrl }, () => `Logged in as ${email} at ${baseUrl}`);
+}
+
+const askSecret = (session: Session): Promise<string | undefined> =>
+  askLine(session, 'Invite code or token: ', { secret: true });
+
+/** An API token, typed or pasted without being shown. On the command line other users of the machine could read it. */
+async function pasteToken(session: Session, given: string | undefined): Promise<string> {
+  if (given !== undefined) throw new CliError('--paste asks for the token: leave it out of the command');
+  const token = await askLine(session, 'API token: ', { secret: true });
+  if (token?.startsWith('bka_') && TOKEN.test(token)) return token;
+  throw new CliError('this is no API token', 'An API token begins with bka_; make one in the settings.');
 }
 
 /** The token for an invite code, or the token itself where the user typed one. */
