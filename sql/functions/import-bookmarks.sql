@@ -33,7 +33,6 @@ declare
   v_new bigint;
   v_from integer := 0;
   v_to integer;
-  v_sets text[];
   v_columns text[];
   -- by the place of a tag: bookmarks that will carry it, its id, how it travels
   v_counts bigint[] := array_fill(0::bigint, array[cardinality(p_tag_keys)]);
@@ -44,9 +43,6 @@ declare
   v_names text[];
   v_keys text[];
   v_rendered text[];
-  -- by the place of a set: its ids as an array's text, how it travels
-  v_set_ids text[];
-  v_set_tags text[];
   v_now timestamptz;
 begin
   if p_lease_id is not null then
@@ -127,21 +123,25 @@ begin
     order by position
   loop
     v_to := v_from + cardinality(v_piece.tag_sets);
-    v_sets := string_to_array(v_piece.set_refs, ';');
-    select array_agg(v_counts[tag.place] + coalesce(used.bookmarks, 0) order by tag.place)
-    into v_counts
-    from generate_series(1, cardinality(p_tag_keys)) as tag (place)
-    left join (
+    with refs as materialized (
+      select sets.place as tag_set, refs.place
+      from unnest(string_to_array(v_piece.set_refs, ';')) with ordinality as sets (refs, place)
+      cross join unnest(sets.refs::integer[]) as refs (place)
+    ), entries as materialized (
+      select tag_set, count(*) as bookmarks
+      from unnest(v_piece.tag_sets, v_is_new[v_from + 1:v_to]) as entry (tag_set, is_new)
+      where is_new and tag_set > 0
+      group by tag_set
+    ), used as materialized (
       select refs.place, sum(entries.bookmarks) as bookmarks
-      from (
-        select tag_set, count(*) as bookmarks
-        from unnest(v_piece.tag_sets, v_is_new[v_from + 1:v_to]) as entry (tag_set, is_new)
-        where is_new and tag_set > 0
-        group by tag_set
-      ) entries
-      cross join unnest(v_sets[entries.tag_set]::integer[]) as refs (place)
+      from entries
+      join refs on refs.tag_set = entries.tag_set
       group by refs.place
-    ) used using (place);
+    )
+    select coalesce(array_agg(counted.bookmarks + coalesce(used.bookmarks, 0) order by counted.place), '{}')
+    into v_counts
+    from unnest(v_counts) with ordinality as counted (bookmarks, place)
+    left join used on used.place = counted.place;
     v_from := v_to;
   end loop;
   v_names := array(select name from unnest(p_tag_names, v_counts) as tag (name, bookmarks) where bookmarks > 0);
@@ -203,18 +203,23 @@ begin
   loop
     v_to := v_from + cardinality(v_piece.tag_sets);
     v_columns := string_to_array(v_piece.columns, v_piece.column_separator);
-    select
-      array_agg(written.ids order by sets.place),
-      array_agg(written.tags order by sets.place)
-    into v_set_ids, v_set_tags
-    from unnest(string_to_array(v_piece.set_refs, ';')) with ordinality as sets (refs, place)
-    cross join lateral (
-      select
-        array_agg(v_tag_ids[refs.place] order by refs.n)::text as ids,
-        render_tags(string_agg(v_tags[refs.place], ',' order by refs.n)) as tags
-      from unnest(sets.refs::integer[]) with ordinality as refs (place, n)
-    ) written;
-    -- Arrays come apart in their order, so ids rise with the entries.
+    -- What unnests an array of a row comes by itself first: no join can then be repeated for each row. And no array is asked
+    -- for its nth element: in a plan for the arrays at hand that is a walk through all before it.
+    with refs as materialized (
+      select sets.place as tag_set, refs.place, refs.n
+      from unnest(string_to_array(v_piece.set_refs, ';')) with ordinality as sets (refs, place)
+      cross join unnest(sets.refs::integer[]) with ordinality as refs (place, n)
+    ), tags as materialized (
+      select place, id, rendered
+      from unnest(v_tag_ids, v_tags) with ordinality as tag (id, rendered, place)
+    ), sets as materialized (
+      select refs.tag_set,
+        array_agg(tags.id order by refs.n) as tag_ids,
+        render_tags(string_agg(tags.rendered, ',' order by refs.n)) as tags
+      from refs
+      join tags on tags.place = refs.place
+      group by refs.tag_set
+    )
     insert into bookmarks (
       user_id, created_at, updated_at, tag_ids, tags, url_key, host, search_text, url, title, comment
     )
@@ -222,7 +227,7 @@ begin
       p_user_id,
       coalesce(entry.created_at::timestamptz, v_now),
       coalesce(entry.updated_at::timestamptz, entry.created_at::timestamptz, v_now),
-      coalesce(v_set_ids[entry.tag_set]::bigint[], '{}'), coalesce(v_set_tags[entry.tag_set], '[]'),
+      coalesce(sets.tag_ids, '{}'), coalesce(sets.tags, '[]'),
       entry.url_key, coalesce(entry.host, ''), entry.search_text, entry.url, coalesce(entry.title, ''), coalesce(entry.comment, '')
     from unnest(
       v_piece.url_keys, v_piece.tag_sets, v_is_new[v_from + 1:v_to],
@@ -233,8 +238,13 @@ begin
       import_column(v_piece.names, v_columns, v_piece.separator, 'comment'),
       import_column(v_piece.names, v_columns, v_piece.separator, 'created_at'),
       import_column(v_piece.names, v_columns, v_piece.separator, 'updated_at')
-    ) as entry (url_key, tag_set, is_new, host, search_text, url, title, comment, created_at, updated_at)
-    where entry.is_new;
+    ) with ordinality as entry (
+      url_key, tag_set, is_new, host, search_text, url, title, comment, created_at, updated_at, place
+    )
+    left join sets on sets.tag_set = entry.tag_set
+    where entry.is_new
+    -- ids are drawn in this order, so they rise with the entries
+    order by entry.place;
     v_from := v_to;
   end loop;
   delete from import_pieces where user_id = p_user_id and import_id = p_import_id;

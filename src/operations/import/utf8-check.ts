@@ -4,7 +4,8 @@ import { isUtf8 } from 'node:buffer';
 function countOpenBytes(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
     const byte = bytes[bytes.length - back]!;
-    if (byte >= 0xc0) return lengthOf(byte) > back ? back : 0;
+    // No character begins with 0xf8 or more.
+    if (byte >= 0xc0) return byte < 0xf8 && lengthOf(byte) > back ? back : 0;
     if (byte < 0x80) return 0;
   }
   return 0;
