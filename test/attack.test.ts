@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import fc from 'fast-check';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { additionsTopic } from '../src/coordination/topics.ts';
-import { parseJson } from '../src/domain/json.ts';
+import { parseFields } from '../src/domain/json-fields.ts';
 import { foldText } from '../src/domain/text.ts';
 import type { Logger } from '../src/observability/log.ts';
 import type { PrometheusMetrics } from '../src/observability/metrics.ts';
@@ -379,17 +380,54 @@ describe('bodies that grow when they are read', () => {
     expect(response).toMatchObject({ status: 200, body: { imported: 1, errors: [] } });
   });
 
+  const listed = (count: number, of: (n: number) => string) =>
+    Array.from({ length: count }, (_, n) => of(n)).join(',');
+
   test.each([
-    ['objects', '{},'.repeat(3_500_000)],
-    ['arrays in arrays', `${'['.repeat(3_500_000)}${']'.repeat(3_500_000)},`],
-  ])('a body with millions of %s is refused before they are made', (_, entries) => {
-    const body = Buffer.from(`{"bookmarks":[${entries}{}]}`);
-    expect(() => parseJson(body)).toThrow('body: at most 3500000 objects and arrays');
+    ['50,000 unknown fields', `"url":"http://f/",${listed(50_000, (n) => `"k${n}":0`)}`],
+    ['objects that all differ', `"x":[${listed(40_000, (n) => `{"k${n}":0}`)}],"url":"http://f/"`],
+    ['lists in lists', `"url":"http://f/","x":${'['.repeat(300_000)}${']'.repeat(300_000)}`],
+  ])('of a bookmark with %s nothing is made but the bookmark', async (_, fields) => {
+    const parsed = vi.spyOn(JSON, 'parse');
+    onTestFinished(() => parsed.mockRestore());
+    const response = await service.post('/bookmarks/add', `{${fields}}`, { token: user.token });
+    expect(response).toMatchObject({ status: 200, body: { url: 'http://f/' } });
+    const lengths = parsed.mock.calls.map(([text]) => text.length);
+    expect(Math.max(...lengths)).toBeLessThan(10_000);
   });
 
-  test('brackets in strings are no arrays', () => {
-    const comment = '{["\\'.repeat(2_000_000);
-    expect(parseJson(Buffer.from(JSON.stringify({ comment })))).toEqual({ comment });
+  test.each([
+    ['a title', `"title":{${listed(50_000, (n) => `"k${n}":0`)}}`, 'title: expected a string'],
+    ['tags', `"tags":["t",${listed(40_000, (n) => `{"k${n}":0}`)}]`, 'tags[1]: expected a string'],
+    ['a body', null, 'body: expected an object'],
+  ])('objects in the place of %s are refused as they would be', async (_, field, error) => {
+    const body = field === null ? `[${listed(40_000, () => '{}')}]` : `{"url":"http://f/",${field}}`;
+    const response = await service.post('/bookmarks/add', body, { token: user.token });
+    expect(response).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR', error } });
+  });
+
+  const FIELDS = new Set(['url', 'tags', 'id']);
+  const known = fc.record({ url: fc.string(), tags: fc.array(fc.string()), id: fc.integer() });
+  test('known fields are read as JSON.parse reads them, whatever is between them', () => {
+    const padding = ' '.repeat(20_000);
+    const check = fc.property(known, fc.jsonValue(), fc.string(), (fields, other, name) => {
+      const body = { ...(FIELDS.has(name) || name === '__proto__' ? {} : { [name]: other }), ...fields };
+      const bytes = Buffer.from(`${padding}${JSON.stringify(body)}`);
+      expect(parseFields(bytes, FIELDS)).toEqual(fields);
+    });
+    fc.assert(check, { numRuns: 500 });
+  });
+
+  test('of a field that is there twice the last one counts; malformed JSON is refused', () => {
+    const padding = ' '.repeat(20_000);
+    const read = (text: string) => parseFields(Buffer.from(padding + text), FIELDS);
+    expect(read('{"url":"a","\\u0075rl":"b","x":{"url":"c"}}')).toEqual({ url: 'b' });
+    expect(read('{"tags":[1,{"a":[]},[[{}]],"x",null],"id":{"a":{}}}')).toEqual({
+      tags: [1, {}, [], 'x', null],
+      id: {},
+    });
+    for (const text of ['{"url":}', '{', '{"x":{"__proto__":1}}', '{"url":"a",}', '{} {}'])
+      expect(() => read(text)).toThrow('body: malformed JSON');
   });
 });
 

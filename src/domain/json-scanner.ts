@@ -1,4 +1,4 @@
-import { invalid } from '../../domain/errors.ts';
+import { invalid } from './errors.ts';
 import { NumberScanner } from './number-scanner.ts';
 
 /** JSON as it arrives (RFC 8259), byte by byte: what `JSON.parse` would refuse is refused where it stands. */

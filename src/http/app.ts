@@ -11,6 +11,7 @@ import { type Config, isLoopback } from '../config.ts';
 import type { Context } from '../context.ts';
 import { notFound } from '../domain/errors.ts';
 import { parseJson } from '../domain/json.ts';
+import { parseFields } from '../domain/json-fields.ts';
 import type { Caller } from '../domain/tokens.ts';
 import { accountRoutes } from '../routes/account.ts';
 import { bookmarkRoutes } from '../routes/bookmarks.ts';
@@ -118,7 +119,8 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
     { parseAs: 'buffer' },
     async (request: FastifyRequest, bytes: Buffer) => {
       request.requestHash = hashKeyedRequest(request)?.update(bytes).digest();
-      return parseJson(bytes);
+      const { fields } = request.routeOptions.config;
+      return fields === undefined ? parseJson(bytes) : parseFields(bytes, fields);
     },
   );
 

@@ -1,7 +1,13 @@
 import { invalid } from '../../domain/errors.ts';
 import { BOUNDS } from '../../domain/fields.ts';
+import {
+  type JsonListener,
+  JsonScanner,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+} from '../../domain/json-scanner.ts';
 import { EntryBytes } from './entry-bytes.ts';
-import { type JsonListener, JsonScanner, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './json-scanner.ts';
 import { Utf8Check } from './utf8-check.ts';
 
 /** `replace`, each character escaped. */
