@@ -60,12 +60,20 @@ create table accounts (
   generation bigint not null default 0,
   -- the bytes of all responses that are kept for the user's idempotency keys
   kept_bytes bigint not null default 0,
+  -- Tags that were renamed or deleted on many bookmarks, whose stored text still shows them as they were: readers render
+  -- the tags of such bookmarks anew, until `refresh_tags` has rewritten all of them. Null where there are none.
+  stale_tags bigint[],
+  -- the bookmark up to which it has come
+  tags_fresh_to bigint not null default 0,
+  tags_refreshed_at timestamptz not null default '-infinity',
   constraint accounts_pkey primary key (user_id),
   constraint accounts_user foreign key (user_id) references users (id) on delete cascade,
   constraint accounts_bookmark_count check (bookmark_count >= 0),
   constraint accounts_tag_count check (tag_count >= 0),
   constraint accounts_kept_bytes check (kept_bytes >= 0)
 ) with (fillfactor = 50);
+
+create index accounts_stale_tags on accounts (user_id) where stale_tags is not null;
 
 create sequence tokens_id_seq as bigint maxvalue 9007199254740991;
 

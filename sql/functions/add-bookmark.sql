@@ -78,7 +78,7 @@ begin
   where exists (
     select from tokens where user_id = p_user_id and token_hash = p_token_hash and expires_at > now()
   )
-  returning render_bookmark(b) into bookmark;
+  returning render_bookmark(b, null) into bookmark;
   if not found then
     update tags set bookmark_count = bookmark_count - 1 where user_id = p_user_id and id = any (v_tag_ids);
     delete from tags where user_id = p_user_id and id = any (v_new_ids);

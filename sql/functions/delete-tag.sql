@@ -1,25 +1,21 @@
 -- Deletes a tag and takes it off all bookmarks.
 create or replace function delete_tag(p_user_id bigint, p_token_hash bytea, p_id bigint, out outcome text)
 language plpgsql as $$
+declare
+  v_bookmarks bigint;
 begin
   perform from accounts where user_id = p_user_id for no key update;
   if not token_is_valid(p_user_id, p_token_hash) then
     outcome := 'token';
     return;
   end if;
-  delete from tags where user_id = p_user_id and id = p_id;
+  delete from tags where user_id = p_user_id and id = p_id returning bookmark_count into v_bookmarks;
   if not found then
     outcome := 'tag_missing';
     return;
   end if;
   update accounts set tag_count = tag_count - 1 where user_id = p_user_id;
   perform note_changes(p_user_id, 'tag', array[p_id]);
-  update bookmarks b
-  set tag_ids = array_remove(tag_ids, p_id), tags = (
-    select render_tags(string_agg(render_tag(t.id, t.name), ',' order by t.name_key))
-    from tags t
-    where t.user_id = p_user_id and t.id = any (b.tag_ids)
-  )
-  where user_id = p_user_id and tag_ids @> array[p_id];
+  perform follow_tag(p_user_id, p_id, v_bookmarks);
 end
 $$;

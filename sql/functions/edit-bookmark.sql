@@ -13,8 +13,9 @@ declare
   v_tag_ids bigint[];
   v_tags text;
   v_now timestamptz;
+  v_stale bigint[];
 begin
-  perform from accounts where user_id = p_user_id for no key update;
+  select stale_tags into v_stale from accounts where user_id = p_user_id for no key update;
   if not token_is_valid(p_user_id, p_token_hash) then
     outcome := 'token';
     return;
@@ -60,7 +61,9 @@ begin
     end if;
   end if;
 
-  select render_bookmark(b, true) into bookmark from bookmarks b where b.user_id = p_user_id and b.id = p_id;
+  select render_bookmark(b, v_stale, true) into bookmark
+  from bookmarks b
+  where b.user_id = p_user_id and b.id = p_id;
   if not found then
     outcome := 'bookmark_missing';
   end if;

@@ -12,6 +12,7 @@ declare
   v_known bigint[];
   v_added bigint[];
   v_removed bigint[];
+  v_gone bigint[];
   v_changed bigint[];
 begin
   perform from accounts where user_id = p_user_id for no key update;
@@ -26,6 +27,14 @@ begin
     return;
   end if;
 
+  -- Tags that were deleted and still stand in bookmarks that wait to be rewritten: nobody sees them.
+  v_gone := array(
+    select stale.id
+    from accounts a
+    cross join unnest(a.stale_tags) as stale (id)
+    where a.user_id = p_user_id and not exists (select from tags t where t.user_id = p_user_id and t.id = stale.id)
+  );
+
   -- Before any tag is made, so that a refusal leaves none behind.
   v_known := array(select id from tags where user_id = p_user_id and name_key = any (p_added_keys));
   if exists (
@@ -34,7 +43,7 @@ begin
       and cardinality(p_added_keys) - cardinality(v_known) + (
         select count(distinct carried.id)
         from unnest(b.tag_ids || v_known) as carried (id)
-        where carried.id <> all (v_removed)
+        where carried.id <> all (v_removed || v_gone)
       ) > p_bookmark_tag_limit
   ) then
     outcome := 'bookmark_tag_limit';
@@ -48,7 +57,9 @@ begin
 
   with changed as materialized (
     select b.id, b.tag_ids as old_ids, array(
-      select distinct carried.id from unnest(b.tag_ids || v_added) as carried (id) where carried.id <> all (v_removed)
+      select distinct carried.id
+      from unnest(b.tag_ids || v_added) as carried (id)
+      where carried.id <> all (v_removed || v_gone)
     ) as new_ids
     from bookmarks b
     where b.user_id = p_user_id and b.id = any (v_found)

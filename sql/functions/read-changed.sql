@@ -25,7 +25,11 @@ begin
         when stored.kind = 'tag' then
           (select render_tag(t.id, t.name) from tags t where t.user_id = p_user_id and t.id = stored.object_id)
         when stored.object_id <= p_bookmark_id then
-          (select render_bookmark(b) from bookmarks b where b.user_id = p_user_id and b.id = stored.object_id)
+          (
+            select render_bookmark(b, (select stale_tags from accounts where user_id = p_user_id))
+            from bookmarks b
+            where b.user_id = p_user_id and b.id = stored.object_id
+          )
       end as object
     from stored
     -- Rendered is larger than stored: what lies behind the bound by this much lies behind it anyhow.

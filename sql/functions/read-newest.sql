@@ -10,6 +10,7 @@ declare
   v_first bigint := 9223372036854775807;
   v_ids bigint[];
   v_rendered integer;
+  v_stale bigint[] := (select stale_tags from accounts where user_id = p_user_id);
 begin
   if p_offset > 0 then
     select id into v_first from bookmarks where user_id = p_user_id order by id desc limit 1 offset p_offset;
@@ -17,7 +18,7 @@ begin
   select coalesce(string_agg(rendered, ','), ''), coalesce(array_agg(id), '{}'), count(rendered)
   into bookmarks, v_ids, v_rendered
   from (
-    select id, case when bookmark_bytes(b) <= p_bytes / p_limit then render_bookmark(b) end as rendered
+    select id, case when bookmark_bytes(b) <= p_bytes / p_limit then render_bookmark(b, v_stale) end as rendered
     from bookmarks b
     where user_id = p_user_id and id <= v_first
     order by id desc

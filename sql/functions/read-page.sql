@@ -14,11 +14,12 @@ create or replace function read_page(
 language plpgsql stable set enable_sort = off as $$
 declare
   v_rendered integer;
+  v_stale bigint[] := (select stale_tags from accounts where user_id = p_user_id);
 begin
   select coalesce(string_agg(rendered, ','), ''), count(*), count(rendered), max(id)
   into bookmarks, count, v_rendered, last_id
   from (
-    select id, case when bookmark_bytes(b) <= p_bytes / p_limit then render_bookmark(b) end as rendered
+    select id, case when bookmark_bytes(b) <= p_bytes / p_limit then render_bookmark(b, v_stale) end as rendered
     from bookmarks b
     where user_id = p_user_id and id > p_after and id <= p_last
     order by id

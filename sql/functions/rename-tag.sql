@@ -3,6 +3,8 @@ create or replace function rename_tag(
   p_user_id bigint, p_token_hash bytea, p_id bigint, p_name text, p_key text, out outcome text
 )
 language plpgsql as $$
+declare
+  v_bookmarks bigint;
 begin
   perform from accounts where user_id = p_user_id for no key update;
   if not token_is_valid(p_user_id, p_token_hash) then
@@ -17,14 +19,10 @@ begin
     outcome := 'tag_exists';
     return;
   end if;
-  update tags set name = p_name, name_key = p_key where user_id = p_user_id and id = p_id;
+  update tags set name = p_name, name_key = p_key
+  where user_id = p_user_id and id = p_id
+  returning bookmark_count into v_bookmarks;
   perform note_changes(p_user_id, 'tag', array[p_id]);
-  update bookmarks b
-  set tags = (
-    select render_tags(string_agg(render_tag(t.id, t.name), ',' order by t.name_key))
-    from tags t
-    where t.user_id = p_user_id and t.id = any (b.tag_ids)
-  )
-  where user_id = p_user_id and tag_ids @> array[p_id];
+  perform follow_tag(p_user_id, p_id, v_bookmarks);
 end
 $$;

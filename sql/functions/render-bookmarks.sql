@@ -10,6 +10,7 @@ create or replace function render_bookmarks(
 language plpgsql stable as $$
 declare
   v_rendered integer;
+  v_stale bigint[] := (select stale_tags from accounts where user_id = p_user_id);
 begin
   bookmarks := '';
   count := cardinality(p_ids);
@@ -19,7 +20,7 @@ begin
   select coalesce(string_agg(rendered, ',' order by place), ''), count(rendered) into bookmarks, v_rendered
   from (
     select wanted.place, (
-      select case when bookmark_bytes(b) <= p_bytes / count then render_bookmark(b) end
+      select case when bookmark_bytes(b) <= p_bytes / count then render_bookmark(b, v_stale) end
       from bookmarks b
       where b.user_id = p_user_id and b.id = wanted.id
     ) as rendered
@@ -36,7 +37,7 @@ begin
     select place, rendered, sum(octet_length(rendered)) over (order by place rows unbounded preceding) as bytes
     from (
       select stored.place, (
-        select render_bookmark(b) from bookmarks b where b.user_id = p_user_id and b.id = stored.id
+        select render_bookmark(b, v_stale) from bookmarks b where b.user_id = p_user_id and b.id = stored.id
       ) as rendered
       from (
         select place, id, sum(bytes) over (order by place rows between unbounded preceding and 1 preceding) as bytes_before

@@ -15,6 +15,7 @@ language plpgsql stable set plan_cache_mode = force_custom_plan set enable_sort 
 declare
   v_tag_ids bigint[];
   v_without bigint[];
+  v_within bigint[];
   v_limit bigint := case when p_last_id is not null then p_limit + 1 end;
   v_ids bigint[];
 begin
@@ -31,6 +32,15 @@ begin
   if cardinality(p_without_keys) > 0 then
     v_without := array(select id from tags where user_id = p_user_id and name_key = any (p_without_keys));
   end if;
+  if p_untagged then
+    -- Tags that were deleted may still stand in bookmarks that wait to be rewritten: nobody sees them.
+    v_within := array(
+      select stale.id
+      from accounts a
+      cross join unnest(a.stale_tags) as stale (id)
+      where a.user_id = p_user_id and not exists (select from tags t where t.user_id = p_user_id and t.id = stale.id)
+    );
+  end if;
   -- Few carry a tag, and the index of tags leads to them. Else the order is that of the key: were they sorted, all would
   -- have to be read for each page.
   if v_tag_ids is null and p_last_id is not null and p_sort in ('newest', 'oldest') then
@@ -42,7 +52,7 @@ begin
       select b.id
       from bookmarks b
       where b.user_id = p_user_id and b.id < coalesce(p_last_id, 9223372036854775807)
-        and is_found(b, p_terms, p_patterns, v_tag_ids, v_without, p_untagged, p_after, p_before, p_site)
+        and is_found(b, p_terms, p_patterns, v_tag_ids, v_without, v_within, p_after, p_before, p_site)
       order by b.id desc
       limit v_limit
     );
@@ -51,7 +61,7 @@ begin
       select b.id
       from bookmarks b
       where b.user_id = p_user_id and b.id > coalesce(p_last_id, 0)
-        and is_found(b, p_terms, p_patterns, v_tag_ids, v_without, p_untagged, p_after, p_before, p_site)
+        and is_found(b, p_terms, p_patterns, v_tag_ids, v_without, v_within, p_after, p_before, p_site)
       order by b.id
       limit v_limit
     );
@@ -61,7 +71,7 @@ begin
       from bookmarks b
       where b.user_id = p_user_id
         and (p_last_id is null or (b.updated_at, b.id) < (p_last_key::timestamptz, p_last_id))
-        and is_found(b, p_terms, p_patterns, v_tag_ids, v_without, p_untagged, p_after, p_before, p_site)
+        and is_found(b, p_terms, p_patterns, v_tag_ids, v_without, v_within, p_after, p_before, p_site)
       order by b.updated_at desc, b.id desc
       limit v_limit
     );
@@ -70,7 +80,7 @@ begin
       select b.id
       from bookmarks b
       where b.user_id = p_user_id and (p_last_id is null or (title_key(b), b.id) > (p_last_key, p_last_id))
-        and is_found(b, p_terms, p_patterns, v_tag_ids, v_without, p_untagged, p_after, p_before, p_site)
+        and is_found(b, p_terms, p_patterns, v_tag_ids, v_without, v_within, p_after, p_before, p_site)
       order by title_key(b), b.id
       limit v_limit
     );

@@ -4,7 +4,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { type Coordination, SHARED_PARTS } from '../coordination/port.ts';
 import type { Database } from '../store/database.ts';
 import type { DatabaseProbe } from '../store/probe.ts';
-import { countStagedImports } from '../store/sweep.ts';
+import { countStagedImports, countStaleTags } from '../store/sweep.ts';
 import { REVISION, VERSION } from './version.ts';
 
 /** The service's metrics for Prometheus. The values of labels never grow with the number of users. */
@@ -28,6 +28,7 @@ export const METRIC_NAMES = [
   'bookmarks_imports_staged',
   'bookmarks_limiter_decisions_total',
   'bookmarks_overload_refusals_total',
+  'bookmarks_stale_tag_accounts',
   'bookmarks_sync_wait_seconds',
   'bookmarks_unsent_bytes',
   'bookmarks_unsent_bytes_limit',
@@ -274,6 +275,12 @@ export class PrometheusMetrics implements Metrics {
     );
     this.#watchCounters(sources);
     this.#watchPools(sources);
+    this.#gauge(
+      'bookmarks_stale_tag_accounts',
+      'Accounts of which bookmarks wait to be rewritten after renames and deletions of tags.',
+      [],
+      async (gauge) => gauge.set(await countStaleTags(sources.database).catch(() => 0)),
+    );
     this.#gauge('bookmarks_imports_staged', 'Staged imports that are not over.', ['state'], async (gauge) => {
       gauge.reset();
       // While the database is away the other metrics must still be there: they show that it is.

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Context } from '../context.ts';
 import { jobIdOf } from '../operations/import/job.ts';
 import {
@@ -6,16 +7,23 @@ import {
   deleteOldChanges,
   deleteOldImports,
   findQueuedImports,
+  findStaleTags,
+  refreshTags,
 } from '../store/sweep.ts';
 
 /**
  * Deletes what has expired: every replica does, and one finds nothing that another has done. Queues imports whose job was
- * lost: processes with a worker do, for what all queued all would find. Writes when tokens were used last.
+ * lost: processes with a worker do, for what all queued all would find. Writes when tokens were used last. Rewrites bookmarks
+ * whose tags are stale.
  */
 
 const EXPIRED_INTERVAL_MS = 60_000;
 const IMPORTS_INTERVAL_MS = 3_000;
 const USES_INTERVAL_MS = 10_000;
+const TAGS_INTERVAL_MS = 3_000;
+
+/** Between two batches of one user: the database begins them no more often, whoever asks for them. */
+const TAGS_PAUSE_MS = 100;
 
 /**
  * A staged import that no worker has for longer may have lost its job: Redis restarted empty, or a process died. With the
@@ -37,6 +45,21 @@ async function deleteAbandonedImports({ database, log }: Context): Promise<void>
 
 const writeLastUses = ({ lastUses, database, config }: Context): Promise<void> =>
   lastUses.write(database, config.sessionDays);
+
+/** Rewrites bookmarks after renames and deletions of tags that many carry; until then readers render them anew. */
+export async function refreshStaleTags({ database, lifecycle, log }: Context): Promise<void> {
+  let users = await findStaleTags(database);
+  while (users.length > 0) {
+    const unfinished: number[] = [];
+    for (const userId of users) {
+      if (lifecycle.draining) return;
+      if (await refreshTags(database, userId)) unfinished.push(userId);
+      else log.info({ userId }, 'tags of bookmarks rewritten');
+    }
+    users = unfinished;
+    if (users.length > 0) await sleep(TAGS_PAUSE_MS);
+  }
+}
 
 /** Deletes all that has expired, batch by batch: one batch a minute would fall behind what clients leave. */
 export async function deleteLeftovers({ config, database, lifecycle, log }: Context): Promise<void> {
@@ -87,6 +110,7 @@ export function startSweeper(context: Context, hasWorker: boolean): () => Promis
     repeat(context, IMPORTS_INTERVAL_MS, deleteAbandonedImports),
     repeat(context, USES_INTERVAL_MS, writeLastUses),
     ...(hasWorker ? [repeat(context, IMPORTS_INTERVAL_MS, requeueImports)] : []),
+    repeat(context, TAGS_INTERVAL_MS, refreshStaleTags),
   ];
   return async () => {
     await Promise.all(stops.map((stop) => stop()));

@@ -108,3 +108,33 @@ export async function countStagedImports(db: Database): Promise<Map<'receiving' 
     ['queued', row!.queued],
   ]);
 }
+
+/** Users with tags that were renamed or deleted on many bookmarks, which still have to be rewritten; some of them. */
+export async function findStaleTags(db: Database): Promise<number[]> {
+  const rows = await db.read(
+    (sql) => sql<{ userId: number }[]>`
+      select user_id as "userId" from accounts where stale_tags is not null order by user_id limit ${BATCH}`,
+  );
+  return rows.map(({ userId }) => userId);
+}
+
+/** How many users such tags are left of. */
+export async function countStaleTags(db: Database): Promise<number> {
+  const [row] = await db.read(
+    (sql) => sql<{ users: number }[]>`
+      select count(*)::integer as users from accounts where stale_tags is not null`,
+  );
+  return row!.users;
+}
+
+/** What one batch reads, and what it writes: some 40 ms under the account's lock. */
+const WALKED = 5_000;
+const REWRITTEN = 500;
+
+/** Rewrites the tags of the next bookmarks of a user that carry stale ones; false once there are none left. */
+export async function refreshTags(db: Database, userId: number): Promise<boolean> {
+  const [row] = await db.write(
+    (sql) => sql<{ more: boolean }[]>`select refresh_tags(${userId}, ${WALKED}, ${REWRITTEN}) as more`,
+  );
+  return row!.more;
+}

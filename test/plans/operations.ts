@@ -357,6 +357,8 @@ const OTHERS: Operation[] = [
       await sweep.deleteOldImports(db);
       await sweep.findQueuedImports(db, 1_000);
       await sweep.countStagedImports(db);
+      await sweep.findStaleTags(db);
+      await sweep.countStaleTags(db);
     },
   },
   {

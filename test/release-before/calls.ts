@@ -186,6 +186,9 @@ async function playSweep(db: Database): Promise<void> {
   await sweep.deleteOldImports(db);
   await sweep.findQueuedImports(db, 1);
   await sweep.countStagedImports(db);
+  await sweep.findStaleTags(db);
+  await sweep.countStaleTags(db);
+  await sweep.refreshTags(db, 1);
 }
 
 async function playEnd(db: Database, owner: Owner): Promise<void> {

@@ -42,7 +42,7 @@ async function runExport(plan: Plan, { url, user, bookmarks }: Collection): Prom
       return { rate: bytes / drained.ms / 1_000, operations: bookmarks };
     },
   };
-  const rendered = 'render_bookmark(b)';
+  const rendered = 'render_bookmark(b, null)';
   const psql: Side = {
     name: 'psql, COPY of the same JSON to /dev/null',
     processes: { postgres: [postgresPid] },
