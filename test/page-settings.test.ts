@@ -165,6 +165,20 @@ browserTest('other sessions are ended', async () => {
   expect(await call(reader, '/user/profile')).toMatchObject({ email: reader.email });
 });
 
+browserTest('the account is deleted, once its address was typed', async () => {
+  const reader = await browsers.reader(service);
+  const page = await reader.open('/settings');
+  const field = page.getByLabel(`Type ${reader.email} to confirm`);
+  await field.fill('somebody@example.org');
+  await page.getByRole('button', { name: 'Delete account' }).click();
+  await page.getByRole('alert').getByText('into the field to confirm').waitFor();
+  expect(await call(reader, '/user/profile')).toMatchObject({ email: reader.email });
+  await field.fill(reader.email);
+  await page.keyboard.press('Enter');
+  await page.getByLabel('Invite code').waitFor();
+  expect(await call(reader, '/user/profile')).toMatchObject({ code: 'INVALID_TOKEN' });
+});
+
 browserTest('the bookmarklet’s window saves on a click only', async () => {
   const reader = await browsers.reader(service);
   const url = 'https://example.org/read?a=1&b=2#c';

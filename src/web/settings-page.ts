@@ -1,6 +1,6 @@
 import { make } from './dom.ts';
 import { watchSession } from './session.ts';
-import { profileSection, saveSection } from './settings/account.ts';
+import { deleteSection, profileSection, saveSection } from './settings/account.ts';
 import { exportSection } from './settings/export.ts';
 import { importSection } from './settings/import.ts';
 import { sessionsSection } from './settings/sessions.ts';
@@ -20,6 +20,7 @@ const sections = [
   saveSection(),
   tokensSection(),
   sessionsSection(),
+  deleteSection(user),
 ];
 const index = make(
   'nav',

@@ -1,8 +1,11 @@
 import type { Profile } from '../../domain/resources.ts';
 import { formatDay } from '../dates.ts';
 import { field, make, put } from '../dom.ts';
+import { hasCode } from '../errors.ts';
+import { ask, client } from '../session.ts';
+import { freshLogin } from '../sign-in.ts';
 import { texts } from '../texts.ts';
-import { section } from './section.ts';
+import { failure, run, section } from './section.ts';
 
 /** Who one is here. */
 export function profileSection({
@@ -45,4 +48,36 @@ export function saveSection(): HTMLElement {
     onfocus: () => text.select(),
   });
   return section('save', words.title, words.lead, link, field(words.code, text));
+}
+
+/** The end of the account. */
+export function deleteSection({ email }: Profile): HTMLElement {
+  const words = texts.deleteAccount;
+  const failed = failure();
+  const fresh = make('div', {});
+  const typed = make('input', { type: 'email', autocomplete: 'off', name: 'confirm' });
+  const submit = make('button', { type: 'submit', class: 'danger' }, words.submit);
+  const onsubmit = (event: SubmitEvent) => {
+    event.preventDefault();
+    if (typed.value.trim().toLowerCase() !== email.toLowerCase()) {
+      failed.say(words.notConfirmed(email));
+      return typed.focus();
+    }
+    void run(submit, failed, async () => {
+      try {
+        await ask(() => client.deleteAccount(typed.value.trim()));
+        location.assign('/');
+      } catch (error) {
+        if (!hasCode(error, 'PERMISSION_DENIED')) throw error;
+        fresh.replaceChildren(freshLogin(error.message));
+      }
+    });
+  };
+  const form = make(
+    'form',
+    { class: 'inline', onsubmit, novalidate: true },
+    field(words.confirm(email), typed),
+    submit,
+  );
+  return section('delete', words.title, words.lead, form, failed.element, fresh);
 }
