@@ -14,7 +14,7 @@ const service = useService();
 
 type Fetch = typeof fetch;
 
-const clientOf = (token: string, options: { fetch?: Fetch; retryForMs?: number } = {}) =>
+const clientOf = (token: string | undefined, options: { fetch?: Fetch; retryForMs?: number } = {}) =>
   new BookmarkClient({ baseUrl: `${service.origin}/api/v1`, token, random: () => 0, ...options });
 
 /** Sends for real, and then loses the response of the first request to a path. */
@@ -40,9 +40,9 @@ describe('every endpoint', () => {
       return fetch(url, init);
     };
     const code = await service.invite('methods@example.org');
-    const session = await clientOf('', { fetch: spy }).exchangeInvite(code);
+    const session = await clientOf(undefined, { fetch: spy }).exchangeInvite(code);
     expect(session.user.email).toBe('methods@example.org');
-    const client = clientOf('', { fetch: spy }).withToken(session.token);
+    const client = clientOf(undefined, { fetch: spy }).withToken(session.token);
 
     const added = await client.addBookmark({ url: 'https://example.org/a', title: 'A', tags: ['x'] });
     expect(added).toMatchObject({ url: 'https://example.org/a', title: 'A', comment: '' });
@@ -280,7 +280,7 @@ describe('sync', () => {
   });
 
   test('ends when its token is revoked', async () => {
-    const { token } = await clientOf('').exchangeInvite(await service.invite('revoked@example.org'));
+    const { token } = await clientOf(undefined).exchangeInvite(await service.invite('revoked@example.org'));
     const client = clientOf(token);
     const next = client.sync().next();
     await expect.poll(() => service.context.coordination.wakes.held).toBe(1);
