@@ -295,7 +295,7 @@ const WRITES: Operation[] = [
 const IMPORTS: Operation[] = [
   {
     name: 'import of 3 entries',
-    atMost: 400,
+    atMost: 500,
     run: async (db, c) => importWork(db, c, await prepareWork(c, 3, freshUrl)),
   },
   {
