@@ -324,6 +324,14 @@ function refuseIncomplete(config: Config): void {
   );
 }
 
+/** The provider sends people back to where they see the service, which no request may say. */
+function refuseUnreachable({ signIn, publicUrl, host }: Config): void {
+  if (signIn.provider === undefined || publicUrl !== undefined || isLoopback(host)) return;
+  throw new ConfigError(
+    `PUBLIC_URL: required where OIDC_ISSUER is set; for example ${exampleOf('PUBLIC_URL')}`,
+  );
+}
+
 /** Reads and checks the environment; throws a `ConfigError` for the first variable that cannot be used. */
 export function readConfig(env: Environment = process.env): Config {
   const read = <N extends keyof Schemas>(name: N) => readVariable(name, env[name]);
@@ -372,5 +380,6 @@ export function readConfig(env: Environment = process.env): Config {
     traceResource: read('OTEL_RESOURCE_ATTRIBUTES'),
   };
   refuseIncomplete(config);
+  refuseUnreachable(config);
   return config;
 }

@@ -17,6 +17,7 @@ import {
 import { runImport } from './operations/import/run.ts';
 import { LastUses } from './operations/last-uses.ts';
 import { CHANGES_PAGES, PageReader, SYNC_PAGES } from './operations/page-reads.ts';
+import { Provider } from './sign-in/provider.ts';
 import type { Page } from './store/bookmarks.ts';
 import type { ChangesPage, ChangesStart } from './store/changes.ts';
 import type { Database } from './store/database.ts';
@@ -45,6 +46,8 @@ export interface Context {
   readonly requestPermits: Semaphore<number>;
   /** Limits how many imports of one user write at a time. The key is the user's id. */
   readonly importPermits: Semaphore<number>;
+  /** Whom people sign in by; undefined: there are invites only. */
+  readonly provider: Provider | undefined;
   /** Where people see the service; undefined: it serves no pages. A default start knows it once it listens. */
   readonly site: { origin: string | undefined };
   /** `draining` is set once, when the process is asked to end. */
@@ -127,6 +130,7 @@ export async function openContext(
     unsent,
     requestPermits,
     importPermits: halfForEachUser(config.databaseImportPoolSize, config.importWaitSeconds * 1_000),
+    provider: config.signIn.provider && new Provider(config.signIn.provider),
     site: { origin: config.publicUrl },
     lifecycle: { draining: false },
     close: () => owned.disposeAsync(),

@@ -232,6 +232,12 @@ const wait: Field = {
   bad: cases('expected true or false', null, 0, 1, 'true', '', [], {}),
 };
 
+/** What an app exchanges: no value of it is good for anybody else. */
+const appCode = (rule: string, ...values: string[]): Field => ({
+  good: [],
+  bad: [...cases('expected a string', ...NO_STRINGS), ...cases(rule, ...values)],
+});
+
 const code: Field = {
   good: [],
   bad: [
@@ -447,6 +453,24 @@ const ROUTE_CASES: Record<string, RouteCases> = {
   '/user/profile': { body: () => ({}), fields: {} },
   '/logout': { body: () => ({}), fields: {} },
   '/auth/invite': { body: () => ({ code: 'AAAAAAAA' }), fields: { code }, required: ['code'] },
+  '/auth/exchange': {
+    body: () => ({
+      code: 'x'.repeat(43),
+      code_verifier: 'v'.repeat(43),
+      redirect_uri: 'http://127.0.0.1:8123/signed-in',
+    }),
+    fields: {
+      code: appCode('expected a code of 43 characters', 'x'.repeat(42), 'x'.repeat(44), `${'x'.repeat(42)}.`),
+      code_verifier: appCode(
+        'expected 43 to 128 characters: letters, digits, - . _ ~',
+        'v'.repeat(42),
+        'v'.repeat(129),
+        `${'v'.repeat(42)}+`,
+      ),
+      redirect_uri: appCode('at most 500 characters', 'x'.repeat(501)),
+    },
+    required: ['code', 'code_verifier', 'redirect_uri'],
+  },
   '/bookmarks/add': {
     body: () => ({ url: 'http://a' }),
     fields: {
@@ -580,7 +604,7 @@ describe.for(Object.entries(ROUTE_CASES))('%s', ([path, route]) => {
   });
 
   test('takes a body of what it needs, whatever else is in it', async () => {
-    if (['/auth/invite', '/logout', '/account/delete'].includes(path)) return;
+    if (['/auth/invite', '/auth/exchange', '/logout', '/account/delete'].includes(path)) return;
     expect(await send()).toMatchObject({ status: 200 });
     expect(await send({ unknown: null, 'tags[0]': {}, constructor: 1, '': [[]] })).toMatchObject({
       status: 200,

@@ -1,10 +1,13 @@
+import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { ErrorCode } from '../src/domain/resources.ts';
+import { parseToken } from '../src/domain/tokens.ts';
 import { ROUTES } from '../src/http/app.ts';
 import { STATUS_BY_CODE } from '../src/http/error-responses.ts';
 import { BASE_PATH } from '../src/http/mount.ts';
-import { useService } from './support/service.ts';
+import { issueCode } from '../src/sign-in/app-codes.ts';
+import { type TestService, type TestUser, useService } from './support/service.ts';
 
 // The OpenAPI 3.1 document at /openapi.json and the reference at /docs.
 
@@ -210,6 +213,7 @@ describe('the document is complete', () => {
     expect(Object.entries(required).filter(([, fields]) => fields.length > 0)).toEqual(
       expect.arrayContaining([
         ['/auth/invite', ['code']],
+        ['/auth/exchange', ['code', 'code_verifier', 'redirect_uri']],
         ['/bookmarks/add', ['url']],
         ['/tags/create', ['name']],
         ['/tags/update', ['id', 'name']],
@@ -222,9 +226,24 @@ describe('the document is complete', () => {
         ['/sessions/revoke', ['id']],
       ]),
     );
-    expect(Object.values(required).flat()).toHaveLength(13);
+    expect(Object.values(required).flat()).toHaveLength(16);
   });
 });
+
+/** What an app exchanges after the user approved it. */
+async function newGrant({ context }: TestService, { token }: TestUser) {
+  const verifier = 'v'.repeat(43);
+  const redirectUri = 'http://127.0.0.1:8123/signed-in';
+  const { userId, hash } = parseToken(token)!;
+  const code = await issueCode(context.coordination.pending, {
+    userId,
+    session: hash.toString('hex'),
+    redirectUri,
+    challenge: createHash('sha256').update(verifier).digest('base64url'),
+    name: 'An app',
+  });
+  return { code, code_verifier: verifier, redirect_uri: redirectUri };
+}
 
 describe('the document is true', () => {
   test.each(EACH_ROUTE)('%s: its example is answered, and the response fits the schema', async (path) => {
@@ -238,6 +257,7 @@ describe('the document is true', () => {
     if (path === '/tags/create' || path === '/tags/update') body.name = 'another';
     if (path === '/account/delete') body.confirm = user.email.toUpperCase();
     if (path === '/auth/invite') body.code = await service.invite(user.email);
+    if (path === '/auth/exchange') Object.assign(body, await newGrant(service, user));
     const response = await user.post(path, body);
     expect(response.status, response.text).toBe(200);
     expect(validatorOf(responseOf(path, 200).schema).parse(response.body)).toEqual(response.body);

@@ -174,6 +174,11 @@ describe('what contradicts itself is refused at the start', () => {
       { ...PROVIDER, OIDC_ALLOWED_DOMAINS: 'example.org', OIDC_SCOPES: 'openid' },
       /^OIDC_SCOPES: email has to be among them/,
     ],
+    [
+      'a service that does not know where people see it',
+      { ...PROVIDER, HOST: '0.0.0.0' },
+      /^PUBLIC_URL: required where OIDC_ISSUER is set/,
+    ],
   ])('%s', (_what, env, message) => {
     expect(messageFor(env as Env)).toMatch(message);
     expect(messageFor(env as Env)).toMatch(/; for example [A-Z_]+=.+$/);

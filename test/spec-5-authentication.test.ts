@@ -18,6 +18,7 @@ const withHeader = (authorization: string) =>
 const SCOPES: Record<string, 'read' | 'write' | 'public'> = {
   '/user/profile': 'read',
   '/auth/invite': 'public',
+  '/auth/exchange': 'public',
   '/logout': 'read',
   '/bookmarks/add': 'write',
   '/bookmarks/edit': 'write',
@@ -79,8 +80,14 @@ describe('scopes', () => {
     }
   });
 
-  test('/auth/invite needs no token', async () => {
+  test('/auth/invite and /auth/exchange need no token', async () => {
     expect((await service.post('/auth/invite', { code: 'UNKNOWN0' })).body.code).toBe('NOT_FOUND');
+    const exchange = {
+      code: 'x'.repeat(43),
+      code_verifier: 'v'.repeat(43),
+      redirect_uri: 'http://127.0.0.1:1/',
+    };
+    expect((await service.post('/auth/exchange', exchange)).body.code).toBe('NOT_FOUND');
   });
 });
 

@@ -10,6 +10,7 @@ import type {
   Changes,
   ChangesPosition,
   ChosenBookmarks,
+  CodeExchange,
   CreatedTag,
   CreatedToken,
   Deleted,
@@ -134,6 +135,11 @@ export class BookmarkClient {
     { email, ...options }: RequestOptions & { email?: string | undefined } = {},
   ): Promise<Session> {
     return this.#requester.request('/auth/invite', { code, email }, options);
+  }
+
+  /** Exchanges the code that an app was given at `/login/app`, once, for a session token. It is not retried. */
+  exchangeCode(exchange: CodeExchange, options?: RequestOptions): Promise<Session> {
+    return this.#requester.request('/auth/exchange', exchange, options);
   }
 
   /** Revokes the session token of this client (spec 4.1). */

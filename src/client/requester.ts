@@ -51,7 +51,7 @@ export interface RequesterOptions {
 }
 
 /** Public paths are limited by address, so the headers of their responses say nothing about the token's quota. */
-const PUBLIC: ReadonlySet<Path> = new Set<Path>(['/auth/invite']);
+const PUBLIC: ReadonlySet<Path> = new Set<Path>(['/auth/invite', '/auth/exchange']);
 
 /** Reads: to repeat them does no harm. */
 const READS: ReadonlySet<Path> = new Set<Path>([

@@ -14,6 +14,8 @@ const WINDOWS = {
   namedInviteFailures: { keyPart: 'named-invite-failure', windowMs: 3_600_000 },
   /** Tokens that do not exist, by the network that presents them. */
   tokenFailures: { keyPart: 'token-failure', windowMs: 60_000 },
+  /** Pages of signing in, by client address. */
+  logins: { keyPart: 'login' },
 } satisfies Record<string, { keyPart: string; windowMs?: number }>;
 
 export type LimiterName = keyof typeof WINDOWS;

@@ -126,6 +126,15 @@ export interface InviteExchange {
   email?: string | undefined;
 }
 
+export interface CodeExchange {
+  /** From the query of the app's redirect address. */
+  code: string;
+  /** PKCE's, 43 to 128 characters. */
+  code_verifier: string;
+  /** As the app asked for it. */
+  redirect_uri: string;
+}
+
 export interface LoggedOut {
   logged_out: true;
   message: string;
@@ -423,6 +432,7 @@ export interface RevokedSessions {
 export interface Endpoints {
   '/user/profile': { request: Empty; response: Profile };
   '/auth/invite': { request: InviteExchange; response: Session };
+  '/auth/exchange': { request: CodeExchange; response: Session };
   '/logout': { request: Empty; response: LoggedOut };
   '/bookmarks/add': { request: NewBookmark; response: Bookmark };
   '/bookmarks/edit': { request: AnyEdit; response: EditedBookmark | EditedBookmarks };

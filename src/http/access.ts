@@ -71,14 +71,15 @@ async function lookUp(context: Context, token: PresentedToken): Promise<Caller> 
   return caller;
 }
 
-/** Limits a request without a token by the client's address (decision 25). */
+/** Limits a request without a token by the client's address (decision 25), counted with others of its kind. */
 export async function limitAddress(
   context: Context,
   overload: Overload,
   request: FastifyRequest,
   reply: FastifyReply,
+  counted: 'addresses' | 'logins' = 'addresses',
 ): Promise<void> {
-  const { addresses } = context.coordination.limiters;
+  const addresses = context.coordination.limiters[counted];
   const limit = context.config.rateLimitRequests;
   const key = addressKey(clientAddress(request));
   requireQuota(reply, addresses.refusal(key, limit) ?? (await addresses.consume(key, limit)));

@@ -14,10 +14,12 @@ import { parseJson } from '../domain/json.ts';
 import { parseFields } from '../domain/json-fields.ts';
 import type { Caller } from '../domain/tokens.ts';
 import { accountRoutes } from '../routes/account.ts';
+import { appPages, appWebRoutes, exchangeCode } from '../routes/apps.ts';
 import { bookmarkRoutes } from '../routes/bookmarks.ts';
 import { changesRoutes } from '../routes/changes.ts';
 import { addImportParser, exportRoutes, importRoutes } from '../routes/import-export.ts';
 import { searchRoutes } from '../routes/search.ts';
+import { signInRoutes } from '../routes/sign-in.ts';
 import { syncRoutes } from '../routes/sync.ts';
 import { tagRoutes } from '../routes/tags.ts';
 import { tokenRoutes } from '../routes/tokens.ts';
@@ -54,6 +56,7 @@ declare module 'fastify' {
 
 export const ROUTES: readonly Route[] = [
   ...accountRoutes,
+  exchangeCode,
   ...bookmarkRoutes,
   ...searchRoutes,
   ...syncRoutes,
@@ -141,11 +144,13 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   await mountAll(API, ROUTES);
   if (servesPages(config)) {
     pageRoutes(app, config);
-    await mountAll(WEB, webRoutes);
+    await mountAll(WEB, [...webRoutes, ...appWebRoutes]);
     await mountAll(
       WEB_API,
       ROUTES.filter(({ scope }) => scope !== 'public'),
     );
+    signInRoutes(app, context, overload);
+    appPages(app, context, overload);
     app.server.once('listening', () => {
       context.site.origin ??= app.listeningOrigin;
     });

@@ -1,6 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { PendingUnavailable } from '../coordination/port.ts';
 import { ApiError, type ErrorBody, invalid, rateLimited, unavailable } from '../domain/errors.ts';
 import type { ErrorCode } from '../domain/resources.ts';
+import { SignInError } from '../sign-in/sign-in-error.ts';
 import { DatabaseUnavailable, sqlStateOf } from '../store/errors.ts';
 
 /** Makes an error response, always of the same shape, of anything that was thrown (spec 7, decisions 2 and 3). */
@@ -58,6 +60,8 @@ export function toApiError(error: unknown): ApiError | undefined {
   // Spread over 1 to 5 s, so that clients do not all come back at once when the database does.
   if (error instanceof DatabaseUnavailable)
     return unavailable(describeUnavailable(error), 1 + Math.floor(Math.random() * 5));
+  if (error instanceof PendingUnavailable) return unavailable('nobody can sign in while Redis is away', 5);
+  if (error instanceof SignInError) return unavailable('the provider does not respond as it should', 30);
   const { statusCode } = error as FrameworkError;
   if (statusCode === 429) return rateLimited(1);
   if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {

@@ -6,8 +6,11 @@ import { MAX_SESSION_DAYS, type PresentedToken, parseToken } from '../domain/tok
  * The cookie of a browser's session. `__Host-` has the browser keep it for this host alone and take it only over TLS. On
  * plain HTTP, which is for loopback only, there is no such name.
  */
-const nameOf = (origin: string | undefined): string =>
-  origin?.startsWith('https:') ? '__Host-session' : 'session';
+const nameOf = (origin: string | undefined, name: 'session' | 'login' = 'session'): string =>
+  origin?.startsWith('https:') ? `__Host-${name}` : name;
+
+/** How long a browser has for a login by a provider. */
+const LOGIN_SECONDS = 600;
 
 const ATTRIBUTES = 'Path=/; HttpOnly; SameSite=Lax';
 
@@ -45,15 +48,30 @@ export function readSessionCookie(
  */
 export function setSessionCookie({ site, config }: Context, reply: FastifyReply, token: string): void {
   const maxAge = Math.max(MAX_SESSION_DAYS, config.sessionDays) * 86_400;
-  addCookie(reply, site.origin, token, maxAge);
+  addCookie(reply, site.origin, nameOf(site.origin), token, maxAge);
+}
+
+/** The secret that a browser keeps while it signs in by a provider. */
+export const readLoginCookie = ({ site }: Context, header: string | undefined): string | undefined =>
+  readCookie(header, nameOf(site.origin, 'login'));
+
+/** Gives the browser that secret. `Lax`, for a `Strict` cookie is not sent on the way back from the provider. */
+export function setLoginCookie({ site }: Context, reply: FastifyReply, secret: string): void {
+  addCookie(reply, site.origin, nameOf(site.origin, 'login'), secret, LOGIN_SECONDS);
 }
 
 /** Has the browser forget the session's token. */
 export function clearSessionCookie({ site }: Context, reply: FastifyReply): void {
-  addCookie(reply, site.origin, '', 0);
+  addCookie(reply, site.origin, nameOf(site.origin), '', 0);
 }
 
-function addCookie(reply: FastifyReply, origin: string | undefined, value: string, maxAge: number): void {
+function addCookie(
+  reply: FastifyReply,
+  origin: string | undefined,
+  name: string,
+  value: string,
+  maxAge: number,
+): void {
   const secure = origin?.startsWith('https:') ? '; Secure' : '';
-  reply.header('set-cookie', `${nameOf(origin)}=${value}; ${ATTRIBUTES}${secure}; Max-Age=${maxAge}`);
+  reply.header('set-cookie', `${name}=${value}; ${ATTRIBUTES}${secure}; Max-Age=${maxAge}`);
 }

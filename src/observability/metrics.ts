@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { type Coordination, SHARED_PARTS } from '../coordination/port.ts';
+import { SIGN_IN_OUTCOMES, type SignInOutcome } from '../sign-in/sign-in-error.ts';
 import type { Database } from '../store/database.ts';
 import type { DatabaseProbe } from '../store/probe.ts';
 import { countStagedImports, countStaleTags } from '../store/sweep.ts';
@@ -28,6 +29,7 @@ export const METRIC_NAMES = [
   'bookmarks_imports_staged',
   'bookmarks_limiter_decisions_total',
   'bookmarks_overload_refusals_total',
+  'bookmarks_sign_ins_total',
   'bookmarks_stale_tag_accounts',
   'bookmarks_sync_wait_seconds',
   'bookmarks_unsent_bytes',
@@ -96,6 +98,8 @@ export interface Metrics {
   overloaded(reason: OverloadReason): void;
   /** Somebody presented an invite code or a token that does not exist. */
   guessed(credential: Credential, end: GuessEnd): void;
+  /** A login by the provider ended, or could not begin. */
+  signInEnded(outcome: SignInOutcome): void;
 }
 
 /** What is read at each scrape rather than reported. */
@@ -121,6 +125,7 @@ export const noMetrics: Metrics = {
   databaseFailed() {},
   overloaded() {},
   guessed() {},
+  signInEnded() {},
 };
 
 const REQUEST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -200,11 +205,18 @@ export class PrometheusMetrics implements Metrics {
     labelNames: ['credential', 'end'],
     registers: this.#registers,
   });
+  readonly #signIns = new Counter({
+    name: 'bookmarks_sign_ins_total',
+    help: 'Logins by the provider by how they ended; unreachable, slow, invalid and client are its failures.',
+    labelNames: ['outcome'],
+    registers: this.#registers,
+  });
 
   constructor() {
     // Alerts on rates need each series before its first event.
     for (const state of IMPORT_ENDS) this.#imports.inc({ state }, 0);
     for (const reason of OVERLOAD_REASONS) this.#overloads.inc({ reason }, 0);
+    for (const outcome of SIGN_IN_OUTCOMES) this.#signIns.inc({ outcome }, 0);
     for (const reason of BREAK_REASONS) this.#broken.inc({ reason }, 0);
     for (const credential of CREDENTIALS)
       for (const end of GUESS_ENDS) this.#guesses.inc({ credential, end }, 0);
@@ -249,6 +261,10 @@ export class PrometheusMetrics implements Metrics {
 
   guessed(credential: Credential, end: GuessEnd): void {
     this.#guesses.inc({ credential, end });
+  }
+
+  signInEnded(outcome: SignInOutcome): void {
+    this.#signIns.inc({ outcome });
   }
 
   /** Adds what is read at each scrape rather than reported. */

@@ -43,7 +43,8 @@ export const isOnLoopback = (url: URL): boolean => LOOPBACK_HOSTS.includes(url.h
 
 function isIssuer(text: string): boolean {
   const url = URL.parse(text);
-  if (url === null || /[?#@\s]/.test(text)) return false;
+  // The library would take the address of a metadata document, and then not check whose it is.
+  if (url === null || /[?#@\s]|\/\.well-known\//.test(text)) return false;
   return url.protocol === 'https:' || (url.protocol === 'http:' && isOnLoopback(url));
 }
 

@@ -2,6 +2,7 @@ import { dirname, join } from 'node:path';
 import { ROUTES } from '../../src/http/app.ts';
 import { BASE_PATH, WEB, WEB_API } from '../../src/http/mount.ts';
 import { METRIC_NAMES } from '../../src/observability/metrics.ts';
+import { appWebRoutes } from '../../src/routes/apps.ts';
 import { webRoutes } from '../../src/routes/web.ts';
 import { type Block, codeIn, type Markdown, tableOf } from './markdown.ts';
 import { CODE, FILE_NAMES, FILES, FOLDERS, TEST_NAMES, WORDS } from './project.ts';
@@ -21,10 +22,18 @@ const FILE_NAME = /^[\w.-]+\.(ts|mjs|sql|lua|yaml|json|ini|env|md)$/;
 
 const TOP_FOLDERS = /^(src|test|sql|docs|k8s|\.ci)\//;
 
+/** What people open in a browser while they sign in. */
+const PAGE_PATHS = ['/login', '/login/callback', '/login/app'];
+
 /** Paths that are no endpoints. */
 const OTHER_PATHS = new Set([
   ...['/', '/settings', '/save', '/livez', '/readyz', '/metrics', '/docs', '/openapi.json', BASE_PATH],
-  ...[`${WEB.basePath}/`, WEB_API.basePath, ...webRoutes.map(({ path }) => WEB.basePath + path)],
+  ...[
+    `${WEB.basePath}/`,
+    WEB_API.basePath,
+    ...[...webRoutes, ...appWebRoutes].map(({ path }) => WEB.basePath + path),
+    ...PAGE_PATHS,
+  ],
 ]);
 
 const pathsOf = new Set([...ROUTES.map(({ path }) => path), ...OTHER_PATHS]);

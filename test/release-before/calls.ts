@@ -5,6 +5,7 @@ import * as bookmarks from '../../src/store/bookmarks.ts';
 import * as changes from '../../src/store/changes.ts';
 import type { Database, Sql, Statement } from '../../src/store/database.ts';
 import * as exports from '../../src/store/export.ts';
+import * as identities from '../../src/store/identities.ts';
 import * as leases from '../../src/store/import-leases.ts';
 import * as pieces from '../../src/store/import-pieces.ts';
 import * as imports from '../../src/store/imports.ts';
@@ -38,6 +39,7 @@ export async function playAll(send: (run: Run) => Promise<readonly unknown[]>): 
   await admin.createApiToken(db, userId, secretOf(1), ROLE);
   await playAccounts(db, owner);
   await playTokens(db, owner);
+  await playSignIns(db, owner);
   await playBookmarks(db, owner);
   await playImports(db, owner);
   await playSweep(db);
@@ -56,6 +58,16 @@ async function playAccounts(db: Database, owner: Owner): Promise<void> {
   const { id } = await admin.createApiToken(db, owner.userId, secretOf(3), ROLE);
   await admin.listTokens(db, owner.userId);
   await admin.revokeTokenById(db, owner.userId, Number(id.split('-')[1]));
+}
+
+async function playSignIns(db: Database, { userId }: Owner): Promise<void> {
+  const session = { authenticatedAt: new Date('2026-01-02T03:04:05Z'), days: 90 };
+  const claim = { emailKey: 'third@example.org', isTrusted: true, isOpen: true };
+  const identity = { issuer: 'https://accounts.example.org', subject: 'third', email: 'third@example.org' };
+  await identities.signInByProvider(db, identity, claim, session);
+  const own = await createSession(db, { userId, appName: null, authenticatedAt: null, days: 90 });
+  await identities.openAppSession(db, parseToken(own)!, 'An app', 90);
+  await identities.linkIdentity(db, parseToken(own)!, { ...identity, subject: 'first' }, session);
 }
 
 async function playTokens(db: Database, { userId }: Owner): Promise<void> {

@@ -11,20 +11,21 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'src/domain': [],
   'src/embedded': [],
   'src/packing': [],
-  'src/sign-in': [],
+  'src/sign-in': ['src/coordination', 'src/domain'],
   'src/store': ['src/concurrency', 'src/domain'],
   'src/config.ts': [
     'src/coordination/redis-address.ts',
     'src/sign-in/variables.ts',
     'src/store/database-url.ts',
   ],
-  'src/observability': ['src/coordination', 'src/store'],
+  'src/observability': ['src/coordination', 'src/sign-in', 'src/store'],
   'src/operations': [
     'src/concurrency',
     'src/config.ts',
     'src/coordination',
     'src/domain',
     'src/observability',
+    'src/sign-in',
     'src/store',
   ],
   'src/context.ts': [
@@ -34,6 +35,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'src/domain',
     'src/observability',
     'src/operations',
+    'src/sign-in',
     'src/store',
   ],
   'src/http': [
@@ -42,6 +44,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'src/coordination',
     'src/domain',
     'src/observability',
+    'src/sign-in',
     'src/store',
   ],
   'src/routes': [
@@ -50,6 +53,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'src/domain',
     'src/http',
     'src/operations',
+    'src/sign-in',
     'src/store',
   ],
   // The one place that knows all routes.
@@ -131,6 +135,7 @@ const BOUNDARIES = [
   'src/operations/import/job.ts',
   'src/packing/postpack.ts',
   'src/routes/cursor.ts',
+  'src/sign-in/pkce.ts',
 ];
 
 /** Imports whose module is computed: the package of binaries for this platform. */

@@ -1,0 +1,57 @@
+-- Links whoever signs in at a provider for the first time to an account: the one that has the address, where the
+-- operator trusts the provider's addresses; else a new one, for which there has to be an invite or `p_is_open`.
+-- An account has one identity of an issuer: an address that the provider gave to somebody else opens nothing.
+create or replace function first_sign_in(
+  p_issuer text, p_subject text, p_email text, p_email_key text, p_is_trusted boolean, p_is_open boolean,
+  out outcome text, out id bigint
+)
+language plpgsql as $$
+declare
+  v_invite invites;
+  v_is_new boolean := false;
+begin
+  perform lock_identity(p_issuer, p_subject);
+  select i.user_id into id from identities i where i.issuer = p_issuer and i.subject = p_subject;
+  if found then
+    return;
+  end if;
+  if p_email_key is null then
+    outcome := 'unverified';
+    return;
+  end if;
+  select u.id into id from users u where u.email_key = p_email_key for update;
+  if not found then
+    -- Kept until the account is made, and by its lock from everybody else: only who makes the account uses it up.
+    select * into v_invite
+    from invites
+    where email_key = p_email_key and expires_at > now()
+    order by expires_at
+    limit 1
+    for update skip locked;
+    if not found and not p_is_open then
+      outcome := 'uninvited';
+      return;
+    end if;
+    insert into users as u (id, email, email_key)
+    values (draw_id('users_id_seq'), coalesce(v_invite.email, p_email), p_email_key)
+    on conflict (email_key) do nothing
+    returning u.id into id;
+    v_is_new := found;
+    if v_is_new then
+      insert into accounts (user_id) values (id);
+      delete from invites where code = v_invite.code;
+    else
+      -- Somebody made it meanwhile, perhaps by another way.
+      select u.id into id from users u where u.email_key = p_email_key for update;
+    end if;
+  end if;
+  if id is null or not v_is_new and (
+    not p_is_trusted or exists (select from identities i where i.user_id = id and i.issuer = p_issuer)
+  ) then
+    outcome := 'taken';
+    id := null;
+    return;
+  end if;
+  insert into identities (issuer, subject, user_id, email) values (p_issuer, p_subject, id, p_email);
+end
+$$;

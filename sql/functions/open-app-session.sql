@@ -1,0 +1,27 @@
+-- Opens a session for an app that the session of a browser approved: `token` where that is over by now. The app's
+-- session inherits when its person proved who they are.
+create or replace function open_app_session(
+  p_user_id bigint, p_session_hash bytea, p_app_name text, p_token_hash bytea, p_last_four text,
+  p_session_days integer,
+  out outcome text, out email text
+)
+language plpgsql as $$
+declare
+  v_authenticated_at timestamptz;
+begin
+  perform from accounts where user_id = p_user_id for key share;
+  select authenticated_at into v_authenticated_at
+  from tokens
+  where user_id = p_user_id and token_hash = p_session_hash and expires_at > now()
+  for key share;
+  if not found then
+    outcome := 'token';
+    return;
+  end if;
+  select s.outcome into outcome
+  from open_session(
+    p_user_id, p_token_hash, p_last_four, p_app_name, coalesce(v_authenticated_at, 'epoch'), p_session_days
+  ) s;
+  select u.email into email from users u where u.id = p_user_id;
+end
+$$;

@@ -1,0 +1,27 @@
+-- Opens a session for whoever signed in at a provider: found by issuer and subject and by nothing else, unless this is
+-- their first time. `p_email_key` is null where the address does not count. With `p_expected_user_id` nobody else is
+-- signed in, and nothing is made or linked.
+create or replace function sign_in_by_provider(
+  p_issuer text, p_subject text, p_email text, p_email_key text, p_is_trusted boolean, p_is_open boolean,
+  p_expected_user_id bigint,
+  p_token_hash bytea, p_last_four text, p_authenticated_at timestamptz, p_session_days integer,
+  out outcome text, out id bigint
+)
+language plpgsql as $$
+begin
+  select i.user_id into id from identities i where i.issuer = p_issuer and i.subject = p_subject;
+  if not found and p_expected_user_id is null then
+    select f.outcome, f.id into outcome, id
+    from first_sign_in(p_issuer, p_subject, p_email, p_email_key, p_is_trusted, p_is_open) f;
+    if outcome is not null then
+      return;
+    end if;
+  end if;
+  if id <> p_expected_user_id or id is null then
+    outcome := 'other-person';
+    return;
+  end if;
+  select s.outcome into outcome
+  from open_session(id, p_token_hash, p_last_four, null, p_authenticated_at, p_session_days) s;
+end
+$$;

@@ -1,0 +1,93 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Context } from '../context.ts';
+import { PendingUnavailable } from '../coordination/port.ts';
+import { type ApiError, invalid } from '../domain/errors.ts';
+import { type Page, PRIVATE_HEADERS, pageHeaders, renderPage } from '../sign-in/page.ts';
+import { badRequestPage, faultPage, limitedPage } from '../sign-in/pages.ts';
+import { SignInError } from '../sign-in/sign-in-error.ts';
+import { limitAddress } from './access.ts';
+import { toApiError } from './error-responses.ts';
+import type { Overload } from './overload.ts';
+
+/** Pages of signing in: what people open, beside the API. Each is limited by address, and each fault is a page too. */
+
+/** One request for a page. */
+export interface PageRequest {
+  request: FastifyRequest;
+  reply: FastifyReply;
+  query: PageQuery;
+}
+
+/** Adds a page; `handle` returns it, or the address to go on to. */
+export function addPage(
+  app: FastifyInstance,
+  context: Context,
+  overload: Overload,
+  url: string,
+  handle: (given: PageRequest) => Promise<Page | string>,
+): void {
+  app.get(url, {
+    onRequest: (request, reply) => limitAddress(context, overload, request, reply, 'logins'),
+    // Other origins have no business here.
+    config: { cors: false } as object,
+    errorHandler: (error, request, reply) => sendPage(reply, pageOf(context, error, request)),
+    handler: async (request, reply) => {
+      const result = await handle({ request, reply, query: new PageQuery(request) });
+      return typeof result === 'string' ? redirect(reply, result) : sendPage(reply, result);
+    },
+  });
+}
+
+/** The parameters of a page. */
+export class PageQuery {
+  readonly #parameters: URLSearchParams;
+  /** As it was sent. */
+  readonly text: string;
+
+  constructor({ raw }: FastifyRequest) {
+    const at = raw.url!.indexOf('?');
+    this.text = at < 0 ? '' : raw.url!.slice(at + 1);
+    this.#parameters = new URLSearchParams(this.text);
+  }
+
+  /** A parameter; throws `VALIDATION_ERROR` where it is given twice: two readers could take different ones. */
+  get(name: string): string | undefined {
+    const values = this.#parameters.getAll(name);
+    if (values.length > 1) throw invalid(`${name}: given more than once`);
+    return values[0];
+  }
+
+  /** All parameters by name. */
+  toObject(): Record<string, string> {
+    const names = [...new Set(this.#parameters.keys())];
+    return Object.fromEntries(names.map((name) => [name, this.get(name)!]));
+  }
+}
+
+const sendPage = (reply: FastifyReply, page: Page): FastifyReply =>
+  reply.code(page.status).headers(pageHeaders(page)).send(renderPage(page));
+
+/** To another address, always by GET. */
+const redirect = (reply: FastifyReply, address: string): FastifyReply =>
+  reply.code(303).headers(PRIVATE_HEADERS).header('location', address).send();
+
+/** The page for whatever was thrown. */
+function pageOf(context: Context, error: unknown, request: FastifyRequest): Page {
+  const name = context.config.signIn.provider?.name;
+  if (error instanceof SignInError) {
+    context.metrics.signInEnded(error.fault);
+    const level = error.isOfProvider ? 'warn' : 'info';
+    request.log[level]({ fault: error.fault, reason: error.message }, 'nobody signed in');
+    return faultPage(error.fault, name, '/');
+  }
+  const known = error instanceof PendingUnavailable ? undefined : toApiError(error);
+  if (known && known.code !== 'UNAVAILABLE') return pageOfApiError(known);
+  const isOutage = known !== undefined || error instanceof PendingUnavailable;
+  if (isOutage) request.unserved = (error as Error).message;
+  else request.log.error({ err: error }, 'request failed');
+  context.metrics.signInEnded('unavailable');
+  return { ...faultPage('unavailable', name, '/'), ...(!isOutage && { status: 500 }) };
+}
+
+const pageOfApiError = ({ code, message, retryAfterSeconds = 1 }: ApiError): Page =>
+  code === 'RATE_LIMITED' ? limitedPage(retryAfterSeconds) : badRequestPage(message);

@@ -1,0 +1,53 @@
+import type { Config } from '../config.ts';
+import { claimOf, requireAllowedDomain } from '../sign-in/addresses.ts';
+import type { Intent } from '../sign-in/logins.ts';
+import type { ProviderIdentity } from '../sign-in/provider.ts';
+import { SignInError } from '../sign-in/sign-in-error.ts';
+import type { Database } from '../store/database.ts';
+import { type LoginSession, linkIdentity, signInByProvider } from '../store/identities.ts';
+import type { Owner } from '../store/tokens.ts';
+
+/** The session that the browser has now. */
+export interface OpenedSession {
+  token: string;
+  userId: number;
+}
+
+/**
+ * Opens a session for whom the provider named. `present` is the session that the browser brought. Throws a `SignInError`
+ * where this is nobody who may sign in, or not who was expected.
+ */
+export async function completeLogin(
+  { config, database }: { config: Config; database: Database },
+  intent: Intent,
+  person: ProviderIdentity,
+  present: Owner | undefined,
+): Promise<OpenedSession> {
+  const provider = config.signIn.provider!;
+  requireAllowedDomain(provider, person);
+  const { issuer, subject, email, authenticatedAt } = person;
+  const identity = { issuer, subject, email: email ?? null };
+  const session: LoginSession = {
+    authenticatedAt: authenticatedAt === undefined ? null : new Date(authenticatedAt * 1_000),
+    days: config.sessionDays,
+  };
+  const result =
+    intent.kind === 'link'
+      ? await linkIdentity(database, requireSame(intent, present), identity, session)
+      : await signInByProvider(
+          database,
+          identity,
+          claimOf(provider, config.signIn.signUp, person),
+          session,
+          intent.kind === 'confirm' ? intent.userId : null,
+        );
+  if (result.refusal === undefined) return result;
+  throw new SignInError(result.refusal === 'token' ? 'no-session' : result.refusal);
+}
+
+/** The session that began the linking: another one, or none, may not end it. */
+function requireSame(intent: Intent & { kind: 'link' }, present: Owner | undefined): Owner {
+  const isSame = present?.userId === intent.userId && present.hash.toString('hex') === intent.session;
+  if (!isSame) throw new SignInError('no-session');
+  return present;
+}

@@ -1,0 +1,121 @@
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import type { Context } from '../context.ts';
+import { notFound } from '../domain/errors.ts';
+import { parseBody } from '../domain/validation.ts';
+import type { Overload } from '../http/overload.ts';
+import { addPage, type PageRequest } from '../http/pages.ts';
+import { type CallerRoute, publicRoute } from '../http/route.ts';
+import {
+  type AppRequestBody,
+  appRequestSchema,
+  exchangeSchema,
+  issueCode,
+  redeemCode,
+} from '../sign-in/app-codes.ts';
+import { addParameters, isLoopbackRedirect } from '../sign-in/app-redirects.ts';
+import type { Page } from '../sign-in/page.ts';
+import { approvalPage, signInPage } from '../sign-in/pages.ts';
+import { readReturnTo } from '../sign-in/return-to.ts';
+import { openAppSession } from '../store/identities.ts';
+import { readProfile } from '../store/users.ts';
+import { user } from './account.ts';
+import { findBrowserCaller, sendToProvider } from './sign-in.ts';
+
+/** Sessions of apps: a person approves in the browser, the app exchanges a code (RFC 8252): decision 31. */
+
+const APP_PATH = '/login/app';
+
+/** Adds the page on which a person approves an app. */
+export function appPages(app: FastifyInstance, context: Context, overload: Overload): void {
+  addPage(app, context, overload, APP_PATH, (given) => askForApproval(context, given));
+}
+
+/** Names the app and asks; where nobody is signed in it first asks them to. Nothing is done by opening this page. */
+async function askForApproval(context: Context, { request, query }: PageRequest): Promise<Page> {
+  const { config, database, site } = context;
+  const asked = parseBody(appRequestSchema(config.signIn.appRedirects), query.toObject());
+  const caller = await findBrowserCaller(context, request);
+  const here = readReturnTo(`${APP_PATH}?${query.text}`) ?? '/';
+  if (caller === undefined) return signInPage(config.signIn.provider?.name, here);
+  const { email } = await readProfile(database, caller, config.freeBookmarkLimit);
+  const { redirect_uri: redirectUri, state, name } = asked;
+  return approvalPage({
+    name,
+    redirectUri,
+    declineUrl: addParameters(redirectUri, { error: 'access_denied', state, iss: site.origin! }),
+    email,
+    body: asked,
+    isLoopback: isLoopbackRedirect(redirectUri),
+  });
+}
+
+/** Approves an app for this browser's session; the page goes on to the app with the code. */
+const approve: CallerRoute = {
+  path: APP_PATH,
+  scope: 'write',
+  summary: 'Approve an app, which gets a code',
+  description: 'The code is for one exchange within 60 s.',
+  body: z.looseObject({}),
+  response: z.object({ location: z.string() }),
+  async handle({ context, caller, body }) {
+    const { config, coordination, site } = context;
+    const asked: AppRequestBody = parseBody(appRequestSchema(config.signIn.appRedirects), body);
+    const code = await issueCode(coordination.pending, {
+      userId: caller.userId,
+      session: caller.hash.toString('hex'),
+      redirectUri: asked.redirect_uri,
+      challenge: asked.code_challenge,
+      name: asked.name,
+    });
+    const parameters = { code, state: asked.state, iss: site.origin! };
+    return { location: addParameters(asked.redirect_uri, parameters) };
+  },
+};
+
+const returnTo = z
+  .string()
+  .refine((text) => readReturnTo(text) !== undefined, 'expected a path of this service, such as /settings')
+  .default('/');
+
+/** Begins to link the provider to the account of this browser's session; the page goes on to the provider. */
+const link: CallerRoute = {
+  path: '/login/link',
+  scope: 'write',
+  summary: 'Link the provider to the account of this browser',
+  description: 'Whoever then signs in there may sign in here, as this account.',
+  body: z.object({ return_to: returnTo }),
+  response: z.object({ location: z.string() }),
+  async handle({ context, caller, body, request, reply }) {
+    const intent = { kind: 'link', userId: caller.userId, session: caller.hash.toString('hex') } as const;
+    const { return_to } = body as { return_to: string };
+    return { location: await sendToProvider(context, { request, reply }, intent, return_to, true) };
+  },
+};
+
+/** What pages do under `/web/`, where every request names its page. */
+export const appWebRoutes = [approve, link];
+
+/** Exchanges a code for the session of an app. Whatever is wrong with it, the response is the same. */
+export const exchangeCode = publicRoute({
+  path: '/auth/exchange',
+  scope: 'public',
+  summary: "Exchange an app's code for a session token",
+  description:
+    'The code comes from `/login/app`, works once and for 60 s, and only with the verifier and the address that it was asked for with. The token is shown once; its scope is write.',
+  body: exchangeSchema,
+  bodyLimit: 2_048,
+  response: z.object({
+    token: z.string().meta({ examples: ['bks_42_BcGzEJAmGwg4vGYdvNIrhWPgAPiYz1wPgvwc3GUsxT8'] }),
+    user,
+  }),
+  errors: ['NOT_FOUND'],
+  async handle({ context, body }) {
+    const { config, coordination, database } = context;
+    const grant = await redeemCode(coordination.pending, body);
+    const owner = grant && { userId: grant.userId, hash: Buffer.from(grant.session, 'hex') };
+    const opened = owner && (await openAppSession(database, owner, grant.name, config.sessionDays));
+    if (opened === undefined) throw notFound('the code');
+    return opened;
+  },
+});

@@ -1,0 +1,119 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Context } from '../context.ts';
+import { wakePolls } from '../coordination/topics.ts';
+import { invalid, permissionDenied } from '../domain/errors.ts';
+import type { Caller } from '../domain/tokens.ts';
+import type { Overload } from '../http/overload.ts';
+import { addPage, type PageQuery, type PageRequest } from '../http/pages.ts';
+import {
+  readLoginCookie,
+  readSessionCookie,
+  setLoginCookie,
+  setSessionCookie,
+} from '../http/session-cookie.ts';
+import { completeLogin } from '../operations/complete-login.ts';
+import { beginLogin, type Intent, readBrowserKey, takeLogin } from '../sign-in/logins.ts';
+import type { Page } from '../sign-in/page.ts';
+import { signInPage } from '../sign-in/pages.ts';
+import { readReturnTo } from '../sign-in/return-to.ts';
+import { SignInError } from '../sign-in/sign-in-error.ts';
+import { findCaller, revokeToken } from '../store/tokens.ts';
+
+/** Signing in by the provider, in a browser: decision 31. */
+
+/** Who has to have authenticated lately has done it within so many seconds. */
+export const FRESH_SECONDS = 900;
+
+/** Where the provider sends browsers back to: registered there, character by character. */
+const CALLBACK_PATH = '/login/callback';
+
+/** Adds `/login`, and `/login/callback` where there is a provider. */
+export function signInRoutes(app: FastifyInstance, context: Context, overload: Overload): void {
+  addPage(app, context, overload, '/login', (given) => beginSignIn(context, given));
+  if (context.provider)
+    addPage(app, context, overload, CALLBACK_PATH, (given) => finishSignIn(context, given));
+}
+
+/** The session that a browser brings, looked up anew; undefined where there is none that is valid. */
+export async function findBrowserCaller(
+  { database, site }: Context,
+  { headers }: FastifyRequest,
+): Promise<Caller | undefined> {
+  const token = readSessionCookie(headers.cookie, site.origin);
+  return token && findCaller(database, token);
+}
+
+/** Sends the browser to the provider. Who is signed in goes on at once, unless they have to confirm who they are. */
+async function beginSignIn(context: Context, { request, reply, query }: PageRequest): Promise<Page | string> {
+  const returnTo = readTarget(query);
+  const isFresh = readFlag(query, 'fresh');
+  const caller = await findBrowserCaller(context, request);
+  if (caller && !isFresh) return returnTo;
+  if (context.provider === undefined) return signInPage(undefined, returnTo);
+  const intent: Intent = caller ? { kind: 'confirm', userId: caller.userId } : { kind: 'sign-in' };
+  return sendToProvider(context, { request, reply }, intent, returnTo, isFresh);
+}
+
+/** Begins a login for a browser, which keeps its secret; the address of the provider. */
+export async function sendToProvider(
+  context: Context,
+  { request, reply }: Pick<PageRequest, 'request' | 'reply'>,
+  intent: Intent,
+  returnTo: string,
+  isFresh: boolean,
+): Promise<string> {
+  const { provider, coordination, site } = context;
+  if (provider === undefined) throw permissionDenied('this service has no provider to sign in by');
+  const browserKey = readBrowserKey(readLoginCookie(context, request.headers.cookie));
+  const parts = { provider, pending: coordination.pending, callbackUrl: site.origin! + CALLBACK_PATH };
+  const login = { intent, returnTo, ...(isFresh && { maxAgeSeconds: FRESH_SECONDS }) };
+  const location = await beginLogin(parts, browserKey, login);
+  setLoginCookie(context, reply, browserKey);
+  return location;
+}
+
+/** Opens a session for whom the provider sent back, in the place of the one that the browser had. */
+async function finishSignIn(context: Context, { request, reply, query }: PageRequest): Promise<string> {
+  const { coordination, site } = context;
+  const browserKey = readLoginCookie(context, request.headers.cookie);
+  const { state } = readCallback(query);
+  const login = await takeLogin(coordination.pending, browserKey, state);
+  if (login === undefined) throw new SignInError('callback', 'no login of this browser is under way');
+  const callback = new URL(`${site.origin}${CALLBACK_PATH}?${query.text}`);
+  const person = await context.provider!.finish(callback, login.checks);
+  const present = await findBrowserCaller(context, request);
+  const { token } = await completeLogin(context, login.intent, person, present);
+  setSessionCookie(context, reply, token);
+  if (present) await endSession(context, present);
+  context.metrics.signInEnded('done');
+  return login.returnTo;
+}
+
+/** The parameters of a callback. Given twice they are none of the provider's. */
+function readCallback(query: PageQuery): Record<string, string> {
+  try {
+    return query.toObject();
+  } catch {
+    throw new SignInError('callback', 'a parameter is given more than once');
+  }
+}
+
+/** A session that was replaced ends. Where it has ended meanwhile, or the database fails, the new one serves all the same. */
+async function endSession(context: Context, caller: Caller): Promise<void> {
+  await revokeToken(context.database, caller).catch(() => {});
+  context.callers.forget(caller);
+  wakePolls(context.coordination.wakes, caller.userId);
+}
+
+function readTarget(query: PageQuery): string {
+  const text = query.get('return_to') ?? '/';
+  const returnTo = readReturnTo(text);
+  if (returnTo === undefined) throw invalid('return_to: expected a path of this service, such as /settings');
+  return returnTo;
+}
+
+function readFlag(query: PageQuery, name: string): boolean {
+  const text = query.get(name) ?? 'false';
+  if (text !== 'true' && text !== 'false') throw invalid(`${name}: expected true or false`);
+  return text === 'true';
+}

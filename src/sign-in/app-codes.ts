@@ -1,0 +1,80 @@
+import { randomBytes } from 'node:crypto';
+import { z } from 'zod';
+import type { PendingValues } from '../coordination/port.ts';
+import { isAllowedRedirect, REDIRECT_LENGTH } from './app-redirects.ts';
+import { CODE_CHALLENGE, CODE_VERIFIER, hashParts, verifierFits } from './pkce.ts';
+
+/** Codes that apps exchange for sessions (RFC 6749 4.1, RFC 8252): 60 s, once, bound to the app by PKCE. */
+
+/** Printed on a page as what the app calls itself: nothing that hides, or turns text round. */
+const APP_NAME = /^[^\p{C}\p{Zl}\p{Zp}]{1,60}$/u;
+
+/** What an app asks with, in the query of `/login/app` and in the body that approves it. */
+export const appRequestSchema = (claimed: readonly string[]) =>
+  z.object({
+    redirect_uri: z
+      .string()
+      .max(REDIRECT_LENGTH, `at most ${REDIRECT_LENGTH} characters`)
+      .refine(
+        (text) => isAllowedRedirect(text, claimed),
+        'expected http://127.0.0.1:port/… or http://[::1]:port/…, or an address that this service knows',
+      ),
+    code_challenge: z.string().regex(CODE_CHALLENGE, 'expected a SHA-256 in base64url, 43 characters'),
+    code_challenge_method: z.literal('S256', 'expected S256'),
+    state: z.string().regex(/^[\x21-\x7e]{1,255}$/, 'expected 1 to 255 characters of printable ASCII'),
+    name: z
+      .string()
+      .transform((text) => text.normalize('NFC').trim())
+      .refine((text) => APP_NAME.test(text), 'expected 1 to 60 characters that can be printed'),
+  });
+
+export type AppRequestBody = z.output<ReturnType<typeof appRequestSchema>>;
+
+/** What a code stands for. */
+export interface AppGrant {
+  userId: number;
+  /** The hash of the token of the session that approved, in hex: once that is revoked the code is worth nothing. */
+  session: string;
+  redirectUri: string;
+  challenge: string;
+  name: string;
+}
+
+/** Keeps what was approved for 60 s; resolves with the code, which is drawn here and kept as a hash. */
+export async function issueCode(pending: PendingValues, grant: AppGrant): Promise<string> {
+  const code = randomBytes(32).toString('base64url');
+  await pending.keep('codes', hashParts('code', code), JSON.stringify(grant));
+  return code;
+}
+
+/** The body of `/auth/exchange`. */
+export const exchangeSchema = z.object({
+  code: z
+    .string()
+    .regex(/^[\w-]{43}$/, 'expected a code of 43 characters')
+    .meta({ examples: ['A'.repeat(43)] }),
+  code_verifier: z
+    .string()
+    .regex(CODE_VERIFIER, 'expected 43 to 128 characters: letters, digits, - . _ ~')
+    .meta({ examples: ['v'.repeat(43)] }),
+  redirect_uri: z
+    .string()
+    .max(REDIRECT_LENGTH, `at most ${REDIRECT_LENGTH} characters`)
+    .meta({ examples: ['http://127.0.0.1:8123/signed-in'] }),
+});
+
+/**
+ * What a code stands for, to the first who presents it: whoever then has another verifier or address gets nothing, and
+ * neither does anybody after them.
+ */
+export async function redeemCode(
+  pending: PendingValues,
+  { code, code_verifier, redirect_uri }: z.output<typeof exchangeSchema>,
+): Promise<AppGrant | undefined> {
+  const text = await pending.take('codes', hashParts('code', code));
+  if (text === undefined) return undefined;
+  const grant = JSON.parse(text) as AppGrant;
+  return grant.redirectUri === redirect_uri && verifierFits(code_verifier, grant.challenge)
+    ? grant
+    : undefined;
+}

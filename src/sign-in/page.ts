@@ -1,0 +1,112 @@
+import { hash } from 'node:crypto';
+import { Html, html } from './html.ts';
+
+/** The frame of the pages of signing in, and the headers that keep them what they are. */
+
+/** A page with its status. */
+export interface Page {
+  status: number;
+  title: string;
+  body: Html;
+  /** Whether the page runs the script: approving and invites are sent as JSON, which no form can. */
+  isActive?: boolean;
+  retryAfterSeconds?: number;
+}
+
+const STYLE = `
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
+body { margin: 0; padding: 2rem 1rem; }
+main { max-width: 30rem; margin: 0 auto; }
+h1 { font-size: 1.5rem; line-height: 1.25; }
+.facts { overflow-wrap: anywhere; }
+.choices { display: flex; flex-wrap: wrap; gap: .75rem; margin: 1.5rem 0; }
+a.button, button { display: inline-block; padding: .6rem 1.1rem; border: 1px solid; border-radius: .4rem; font: inherit; color: inherit; background: none; text-decoration: none; cursor: pointer; }
+a.button:focus-visible, button:focus-visible, input:focus-visible { outline: 3px solid; outline-offset: 2px; }
+button.main, a.main { color: Canvas; background: CanvasText; border-color: CanvasText; }
+button[disabled] { opacity: .5; cursor: default; }
+label { display: block; font-weight: 600; }
+input { font: inherit; padding: .5rem; width: 12ch; letter-spacing: .1em; text-transform: uppercase; }
+[role=alert] { font-weight: 600; }
+`;
+
+/** Each form names where its JSON goes; the response says where to go on, or the page is loaded again. */
+const SCRIPT = `
+for (const form of document.forms) {
+  const button = form.querySelector('button');
+  const fault = form.querySelector('[role=alert]');
+  button.disabled = false;
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    button.disabled = true;
+    fault.textContent = '';
+    const body = JSON.parse(form.dataset.body);
+    for (const { name, value } of form.querySelectorAll('input')) body[name] = value.trim().toUpperCase();
+    try {
+      const response = await fetch(form.dataset.to, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      const result = await response.json();
+      if (!response.ok) throw new Error(result.error);
+      if (result.location) location.replace(result.location);
+      else location.reload();
+    } catch (error) {
+      fault.textContent = 'That did not work: ' + error.message + '.';
+      button.disabled = false;
+    }
+  });
+}
+`;
+
+const hashSource = (text: string): string => `'sha256-${hash('sha256', text, 'base64')}'`;
+
+/**
+ * Nothing is loaded and nothing runs but what stands here. No form is sent by the browser itself: `form-action` would also
+ * have to name where its response redirects to, which for an app may be anywhere.
+ */
+const policy = (isActive: boolean): string =>
+  [
+    "default-src 'none'",
+    `style-src ${hashSource(STYLE)}`,
+    ...(isActive ? [`script-src ${hashSource(SCRIPT)}`, "connect-src 'self'"] : []),
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ].join('; ');
+
+/** Headers of a page, beside those of every response. */
+export const pageHeaders = ({ isActive = false, retryAfterSeconds }: Page): Record<string, string> => ({
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': policy(isActive),
+  'cross-origin-opener-policy': 'same-origin',
+  ...PRIVATE_HEADERS,
+  ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),
+});
+
+/** Headers of every response of signing in, redirects too: their addresses hold codes. */
+export const PRIVATE_HEADERS = {
+  'cache-control': 'no-store',
+  'referrer-policy': 'no-referrer',
+  'x-frame-options': 'DENY',
+} as const;
+
+/** The whole document. */
+export const renderPage = ({ title, body, isActive = false }: Page): string =>
+  html`<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>${title} · Bookmark Service</title>
+    <style>${new Html(STYLE)}</style>
+  </head>
+  <body>
+    <main>
+      <h1>${title}</h1>
+      ${body}
+    </main>
+    ${isActive ? new Html(`<script>${SCRIPT}</script>`) : undefined}
+  </body>
+</html>
+`.text;

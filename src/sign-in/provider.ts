@@ -1,0 +1,215 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import * as client from 'openid-client';
+import { isStorable } from '../domain/text.ts';
+import { SignInError } from './sign-in-error.ts';
+import { isOnLoopback, type ProviderSettings } from './variables.ts';
+
+/** The OpenID provider (OpenID Connect Core 3.1, RFC 9700), by the library that alone speaks its protocol. */
+
+/** Who the provider says that somebody is. */
+export interface ProviderIdentity {
+  issuer: string;
+  subject: string;
+  /** As the provider writes it; whether it is somebody's is another question. */
+  email: string | undefined;
+  emailVerified: boolean;
+  /** When the person last gave the provider their credentials, in seconds since 1970; absent where it does not say. */
+  authenticatedAt: number | undefined;
+}
+
+/** What binds a callback to the request that it responds to. */
+export interface LoginChecks {
+  state: string;
+  nonce: string;
+  /** PKCE's, 43 characters. */
+  verifier: string;
+  /** The person has to have authenticated at the provider within so many seconds; absent: at any time. */
+  maxAgeSeconds?: number;
+}
+
+/** Draws the secrets of one login. */
+export const drawChecks = (): LoginChecks => ({
+  state: client.randomState(),
+  nonce: client.randomNonce(),
+  verifier: client.randomPKCECodeVerifier(),
+});
+
+/** A person waits: a provider that takes longer is away. For all requests of one step together. */
+const STEP_MS = 3_000;
+
+/** Metadata changes rarely; where it cannot be read again the old one serves on. */
+const METADATA_MS = 3_600_000;
+const METADATA_RETRY_MS = 60_000;
+
+/** Far above any response of a provider. */
+const RESPONSE_BYTES = 1_048_576;
+
+/** OpenID Connect Core 2: at most 255 ASCII characters. */
+const SUBJECT_LENGTH = 255;
+
+const EMAIL_LENGTH = 254;
+
+/** Between two clocks that are roughly right. */
+const CLOCK_TOLERANCE_SECONDS = 30;
+
+/** Ends all requests of a step. */
+const step = new AsyncLocalStorage<AbortSignal>();
+
+interface Known {
+  configuration: client.Configuration;
+  untilMs: number;
+}
+
+/** One provider, discovered when the first login needs it: a provider that is away keeps no replica from starting. */
+export class Provider {
+  readonly #settings: ProviderSettings;
+  readonly #stepMs: number;
+  #known: Known | undefined;
+  #discovery: Promise<client.Configuration> | undefined;
+
+  constructor(settings: ProviderSettings, stepMs = STEP_MS) {
+    this.#settings = settings;
+    this.#stepMs = stepMs;
+  }
+
+  /** Where to send a browser. Rejects with a `SignInError` within three seconds. */
+  begin(redirectUri: string, { state, nonce, verifier, maxAgeSeconds }: LoginChecks): Promise<string> {
+    return this.#inTime(async () => {
+      const challenge = await client.calculatePKCECodeChallenge(verifier);
+      const url = client.buildAuthorizationUrl(await this.#discover(), {
+        redirect_uri: redirectUri,
+        scope: this.#settings.scopes,
+        state,
+        nonce,
+        code_challenge: challenge,
+        code_challenge_method: 'S256',
+        ...(maxAgeSeconds !== undefined && { max_age: String(maxAgeSeconds) }),
+      });
+      return url.href;
+    });
+  }
+
+  /**
+   * Who came back. `callback` is the whole url. Everything that the provider says is checked: issuer, state, nonce, audience,
+   * times, signature; its tokens are forgotten. Rejects with a `SignInError` within three seconds.
+   */
+  finish(callback: URL, checks: LoginChecks): Promise<ProviderIdentity> {
+    return this.#inTime(async () => {
+      const configuration = await this.#discover();
+      const tokens = await client.authorizationCodeGrant(configuration, callback, {
+        pkceCodeVerifier: checks.verifier,
+        expectedState: checks.state,
+        expectedNonce: checks.nonce,
+        idTokenExpected: true,
+        ...(checks.maxAgeSeconds !== undefined && { maxAge: checks.maxAgeSeconds }),
+      });
+      const claims = tokens.claims()!;
+      const { email, email_verified } = await this.#readEmail(configuration, claims, tokens.access_token);
+      const isText = (value: unknown, max: number): value is string =>
+        typeof value === 'string' && value.length <= max && isStorable(value);
+      if (!isText(claims.sub, SUBJECT_LENGTH)) throw new SignInError('invalid', 'the subject is no text');
+      return {
+        issuer: claims.iss,
+        subject: claims.sub,
+        email: isText(email, EMAIL_LENGTH) ? email : undefined,
+        emailVerified: email_verified === true,
+        authenticatedAt: claims.auth_time && Math.min(claims.auth_time, Math.floor(Date.now() / 1_000)),
+      };
+    });
+  }
+
+  /** The claims with the address: of the ID token, or of UserInfo where the ID token has none. Never of both. */
+  async #readEmail(
+    configuration: client.Configuration,
+    claims: client.IDToken,
+    accessToken: string,
+  ): Promise<Record<string, unknown>> {
+    const isAsked = this.#settings.scopes.split(' ').includes('email');
+    const { userinfo_endpoint } = configuration.serverMetadata();
+    if (claims.email !== undefined || !isAsked || userinfo_endpoint === undefined) return claims;
+    return client.fetchUserInfo(configuration, accessToken, claims.sub);
+  }
+
+  async #inTime<T>(run: () => Promise<T>): Promise<T> {
+    const signal = AbortSignal.timeout(this.#stepMs);
+    const ended = new Promise<never>((_, reject) =>
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true }),
+    );
+    try {
+      return await step.run(signal, () => Promise.race([run(), ended]));
+    } catch (error) {
+      throw SignInError.of(error);
+    }
+  }
+
+  /** One discovery for all who wait for it. */
+  async #discover(): Promise<client.Configuration> {
+    const known = this.#known;
+    if (known && known.untilMs > performance.now()) return known.configuration;
+    this.#discovery ??= this.#read().finally(() => {
+      this.#discovery = undefined;
+    });
+    if (known === undefined) return this.#discovery;
+    // Who signs in meanwhile does not wait for what was known a moment ago.
+    this.#known = { ...known, untilMs: performance.now() + METADATA_RETRY_MS };
+    this.#discovery.catch(() => {});
+    return known.configuration;
+  }
+
+  async #read(): Promise<client.Configuration> {
+    const { issuer, clientId, clientSecret } = this.#settings;
+    const url = new URL(issuer);
+    const configuration = await client.discovery(
+      url,
+      clientId,
+      { [client.clockTolerance]: CLOCK_TOLERANCE_SECONDS },
+      authenticateClient(clientSecret),
+      {
+        timeout: this.#stepMs / 1_000,
+        [client.customFetch]: openFetch(isOnLoopback(url)),
+        execute: [
+          // The ID token's signature is checked too, though it comes straight from the provider.
+          client.enableNonRepudiationChecks,
+          ...(url.protocol === 'http:' ? [client.allowInsecureRequests] : []),
+        ],
+      },
+    );
+    this.#known = { configuration, untilMs: performance.now() + METADATA_MS };
+    return configuration;
+  }
+}
+
+/** The secret goes into a header (OpenID Connect Core 9), or into the body where the provider takes it there only. */
+function authenticateClient(secret: string): client.ClientAuth {
+  const [basic, post] = [client.ClientSecretBasic(secret), client.ClientSecretPost(secret)];
+  return (server, ...rest) => {
+    const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+    return (methods.includes('client_secret_basic') ? basic : post)(server, ...rest);
+  };
+}
+
+/** Without encryption only this computer is spoken to, whatever the provider's metadata names. */
+const openFetch =
+  (onLoopback: boolean): client.CustomFetch =>
+  async (address, { signal, ...options }) => {
+    const url = new URL(address);
+    if (url.protocol !== 'https:' && !(onLoopback && isOnLoopback(url)))
+      throw new SignInError('invalid', 'an endpoint of the provider is not encrypted');
+    const signals = [signal, step.getStore()].filter((each) => each !== undefined && each !== null);
+    const response = await fetch(address, { ...(options as RequestInit), signal: AbortSignal.any(signals) });
+    return readBounded(response);
+  };
+
+/** The response, whole; rejects where it is longer than any that a provider has reason to send. */
+async function readBounded(response: Response): Promise<Response> {
+  if (response.body === null) return response;
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body) {
+    bytes += chunk.length;
+    if (bytes > RESPONSE_BYTES) throw new SignInError('invalid', 'a response of the provider is too long');
+    chunks.push(chunk);
+  }
+  const { status, statusText, headers } = response;
+  return new Response(Buffer.concat(chunks), { status, statusText, headers });
+}

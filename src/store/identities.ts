@@ -1,0 +1,106 @@
+import { createSecret, formatToken } from '../domain/tokens.ts';
+import type { Database } from './database.ts';
+import type { Owner } from './tokens.ts';
+
+/** Who users are to providers of OpenID Connect: the directory by issuer and subject. */
+
+/** Somebody at a provider. */
+export interface Identity {
+  issuer: string;
+  subject: string;
+  /** As the provider writes it; null where it names none. */
+  email: string | null;
+}
+
+/** What an address is worth on a first login. */
+export interface Claim {
+  /** The address folded, where it is verified and is nobody else's in another spelling; null: it does not count. */
+  emailKey: string | null;
+  /** Whether it opens the account that has it. */
+  isTrusted: boolean;
+  /** Whether an account is made for it without an invite. */
+  isOpen: boolean;
+}
+
+/** The session that a login opens. */
+export interface LoginSession {
+  /** When the person proved who they are; null: nobody knows, so long ago. */
+  authenticatedAt: Date | null;
+  /** How long it is valid, `SESSION_DAYS`. */
+  days: number;
+}
+
+/** Why nobody was signed in. */
+export type SignInRefusal = 'unverified' | 'uninvited' | 'taken' | 'other-person' | 'token';
+
+/** A session's token, or why there is none. */
+export type SignInResult<Refusal> =
+  | { refusal: Refusal; token?: never; userId?: never }
+  | { refusal?: never; token: string; userId: number };
+
+const LONG_AGO = new Date(0);
+
+/**
+ * Signs somebody in who authenticated at a provider: by issuer and subject; the first time by what their address is worth.
+ * `expectedUserId`: this user and nobody else.
+ */
+export async function signInByProvider(
+  db: Database,
+  { issuer, subject, email }: Identity,
+  { emailKey, isTrusted, isOpen }: Claim,
+  { authenticatedAt, days }: LoginSession,
+  expectedUserId: number | null = null,
+): Promise<SignInResult<SignInRefusal>> {
+  const { secret, hash, lastFour } = createSecret();
+  const [row] = await db.write(
+    (sql) => sql<{ outcome: SignInRefusal | null; id: number }[]>`
+      select outcome, id
+      from sign_in_by_provider(
+        ${issuer}, ${subject}, ${email}, ${emailKey}, ${isTrusted}, ${isOpen}, ${expectedUserId},
+        ${hash}, ${lastFour}, ${authenticatedAt ?? LONG_AGO}, ${days}
+      )`,
+  );
+  const { outcome, id } = row!;
+  return outcome === null ? { token: formatToken('session', id, secret), userId: id } : { refusal: outcome };
+}
+
+/** Links somebody at a provider to the account of a session; a new session takes the place of that one. */
+export async function linkIdentity(
+  db: Database,
+  { userId, hash: sessionHash }: Owner,
+  { issuer, subject, email }: Identity,
+  { authenticatedAt, days }: LoginSession,
+): Promise<SignInResult<'linked' | 'token'>> {
+  const { secret, hash, lastFour } = createSecret();
+  const [row] = await db.write(
+    (sql) => sql<{ outcome: 'linked' | 'token' | null }[]>`
+      select outcome
+      from link_identity(
+        ${userId}, ${sessionHash}, ${issuer}, ${subject}, ${email},
+        ${hash}, ${lastFour}, ${authenticatedAt ?? LONG_AGO}, ${days}
+      )`,
+  );
+  const { outcome } = row!;
+  return outcome === null ? { token: formatToken('session', userId, secret), userId } : { refusal: outcome };
+}
+
+/**
+ * Opens a session for an app that a browser's session approved. `undefined` where that session is over by now; the
+ * app's session inherits when its person proved who they are.
+ */
+export async function openAppSession(
+  db: Database,
+  { userId, hash: sessionHash }: Owner,
+  appName: string,
+  days: number,
+): Promise<{ token: string; user: { id: number; email: string } } | undefined> {
+  const { secret, hash, lastFour } = createSecret();
+  const [row] = await db.write(
+    (sql) => sql<{ outcome: 'token' | null; email: string }[]>`
+      select outcome, email
+      from open_app_session(${userId}, ${sessionHash}, ${appName}, ${hash}, ${lastFour}, ${days})`,
+  );
+  const { outcome, email } = row!;
+  if (outcome !== null) return undefined;
+  return { token: formatToken('session', userId, secret), user: { id: userId, email } };
+}

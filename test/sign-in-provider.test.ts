@@ -1,0 +1,205 @@
+import { pino } from 'pino';
+import { describe, expect, test } from 'vitest';
+import { Provider } from '../src/sign-in/provider.ts';
+import { SIGN_IN_OUTCOMES } from '../src/sign-in/sign-in-error.ts';
+import { CookieBrowser, goToCallback } from './support/cookie-browser.ts';
+import { findFreePort } from './support/ports.ts';
+import { CLIENT_SECRET, type Faults, startProvider } from './support/provider.ts';
+import { scrape } from './support/replica.ts';
+import { startService } from './support/service.ts';
+import { arrive, headingOf, useSignIn, whoIs } from './support/sign-in.ts';
+
+// What the provider does wrong: each ends on a page, is counted, signs nobody in, and hurts nothing else.
+
+const bench = useSignIn();
+
+const DISTRUSTED = 'Test Accounts did not respond as it should';
+const AWAY = 'Test Accounts cannot be reached';
+const SLOW = 'Test Accounts takes too long';
+const NOT_ACCEPTED = 'Test Accounts does not accept this service';
+
+const changed = (more: Record<string, unknown>): Faults => ({ claims: (claims) => ({ ...claims, ...more }) });
+const at = (path: string, response: NonNullable<Faults['responses']>[string]): Faults => ({
+  responses: { [path]: response },
+});
+
+const NOW = Math.floor(Date.now() / 1_000);
+
+describe('a callback whose ID token does not hold signs nobody in', () => {
+  test.each<[string, Faults]>([
+    ['of another issuer', changed({ iss: 'https://evil.example' })],
+    ['for another audience', changed({ aud: 'somebody-else' })],
+    [
+      'for another audience beside this one, without saying to whom it went',
+      changed({ aud: ['bookmarks', 'x'], azp: 'x' }),
+    ],
+    ['with another nonce', changed({ nonce: 'another' })],
+    ['without a nonce', changed({ nonce: undefined })],
+    ['that has expired', changed({ iat: NOW - 7_200, exp: NOW - 3_600 })],
+    ['that never expires', changed({ exp: undefined })],
+    ['that begins later', changed({ nbf: NOW + 3_600 })],
+    ['that is not signed', { signature: 'none' }],
+    ['that another key signed', { signature: 'foreign' }],
+    ['without a subject', changed({ sub: undefined })],
+    ['whose subject cannot be stored', changed({ sub: 'a\0b' })],
+    ['whose subject is too long', changed({ sub: 'x'.repeat(300) })],
+  ])('%s', async (_what, faults) => {
+    bench.provider.faults = faults;
+    const { visit, email } = await arrive(bench, bench.service);
+    bench.provider.faults = {};
+    expect([visit.status, headingOf(visit), email]).toEqual([503, DISTRUSTED, undefined]);
+  });
+});
+
+describe('a provider that does not respond as it should ends on a page', () => {
+  const JUNK = { status: 200, body: '<html>' };
+
+  test.each<[string, Faults, string]>([
+    ['500 for the code', at('/token', { status: 500, body: 'oops' }), DISTRUSTED],
+    ['junk for the code', at('/token', JUNK), DISTRUSTED],
+    [
+      'no ID token',
+      at('/token', { status: 200, body: '{"access_token":"x","token_type":"Bearer"}' }),
+      DISTRUSTED,
+    ],
+    ['a response without end', at('/token', { status: 200, body: Buffer.alloc(1_100_000, 32) }), DISTRUSTED],
+    ['a redirect', at('/token', { status: 302, body: '' }), DISTRUSTED],
+    ['a closed connection', at('/token', 'reset'), AWAY],
+    ['500 for the address', at('/me', { status: 500, body: '{}' }), DISTRUSTED],
+    [
+      'the address of somebody else',
+      at('/me', { status: 200, body: '{"sub":"x","email":"a@example.org","email_verified":true}' }),
+      DISTRUSTED,
+    ],
+    [
+      'that the client is unknown',
+      at('/token', { status: 401, body: '{"error":"invalid_client"}' }),
+      NOT_ACCEPTED,
+    ],
+  ])('%s', async (_what, faults, heading) => {
+    bench.provider.faults = faults;
+    const { visit, email } = await arrive(bench, bench.service);
+    bench.provider.faults = {};
+    expect([visit.status, headingOf(visit), email]).toEqual([503, heading, undefined]);
+    expect(Number(visit.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect((await arrive(bench, bench.service)).email).toBeDefined();
+  });
+
+  test('silence, within some seconds', async () => {
+    bench.provider.faults = at('/token', 'silence');
+    const { visit } = await arrive(bench, bench.service);
+    bench.provider.faults = {};
+    expect([visit.status, headingOf(visit)]).toEqual([503, SLOW]);
+  });
+});
+
+describe('a provider that cannot be discovered', () => {
+  const CONFIGURATION = '/.well-known/openid-configuration';
+
+  test.each<[string, Faults, string]>([
+    ['500', at(CONFIGURATION, { status: 500, body: '' }), DISTRUSTED],
+    ['junk', at(CONFIGURATION, { status: 200, body: 'junk' }), DISTRUSTED],
+    [
+      'another issuer',
+      at(CONFIGURATION, { status: 200, body: '{"issuer":"https://evil.example"}' }),
+      DISTRUSTED,
+    ],
+    ['a closed connection', at(CONFIGURATION, 'reset'), AWAY],
+    ['silence', at(CONFIGURATION, 'silence'), SLOW],
+  ])('%s: a page, and the next try works once it does', async (_what, faults, heading) => {
+    const service = await bench.beside({ signUp: 'open', provider: { trustEmail: true } });
+    bench.provider.faults = faults;
+    const browser = new CookieBrowser();
+    const page = await browser.open(`${service.origin}/login`);
+    bench.provider.faults = {};
+    expect([page.status, headingOf(page)]).toEqual([503, heading]);
+    expect((await arrive(bench, service)).email).toBeDefined();
+  });
+
+  test('keeps no replica from starting, nor anybody from working', async () => {
+    const port = await findFreePort();
+    await using service = await startService({
+      signIn: {
+        provider: bench.provider.settings({ issuer: `http://127.0.0.1:${port}` }),
+        signUp: 'invite',
+        appRedirects: [],
+      },
+    });
+    const user = await service.user();
+    expect((await user.post('/user/profile')).status).toBe(200);
+    const page = await new CookieBrowser().open(`${service.origin}/login`);
+    expect([page.status, headingOf(page)]).toEqual([503, AWAY]);
+    await using provider = await startProvider({ port });
+    expect((await arrive({ ...bench, provider }, service)).visit.status).toBe(403);
+  });
+
+  test('is asked once for all who wait', async () => {
+    const service = await bench.beside({ signUp: 'open', provider: { trustEmail: true } });
+    const before = bench.provider.requests.length;
+    await Promise.all(Array.from({ length: 20 }, () => new CookieBrowser().open(`${service.origin}/login`)));
+    expect(bench.provider.requests.slice(before)).toEqual([CONFIGURATION]);
+  });
+});
+
+test('without encryption only this computer is asked, whatever the metadata names', async () => {
+  const service = await bench.beside({ signUp: 'open', provider: { trustEmail: true } });
+  const response = await fetch(`${bench.provider.issuer}/.well-known/openid-configuration`);
+  const metadata = { ...((await response.json()) as object), token_endpoint: 'http://192.0.2.1/token' };
+  bench.provider.faults = at('/.well-known/openid-configuration', {
+    status: 200,
+    body: JSON.stringify(metadata),
+  });
+  const { visit } = await arrive(bench, service);
+  bench.provider.faults = {};
+  expect([visit.status, headingOf(visit)]).toEqual([503, DISTRUSTED]);
+});
+
+test('a step ends in time, however many responses come late', async () => {
+  const provider = new Provider(bench.provider.settings(), 200);
+  bench.provider.faults = at('/.well-known/openid-configuration', 'silence');
+  const checks = { state: 's', nonce: 'n', verifier: 'v'.repeat(43) };
+  await expect(provider.begin('http://127.0.0.1/login/callback', checks)).rejects.toMatchObject({
+    fault: 'slow',
+  });
+  bench.provider.faults = {};
+  expect(await provider.begin('http://127.0.0.1/login/callback', checks)).toMatch(/^http/);
+});
+
+test("a wrong secret is the operator's to mend, and the page says so", async () => {
+  const service = await bench.beside({ provider: { clientSecret: 'of last year' } });
+  const { visit } = await arrive(bench, service);
+  expect([visit.status, headingOf(visit)]).toEqual([503, NOT_ACCEPTED]);
+});
+
+test('each end is counted, and logged without anything that could be used again', async () => {
+  const metricsPort = await findFreePort();
+  const lines: string[] = [];
+  const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
+  await using service = await startService(
+    {
+      metricsPort,
+      signIn: { provider: bench.provider.settings({ trustEmail: true }), signUp: 'open', appRedirects: [] },
+    },
+    { log: log as never },
+  );
+  const subject = (await arrive(bench, service)).subject;
+  const browser = new CookieBrowser();
+  bench.provider.faults = { signature: 'none' };
+  const { callback } = await goToCallback(browser, `${service.origin}/login`, subject);
+  await browser.open(callback!);
+  bench.provider.faults = {};
+  await browser.open(callback!);
+  expect(await whoIs(browser, service)).toBeUndefined();
+
+  const samples = await scrape(metricsPort);
+  const count = (outcome: string) => samples.get(`bookmarks_sign_ins_total{outcome="${outcome}"}`);
+  expect([count('done'), count('invalid'), count('callback'), count('slow')]).toEqual([1, 1, 1, 0]);
+  for (const outcome of SIGN_IN_OUTCOMES) expect(count(outcome)).toBeDefined();
+  const text = lines.join('');
+  expect(text).toContain('"fault":"invalid"');
+  expect(text).toContain('"route":"/login/callback"');
+  for (const secret of [...callback!.searchParams.values(), ...browser.cookies.values(), CLIENT_SECRET])
+    if (secret !== bench.provider.issuer) expect(text).not.toContain(secret);
+  expect(text).not.toContain('id_token');
+  expect(text).not.toMatch(/@example\.org/);
+});

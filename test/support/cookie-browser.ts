@@ -1,0 +1,105 @@
+import type { Person, TestProvider } from './provider.ts';
+
+/** One response on a browser's way. */
+export interface Visit {
+  url: URL;
+  status: number;
+  headers: Headers;
+  text: string;
+}
+
+/**
+ * A browser that runs no scripts: it keeps cookies, by host alone as browsers do, follows redirects, and sends forms.
+ * `home` is the origin of its page, for requests of scripts.
+ */
+export class CookieBrowser {
+  readonly cookies = new Map<string, string>();
+  /** Every address that it was at, in order. */
+  readonly trail: string[] = [];
+
+  /** Opens an address without following where it leads. */
+  async open(address: string | URL, options: RequestInit = {}): Promise<Visit> {
+    const url = new URL(address);
+    this.trail.push(url.href);
+    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const response = await fetch(url, {
+      redirect: 'manual',
+      ...options,
+      headers: { ...(cookie && { cookie }), ...(options.headers as Record<string, string>) },
+    });
+    for (const set of response.headers.getSetCookie()) this.#keep(set);
+    return { url, status: response.status, headers: response.headers, text: await response.text() };
+  }
+
+  /** Opens an address and follows redirects, at most to one that `stopAt` knows, whose visit is not made. */
+  async visit(address: string | URL, stopAt: (url: URL) => boolean = () => false): Promise<Visit> {
+    let visit = await this.open(address);
+    for (;;) {
+      const to = visit.headers.get('location');
+      if (to === null) return visit;
+      const next = new URL(to, visit.url);
+      if (stopAt(next)) return visit;
+      visit = await this.open(next);
+    }
+  }
+
+  /** Sends JSON as a script of the origin's page would. */
+  async post(address: string, body: unknown, headers: Record<string, string> = {}): Promise<Visit> {
+    const { origin } = new URL(address);
+    return this.open(address, {
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers: { 'content-type': 'application/json', origin, ...headers },
+    });
+  }
+
+  #keep(text: string): void {
+    const [pair = '', ...attributes] = text.split('; ');
+    const [name = '', ...value] = pair.split('=');
+    const isGone = attributes.some((each) => /^(max-age=0|expires=Thu, 01 Jan 1970)/i.test(each));
+    if (isGone) this.cookies.delete(name);
+    else this.cookies.set(name, value.join('='));
+  }
+}
+
+export const isCallback = (url: URL): boolean => url.pathname === '/login/callback';
+
+/**
+ * Goes to `address`, signs in at the provider as `subject` where it asks, and stops before the callback. Returns the
+ * callback's address, or the page where the way ended before.
+ */
+export async function goToCallback(
+  browser: CookieBrowser,
+  address: string,
+  subject: string,
+): Promise<{ callback?: URL; page?: Visit }> {
+  let visit = await browser.visit(address, isCallback);
+  if (visit.url.pathname.startsWith('/interaction/')) {
+    const answered = await browser.open(visit.url, {
+      method: 'POST',
+      body: new URLSearchParams({ login: subject }),
+    });
+    visit = await browser.visit(new URL(answered.headers.get('location')!, visit.url), isCallback);
+  }
+  const to = visit.headers.get('location');
+  return to === null ? { page: visit } : { callback: new URL(to, visit.url) };
+}
+
+/** The whole way: the page that a person sees at its end. */
+export async function signIn(browser: CookieBrowser, address: string, subject: string): Promise<Visit> {
+  const { callback, page } = await goToCallback(browser, address, subject);
+  return callback === undefined ? page! : browser.open(callback);
+}
+
+let people = 0;
+
+/** Adds a person with an address of their own to a provider; returns their subject. */
+export function addPerson(provider: TestProvider, person: Person = {}): string {
+  const subject = `person-${++people}`;
+  provider.people.set(subject, {
+    email: `${subject}-${process.pid}@example.org`,
+    email_verified: true,
+    ...person,
+  });
+  return subject;
+}

@@ -1,0 +1,81 @@
+import { afterAll, beforeAll } from 'vitest';
+import type { Config } from '../../src/config.ts';
+import type { ProviderSettings, SignUp } from '../../src/sign-in/variables.ts';
+import { addPerson, CookieBrowser, signIn, type Visit } from './cookie-browser.ts';
+import { createDatabase } from './database.ts';
+import { type Person, type ProviderOptions, startProvider, type TestProvider } from './provider.ts';
+import { startService, type TestService } from './service.ts';
+
+/** What differs between services that people sign in to by the same provider. */
+export interface SignInOptions {
+  signUp?: SignUp;
+  provider?: Partial<ProviderSettings>;
+  appRedirects?: readonly string[];
+  config?: Partial<Config>;
+}
+
+/** A service with a provider, and services beside it with the same database and other settings. */
+export interface SignInBench {
+  provider: TestProvider;
+  /** Anybody whose address is verified has an account, and an address is trusted. */
+  service: TestService;
+  beside(options: SignInOptions): Promise<TestService>;
+}
+
+const settingsOf = (provider: TestProvider, options: SignInOptions): Partial<Config> => ({
+  signIn: {
+    provider: provider.settings(options.provider),
+    signUp: options.signUp ?? 'invite',
+    appRedirects: options.appRedirects ?? [],
+  },
+  ...options.config,
+});
+
+const OPEN: SignInOptions = { signUp: 'open', provider: { trustEmail: true } };
+
+/** Starts them before the first test of a file or block, and ends them after the last. */
+export function useSignIn(options: SignInOptions = OPEN, providerOptions: ProviderOptions = {}): SignInBench {
+  const bench = {} as SignInBench;
+  const opened = new AsyncDisposableStack();
+  beforeAll(async () => {
+    const database = opened.use(await createDatabase());
+    bench.provider = opened.use(await startProvider(providerOptions));
+    bench.beside = async (other) =>
+      opened.use(await startService(settingsOf(bench.provider, other), { database }));
+    bench.service = await bench.beside(options);
+  });
+  afterAll(() => opened.disposeAsync());
+  return bench;
+}
+
+/** How a first login ended. */
+export interface Arrival {
+  browser: CookieBrowser;
+  visit: Visit;
+  subject: string;
+  /** The address of the account that the browser is signed in to; undefined: to none. */
+  email: string | undefined;
+}
+
+/** A person whom the provider knows signs in by a browser of their own. */
+export async function arrive(
+  { provider }: SignInBench,
+  service: TestService,
+  person: Person | string = {},
+  query = '',
+  browser = new CookieBrowser(),
+): Promise<Arrival> {
+  const subject = typeof person === 'string' ? person : addPerson(provider, person);
+  const visit = await signIn(browser, `${service.origin}/login${query}`, subject);
+  return { browser, visit, subject, email: await whoIs(browser, service) };
+}
+
+/** The address of the account that a browser is signed in to; undefined: to none. */
+export async function whoIs(browser: CookieBrowser, service: TestService): Promise<string | undefined> {
+  const { status, text } = await browser.post(`${service.origin}/web/api/v1/user/profile`, {});
+  return status === 200 ? JSON.parse(text).email : undefined;
+}
+
+/** The heading of a page. */
+export const headingOf = ({ text }: Visit): string | undefined =>
+  /<h1>(.*?)<\/h1>/s.exec(text)?.[1]?.replaceAll('&#39;', "'");
