@@ -466,11 +466,11 @@ describe('login', () => {
     expect((await user.post('/user/profile')).status).toBe(200);
   });
 
-  test('asks where nothing is given, without showing what is typed; or reads standard input', async () => {
+  test('asks with --paste, without showing what is typed; or reads standard input', async () => {
     const user = await service.user();
-    const asked = await open().run(['login'], { input: `${user.token}\n`, screen: 100 });
+    const asked = await open().run(['login', '--paste'], { input: `${user.token}\n`, screen: 100 });
     expect(asked.code).toBe(0);
-    expect(asked.err).toContain('Invite code or token: ');
+    expect(asked.err).toContain('API token: ');
     expect(asked.err).not.toContain(user.token);
     const piped = await open().run(['login'], { input: `${user.token}\n` });
     expect(piped.out).toContain(user.email);

@@ -9,6 +9,8 @@ export interface Environment {
   token: string | undefined;
   /** The folder of the credentials: in the XDG base directory for configuration, or its Windows counterpart. */
   configDir: string;
+  /** `BROWSER`: the program that shows an address, where the platform's own is not wanted. */
+  browser: string | undefined;
   /** `NO_COLOR`: no bold text. */
   plain: boolean;
 }
@@ -24,6 +26,7 @@ export function readEnvironment(env: Variables = process.env): Environment {
     url: env.BOOKMARKS_URL || undefined,
     token: env.BOOKMARKS_TOKEN || undefined,
     configDir: join(base, 'bookmark-service'),
+    browser: env.BROWSER || undefined,
     plain: Boolean(env.NO_COLOR),
   };
 }

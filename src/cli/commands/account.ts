@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { ApiError } from '../../client/index.ts';
 import { askLine } from '../ask.ts';
+import { loginByBrowser } from '../browser-login.ts';
 import { readCredentials, removeCredentials, storeCredentials } from '../credentials.ts';
 import { CliError } from '../faults.ts';
 import { findBaseUrl, openClient, openOwnClient, type Run, type Session } from '../session.ts';
@@ -13,8 +14,8 @@ const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 export function addAccountCommands(program: Command, run: Run): void {
   program
     .command('login')
-    .description('log in with an invite code or a token')
-    .argument('[code-or-token]', 'asked for, or read from standard input, when absent')
+    .description('log in by the browser, or with an invite code or a token')
+    .argument('[code-or-token]', 'read from standard input when absent and that is no terminal')
     .option('--paste', 'ask, hidden, for an API token that was made in the settings', false)
     .option('--email <address>', 'the one that the invite was sent to')
     .action(run(login));
@@ -35,17 +36,29 @@ async function login(
   const stored = await readCredentials(environment.configDir).catch(() => undefined);
   const baseUrl = findBaseUrl(session, stored);
   warnOfPlainHttp(session, baseUrl);
-  const secret = paste ? await pasteToken(session, given) : (given ?? (await askSecret(session)));
-  if (!secret) throw new CliError('no invite code and no token was given');
   const client = openClient(session, baseUrl);
-  const token = await exchange(session, client, secret, invited);
+  const hasNothing = given === undefined && invited === undefined && !paste;
+  const isByBrowser = hasNothing && terminal.streams.stdin.isTTY === true;
+  const token = isByBrowser
+    ? await loginByBrowser(session, client, baseUrl)
+    : await exchange(session, client, await readSecret(session, given, paste), invited);
   const { email } = await client.withToken(token).profile({ signal });
   await storeCredentials(environment.configDir, { base_url: baseUrl, token, email });
   await terminal.print({ email, base_url: baseUrl }, () => `Logged in as ${email} at ${baseUrl}`);
 }
 
-const askSecret = (session: Session): Promise<string | undefined> =>
-  askLine(session, 'Invite code or token: ', { secret: true });
+/** What the command line, the screen or standard input gives. */
+function readSecret(session: Session, given: string | undefined, paste: boolean): Promise<string> {
+  if (paste) return pasteToken(session, given);
+  return given === undefined ? askSecret(session) : Promise.resolve(given);
+}
+
+/** A code or a token, which the screen does not show. */
+async function askSecret(session: Session): Promise<string> {
+  const secret = await askLine(session, 'Invite code or token: ', { secret: true });
+  if (!secret) throw new CliError('no invite code and no token was given');
+  return secret;
+}
 
 /** An API token, typed or pasted without being shown. On the command line other users of the machine could read it. */
 async function pasteToken(session: Session, given: string | undefined): Promise<string> {

@@ -1,0 +1,114 @@
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, expect, onTestFinished, test } from 'vitest';
+import { runCommand } from './support/cli.ts';
+import { CookieBrowser } from './support/cookie-browser.ts';
+import { makeFolder, removeFolder } from './support/folders.ts';
+import { runDir } from './support/run.ts';
+import { useService } from './support/service.ts';
+import { until } from './support/until.ts';
+
+// `bookmarks login` by the browser: PKCE, and a port of this computer.
+
+const service = useService();
+
+/** A command line whose browser only writes down which address it should show. */
+function open() {
+  const folder = makeFolder('cli-login', runDir());
+  onTestFinished(() => removeFolder(folder));
+  const [program, shown] = [join(folder, 'browser'), join(folder, 'shown')];
+  writeFileSync(program, `#!/bin/sh\nprintf %s "$1" > '${shown}.part' && mv '${shown}.part' '${shown}'\n`);
+  chmodSync(program, 0o755);
+  const env = {
+    HOME: folder,
+    XDG_CONFIG_HOME: join(folder, 'config'),
+    BOOKMARKS_URL: service.origin,
+    BROWSER: program,
+  };
+  return {
+    env,
+    login: (signal?: AbortSignal) => runCommand(['login'], { env, screen: 100, ...(signal && { signal }) }),
+    /** The address that the browser was to show. */
+    async shown(): Promise<URL> {
+      await until(async () => existsSync(shown));
+      return new URL(readFileSync(shown, 'utf8'));
+    },
+  };
+}
+
+/** A person who is signed in approves what the address asks for; where the browser then goes. */
+async function approve(address: URL, email: string): Promise<URL> {
+  const browser = new CookieBrowser();
+  await browser.post(`${service.origin}/web/login/invite`, { code: await service.invite(email) });
+  const page = await browser.open(address);
+  expect(page.status).toBe(200);
+  const { text } = await browser.post(
+    `${service.origin}/web/login/app`,
+    Object.fromEntries(address.searchParams),
+  );
+  return new URL(JSON.parse(text).location);
+}
+
+afterEach(() => expect(process.exitCode).toBeUndefined());
+
+test('ends logged in, as an app that the settings name', async () => {
+  const { login, shown, env } = open();
+  const ended = login();
+  const address = await shown();
+  expect(address.searchParams.get('redirect_uri')).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/signed-in$/);
+  const back = await fetch(await approve(address, 'cli@example.org'));
+  expect([back.status, await back.text()]).toEqual([
+    200,
+    'You are logged in on the command line. You may close this window.\n',
+  ]);
+  expect(back.headers.get('referrer-policy')).toBe('no-referrer');
+  expect(await ended).toMatchObject({
+    code: 0,
+    out: `Logged in as cli@example.org at ${service.origin}/api/v1\n`,
+  });
+  expect((await runCommand(['whoami'], { env })).out).toContain('cli@example.org');
+  const { sql } = service.context.database;
+  const [session] = await sql<{ app_name: string }[]>`select app_name from tokens where app_name is not null`;
+  expect(session!.app_name).toMatch(/^bookmarks on /);
+});
+
+test('prints the address, for where no browser opens', async () => {
+  const { login, env } = open();
+  const stop = new AbortController();
+  Object.assign(env, { BROWSER: '/no/such/browser' });
+  const ended = login(stop.signal);
+  setTimeout(() => stop.abort(), 500);
+  const { code, err } = await ended;
+  expect(code).not.toBe(0);
+  expect(err).toContain(`${service.origin}/login/app?redirect_uri=http%3A%2F%2F127.0.0.1%3A`);
+});
+
+test('says so where the person declines', async () => {
+  const { login, shown } = open();
+  const ended = login();
+  const { searchParams } = await shown();
+  const query = { error: 'access_denied', state: searchParams.get('state')!, iss: service.origin };
+  await fetch(`${searchParams.get('redirect_uri')}?${new URLSearchParams(query)}`);
+  const { code, err } = await ended;
+  expect([code === 0, err]).toEqual([false, expect.stringContaining('declined in the browser')]);
+});
+
+test('is ended by nothing that does not know its state, nor by another service', async () => {
+  const { login, shown } = open();
+  const ended = login();
+  const address = await shown();
+  const redirect = address.searchParams.get('redirect_uri')!;
+  for (const query of ['', '?code=x', '?code=x&state=wrong', '?error=access_denied&state=wrong'])
+    expect((await fetch(redirect + query)).status).toBe(404);
+  expect((await fetch(redirect, { method: 'POST' })).status).toBe(404);
+  const to = await approve(address, 'state@example.org');
+  expect((await fetch(to)).status).toBe(200);
+  expect((await ended).code).toBe(0);
+
+  const other = open();
+  const refused = other.login();
+  const { searchParams } = await other.shown();
+  const mixed = { code: 'x'.repeat(43), state: searchParams.get('state')!, iss: 'https://evil.example' };
+  expect((await fetch(`${searchParams.get('redirect_uri')}?${new URLSearchParams(mixed)}`)).status).toBe(400);
+  expect((await refused).err).toContain('https://evil.example');
+});
