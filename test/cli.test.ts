@@ -270,7 +270,8 @@ describe('import', () => {
     const { run, all } = await openShell();
     const { bookmarks, report } = EXPECTED[name]!;
     const { code, out } = await run(['import', join(SAMPLES, name), '--json']);
-    expect(code).toBe(0);
+    // One of its entries is refused.
+    expect(code).toBe(name === 'bookmark-service.json' ? 1 : 0);
     const { imported, combined, format, left_out } = JSON.parse(out);
     const leftOut = left_out.map(({ title }: { title: string }) => title);
     expect({ imported, combined, format, leftOut }).toEqual(report);
@@ -290,6 +291,46 @@ describe('import', () => {
     const own = await run(['import', join(SAMPLES, 'bookmark-service.json')]);
     expect(own.out).toContain('Refused by the service: 1');
     expect(own.out).toContain('entry 3 (mailto:somebody@example.org): url: expected an http or https url');
+    expect(own).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('the service refused 1 of 3 bookmarks'),
+    });
+  });
+
+  test.each([
+    '0001-01-01T00:00:00.000Z',
+    '1969-12-31T23:59:55.000Z',
+    '1970-01-01T00:00:00.000Z',
+    '2287-01-01T00:00:00.000Z',
+    '5138-11-16T09:46:40.000Z',
+    '9999-12-31T23:59:59.000Z',
+  ])('a browser’s file brings back %s', (time) => {
+    const bookmark = {
+      id: 1,
+      url: 'http://a/',
+      title: 'A',
+      comment: '',
+      tags: [],
+      created_at: time,
+      updated_at: time,
+    };
+    const file = Buffer.from(`${NETSCAPE_HEAD}${formatNetscape(bookmark)}${NETSCAPE_END}`);
+    expect(readBookmarkFile(file, { foldersAsTags: true }).entries).toMatchObject([
+      { created_at: time, updated_at: time },
+    ]);
+  });
+
+  test.each([
+    ['-5', '1969-12-31T23:59:55.000Z'],
+    ['01/02/2020', '01/02/2020'],
+    ['1.2.2020', '1.2.2020'],
+    ['02-01-2020', '02-01-2020'],
+    ['2020-01-02', '2020-01-02T00:00:00.000Z'],
+    ['Thu, 02 Jan 2020 03:04:05 GMT', '2020-01-02T03:04:05.000Z'],
+    ['soon', undefined],
+  ])('a date %j of a table is %j, which the service refuses where nobody can tell it', (date, created) => {
+    const file = Buffer.from(`url,created\nhttp://a/,"${date}"\n`);
+    expect(readBookmarkFile(file, { foldersAsTags: true }).entries[0]!.created_at).toBe(created);
   });
 
   test('reads standard input, adds a tag to all, and leaves folders alone where told to', async () => {

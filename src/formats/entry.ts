@@ -39,19 +39,27 @@ const textOf = (value: unknown): string =>
 
 /** Bookmark files count in seconds, milliseconds or microseconds since 1970, or in microseconds since 1601. */
 function epochToMs(value: number): number {
+  // Before 1970 as well.
   if (value < 1e11) return value * 1_000;
   if (value < 1e14) return value;
   // Microseconds since 1970 would be beyond the year 2286, so these are Chromium's, from 1601.
   return value < 1e16 ? value / 1_000 : value / 1_000 - 11_644_473_600_000;
 }
 
-/** The date in RFC 3339; undefined where there is none, 0 included. Without an offset it is UTC. */
+/** Months as numbers come in either order: nobody can tell which date `01/02/2020` is. */
+const isUnclear = (text: string): boolean => /^-?\d[-\d./ :]*$/.test(text) && !/^\d{4}-\d\d-\d\d/.test(text);
+
+/**
+ * The date in RFC 3339; undefined where there is none, the number 0 included. Without an offset it is UTC. What could be
+ * several dates stays as it is: the service says that it is none.
+ */
 export function readDate(value: unknown): string | undefined {
   const text = typeof value === 'number' ? String(value) : textOf(value);
-  const isNumber = /^\d{1,17}(\.\d+)?$/.test(text);
+  const isNumber = /^(-?\d{1,11}|\d{12,17})(\.\d+)?$/.test(text);
   const isLocal = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?$/.test(text);
+  if (!isNumber && isUnclear(text)) return text;
   const ms = isNumber ? epochToMs(Number(text)) : Date.parse(isLocal ? `${text.replace(' ', 'T')}Z` : text);
-  if (Number.isNaN(ms) || ms === 0) return undefined;
+  if (Number.isNaN(ms) || (isNumber && ms === 0)) return undefined;
   const date = new Date(ms);
   const year = date.getUTCFullYear();
   return year >= 1 && year <= 9_999 ? date.toISOString() : undefined;

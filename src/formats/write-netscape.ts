@@ -17,7 +17,14 @@ const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;
 
 const escapeHtml = (text: string): string => text.replace(/[&<>"]/g, (character) => ENTITIES[character]!);
 
-const epochSeconds = (time: string): number => Math.floor(Date.parse(time) / 1_000);
+/** Seconds beyond it would be read as milliseconds: it is in the year 5138. */
+const LAST_SECOND = 99_999_999_999;
+
+/** Seconds since 1970; what no reader would take for these seconds, as the text of the time. */
+function formatSeconds(time: string): string {
+  const seconds = Math.floor(Date.parse(time) / 1_000);
+  return seconds === 0 || Math.abs(seconds) > LAST_SECOND ? time : String(seconds);
+}
 
 /** Whether a browser may be given a url as a link: http and https alone, whatever a service sends. */
 export const isWebUrl = (url: string): boolean => /^https?:$/.test(URL.parse(url)?.protocol ?? '');
@@ -29,7 +36,7 @@ export const isWebUrl = (url: string): boolean => /^https?:$/.test(URL.parse(url
 export function formatNetscape({ url, title, comment, tags, created_at, updated_at }: Bookmark): string {
   const names = tags.map(({ name }) => name.replaceAll(',', ' ')).join(',');
   const link =
-    `    <DT><A HREF="${escapeHtml(url)}" ADD_DATE="${epochSeconds(created_at)}" ` +
-    `LAST_MODIFIED="${epochSeconds(updated_at)}" TAGS="${escapeHtml(names)}">${escapeHtml(title)}</A>\n`;
+    `    <DT><A HREF="${escapeHtml(url)}" ADD_DATE="${formatSeconds(created_at)}" ` +
+    `LAST_MODIFIED="${formatSeconds(updated_at)}" TAGS="${escapeHtml(names)}">${escapeHtml(title)}</A>\n`;
   return comment === '' ? link : `${link}    <DD>${escapeHtml(comment)}\n`;
 }

@@ -38,7 +38,8 @@ Takes what these export, and sees by itself which of them it is:
   linkding       HTML or the API's JSON; unread becomes the tag toread, archived the tag archived
   others         CSV with a header that has a column url
 Everything here is private, so flags for private bookmarks are dropped.
-An import is one transaction: after a fault all of it is there or nothing. It takes at most 100,000 bookmarks.`;
+An import is one transaction: after a fault all of it is there or nothing. It takes at most 100,000 bookmarks.
+Where the service refuses some of them, the others are imported and the command ends with 1.`;
 
 /** Adds `import`. */
 export function addImportCommand(program: Command, run: Run): void {
@@ -67,6 +68,9 @@ async function importFile(session: Session, file: string, options: ImportOptions
   if (options.replace && !options.yes) await confirmReplace(session, entries.length);
   const result = await send(session, client, entries, options.replace ? 'replace' : 'merge');
   await terminal.print({ ...result, ...report }, () => describeResult(parsed, result).join('\n'));
+  const refused = result.errors.length;
+  if (refused > 0)
+    throw new CliError(`the service refused ${refused.toLocaleString('en')} of ${count(entries.length)}`);
 }
 
 async function readEntries(
