@@ -288,7 +288,7 @@ const WRITES: Operation[] = [
   {
     name: 'deletion of a tag that some carry',
     atMost: 2_000,
-    run: (db, { owner }, n) => deleteTag(db, owner, n + 15),
+    run: (db, { owner }, n) => deleteTag(db, owner, n + 1),
   },
 ];
 
