@@ -482,7 +482,7 @@ describe('replicas', () => {
   test('a login begun on one ends on another, once; while Redis is away nobody signs in and everybody works on', async () => {
     await using redis = await startRedis();
     const config = {
-      redisUrls: [redis.url],
+      redisAddress: { kind: 'servers' as const, urls: [redis.url] },
       publicUrl: 'http://127.0.0.1:1',
       signIn: bench.service.context.config.signIn,
     };
