@@ -310,7 +310,7 @@ test.each([
   expect(await ask(body)).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR', error } });
 });
 
-test('a page holds about 1 MiB at most, and the cursor goes on behind it', async () => {
+test('a page by number is whole; one by cursor holds about 1 MiB at most, and the next goes on behind it', async () => {
   const comment = '\u0001'.repeat(10_000);
   await addAll(
     Array.from({ length: 60 }, (_, n) => ({ title: String(n), comment: n % 20 ? comment : '', tags: ['t'] })),
@@ -323,10 +323,13 @@ test('a page holds about 1 MiB at most, and the cursor goes on behind it', async
     { sort: 'title' },
     { sort: 'updated' },
   ]) {
-    const first = await ask({ ...body, per_page: 100 });
-    expect(Buffer.byteLength(first.text)).toBeLessThan(1_100_000);
-    expect(first.body).toMatchObject({ has_more: true, total: 60 });
-    const { found } = await scroll({ ...body, per_page: 100 });
+    const second = await ask({ ...body, page: 2, per_page: 30 });
+    expect(second.body.bookmarks).toHaveLength(30);
+    const first = await ask({ ...body, per_page: 5 });
+    const behind = await ask({ ...body, cursor: first.body.next_cursor, per_page: 100 });
+    expect(Buffer.byteLength(behind.text)).toBeLessThan(1_100_000);
+    expect(behind.body).toMatchObject({ has_more: true, total: 60 });
+    const { found } = await scroll({ ...body, per_page: 25 });
     expect(new Set(found.map(({ id }) => id)).size).toBe(60);
     expect(found).toHaveLength(60);
   }

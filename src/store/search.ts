@@ -29,7 +29,7 @@ export interface FurtherOptions {
   after?: { lastId: number; lastKey: string | null } | undefined;
 }
 
-/** A page of matches as JSON text of an array, about 1 MiB at most. */
+/** A page of matches as JSON text of an array; behind a place about 1 MiB at most. */
 export interface SearchPage {
   bookmarks: string;
   /** The number of all matches; 0 where a place was given. */
@@ -39,6 +39,16 @@ export interface SearchPage {
   lastId: number | null;
   lastKey: string | null;
 }
+
+/**
+ * The bytes of a page. By number it is whole, as the next one begins `perPage` further on whatever this one held: what was
+ * cut off would be missed. A cursor leads on from what was sent.
+ */
+const pageBytes = (more: FurtherOptions | undefined): number =>
+  more?.after === undefined ? WHOLE_PAGE : PAGE_BYTES;
+
+/** Above all that 100 bookmarks can take. */
+const WHOLE_PAGE = 2_147_483_647;
 
 const likePattern = (term: string): string => `%${term.replace(/[\\%_]/g, '\\$&')}%`;
 
@@ -89,7 +99,7 @@ const readNewest = (sql: Sql, owner: Owner, page: number, perPage: number) => sq
   select ${tokenIsValid(sql, owner)} as valid, account.total, '[' || page.bookmarks || ']' as bookmarks,
     (${page}::bigint - 1) * ${perPage} + page.count < account.total and page.count > 0 as "hasMore",
     page.last_id as "lastId", null as "lastKey"
-  from read_newest(${owner.userId}, (${page}::bigint - 1) * ${perPage}, ${perPage}, ${PAGE_BYTES}) page
+  from read_newest(${owner.userId}, (${page}::bigint - 1) * ${perPage}, ${perPage}, ${WHOLE_PAGE}) page
   cross join (select bookmark_count as total from accounts where user_id = ${owner.userId}) account`;
 
 const findMatching = (sql: Sql, owner: Owner, { terms, tagKey, page, perPage }: SearchOptions) => sql<
@@ -111,7 +121,7 @@ const findMatching = (sql: Sql, owner: Owner, { terms, tagKey, page, perPage }: 
     ${slice(page, perPage).from}::bigint - 1 + page.count < wanted.total and page.count > 0 as "hasMore",
     wanted.ids[page.count] as "lastId", null as "lastKey"
   from wanted
-  cross join lateral render_bookmarks(${owner.userId}, wanted.ids, ${PAGE_BYTES}) page`;
+  cross join lateral render_bookmarks(${owner.userId}, wanted.ids, ${WHOLE_PAGE}) page`;
 
 /** With any further option. */
 function findFurther(sql: Sql, owner: Owner, search: SearchOptions, more: FurtherOptions) {
@@ -127,7 +137,7 @@ function findFurther(sql: Sql, owner: Owner, search: SearchOptions, more: Furthe
       ${tagKeys}, ${[...(more.withoutKeys ?? [])]}, ${more.untagged ? true : null}::boolean,
       ${more.createdAfter ?? null}::timestamptz, ${more.createdBefore ?? null}::timestamptz, ${more.site ?? null},
       ${more.sort}, ${slice(page, perPage).from - 1}, ${more.after?.lastId ?? null}, ${more.after?.lastKey ?? null},
-      ${perPage}, ${PAGE_BYTES}
+      ${perPage}, ${pageBytes(more)}
     ) page`;
 }
 
