@@ -122,7 +122,7 @@ create table idempotency_keys (
   -- SHA-256 of the path and the body
   request_hash bytea not null,
   -- JSON text; of an import without its errors
-  answer text not null,
+  response text not null,
   -- what it counts for in `accounts.kept_bytes`
   bytes bigint not null,
   created_at timestamptz not null default now(),

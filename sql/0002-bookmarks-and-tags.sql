@@ -42,7 +42,7 @@ alter table tags alter column user_id set statistics 0;
 -- Reads outnumber renames by far; a rename rewrites what carries the tag (1.6 s for 100,000 bookmarks), found by the GIN
 -- index (import of 10,000: 77 instead of 60).
 --
--- Columns of fixed width come first, then what searches scan, then what only answers read.
+-- Columns of fixed width come first, then what searches scan, then what only responses need.
 create table bookmarks (
   user_id bigint,
   id bigint default nextval('bookmarks_id_seq'),
@@ -53,7 +53,7 @@ create table bookmarks (
   updated_at timestamptz not null,
   -- the url's host as WHATWG writes it (lower case, IDNA), without a dot at its end
   host text collate "C" not null default '',
-  -- folded url, title and comment, a line each (white space within them is a blank): what search looks into
+  -- folded url, title and comment, a line each (white space within them is a blank): what searches scan
   search_text text collate "C" not null,
   tag_ids bigint[] not null,
   url text collate "C" not null,

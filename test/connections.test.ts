@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToLoop } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { chooseServerAccount, giveFolder } from '../src/embedded/server-account.ts';
 import { DatabaseUnavailable } from '../src/store/errors.ts';
@@ -49,7 +49,7 @@ test('a server killed and started again under load: every call is settled, and a
       const rows = await database
         .read((sql) => sql<{ n: number }[]>`select ${n}::int as n from generate_series(1, 200)`)
         .catch((error: unknown) => error);
-      if (rows instanceof DatabaseUnavailable) await nextTurn();
+      if (rows instanceof DatabaseUnavailable) await yieldToLoop();
       else if (!Array.isArray(rows) || rows.length !== 200 || rows.some((row) => row.n !== n))
         wrong.add(rows);
       settled += 1;

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToLoop } from 'node:timers/promises';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type DatabaseOptions, openDatabase } from '../src/store/open-database.ts';
@@ -252,7 +252,7 @@ test('a write whose connection cannot be made in time never runs', async () => {
   const database = await open({ max: 1, url: throughPort(server.url, proxy.port), deadlineMs: 300 });
   proxy.cut('end');
   proxy.reception = 'hold';
-  while (proxy.open > 0) await nextTurn();
+  while (proxy.open > 0) await yieldToLoop();
   const late = database.write((sql) => sql`insert into facts values (30, 'late')`);
   expect(await catchUnavailable(late)).toMatchObject({ reason: 'deadline', mayHaveRun: false });
   proxy.release();
@@ -265,7 +265,7 @@ test('a server that accepts and closes fails a call at once, and all that wait b
   const database = await open({ max: 2, url: throughPort(server.url, proxy.port), waitMs: 0 });
   proxy.cut('end');
   proxy.reception = 'close';
-  while (proxy.open > 0) await nextTurn();
+  while (proxy.open > 0) await yieldToLoop();
   const errors = await Promise.all(Array.from({ length: 100 }, () => catchUnavailable(selectOne(database))));
   expect(new Set(errors.map(({ reason }) => reason))).toEqual(new Set(['connect']));
   expect(proxy.accepted).toBeLessThan(10);

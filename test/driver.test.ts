@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep, setImmediate as yieldToLoop } from 'node:timers/promises';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createDatabase, runOn, type TestDatabase } from './support/database.ts';
@@ -85,7 +85,7 @@ test('a connection that ends with bytes still unsent is usable again', async () 
     for (const how of ['end', 'reset'] as const) {
       await sql`select 1`;
       proxy.cut(how);
-      for (let turn = 0; turn < turns; turn++) await nextTurn();
+      for (let turn = 0; turn < turns; turn++) await yieldToLoop();
       await settle(sql`select 1 as one`);
       expect(await settle(sql`select 1 as one`), `${how} after ${turns} turns`).toEqual(one);
     }
@@ -178,7 +178,7 @@ test('a statement taken back while its connection is being made never runs, and 
   await runOn(database.url, 'create table ghosts (n integer)');
   const query = sql`insert into ghosts values (1)`;
   const outcome = settle(query);
-  while (proxy.accepted === 0) await nextTurn();
+  while (proxy.accepted === 0) await yieldToLoop();
   query.cancel();
   expect(await outcome).toBe('57014');
   proxy.release();
@@ -216,9 +216,9 @@ test('a pool that is closed makes no connection afterwards', async () => {
   const sql = openDriver({ port: proxy.port, backoffSeconds: 0.2 });
   await sql`select 1`;
   proxy.cut('end');
-  while (proxy.open > 0) await nextTurn();
+  while (proxy.open > 0) await yieldToLoop();
   const waiting = settle(sql`select 1`);
-  await nextTurn();
+  await yieldToLoop();
   await sql.end({ timeout: 0 });
   expect(await waiting).toBe('CONNECTION_DESTROYED');
   await sleep(300);

@@ -22,7 +22,7 @@ test('a sweep deletes every token, invite and idempotency key that has run out, 
     select ${user.id}, sha256(n::text::bytea), '', 'api', 'read', now() - interval '1 second' from generate_series(1, 2500) n;
     insert into invites (code, email, email_key, expires_at)
     select lpad(n::text, 8, '0'), 'a', 'a', now() - interval '1 second' from generate_series(1, 2500) n;
-    insert into idempotency_keys (user_id, key, request_hash, answer, bytes, created_at)
+    insert into idempotency_keys (user_id, key, request_hash, response, bytes, created_at)
     select ${user.id}, n, '', '{}', 100, now() - interval '25 hours' from generate_series(1, 2500) n;
     update accounts set kept_bytes = kept_bytes + 250000 where user_id = ${user.id}`,
   );

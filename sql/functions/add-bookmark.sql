@@ -18,7 +18,7 @@ begin
       outcome := 'token';
       return;
     end if;
-    select k.outcome, k.answer into outcome, bookmark from find_answer(p_user_id, p_idempotency_key, p_request_hash) k;
+    select k.outcome, k.response into outcome, bookmark from find_response(p_user_id, p_idempotency_key, p_request_hash) k;
     if outcome is not null or bookmark is not null then
       return;
     end if;
@@ -89,7 +89,7 @@ begin
     return;
   end if;
   if p_idempotency_key is not null then
-    perform keep_answer(p_user_id, p_idempotency_key, p_request_hash, bookmark);
+    perform keep_response(p_user_id, p_idempotency_key, p_request_hash, bookmark);
   end if;
 end
 $$;

@@ -14,7 +14,7 @@ begin
     outcome := 'token';
     return;
   end if;
-  select k.outcome, k.answer into outcome, bookmark from find_answer(p_user_id, p_idempotency_key, p_request_hash) k;
+  select k.outcome, k.response into outcome, bookmark from find_response(p_user_id, p_idempotency_key, p_request_hash) k;
   if outcome is not null or bookmark is not null then
     return;
   end if;
@@ -33,7 +33,7 @@ begin
   elsif p_is_error then
     outcome := 'bookmark_exists';
   else
-    perform keep_answer(p_user_id, p_idempotency_key, p_request_hash, bookmark);
+    perform keep_response(p_user_id, p_idempotency_key, p_request_hash, bookmark);
   end if;
 end
 $$;

@@ -1,5 +1,5 @@
 -- Begins the staging of an import: `import_busy` while the user has another one, `import_unread` while errors of earlier
--- ones wait to be sent, `answers_full` where the response to a new key could not be kept, `import_full` where all users
+-- ones wait to be sent, `responses_full` where the response to a new key could not be kept, `import_full` where all users
 -- together would pass the cap of staged bytes. The lock makes that sum exact; large imports are rare enough to wait for it.
 create or replace function begin_import(
   p_user_id bigint, p_token_hash bytea, p_import_id uuid, p_bytes bigint, p_staged_limit bigint, p_idempotency_key text,
@@ -19,7 +19,7 @@ begin
     select from idempotency_keys
     where user_id = p_user_id and key = p_idempotency_key and created_at > now() - interval '24 hours'
   ) then
-    outcome := 'answers_full';
+    outcome := 'responses_full';
     return;
   end if;
   perform pg_advisory_xact_lock(hashtextextended('imports.bytes', 0));

@@ -11,7 +11,7 @@ begin
     outcome := 'token';
     return;
   end if;
-  select k.outcome, k.answer into outcome, tag from find_answer(p_user_id, p_idempotency_key, p_request_hash) k;
+  select k.outcome, k.response into outcome, tag from find_response(p_user_id, p_idempotency_key, p_request_hash) k;
   if outcome is not null or tag is not null then
     return;
   end if;
@@ -28,6 +28,6 @@ begin
   insert into tags (user_id, id, name, name_key) values (p_user_id, draw_id('tags_id_seq'), p_name, p_key)
   returning '{"id":' || id || ',"name":' || to_json(name) || ',"created_at":"' || render_time(created_at) || '"}'
   into tag;
-  perform keep_answer(p_user_id, p_idempotency_key, p_request_hash, tag);
+  perform keep_response(p_user_id, p_idempotency_key, p_request_hash, tag);
 end
 $$;

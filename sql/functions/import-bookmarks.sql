@@ -62,7 +62,7 @@ begin
     return;
   end if;
 
-  select k.outcome, k.answer into outcome, result from find_answer(p_user_id, p_idempotency_key, p_request_hash) k;
+  select k.outcome, k.response into outcome, result from find_response(p_user_id, p_idempotency_key, p_request_hash) k;
   if outcome is not null then
     return;
   end if;

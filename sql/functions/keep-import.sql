@@ -1,6 +1,6 @@
 -- Keeps the result of an import beside what it does: in the row of a staged one, in a row of its own for a small one.
 -- Where a cancellation took that place, the duplicate key undoes everything. Of a request with a key the errors are kept
--- as well, if there is room: `answers_full` else, or `answer_too_long` where there never is, and nothing was done.
+-- as well, if there is room: `responses_full` else, or `response_too_long` where there never is, and nothing was done.
 create or replace function keep_import(
   p_user_id bigint, p_import_id uuid, p_is_staged boolean, p_result text, p_errors text, p_key text, p_request_hash bytea,
   out outcome text
@@ -14,7 +14,7 @@ declare
   );
 begin
   if p_key is not null and v_bytes > kept_room(p_user_id) then
-    outcome := case when v_bytes > 16000000 then 'answer_too_long' else 'answers_full' end;
+    outcome := case when v_bytes > 16000000 then 'response_too_long' else 'responses_full' end;
     return;
   end if;
 
@@ -30,7 +30,7 @@ begin
     insert into imports (user_id, id, state, bytes, result) values (p_user_id, p_import_id, 'done', 0, p_result);
   end if;
 
-  perform keep_answer(p_user_id, p_key, p_request_hash, p_result);
+  perform keep_response(p_user_id, p_key, p_request_hash, p_result);
   if p_key is not null and v_bytes > 0 then
     insert into idempotency_errors (user_id, key, position, errors)
     select p_user_id, p_key, position, errors

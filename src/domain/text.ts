@@ -31,11 +31,11 @@ export const foldText = (text: string): string =>
 export const searchTerms = (query: string): string[] =>
   [...new Set(foldText(query).split(/\s+/u))].filter(Boolean);
 
-/** A field as search looks into it: folded, white space as blanks, so that it is one line. */
+/** A field as searches scan it: folded, white space as blanks, so that it is one line. */
 export const searchTextLine = (text: string): string =>
   PRINTABLE_ASCII.test(text) ? text.toLowerCase() : foldText(text).replace(/\s/gu, ' ');
 
-/** What search looks into: the searched fields, a line each, so that no term spans two of them. */
+/** What searches scan: the searched fields, a line each, so that no term spans two of them. */
 export function searchText(bookmark: Record<(typeof SEARCHED_NAMES)[number], string>): string {
   let text = '';
   for (const name of SEARCHED_NAMES) text += `${text === '' ? '' : '\n'}${searchTextLine(bookmark[name])}`;

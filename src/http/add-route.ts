@@ -105,8 +105,8 @@ function sendResponse(
 }
 
 /**
- * Before a caller who was only remembered is told of a missing scope or a bad field, the token is looked up: a revoked
- * one is answered 401, as the order of checks demands (decision 1).
+ * Before a remembered caller learns of a missing scope or a bad field, the token is looked up: a revoked one gets
+ * 401, as the order of checks demands (decision 1).
  */
 export function handleErrors(context: Context) {
   const send = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {

@@ -47,7 +47,7 @@ declare module 'fastify' {
     requestHash: Buffer | undefined;
     /** Whether it was held as a long poll. */
     wasHeld: boolean;
-    /** Why it was answered with 503, for its line of the log. */
+    /** Why its response is a 503, for its line of the log. */
     unserved: string | undefined;
     /** Whether the service itself broke its response off. */
     wasBrokenOff: boolean;

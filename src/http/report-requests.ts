@@ -46,7 +46,7 @@ export function reportRequests(app: FastifyInstance, { metrics }: Pick<Context, 
     if (!isProbe) {
       const seconds = reply.elapsedTime / 1_000;
       const held = request.wasHeld;
-      metrics.answered({ route: route ?? 'unknown', class: config.class ?? 'other', status, seconds, held });
+      metrics.finished({ route: route ?? 'unknown', class: config.class ?? 'other', status, seconds, held });
     }
     done();
   });

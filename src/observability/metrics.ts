@@ -49,7 +49,7 @@ export const METRIC_NAMES = [
 export type RequestClass = 'read' | 'write' | 'poll' | 'import' | 'other';
 
 /** A request with its response. */
-export interface AnsweredRequest {
+export interface FinishedRequest {
   route: string;
   class: RequestClass;
   status: number;
@@ -82,8 +82,8 @@ export type ImportEnd = (typeof IMPORT_ENDS)[number];
 
 /** Where the rest of the service reports events. `noMetrics` ignores them. */
 export interface Metrics {
-  /** A request was answered. */
-  answered(request: AnsweredRequest): void;
+  /** A request has its response. */
+  finished(request: FinishedRequest): void;
   /** A response did not leave whole. */
   brokeOff(reason: BreakReason): void;
   /** A poll was woken: the time from the wake's arrival at this replica to the page that it found. */
@@ -117,7 +117,7 @@ export interface MetricsSources {
 }
 
 export const noMetrics: Metrics = {
-  answered() {},
+  finished() {},
   brokeOff() {},
   woken() {},
   importEnded() {},
@@ -139,13 +139,13 @@ export class PrometheusMetrics implements Metrics {
 
   readonly #requests = new Counter({
     name: 'bookmarks_http_requests_total',
-    help: 'Requests answered, but for probes; classes are read, write, poll, import and other.',
+    help: 'Requests with a response, probes left out; classes are read, write, poll, import and other.',
     labelNames: ['route', 'class', 'status'],
     registers: this.#registers,
   });
   readonly #durations = new Histogram({
     name: 'bookmarks_http_request_duration_seconds',
-    help: 'Time from request to answer, but for held polls.',
+    help: 'Time from request to response, held polls left out.',
     labelNames: ['route'],
     buckets: REQUEST_BUCKETS,
     registers: this.#registers,
@@ -158,7 +158,7 @@ export class PrometheusMetrics implements Metrics {
   });
   readonly #waits = new Histogram({
     name: 'bookmarks_sync_wait_seconds',
-    help: 'Time from request to answer of held polls.',
+    help: 'Time from request to response of held polls.',
     buckets: WAIT_BUCKETS,
     registers: this.#registers,
   });
@@ -228,7 +228,7 @@ export class PrometheusMetrics implements Metrics {
     );
   }
 
-  answered({ route, class: requestClass, status, seconds, held }: AnsweredRequest): void {
+  finished({ route, class: requestClass, status, seconds, held }: FinishedRequest): void {
     this.#requests.inc({ route, class: requestClass, status });
     if (held) this.#waits.observe(seconds);
     else this.#durations.observe({ route }, seconds);

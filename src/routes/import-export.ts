@@ -9,7 +9,7 @@ import { exportBookmarks } from '../operations/export.ts';
 import { importBody } from '../operations/import/entries.ts';
 import { IMPORT_BODY_BYTES, type ReceivedImport, receiveImport } from '../operations/import/receive.ts';
 import { importInline, importStaged } from '../operations/import/request.ts';
-import { Undecided } from '../operations/import/response.ts';
+import { OutcomeUnknown } from '../operations/import/response.ts';
 import * as schemas from './response-schemas.ts';
 
 /** Import and export: spec 4.4. */
@@ -76,7 +76,7 @@ const importAll = callerRoute({
         ? await importStaged(context, caller, received, hasClient, idempotency)
         : await importInline(context, caller, received, idempotency);
     } catch (error) {
-      if (!(error instanceof Undecided)) throw error;
+      if (!(error instanceof OutcomeUnknown)) throw error;
       request.log.error({ err: error }, 'import left without an answer');
       request.wasBrokenOff = true;
       reply.hijack();

@@ -10,7 +10,7 @@ import {
 } from '../domain/errors.ts';
 import { BOUNDS } from '../domain/fields.ts';
 
-/** What the functions in `sql/` may answer instead of a success. */
+/** What the functions in `sql/` may return instead of a success. */
 export type Outcome =
   | 'token'
   | 'bookmark_missing'
@@ -27,8 +27,8 @@ export type Outcome =
   | 'import_changed'
   | 'import_unread'
   | 'key_reused'
-  | 'answers_full'
-  | 'answer_too_long'
+  | 'responses_full'
+  | 'response_too_long'
   | 'session_old'
   | 'email_differs'
   | 'token_exists'
@@ -56,8 +56,9 @@ const ERROR_BY_OUTCOME: Record<Outcome, () => ApiError> = {
   import_over: () => unavailable('the import was cancelled'),
   import_changed: () => unavailable('the bookmarks have changed meanwhile'),
   import_unread: () => rateLimited(5, 'responses to earlier imports of this account have not been read'),
-  answers_full: () => rateLimited(60, 'too many responses are kept for the Idempotency-Keys of this account'),
-  answer_too_long: () =>
+  responses_full: () =>
+    rateLimited(60, 'too many responses are kept for the Idempotency-Keys of this account'),
+  response_too_long: () =>
     invalid('Idempotency-Key: the errors are too many to be kept, send the import without a key'),
 };
 

@@ -133,7 +133,7 @@ function watchForKnown(onEdit: (bookmark: Bookmark) => void): (url: string, noti
     const { signal } = asking;
     const url = completeUrl(text.trim());
     if (!isWebAddress(url)) return refill(notice);
-    const look = async () => {
+    const askForKnown = async () => {
       try {
         const { bookmarks } = await ask(() => client.getBookmarks({ url }, { signal }));
         if (signal.aborted) return;
@@ -149,7 +149,7 @@ function watchForKnown(onEdit: (bookmark: Bookmark) => void): (url: string, noti
         if (!isAbort(error)) refill(notice);
       }
     };
-    const timer = setTimeout(look, 250);
+    const timer = setTimeout(askForKnown, 250);
     signal.addEventListener('abort', () => clearTimeout(timer));
   };
 }

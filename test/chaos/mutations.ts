@@ -59,7 +59,7 @@ export const withDuplicatedJobs: Mutation = {
       ['if result is not null then', 'if false then'],
       ['if not p_replace then', 'if false then'],
     ]);
-    await rewrite(fleet, 'keep_answer', [
+    await rewrite(fleet, 'keep_response', [
       [
         'insert into idempotency_keys',
         'delete from idempotency_keys where user_id = p_user_id and key = p_key;\n  insert into idempotency_keys',

@@ -32,7 +32,7 @@ const fillUsers = (first: number, last: number, bookmarks: number, tags: number)
   select u, decode(repeat('07', 32), 'hex'), '', 'api', 'write' from generate_series(${first}, ${last}) u;
   insert into invites (code, email, email_key, expires_at)
   select upper(left(md5(u::text), 8)), u, u, now() + interval '1 day' from generate_series(${first}, ${last}) u;
-  insert into idempotency_keys (user_id, key, request_hash, answer, bytes)
+  insert into idempotency_keys (user_id, key, request_hash, response, bytes)
   select u, 'key', '\\x', '', 0 from generate_series(${first}, ${last}) u;
   insert into imports (user_id, id, state, bytes, result)
   select u, gen_random_uuid(), 'done', 0, '' from generate_series(${first}, ${last}) u;

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToLoop } from 'node:timers/promises';
 import { invalid } from '../../domain/errors.ts';
 import type { ImportError } from '../../domain/resources.ts';
 import { ImportChanged, type ImportPiece, type PreparedImport } from '../../store/imports.ts';
@@ -8,7 +8,7 @@ import { PieceBuilder } from './piece.ts';
 import { ImportTags } from './tag-sets.ts';
 
 /** Other requests come in between: entries are read and checked for so long at a time. */
-const TURN_MS = 5;
+const SLICE_MS = 5;
 
 /** Entries that go on together: so many bytes, as they were sent or as they will be written, or so many entries. */
 const BATCH_BYTES = 1_048_576;
@@ -67,15 +67,15 @@ export class Preparation {
   /** Takes entries as they were sent, whole ones. Throws `LIMIT_EXCEEDED` at more tags than an account may have. */
   async add(entries: string): Promise<void> {
     const reader = new EntryReader(entries);
-    let turnBegan = performance.now();
+    let sliceBegan = performance.now();
     let readTo = 0;
     for (let raw = reader.next(); raw !== undefined; raw = reader.next()) {
       this.#take(raw, reader.at - readTo);
       readTo = reader.at;
       if (this.#batchBytes >= BATCH_BYTES || this.#batch.length >= BATCH_ENTRIES) await this.#passBatch();
-      if (performance.now() - turnBegan > TURN_MS) {
-        await nextTurn();
-        turnBegan = performance.now();
+      if (performance.now() - sliceBegan > SLICE_MS) {
+        await yieldToLoop();
+        sliceBegan = performance.now();
       }
     }
     await this.#putErrors();

@@ -179,13 +179,13 @@ async function* readParts(body: Readable, requestHash: Hash | undefined): AsyncG
       yield part;
     }
   } catch {
-    // The client has gone. Nobody hears the answer, but it is no fault of the service.
+    // The client has gone. Nobody gets the response, but it is no fault of the service.
     throw invalid('body: broke off');
   }
 }
 
 /**
- * Reads on to the body's end, at most as much as a body may have: many clients look for an answer only when they have
+ * Reads on to the body's end, at most as much as a body may have: many clients read the response only when they have
  * sent everything, and would find their connection reset instead.
  */
 async function discard(parts: AsyncIterator<Buffer>): Promise<void> {
@@ -196,6 +196,6 @@ async function discard(parts: AsyncIterator<Buffer>): Promise<void> {
       left -= value.length;
     }
   } catch {
-    // Nobody is left who could be answered.
+    // The client has gone.
   }
 }

@@ -21,20 +21,19 @@ import type { ImportContext } from './context.ts';
 import { jobIdOf, newImport } from './job.ts';
 import { Preparation, tryAgainWhereChanged } from './preparation.ts';
 import type { ReceivedEntries, ReceivedStaged } from './receive.ts';
-import { type ImportResponse, streamResponse, Undecided, writeResponse } from './response.ts';
+import { type ImportResponse, OutcomeUnknown, streamResponse, writeResponse } from './response.ts';
 
 /**
- * How an import's request comes to its answer (decisions 19 and 21). What is answered with 503 has not happened and
- * never will: before such an answer the import is cancelled in Postgres, and where that cannot be had, there is no
- * answer at all.
+ * How the request of an import gets its response (decisions 19 and 21). An import whose response is 503 has not happened and
+ * never will: it is cancelled in Postgres before. Where Postgres cannot confirm that, the connection breaks instead.
  */
 
-const LOOK_INTERVAL_MS = 1_000;
+const READ_INTERVAL_MS = 1_000;
 
 /** How long a draining replica still waits for a worker. */
 const DRAIN_WAIT_MS = 8_000;
 
-/** How long an import whose fate is unknown is asked after. */
+/** How long the request tries to cancel an import, or to learn that it was done. */
 const SETTLE_MS = 10_000;
 
 const SETTLE_INTERVAL_MS = 200;
@@ -122,10 +121,10 @@ async function waitForEnd(
     await queueFirst(context, staged, queue);
     await imports.add(jobId);
     while (clock.now() < deadline) {
-      const state = await look(context, staged, queue);
+      const state = await readProgress(context, staged, queue);
       if (state !== undefined && state.state !== 'queued') return state;
       if (isDraining) await sleep(SETTLE_INTERVAL_MS);
-      else if ((await waiter.next(Math.min(deadline, clock.now() + LOOK_INTERVAL_MS))) === 'drain') {
+      else if ((await waiter.next(Math.min(deadline, clock.now() + READ_INTERVAL_MS))) === 'drain') {
         isDraining = true;
         deadline = Math.min(deadline, clock.now() + DRAIN_WAIT_MS);
       }
@@ -136,7 +135,7 @@ async function waitForEnd(
   }
 }
 
-/** Where the answer to this is lost, the look that follows tells; the sweep queues what was missed. */
+/** Where the response of Postgres is lost, `readProgress` learns whether the import is queued; the sweep is the last resort. */
 async function queueFirst(
   context: ImportContext,
   staged: StagedImport,
@@ -153,7 +152,7 @@ async function queueFirst(
 }
 
 /** Where the import stands; undefined while the database cannot say. */
-async function look(
+async function readProgress(
   context: ImportContext,
   staged: StagedImport,
   queue: () => Promise<void>,
@@ -168,7 +167,7 @@ async function look(
   }
 }
 
-/** Cancels the import, or learns that it is done; throws `Undecided` where neither can be had in time. */
+/** Cancels the import, or learns that it is done; throws `OutcomeUnknown` where neither can be had in time. */
 async function settle(context: ImportContext, staged: StagedImport): Promise<ImportState> {
   const { clock } = context.coordination;
   const deadline = clock.now() + SETTLE_MS;
@@ -179,7 +178,8 @@ async function settle(context: ImportContext, staged: StagedImport): Promise<Imp
       return state ?? OVER;
     } catch (error) {
       if (!(error instanceof DatabaseUnavailable)) throw error;
-      if (clock.now() >= deadline) throw new Undecided('the fate of an import is unknown', { cause: error });
+      if (clock.now() >= deadline)
+        throw new OutcomeUnknown('nobody knows whether an import was done', { cause: error });
     }
     await sleep(SETTLE_INTERVAL_MS);
   }

@@ -5,14 +5,14 @@ import { deleteErrors, readErrors, readImport, type StagedImport } from '../../s
 import { releaseBytes } from '../garbage.ts';
 import type { ImportContext } from './context.ts';
 
-/** What an import's request is answered with: what it did, and its errors, which may be many. */
+/** The response of an import: what it did, and its errors, which may be many. */
 
 /** JSON text, or a stream of it. */
 export type ImportResponse = string | Readable;
 
 /** No response can be given that is known to be true: the connection has to break. */
-export class Undecided extends Error {
-  override readonly name = 'Undecided';
+export class OutcomeUnknown extends Error {
+  override readonly name = 'OutcomeUnknown';
 }
 
 /** How long the database is asked for errors that it holds. */
@@ -26,7 +26,7 @@ const head = (result: string): string => `${result.slice(0, -1)},"errors":[`;
 export const writeResponse = (result: string, errors: string): string => `${head(result)}${errors}]}`;
 
 /**
- * The response of an import whose errors lie in the database, and are deleted once it is over. Throws `Undecided` where they
+ * The response of an import whose errors lie in the database, and are deleted once it is over. Throws `OutcomeUnknown` where they
  * cannot be read: the import was done. Breaks off where some of them have gone: it never ends as shorter, valid JSON.
  */
 export async function streamResponse(
@@ -63,7 +63,7 @@ async function* writeParts(
       part = await untilRead(context, () => readErrors(database, staged, position));
     }
     const state = await untilRead(context, () => readImport(database, staged));
-    if (!state?.errorBytes) throw new Undecided('errors of an import have gone');
+    if (!state?.errorBytes) throw new OutcomeUnknown('errors of an import have gone');
     yield ']}';
   } finally {
     // What stays behind is swept by its age.
@@ -81,7 +81,7 @@ async function untilRead<Row>(
     } catch (error) {
       if (!(error instanceof DatabaseUnavailable)) throw error;
       if (clock.now() >= deadline)
-        throw new Undecided('errors of an import cannot be read', { cause: error });
+        throw new OutcomeUnknown('errors of an import cannot be read', { cause: error });
     }
   }
 }

@@ -75,7 +75,7 @@ async function runClaimed(
   }
 }
 
-/** How an import ended: how many entries were sent, or the code of the error that its request is answered. */
+/** How an import ended: how many entries were sent, or the code of the error in its response. */
 type ImportEnd = { state: 'done'; entries: number } | { state: 'failed'; error: string };
 
 function noteEnd(

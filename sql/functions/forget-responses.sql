@@ -1,5 +1,5 @@
 -- Forgets the responses that were kept for some keys of a user, where that was 24 hours ago. Under the account's lock only.
-create or replace function forget_answers(p_user_id bigint, p_keys text[]) returns void
+create or replace function forget_responses(p_user_id bigint, p_keys text[]) returns void
 language sql as $$
   with forgotten as (
     delete from idempotency_keys where user_id = p_user_id and key = any (p_keys) and created_at <= now() - interval '24 hours'

@@ -1,9 +1,9 @@
 -- The response that a key has had, or the outcome `key_reused` for another request; both null for a key that is new. For a
 -- new one there must be room for a response of any length: the largest of an added bookmark has some 260 KiB, and the
--- errors of an import are measured by `keep_import`. Else the outcome is `answers_full`, before anything has been done.
+-- errors of an import are measured by `keep_import`. Else the outcome is `responses_full`, before anything has been done.
 -- Its callers hold the account's lock: a repeat that runs at the same time waits for it, and then finds the response.
-create or replace function find_answer(
-  p_user_id bigint, p_key text, p_request_hash bytea, out outcome text, out answer text
+create or replace function find_response(
+  p_user_id bigint, p_key text, p_request_hash bytea, out outcome text, out response text
 )
 language plpgsql as $$
 declare
@@ -12,23 +12,23 @@ begin
   if p_key is null then
     return;
   end if;
-  select k.request_hash, k.answer, k.created_at > now() - interval '24 hours' as is_valid
+  select k.request_hash, k.response, k.created_at > now() - interval '24 hours' as is_valid
   into v_kept
   from idempotency_keys k
   where k.user_id = p_user_id and k.key = p_key;
   if v_kept.is_valid then
     if v_kept.request_hash = p_request_hash then
-      answer := v_kept.answer;
+      response := v_kept.response;
     else
       outcome := 'key_reused';
     end if;
     return;
   end if;
   if v_kept.is_valid is not null then
-    perform forget_answers(p_user_id, array[p_key]);
+    perform forget_responses(p_user_id, array[p_key]);
   end if;
   if kept_room(p_user_id) < 524288 then
-    outcome := 'answers_full';
+    outcome := 'responses_full';
   end if;
 end
 $$;

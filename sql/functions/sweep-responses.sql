@@ -1,6 +1,6 @@
 -- Forgets the responses of one user that were kept for 24 hours, at most so many, and says how many. One user at a time,
 -- under the lock that every writer of keys takes first. It waits for nobody: what somebody has locked stays for the next sweep.
-create or replace function sweep_answers(p_limit integer) returns bigint
+create or replace function sweep_responses(p_limit integer) returns bigint
 language plpgsql as $$
 declare
   v_user_id bigint;
@@ -25,7 +25,7 @@ begin
     limit p_limit
     for update skip locked
   );
-  perform forget_answers(v_user_id, v_keys);
+  perform forget_responses(v_user_id, v_keys);
   return cardinality(v_keys);
 end
 $$;

@@ -1,0 +1,14 @@
+-- Keeps the response to a request that came with a key, for which `find_response` found room. The key and the row count too.
+create or replace function keep_response(p_user_id bigint, p_key text, p_request_hash bytea, p_response text) returns void
+language plpgsql as $$
+declare
+  v_bytes bigint := octet_length(p_response) + octet_length(p_key) + 100;
+begin
+  if p_key is null then
+    return;
+  end if;
+  insert into idempotency_keys (user_id, key, request_hash, response, bytes)
+  values (p_user_id, p_key, p_request_hash, p_response, v_bytes);
+  update accounts set kept_bytes = kept_bytes + v_bytes where user_id = p_user_id;
+end
+$$;
