@@ -811,7 +811,7 @@ describe('a fault', () => {
         'the access token is missing',
         'bookmarks login',
       ],
-      [['add', 'https://example.org/'], await readOnly(user), 'scope read', 'token of scope write'],
+      [['add', 'https://example.org/'], await readOnly(user), 'scope read', 'a token that may do this'],
       [['add', 'no-url'], env, 'url: expected an absolute url', ''],
       [['rm', '999999999'], env, 'does not exist', ''],
       [['edit', '1'], env, 'nothing to change was given', '--title'],

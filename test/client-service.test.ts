@@ -97,12 +97,18 @@ describe('every endpoint', () => {
 
     const leaving = client.withToken((await service.session('leaving@example.org')).token);
     expect(await leaving.deleteAccount('Leaving@example.org')).toEqual({ deleted: true });
+    const exchange = {
+      code: 'x'.repeat(43),
+      code_verifier: 'v'.repeat(43),
+      redirect_uri: 'http://127.0.0.1:8123/signed-in',
+    };
+    await expect(client.exchangeCode(exchange)).rejects.toMatchObject({ code: 'NOT_FOUND' });
     expect([...paths].sort()).toEqual(ROUTES.map(({ path }) => path).sort());
   });
 
   test('is declared once for the service and its clients', () => {
     const declared = ROUTES.map(({ path }) => path) satisfies string[] as (keyof Endpoints)[];
-    expect(new Set(declared).size).toBe(25);
+    expect(new Set(declared).size).toBe(26);
     const codes = STATUS_BY_CODE satisfies Record<ErrorCode, number>;
     // The other direction: a code of the service that clients are not told of does not compile.
     const known: ErrorCode[] = Object.keys(codes) as (keyof typeof STATUS_BY_CODE)[];

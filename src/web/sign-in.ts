@@ -120,7 +120,7 @@ export const freshLogin = (reason: string): HTMLElement =>
     'p',
     { class: 'known' },
     make('span', {}, texts.errors.denied(reason)),
-    make('a', { href: '/login?return_to=/settings', target: '_blank' }, texts.signIn.fresh),
+    make('a', { href: '/login?fresh=true&return_to=/settings', target: '_blank' }, texts.signIn.fresh),
     make('span', {}, texts.signIn.freshDone),
   );
 
