@@ -134,8 +134,9 @@ test('a replica of a release that does not know a field yet leaves it at its def
   expect(JSON.parse(added!.bookmark)).toMatchObject(defaults);
   const [imported] = await sql<{ outcome: string | null }[]>`
     select * from import_bookmarks(
-      ${user.id}, ${token!.hash}, ${crypto.randomUUID()}, null, true, '{url,url_key,search_text,tag_set}',
-      ${`https://example.org/|${crypto.randomUUID()}|x|0`}, '|', ';', '{}', '{}', '{}', 0, '[]', 100, 100, null, null
+      ${user.id}, ${token!.hash}, ${crypto.randomUUID()}, null, true,
+      0, '{url,search_text}', 'https://example.org/|x', '|', ';',
+      array[${crypto.randomUUID()}::uuid], '{0}', '', '{}', '{}', '{}', 0, '', 100, 100, null, null
     )`;
   expect(imported!.outcome).toBeNull();
   for (const bookmark of await showEverywhere(user)) expect(bookmark).toMatchObject(defaults);
