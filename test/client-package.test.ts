@@ -21,7 +21,9 @@ const SOURCES = [
   'src/client',
   'src/cli',
   'src/domain/resources.ts',
+  'src/formats',
   'src/domain/bookmark-fields.ts',
+  'src/domain/text.ts',
 ];
 const PACKAGES = ['commander', 'csv-parse', 'htmlparser2', '@types/node', 'undici-types'];
 

@@ -226,10 +226,9 @@ describe('when something fails', () => {
   browserTest('a 503 is tried again', async () => {
     const reader = await browsers.reader(service);
     await add(reader, 'There');
-    const page = await await reader.context.newPage();
+    const page = await reader.context.newPage();
     await failAt(page, '/bookmarks/search', 1, failure(503, 'UNAVAILABLE', 1));
-    await page.goto(service.origin);
-    await page.getByText('The service is busy').waitFor();
+    await Promise.all([page.getByText('The service is busy').waitFor(), page.goto(service.origin)]);
     await shows(page).toEqual(['There']);
     await page.getByText('The service is busy').waitFor({ state: 'hidden' });
   });

@@ -111,6 +111,8 @@ browserTest(
     const beside = await opened;
     await beside.getByLabel('Name', { exact: true }).waitFor();
     await create();
-    await expect.poll(() => page.getByRole('textbox', { name: 'Token script' }).inputValue()).toMatch(/^bka_/);
+    await expect
+      .poll(() => page.getByRole('textbox', { name: 'Token script' }).inputValue())
+      .toMatch(/^bka_/);
   },
 );

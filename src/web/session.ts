@@ -23,13 +23,22 @@ const watchedFetch: typeof fetch = async (input, init) => {
   const response = await fetch(input, init);
   const remaining = response.headers.get('x-ratelimit-remaining');
   if (remaining !== null) left = Number(remaining);
-  if (left > 0 && response.status < 429) sayConnection(undefined);
+  if (left > 0 && response.status < 429) noteSuccess(response.url.slice(API_BASE.length));
   return response;
 };
+
+/** Paths whose requests are being tried again: only when all of them have gone through is all well. */
+const retried = new Set<string>();
+
+function noteSuccess(path: string): void {
+  retried.delete(path);
+  if (retried.size === 0) sayConnection(undefined);
+}
 
 function sayRetry({ path, error, waitMs }: RetryEvent): void {
   // The poll speaks for itself.
   if (path === '/bookmarks/changes') return;
+  retried.add(path);
   if (error.status === 429) sayConnection(texts.connection.limited(formatClock(Date.now() + waitMs)));
   else if (error.status >= 500) sayConnection(texts.connection.busy(Math.ceil(waitMs / 1_000)));
   else sayConnection(navigator.onLine ? texts.connection.unreachable : texts.connection.offline);

@@ -37,7 +37,8 @@ export const withoutUserLock: Mutation = {
   },
 };
 
-const CHANNEL = 'bookmarks:wakes';
+/** As it is sent: heartbeats have channels whose names go on behind this, and arrive. */
+const CHANNEL = 'bookmarks:wakes\r\n';
 
 /** Wakes go to a channel that nobody listens to. */
 export const withoutWakes: Mutation = {
