@@ -47,8 +47,8 @@ export interface SearchPage {
 const pageBytes = (more: FurtherOptions | undefined): number =>
   more?.after === undefined ? WHOLE_PAGE : PAGE_BYTES;
 
-/** Above all that 100 bookmarks can take. */
-const WHOLE_PAGE = 2_147_483_647;
+/** Above all that 100 bookmarks can take, which is 55 MB. */
+const WHOLE_PAGE = 67_108_864;
 
 const likePattern = (term: string): string => `%${term.replace(/[\\%_]/g, '\\$&')}%`;
 
