@@ -412,8 +412,10 @@ describe('bodies that grow when they are read', () => {
     const padding = ' '.repeat(20_000);
     const check = fc.property(known, fc.jsonValue(), fc.string(), (fields, other, name) => {
       const body = { ...(FIELDS.has(name) || name === '__proto__' ? {} : { [name]: other }), ...fields };
-      const bytes = Buffer.from(`${padding}${JSON.stringify(body)}`);
-      expect(parseFields(bytes, FIELDS)).toEqual(fields);
+      const text = JSON.stringify(body);
+      // Refused in a body of any length, wherever it stands.
+      fc.pre(!text.includes('"__proto__"'));
+      expect(parseFields(Buffer.from(padding + text), FIELDS)).toEqual(fields);
     });
     fc.assert(check, { numRuns: 500 });
   });
@@ -483,7 +485,7 @@ describe('responses that are kept', () => {
   const keptBytes = async ({ id }: TestUser): Promise<number> => {
     const [row] = await runOn<{ kept: string }>(
       service.database.url,
-      `select coalesce(sum(octet_length(answer)), 0) + coalesce((
+      `select coalesce(sum(octet_length(response)), 0) + coalesce((
         select sum(octet_length(errors)) from idempotency_errors where user_id = ${id}
       ), 0) as kept
       from idempotency_keys where user_id = ${id}`,

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { readObjects } from '../k8s/check/kustomize.ts';
 import { checkRules } from '../k8s/check/promtool.ts';
 import { findFaults, RULES } from '../k8s/check/rules.ts';
 import { ENVIRONMENT } from './k8s/breakages/environment.ts';
@@ -102,6 +104,26 @@ test('a collector in the open is reached by what leaves all private networks out
   opening.to[0].ipBlock.except.pop();
   expect(await findFaults(objects)).not.toEqual([]);
 });
+
+test('signing in by a provider takes its Secret, and a way out for the api alone', async () => {
+  const example = readObjects(readFileSync('k8s/overlays/production/sign-in.example.yaml', 'utf8'));
+  expect(await findFaults([...copyOverlay(), ...example])).toEqual([]);
+  const [secret, policy] = [pick(example, 'Secret/sign-in'), pick(example, 'NetworkPolicy/sign-in')];
+  expect(await findFaults([...copyOverlay(), secret])).not.toEqual([]);
+  expect(await findFaults([...copyOverlay(), policy])).not.toEqual([]);
+  policy.spec.egress[0].to[0].ipBlock.except.shift();
+  expect(await findFaults([...copyOverlay(), ...example])).not.toEqual([]);
+});
+
+test.each(['/', '/settings', '/assets', '/login'])(
+  'a page at %s that nothing leads to is found',
+  async (path) => {
+    const objects = copyOverlay();
+    for (const rule of pick(objects, 'HTTPRoute/api').spec.rules)
+      rule.matches = rule.matches.filter((match: { path: { value: string } }) => match.path.value !== path);
+    expect(await findFaults(objects)).not.toEqual([]);
+  },
+);
 
 test('a service without a trace collector needs no way to it', async () => {
   const objects = copyOverlay();

@@ -48,8 +48,8 @@ function listTargets(objects: readonly KubernetesObject[], workload: Workload): 
 /** The migration needs its database alone: the urls beside are there so that its configuration is whole. */
 const ofMigration = (name: string) => name === 'DATABASE_URL';
 
-/** People open connections to it, and no pod does. */
-const isOwnAddress = (name: string) => name === 'PUBLIC_URL';
+/** People's browsers go there, and no pod does. */
+const isOwnAddress = (name: string) => name === 'PUBLIC_URL' || name === 'APP_REDIRECTS';
 
 function listUrls(environment: Record<string, string>, workload: Workload): Target[] {
   const isMigration = workload.main.args?.[0] === 'migrate';

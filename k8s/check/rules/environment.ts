@@ -24,6 +24,12 @@ interface Variable {
   valueFrom?: { secretKeyRef?: { name: string; key: string }; fieldRef?: { fieldPath: string } };
 }
 
+/** Exactly one of the two. */
+interface EnvironmentSource {
+  configMapRef?: { name: string };
+  secretRef?: { name: string; optional?: boolean };
+}
+
 /** What a Secret of the overlay, or of its example, holds, readable. */
 export function readSecret(
   objects: readonly KubernetesObject[],
@@ -45,13 +51,13 @@ function readVariable(objects: readonly KubernetesObject[], { value, valueFrom }
   return value ?? fieldRef?.fieldPath ?? '';
 }
 
-/** The environment that a container gets: its ConfigMaps, then its own variables, `$(NAME)` in them replaced. */
+/** The environment that a container gets: its ConfigMaps and Secrets, then its own variables, `$(NAME)` in them replaced. */
 export function readEnvironment(
   objects: readonly KubernetesObject[],
   { envFrom = [], env = [] }: Container,
 ): Record<string, string> {
-  const maps = envFrom.map(({ configMapRef }: { configMapRef: { name: string } }) =>
-    readMap(objects, configMapRef.name),
+  const maps = envFrom.map(({ configMapRef, secretRef }: EnvironmentSource) =>
+    configMapRef ? readMap(objects, configMapRef.name) : readSecret(objects, secretRef!.name),
   );
   const environment: Record<string, string> = Object.assign({}, ...maps);
   for (const variable of env as Variable[]) {

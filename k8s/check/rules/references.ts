@@ -82,6 +82,7 @@ function checkMentions({ spec, containers }: Workload, objects: readonly Kuberne
     const held =
       secret === undefined ? find(objects, 'ConfigMap', map ?? '')?.data : readSecret(objects, secret);
     if (secret === undefined && map === undefined) return [];
+    if (held === undefined && part.secretRef?.optional) return [];
     if (held === undefined)
       return [`there is no ${secret === undefined ? `ConfigMap ${map}` : `Secret ${secret}`}`];
     return keys.filter((key) => !(key in held)).map((key) => `${secret ?? map} has no key ${key}`);

@@ -41,9 +41,16 @@ function findPathFaults({ spec }: KubernetesObject): string[] {
     ...['/api/v1/import', '/api/v1/export', '/web/api/v1/import', '/web/api/v1/export']
       .filter((own) => !has('Exact', own))
       .map((own) => `${own} has no route of its own`),
-    ...['/api/v1', '/web'].filter((own) => !has('PathPrefix', own)).map((own) => `nothing leads to ${own}`),
+    ...['/api/v1', '/web', '/assets', '/login']
+      .filter((own) => !has('PathPrefix', own))
+      .map((own) => `nothing leads to ${own}`),
+    ...['/', '/settings', '/save']
+      .filter((own) => !has('Exact', own))
+      .map((own) => `nothing leads to ${own}, a page`),
     ...['/livez', '/readyz', '/metrics']
-      .filter((hidden) => paths.some(({ value }) => hidden.startsWith(value)))
+      .filter((hidden) =>
+        paths.some(({ type, value }) => (type === 'Exact' ? hidden === value : hidden.startsWith(value))),
+      )
       .map((hidden) => `leads to ${hidden}`),
   ];
 }
