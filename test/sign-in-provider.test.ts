@@ -155,7 +155,7 @@ test('without encryption only this computer is asked, whatever the metadata name
 });
 
 test('a step ends in time, however many responses come late', async () => {
-  const provider = new Provider(bench.provider.settings(), 200);
+  const provider = new Provider(bench.provider.settings(), 1_000);
   bench.provider.faults = at('/.well-known/openid-configuration', 'silence');
   const checks = { state: 's', nonce: 'n', verifier: 'v'.repeat(43) };
   await expect(provider.begin('http://127.0.0.1/login/callback', checks)).rejects.toMatchObject({
