@@ -313,7 +313,7 @@ const IMPORTS: Operation[] = [
   },
   {
     name: 'a staged import, from its receipt to its end',
-    atMost: 600,
+    atMost: 700,
     run: async (db, c) => {
       const lease = await stage(db, c);
       await readImport(db, lease);
