@@ -152,6 +152,20 @@ describe('while the tags of bookmarks are stale', () => {
     expect((await countShown(user)).list).toEqual(expected);
   });
 
+  test('bookmarks that still carry a deleted one are deleted together, and bring no tag back', async () => {
+    const { user, many, third } = await makeUser();
+    await user.post('/tags/delete', { id: many });
+    await user.post('/tags/delete', { id: third });
+    expect(await isStale(user)).toBe(true);
+    const ids = (await user.post('/bookmarks/list', { limit: 4 })).body.bookmarks.map(
+      ({ id }: { id: number }) => id,
+    );
+    const deleted = await user.post('/bookmarks/delete', { ids });
+    expect([deleted.status, deleted.body]).toEqual([200, { deleted: true, count: 4, missing: [] }]);
+    expect((await user.post('/tags/list')).body.tags).toEqual([]);
+    await refreshAll();
+  });
+
   test('a tag that was deleted counts for nothing where a bookmark has as many as it may', async () => {
     const user = await service.user({ premium: true });
     const full = ['many', ...Array.from({ length: 99 }, (_, n) => `other ${n}`)];

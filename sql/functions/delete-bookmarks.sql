@@ -5,18 +5,24 @@ create or replace function delete_bookmarks(
 language plpgsql as $$
 declare
   v_gone bigint[];
+  v_gone_tags bigint[];
 begin
   perform from accounts where user_id = p_user_id for no key update;
   if not token_is_valid(p_user_id, p_token_hash) then
     outcome := 'token';
     return;
   end if;
+  v_gone_tags := gone_tags(p_user_id);
   with gone as (
     delete from bookmarks where user_id = p_user_id and id = any (p_ids) returning id, tag_ids
   ), counted as (
     -- An upsert of what is there: it needs no plan, where a join could go through all tags for each of them.
     insert into tags as t (user_id, id, name, name_key, bookmark_count)
-    select p_user_id, unnest(tag_ids), '', '', count(*) from gone group by 2
+    select p_user_id, carried.id, '', '', count(*)
+    from gone
+    cross join unnest(gone.tag_ids) as carried (id)
+    where carried.id <> all (v_gone_tags)
+    group by carried.id
     on conflict (user_id, id) do update set bookmark_count = t.bookmark_count - excluded.bookmark_count
   )
   select coalesce(array_agg(id order by id), '{}') into v_gone from gone;

@@ -27,13 +27,7 @@ begin
     return;
   end if;
 
-  -- Tags that were deleted and still stand in bookmarks that wait to be rewritten: nobody sees them.
-  v_gone := array(
-    select stale.id
-    from accounts a
-    cross join unnest(a.stale_tags) as stale (id)
-    where a.user_id = p_user_id and not exists (select from tags t where t.user_id = p_user_id and t.id = stale.id)
-  );
+  v_gone := gone_tags(p_user_id);
 
   -- Before any tag is made, so that a refusal leaves none behind.
   v_known := array(select id from tags where user_id = p_user_id and name_key = any (p_added_keys));

@@ -33,13 +33,7 @@ begin
     v_without := array(select id from tags where user_id = p_user_id and name_key = any (p_without_keys));
   end if;
   if p_untagged then
-    -- Tags that were deleted may still stand in bookmarks that wait to be rewritten: nobody sees them.
-    v_within := array(
-      select stale.id
-      from accounts a
-      cross join unnest(a.stale_tags) as stale (id)
-      where a.user_id = p_user_id and not exists (select from tags t where t.user_id = p_user_id and t.id = stale.id)
-    );
+    v_within := gone_tags(p_user_id);
   end if;
   -- Few carry a tag, and the index of tags leads to them. Else the order is that of the key: were they sorted, all would
   -- have to be read for each page.
