@@ -75,5 +75,6 @@ alter table bookmarks alter column search_text set storage external;
 create index bookmarks_url_key on bookmarks (user_id, url_key, id);
 
 -- Without a list of entries to come: it would be one for all users, which every search by a tag goes through (0.5 ms, then
--- 7.8, then 0.5 again) and which one write in many has to empty (107 ms). Writes cost no more without it.
+-- 7.8, then 0.5 again) and which one write in many has to empty (107 ms). Imports pay for that: 39 instead of 20 µs of
+-- Postgres an entry.
 create index bookmarks_tag_ids on bookmarks using gin (user_id, tag_ids) with (fastupdate = off);
