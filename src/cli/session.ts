@@ -1,3 +1,4 @@
+import { isSendable } from '../client/client.ts';
 import { BookmarkClient, type RetryEvent } from '../client/index.ts';
 import { type Credentials, readCredentials } from './credentials.ts';
 import type { Environment } from './environment.ts';
@@ -55,7 +56,7 @@ export function findBaseUrl({ url, environment }: Session, stored: Credentials |
 /** A client for an address; prints a note for each retry that takes a while. */
 export function openClient(session: Session, baseUrl: string, token?: string): BookmarkClient {
   session.baseUrl = baseUrl;
-  if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
+  if (token !== undefined && !isSendable(token))
     throw new CliError(
       'the token holds characters that no token has',
       'Is it cut, or was more than it copied?',

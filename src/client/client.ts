@@ -71,6 +71,9 @@ export interface ClientOptions {
   random?: (() => number) | undefined;
 }
 
+/** Whether a header can carry a token: visible ASCII, as every token of the service is. */
+export const isSendable = (token: string): boolean => /^[\x21-\x7e]+$/.test(token);
+
 /** Refuses at once what no request could be made with; else it would look like a connection that is lost again and again. */
 function checkOptions({ baseUrl, token }: ClientOptions): void {
   const url = URL.parse(baseUrl);
@@ -78,7 +81,7 @@ function checkOptions({ baseUrl, token }: ClientOptions): void {
     throw new TypeError('baseUrl: expected an http or https url');
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
     throw new TypeError('baseUrl: expected no user, password, query or fragment');
-  if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
+  if (token !== undefined && !isSendable(token))
     throw new TypeError('token: expected visible ASCII characters, as the service gave it');
 }
 
