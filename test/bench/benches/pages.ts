@@ -36,7 +36,7 @@ const pageBench = ({ name, limit, path, bodyOf }: PageBench): Bench => ({
     const url = await openCollection(plan);
     const starts = await readStarts(url, limit);
     await using replica = await startReplica(plan.environment, url);
-    await using reference = await startReference(url);
+    await using reference = await startReference(plan.environment, url);
     const { postgresPid, redis } = plan.environment;
     const load = { connections: CONNECTIONS, expectStatus: 200 };
     const service: Side = {

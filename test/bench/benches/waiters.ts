@@ -82,7 +82,7 @@ async function runRound(plan: Plan, url: string, round: number): Promise<Round> 
   const wakes = plan.quick ? 100 : 2_000;
   const users = range(1, count);
   await using replica = await startReplica(plan.environment, url);
-  await using bare = await startReference(url);
+  await using bare = await startReference(plan.environment, url);
   const cursor = await readLastId(url);
   const ours = await runHeld(
     replica,

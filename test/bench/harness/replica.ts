@@ -62,10 +62,15 @@ function splitArguments(settings: Record<string, string>) {
   return { execArgv: given, ...settings };
 }
 
-/** Starts the bench's own bare server over a database. */
-export async function startReference(databaseUrl: string): Promise<Replica> {
+/** Starts the bench's own bare server over a database and the environment's Redis. */
+export async function startReference({ redis }: Environment, databaseUrl: string): Promise<Replica> {
   const child = fork(REFERENCE, {
-    env: { PATH: process.env.PATH, DATABASE_URL: databaseUrl, NODE_ENV: 'production' },
+    env: {
+      PATH: process.env.PATH,
+      DATABASE_URL: databaseUrl,
+      REDIS_URL: redis.url,
+      NODE_ENV: 'production',
+    },
   });
   const [port] = (await once(child, 'message')) as [number];
   return replicaOf(child, port, 'SIGKILL');

@@ -1,4 +1,4 @@
-import type { SideResult } from './rounds.ts';
+import { cpuRatioOf, type SideResult } from './rounds.ts';
 import type { Spread } from './stats.ts';
 
 /** One line of the table. */
@@ -105,4 +105,16 @@ export function lineOf(
     ...(service.latency && { latency: service.latency }),
     ...(names.note !== undefined && { note: names.note }),
   };
+}
+
+/** The same, and the ratio is that of CPU time, which other work on the machine does not change. */
+export function cpuLineOf(
+  names: { bench: string; what: string; note?: string },
+  service: SideResult,
+  reference: SideResult,
+  atLeast: number,
+): Line {
+  const ratio = cpuRatioOf(service, reference);
+  const mark = { text: `≥ ${atLeast} by CPU`, reached: ratio.median >= atLeast };
+  return { ...lineOf(names, service, reference, ratio), mark };
 }

@@ -25,6 +25,8 @@ export interface SideResult {
   rate: Spread;
   /** CPU microseconds per operation by group of processes. */
   cpuMicros: Record<string, Spread>;
+  /** The same of all processes together, round by round. */
+  cpuRounds: number[];
   latency?: { p50: Spread; p99: Spread; p999: Spread; max: Spread };
   samples: Sample[];
 }
@@ -73,6 +75,7 @@ function summarise(side: Side, samples: Sample[], times: ProcessTimes[]): SideRe
     name: side.name,
     rate: spreadOf(samples.map(({ rate }) => rate)),
     cpuMicros: Object.fromEntries(Object.keys(side.processes).map((name) => [name, timeOf(name)])),
+    cpuRounds: times.map((time) => Object.values(time).reduce((sum, micros) => sum + micros, 0)),
     ...(latencies.length > 0 && {
       latency: { p50: spread('p50'), p99: spread('p99'), p999: spread('p999'), max: spread('max') },
     }),
@@ -83,4 +86,12 @@ function summarise(side: Side, samples: Sample[], times: ProcessTimes[]): SideRe
 /** How many times the second side's rate the first one has, round by round. */
 export function ratioOf(first: SideResult, second: SideResult): Spread {
   return spreadOf(first.samples.map(({ rate }, round) => rate / second.samples[round]!.rate));
+}
+
+/**
+ * How many times the first side's CPU time the second one takes for an operation, all processes together, round by
+ * round: says the same as their rates, also on a machine that others use.
+ */
+export function cpuRatioOf(first: SideResult, second: SideResult): Spread {
+  return spreadOf(first.cpuRounds.map((micros, round) => second.cpuRounds[round]! / micros));
 }

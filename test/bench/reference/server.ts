@@ -1,9 +1,12 @@
-import { fastify } from 'fastify';
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { type FastifyReply, fastify } from 'fastify';
+import { Redis } from 'ioredis';
 import postgres from 'postgres';
 
 /**
  * What the service is measured against: bare Fastify and one plain statement a request, over tables as one would first
- * think of them (schema `naive`). No tokens, no limits, no checks, no log.
+ * think of them (schema `naive`). No tokens, no checks, no log, and no limits but for `/limited-row`.
  */
 
 const sql = postgres(process.env.DATABASE_URL!, {
@@ -21,6 +24,44 @@ interface Position {
 app.post('/echo', async (request) => request.body);
 
 app.post<{ Body: { user: number } }>('/row', async ({ body }) => {
+  const [row] = await sql`select email, created_at from users where id = ${body.user}`;
+  return row;
+});
+
+const SCRIPT = readFileSync(new URL('../../../src/coordination/sliding-window.lua', import.meta.url), 'utf8');
+
+/** More than load can send in the window. */
+const LIMIT = 100_000;
+const WINDOW_SECONDS = 60;
+
+const redis = new Redis(process.env.REDIS_URL!, { scripts: { admit: { lua: SCRIPT, numberOfKeys: 1 } } });
+
+type Admit = (
+  key: string,
+  points: number,
+  seconds: number,
+  limit: number,
+  window: number,
+) => Promise<number[]>;
+const { admit } = redis as unknown as { admit: Admit };
+
+/** The headers of the service's responses; `resetMs` is the time until a request leaves the window. */
+function setHeaders(reply: FastifyReply, admitted: number, resetMs: number): void {
+  reply.headers({
+    'x-request-id': randomUUID(),
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'x-ratelimit-limit': LIMIT,
+    'x-ratelimit-remaining': LIMIT - admitted,
+    'x-ratelimit-reset': Math.ceil((Date.now() + resetMs) / 1_000),
+  });
+}
+
+/** `/row` after one call of the limiter's script, with the service's headers. */
+app.post<{ Body: { user: number } }>('/limited-row', async ({ body }, reply) => {
+  const window = [1, WINDOW_SECONDS, LIMIT, WINDOW_SECONDS] as const;
+  const [admitted, resetMs] = await admit.call(redis, `bench:${body.user}`, ...window);
+  setHeaders(reply, admitted!, resetMs!);
   const [row] = await sql`select email, created_at from users where id = ${body.user}`;
   return row;
 });
