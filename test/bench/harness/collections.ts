@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { formatToken } from '../../../src/domain/tokens.ts';
+import { makeRandom, makeTexts, type SampleText } from '../../support/texts.ts';
 import { runPsql } from './programs.ts';
 
 /** Users with bookmarks, as Postgres makes them from a few thousand sample texts: the same in every run. */
@@ -23,58 +24,18 @@ export const RARE_WORD = 'quixotic';
 
 const SAMPLES = 4_000;
 
-function makeRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
-
-/** A bookmark as people keep them. */
-export interface SampleText {
-  url: string;
-  title: string;
-  comment: string;
-}
-
-/** The sample texts, the same in every run. */
-export function makeSamples(): SampleText[] {
-  const random = makeRandom(4);
-  const syllables = [
-    'ka',
-    'lo',
-    'mi',
-    'ne',
-    'ru',
-    'sta',
-    'ver',
-    'pon',
-    'ti',
-    'gra',
-    'sel',
-    'do',
-    'fen',
-    'qua',
-  ];
-  const pick = <T>(from: readonly T[]) => from[Math.floor(random() ** 2 * from.length)]!;
-  const words = Array.from({ length: 3_000 }, (_, n) =>
-    Array.from({ length: 1 + (n % 4) }, () => syllables[Math.floor(random() * syllables.length)]).join(''),
-  );
-  const text = (from: number, to: number) =>
-    Array.from({ length: from + Math.floor(random() * (to - from)) }, () => pick(words)).join(' ');
-  return Array.from({ length: SAMPLES }, (_, n) => {
-    const title = text(3, 9);
-    const marked = [
+/** The sample texts, the same in every run: those of `makeTexts`, some with a word that is searched for. */
+export function makeSamples(count = SAMPLES): SampleText[] {
+  const next = makeTexts(4);
+  const random = makeRandom(5);
+  return Array.from({ length: count }, (_, n) => {
+    const text = next();
+    const words = [
       random() < 0.125 ? ` ${COMMON_WORD}` : '',
       random() < 0.2 ? ` ${SECOND_WORD}` : '',
       n % 1_000 === 7 ? ` ${RARE_WORD}` : '',
     ].join('');
-    return {
-      url: `https://${pick(words)}${pick(words)}.example/${pick(words)}/${pick(words)}-${pick(words)}`,
-      title: title[0]!.toUpperCase() + title.slice(1),
-      comment: `${text(8, 24)}${marked}.`,
-    };
+    return { ...text, comment: text.comment + words };
   });
 }
 
