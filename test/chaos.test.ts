@@ -4,9 +4,13 @@ import { isSound, type Point } from './chaos/checks/findings.ts';
 import type { AddCall, DeleteCall, Evidence, ImportCall } from './chaos/journal.ts';
 import {
   withDuplicatedJobs,
+  withoutChangeRow,
+  withoutGenerations,
   withoutUserLock,
   withoutWakes,
+  withoutWakesOfChanges,
   withTruncatedExports,
+  withUnlockedNumbers,
 } from './chaos/mutations.ts';
 import { formatFindings, formatTable } from './chaos/report.ts';
 import { DEFAULTS, type Mutation, type RunOptions, runChaos } from './chaos/run.ts';
@@ -23,6 +27,7 @@ const SMALL: RunOptions = {
   users: 4,
   writersPerUser: 4,
   followersPerUser: 3,
+  mirrorsPerUser: 1,
   pauseMs: 700,
   syncWaitSeconds: 12,
   log: () => {},
@@ -75,6 +80,26 @@ describe.concurrent('the checks of a run find', { timeout: LIMIT_MS }, () => {
   test('a duplicated job, by bookmarks that came to be twice', () =>
     expectFound(withDuplicatedJobs, 'asked', /came to be \d+ times/, { users: 6 }));
 
+  const WRITTEN = { users: 6, seconds: 20 };
+
+  test('a change row that is not written, by mirrors that hold what was before', () =>
+    expectFound(withoutChangeRow, 'mirrored', /has another title/, WRITTEN));
+
+  test('a number drawn outside the lock, by mirrors that were past it', () =>
+    expectFound(withUnlockedNumbers, 'mirrored', /has another (title|comment)/, WRITTEN));
+
+  test('a replace that begins no generation, by mirrors that hold what was replaced', () =>
+    expectFound(withoutGenerations, 'mirrored', /is held and gone from the database/, WRITTEN));
+
+  test('wakes of changes off, by mirrors that got edits and deletions late', () =>
+    expectFound(withoutWakesOfChanges, 'woken', /mirror .* got .* late/, {
+      fleet: { apis: 3, workers: 1 },
+      users: 8,
+      writersPerUser: 1,
+      pauseMs: 2_000,
+      syncWaitSeconds: 29,
+    }));
+
   test('a truncated export, by what it lacks', () =>
     expectFound(withTruncatedExports, 'looked', /lacks/, { users: 3, readerPauseMs: 1_000 }));
 });
@@ -112,7 +137,7 @@ describe('of evidence made by hand', () => {
         const { user, outcome, code, attempts } = journal.calls[0]!;
         const call: DeleteCall = {
           kind: 'delete',
-          id: 4,
+          ids: [4],
           sentMs: 90,
           endMs: 95,
           user,
@@ -134,6 +159,79 @@ describe('of evidence made by hand', () => {
       'followed',
       /got 4 twice/,
       ({ journal: { followers } }) => followers[0]!.receipts.push(followers[0]!.receipts[3]!),
+    ],
+    [
+      'a bookmark that a mirror lacks',
+      'mirrored',
+      /mirror: bookmark 3 is missing/,
+      ({ journal }) => journal.mirrors[0]!.copy!.bookmarks.shift(),
+    ],
+    [
+      'a bookmark that a mirror should have removed',
+      'mirrored',
+      /mirror: bookmark 3 is held and gone/,
+      ({ rest }) => rest.collections.get(1)!.bookmarks.shift(),
+    ],
+    [
+      'a tag that a mirror knows by its old name',
+      'mirrored',
+      /mirror: tag 1 has another name: "old", not "lasting-a"/,
+      ({ journal }) => Object.assign(journal.mirrors[0]!.copy!.tags[0]!, { name: 'old' }),
+    ],
+    [
+      'a time that a mirror has otherwise',
+      'mirrored',
+      /mirror: bookmark 4 has another updated_at/,
+      ({ journal }) => Object.assign(journal.mirrors[0]!.copy!.bookmarks[1]!, { updated_at: '' }),
+    ],
+    [
+      'a mirror that is in another order',
+      'mirrored',
+      /mirror: bookmarks are out of order/,
+      ({ journal }) => journal.mirrors[0]!.copy!.bookmarks.reverse(),
+    ],
+    [
+      'a mirror of a user that has nothing any more',
+      'mirrored',
+      /mirror: tag 1 is held and gone/,
+      ({ rest }) => rest.collections.clear(),
+    ],
+    [
+      'a mirror that could not catch up',
+      'mirrored',
+      /mirror could not catch up/,
+      ({ journal }) => Object.assign(journal.mirrors[0]!, { copy: undefined }),
+    ],
+    [
+      'a mirror that is woken late',
+      'woken',
+      /mirror got "title title 2" 8970 ms late/,
+      ({ journal }) => Object.assign(journal.mirrors[0]!.receipts[1]!, { atMs: 9_000, askedMs: -1 }),
+    ],
+    [
+      'a poll of changes that hangs',
+      'answered',
+      /bookmarks.changes hung/,
+      ({ journal }) => Object.assign(journal.attempts[0]!, { path: '/bookmarks/changes', endMs: 60_000 }),
+    ],
+    [
+      'what was deleted before it was asked for',
+      'looked',
+      /holds 3, which was deleted before/,
+      ({ journal }) => {
+        const { user, outcome, code, attempts } = journal.calls[0]!;
+        const call = {
+          kind: 'delete',
+          ids: [3],
+          sentMs: 71,
+          endMs: 75,
+          user,
+          outcome,
+          code,
+          attempts,
+        } as const;
+        journal.calls.push({ ...call, ids: [3] });
+      },
     ],
     [
       'another order',

@@ -1,3 +1,5 @@
+import type { Bookmark, BookmarkTag } from '../../src/client/index.ts';
+
 /** The clients' own log of a run: what was sent, when, and what came back. All that the checks go by, but for the database. */
 
 /**
@@ -41,9 +43,18 @@ export interface EditCall extends Call {
   tags: string[] | undefined;
 }
 
+/** One bookmark, or several in one request. */
 export interface DeleteCall extends Call {
   kind: 'delete';
-  id: number;
+  ids: number[];
+}
+
+/** Puts passing tags on several bookmarks and takes others off. */
+export interface EditSeveralCall extends Call {
+  kind: 'edit several';
+  ids: number[];
+  addTags: string[];
+  removeTags: string[];
 }
 
 export interface ImportCall extends Call {
@@ -59,15 +70,16 @@ export interface ImportCall extends Call {
 
 export interface TagCall extends Call {
   kind: 'tag';
-  operation: 'create' | 'rename' | 'delete';
+  operation: 'create' | 'rename' | 'delete' | 'merge';
+  /** Its new name; of one that is deleted or merged, the old one. */
   name: string;
 }
 
-export type AnyCall = AddCall | EditCall | DeleteCall | ImportCall | TagCall;
+export type AnyCall = AddCall | EditCall | DeleteCall | EditSeveralCall | ImportCall | TagCall;
 
-/** All bookmarks of a user in one response: an export, or a page of the list that holds them all. */
+/** All bookmarks of a user in one response, an export or a page of the list; or what a mirror held when it was up to date. */
 export interface Look {
-  source: 'export' | 'list';
+  source: 'export' | 'list' | 'mirror';
   user: number;
   sentMs: number;
   endMs: number;
@@ -92,6 +104,34 @@ export interface Follower {
   receipts: Receipt[];
   /** How often it began anew from its stored cursor. */
   restarts: number;
+}
+
+/** All that a user has, as a client is shown it: bookmarks by id, tags by name. */
+export interface Collection {
+  bookmarks: Bookmark[];
+  tags: BookmarkTag[];
+}
+
+/** A change that a mirror got: `deleted <id>`, `title <title>` of a bookmark, or `tag <name>`. */
+export interface ChangeReceipt {
+  change: string;
+  atMs: number;
+  /** When the request that brought it was sent. */
+  askedMs: number;
+}
+
+export interface Mirror {
+  name: string;
+  user: number;
+  store: 'memory' | 'sqlite';
+  receipts: ChangeReceipt[];
+  /** Pages that it applied, and those of them that had it begin anew. */
+  pages: number;
+  resets: number;
+  /** How often it was started again, with its copy or with none. */
+  restarts: number;
+  /** What it held in the end; undefined where it could not catch up. */
+  copy: Collection | undefined;
 }
 
 /** One request as it went over the wire. */
@@ -155,12 +195,15 @@ export interface Rest {
   leftovers: string[];
   /** Followers that were not told of everything in time. */
   behind: string[];
+  /** What each user has. */
+  collections: Map<number, Collection>;
 }
 
 export interface Journal {
   calls: AnyCall[];
   looks: Look[];
   followers: Follower[];
+  mirrors: Mirror[];
   attempts: Attempt[];
   faults: Fault[];
   lives: Life[];
@@ -185,6 +228,7 @@ export const openJournal = (): Journal => ({
   calls: [],
   looks: [],
   followers: [],
+  mirrors: [],
   attempts: [],
   faults: [],
   lives: [],

@@ -51,6 +51,62 @@ export const withoutWakes: Mutation = {
   },
 };
 
+/** What only those wait for who wait at `changes` stays with the replica that wrote it. */
+export const withoutWakesOfChanges: Mutation = {
+  name: 'wakes of changes off',
+  onRedisRequest(piece) {
+    for (let at = piece.indexOf(CHANGES_TOPIC); at >= 0; at = piece.indexOf(CHANGES_TOPIC, at + 1)) {
+      piece.write('x', at + 1);
+    }
+  },
+};
+
+const CHANGES_TOPIC = '\nchanges:';
+
+/** An edit is made and not noted. */
+export const withoutChangeRow: Mutation = {
+  name: 'a change row that is not written',
+  apply: (fleet) =>
+    rewrite(fleet, 'edit_bookmark', [["perform note_changes(p_user_id, 'bookmark', array[p_id]);", 'null;']]),
+};
+
+/** An edit draws its number before it has the lock, and another change may overtake it. */
+export const withUnlockedNumbers: Mutation = {
+  name: 'numbers of changes drawn outside the lock',
+  async apply(fleet) {
+    const { sql } = fleet;
+    const [row] = await sql<{ first: string }[]>`select time_floor() + 1000000000 as first`;
+    await sql.unsafe(`create sequence chaos_numbers increment by 1000 start with ${row!.first}`);
+    await rewrite(fleet, 'note_changes', [
+      [
+        'update accounts set last_change = greatest(last_change, time_floor()) + cardinality(p_object_ids)',
+        `v_last := coalesce(nullif(current_setting('chaos.number', true), '')::bigint, nextval('chaos_numbers'));
+        update accounts set last_change = greatest(last_change, v_last)`,
+      ],
+      ['returning last_change into v_last', ''],
+    ]);
+    await rewrite(fleet, 'edit_bookmark', [
+      [
+        '\nbegin\n',
+        `
+        begin
+          perform set_config('chaos.number', nextval('chaos_numbers')::text, true);
+          perform pg_sleep(random() / 4);
+        `,
+      ],
+    ]);
+  },
+};
+
+/** Readers of changes do not learn that a collection was replaced. */
+export const withoutGenerations: Mutation = {
+  name: 'a replace of the same generation',
+  apply: (fleet) =>
+    rewrite(fleet, 'import_bookmarks', [
+      ['generation = generation + p_replace::integer', 'generation = generation'],
+    ]),
+};
+
 /** Staged imports run a second time once they are done, and nothing in the database stops them. */
 export const withDuplicatedJobs: Mutation = {
   name: 'a duplicated job',

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findFaults } from '../support/invariants.ts';
 import { scrape } from '../support/replica.ts';
+import { readCollections } from './collections.ts';
 import type { Fleet } from './fleet.ts';
 import { type Journal, nowMs, type Rest, type Row } from './journal.ts';
 import type { ProcessReport, ServiceProcess } from './service-process.ts';
@@ -55,7 +56,8 @@ export async function comeToRest(
   log('all processes have ended');
   leftovers.push(...(await findConnections(fleet)));
   const recountFaults = await findFaults(fleet.postgres.url);
-  return { rows: await readRows(fleet), recountFaults, leftovers, behind };
+  const collections = await readCollections(fleet);
+  return { rows: await readRows(fleet), recountFaults, leftovers, behind, collections };
 }
 
 /** Gauges that stand at nothing when nobody asks for anything. */

@@ -1,10 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { makeFolder } from '../support/folders.ts';
+import { runDir } from '../support/run.ts';
 import { checkAll } from './checks/check.ts';
 import type { Result } from './checks/findings.ts';
 import { type Fleet, openFleet } from './fleet.ts';
 import { follow } from './follow.ts';
 import { beGreedy } from './greedy.ts';
 import { type Evidence, type Journal, type Limits, nowMs, openJournal, type Rest } from './journal.ts';
+import { mirror } from './mirror.ts';
 import { deriveSeed, seedRandom } from './random.ts';
 import { readAgainAndAgain } from './reader.ts';
 import type { RedisKind } from './redis-nodes.ts';
@@ -26,6 +29,7 @@ export interface RunOptions {
   users: number;
   writersPerUser: number;
   followersPerUser: number;
+  mirrorsPerUser: number;
   /** Mean pause between two calls of a writer. */
   pauseMs: number;
   /** Mean pause between two reads of a reader. */
@@ -60,6 +64,7 @@ export const DEFAULTS: Omit<RunOptions, 'seed' | 'log'> = {
   users: 40,
   writersPerUser: 5,
   followersPerUser: 5,
+  mirrorsPerUser: 1,
   pauseMs: 3_000,
   readerPauseMs: 8_000,
   limits: { bookmarks: 120, requests: 40, windowMs: 10_000 },
@@ -98,7 +103,7 @@ export async function runChaos(options: RunOptions): Promise<{ results: Result[]
   log('all calls have ended');
   const behind = wasEnough ? [] : await awaitFollowers(fleet, journal);
   clearInterval(progress);
-  log('all followers got everything');
+  log('all followers got everything; mirrors catch up');
   reading.abort();
   await Promise.all([actors.readers, mutated]);
   const rest = await comeToRest(fleet, before, behind, log);
@@ -108,7 +113,7 @@ export async function runChaos(options: RunOptions): Promise<{ results: Result[]
 }
 
 /** What is known of the final database while there is none. */
-const NO_REST: Rest = { rows: [], recountFaults: [], leftovers: [], behind: [] };
+const NO_REST: Rest = { rows: [], recountFaults: [], leftovers: [], behind: [], collections: new Map() };
 
 async function untilEnough(
   { seconds, limits, isEnough = () => false }: RunOptions,
@@ -144,18 +149,24 @@ async function startActors(
   reading: AbortSignal,
 ): Promise<{ writers: Promise<unknown>; readers: Promise<unknown> }> {
   const { origin } = fleet.balancer;
-  const { seed, pauseMs, readerPauseMs, writersPerUser, followersPerUser, limits } = options;
+  const { seed, pauseMs, readerPauseMs, writersPerUser, followersPerUser, mirrorsPerUser, limits } = options;
   const writers: Promise<void>[] = [];
   const readers: Promise<void>[] = [];
+  const folder = makeFolder('mirrors', runDir());
   let parts = 0;
   const own = () => seedRandom(deriveSeed(seed, ++parts));
   for (let n = 0; n < options.users; n += 1) {
-    const { id, tokens } = await fleet.user(writersPerUser + followersPerUser + 2);
+    const { id, tokens } = await fleet.user(writersPerUser + followersPerUser + mirrorsPerUser + 2);
     const take = () => tokens.pop()!;
     const user: SharedUser = { id, known: [], passing: [] };
     for (let w = 1; w <= followersPerUser; w += 1) {
       const name = `follower ${id}-${w}`;
       readers.push(follow({ name, user: id, origin, token: take(), journal, draw: own() }, reading));
+    }
+    for (let w = 1; w <= mirrorsPerUser; w += 1) {
+      const store = (n + w) % 2 === 0 ? 'memory' : 'sqlite';
+      const parts = { name: `mirror ${id}-${w}`, user: id, origin, token: take(), journal, draw: own() };
+      readers.push(mirror({ ...parts, store, folder }, reading));
     }
     for (let w = 1; w <= writersPerUser; w += 1) {
       const parts = { name: `${id}-${w}`, origin, token: take(), user, journal, draw: own(), pauseMs };
@@ -172,7 +183,8 @@ async function startActors(
   return { writers: Promise.all(writers), readers: Promise.all(readers) };
 }
 
-const describeProgress = ({ calls, followers, attempts, faults }: Journal): string => {
+const describeProgress = ({ calls, followers, mirrors, attempts, faults }: Journal): string => {
   const receipts = followers.reduce((sum, each) => sum + each.receipts.length, 0);
-  return `${faults.length} faults, ${calls.length} calls, ${attempts.length} requests, ${receipts} bookmarks received`;
+  const pages = mirrors.reduce((sum, each) => sum + each.pages, 0);
+  return `${faults.length} faults, ${calls.length} calls, ${attempts.length} requests, ${receipts} bookmarks received, ${pages} pages mirrored`;
 };

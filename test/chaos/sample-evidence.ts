@@ -1,4 +1,14 @@
-import type { AddCall, Attempt, Evidence, Follower, ImportCall, Life, Look } from './journal.ts';
+import type {
+  AddCall,
+  Attempt,
+  Collection,
+  Evidence,
+  Follower,
+  ImportCall,
+  Life,
+  Look,
+  Mirror,
+} from './journal.ts';
 
 /** What a short and sound run leaves behind, made by hand: for tests of the checks, each of which spoils a copy of it. */
 
@@ -47,6 +57,25 @@ const follower: Follower = {
   })),
 };
 
+const time = '2026-11-22T00:00:00.000Z';
+const tag = { id: 1, name: 'lasting-a' };
+
+const collection: Collection = {
+  bookmarks: [3, 4].map((id) => ({ id, ...entry(id), tags: [tag], created_at: time, updated_at: time })),
+  tags: [tag],
+};
+
+const mirror: Mirror = {
+  name: 'mirror',
+  user: 1,
+  store: 'memory',
+  pages: 1,
+  resets: 1,
+  restarts: 0,
+  receipts: [1, 2].map((id) => ({ change: `title title ${id}`, atMs: [12, 32][id - 1]!, askedMs: 0 })),
+  copy: structuredClone(collection),
+};
+
 const look = (sentMs: number, ids: number[]): Look => ({
   source: 'export',
   user: 1,
@@ -81,6 +110,7 @@ export const sampleEvidence = (): Evidence =>
       calls: [add(1, 0), add(2, 20), replace],
       looks: [look(40, [1, 2]), look(80, [3, 4])],
       followers: [follower],
+      mirrors: [mirror],
       attempts: [0, 10, 20].map(attempt),
       faults: [],
       lives: [life],
@@ -89,5 +119,6 @@ export const sampleEvidence = (): Evidence =>
     rest: {
       rows: [3, 4].map((id) => ({ id, user: 1, ...entry(id) })),
       ...{ recountFaults: [], leftovers: [], behind: [] },
+      collections: new Map([[1, collection]]),
     },
   });

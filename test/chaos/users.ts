@@ -26,6 +26,12 @@ export function drawKnown(
   return take ? user.known.splice(place, 1)[0] : user.known[place];
 }
 
+/** The ids of two to five of them, without repeats; fewer where there are not so many. */
+export function drawIds(user: SharedUser, draw: Random, take: boolean): number[] {
+  const drawn = Array.from({ length: draw.integer(2, 5) }, () => drawKnown(user, draw, take));
+  return [...new Set(drawn.flatMap((known) => (known === undefined ? [] : [known.id])))];
+}
+
 /** Some tags, mostly lasting ones, without repeats. */
 export function drawTags(user: SharedUser, draw: Random): string[] {
   const tags = LASTING_TAGS.filter(() => draw.chance(0.3));

@@ -3,7 +3,7 @@ import { ApiError, BookmarkClient } from '../../src/client/index.ts';
 import { type AnyCall, type Asked, type Journal, nowMs, type Outcome } from './journal.ts';
 import type { Random } from './random.ts';
 import { type RecordedFetch, recordFetch } from './recorded-fetch.ts';
-import { drawKnown, drawTags, PASSING_PREFIX, type SharedUser } from './users.ts';
+import { drawIds, drawKnown, drawTags, PASSING_PREFIX, type SharedUser } from './users.ts';
 
 export interface WriterParts {
   name: string;
@@ -57,10 +57,12 @@ export class Writer {
 
   #act(): Promise<void> {
     const drawn = this.#parts.draw.next();
-    if (drawn < 0.42) return this.#add();
-    if (drawn < 0.54) return this.#addRaw();
-    if (drawn < 0.68) return this.#edit();
-    if (drawn < 0.8) return this.#delete();
+    if (drawn < 0.4) return this.#add();
+    if (drawn < 0.51) return this.#addRaw();
+    if (drawn < 0.65) return this.#edit();
+    if (drawn < 0.69) return this.#editSeveral();
+    if (drawn < 0.77) return this.#delete();
+    if (drawn < 0.8) return this.#deleteSeveral();
     if (drawn < 0.85) return this.#import('merge');
     if (drawn < 0.865) return this.#import('replace');
     return this.#workOnTags();
@@ -122,8 +124,34 @@ export class Writer {
     const { user, draw } = this.#parts;
     const known = drawKnown(user, draw, draw.chance(0.9));
     if (known === undefined) return;
-    const call = this.#begin({ kind: 'delete', id: known.id });
+    const call = this.#begin({ kind: 'delete', ids: [known.id] });
     await this.#settle(call, () => this.#client.deleteBookmark(known.id));
+  }
+
+  /** Some of them may be gone already. */
+  async #deleteSeveral(): Promise<void> {
+    const { user, draw } = this.#parts;
+    const ids = drawIds(user, draw, draw.chance(0.9));
+    if (ids.length === 0) return;
+    const call = this.#begin({ kind: 'delete', ids });
+    await this.#settle(call, () => this.#client.deleteBookmarks(ids));
+  }
+
+  /** Works with passing tags alone, so that what becomes of the lasting ones can still be told. */
+  async #editSeveral(): Promise<void> {
+    const { user, draw, name } = this.#parts;
+    const ids = drawIds(user, draw, false);
+    if (ids.length === 0) return;
+    this.#made += 1;
+    const names = user.passing.map((tag) => tag.name);
+    const removeTags = names.filter(() => draw.chance(0.3));
+    const kept = names.filter((tag) => !removeTags.includes(tag) && draw.chance(0.5));
+    const isFresh = kept.length + removeTags.length === 0 || draw.chance(0.2);
+    const addTags = isFresh ? [...kept, `${PASSING_PREFIX}${name}-${this.#made}`] : kept;
+    const call = this.#begin({ kind: 'edit several', ids, addTags, removeTags });
+    await this.#settle(call, () =>
+      this.#client.editBookmarks({ ids, add_tags: addTags, remove_tags: removeTags }),
+    );
   }
 
   async #import(mode: 'merge' | 'replace'): Promise<void> {
@@ -156,7 +184,7 @@ export class Writer {
     const { user, draw, name } = this.#parts;
     this.#made += 1;
     const fresh = `${PASSING_PREFIX}${name}-${this.#made}`;
-    const operation = user.passing.length < 3 ? 'create' : draw.pick(['create', 'rename', 'delete'] as const);
+    const operation = user.passing.length < 3 ? 'create' : draw.pick(TAG_OPERATIONS);
     if (operation === 'create') {
       const call = this.#begin({ kind: 'tag', operation, name: fresh });
       return this.#settle(call, async () => {
@@ -167,6 +195,10 @@ export class Writer {
     const [tag] = user.passing.splice(draw.integer(0, user.passing.length - 1), 1);
     const call = this.#begin({ kind: 'tag', operation, name: operation === 'rename' ? fresh : tag!.name });
     if (operation === 'delete') return this.#settle(call, () => this.#client.deleteTag(tag!.id));
+    if (operation === 'merge') {
+      const into = draw.pick(user.passing);
+      return this.#settle(call, () => this.#client.mergeTags({ id: tag!.id, into_id: into.id }));
+    }
     return this.#settle(call, async () => {
       await this.#client.renameTag({ id: tag!.id, name: fresh });
       user.passing.push({ id: tag!.id, name: fresh });
@@ -202,6 +234,8 @@ export class Writer {
     call.endMs = nowMs();
   }
 }
+
+const TAG_OPERATIONS = ['create', 'rename', 'delete', 'merge'] as const;
 
 const none = undefined as number | undefined;
 const noResult = undefined as { imported: number; skipped: number; errors: number } | undefined;

@@ -38,9 +38,10 @@ export function checkAdded(story: Story): Result {
 function findUndead(story: Story, rows: Map<number, Row>): string[] {
   const findings: string[] = [];
   for (const call of story.evidence.journal.calls) {
-    if (call.kind === 'delete' && rows.has(call.id)) {
-      if (call.outcome === 'done') findings.push(`bookmark ${call.id} was deleted and is there`);
-      if (call.code === 'NOT_FOUND') findings.push(`bookmark ${call.id} was not found and is there`);
+    for (const id of call.kind === 'delete' ? call.ids : []) {
+      if (!rows.has(id)) continue;
+      if (call.outcome === 'done') findings.push(`bookmark ${id} was deleted and is there`);
+      if (call.code === 'NOT_FOUND') findings.push(`bookmark ${id} was not found and is there`);
     }
     if (call.kind === 'edit' && call.code === 'NOT_FOUND' && rows.has(call.id))
       findings.push(`bookmark ${call.id} could not be edited, not found, and is there`);

@@ -96,9 +96,9 @@ function note(story: Story, id: number, user: number, url: string, knownByMs: nu
 function earliestDeletes({ evidence }: Story): Map<number, number> {
   const earliest = new Map<number, number>();
   const isDelete = (call: { kind: string }): call is DeleteCall => call.kind === 'delete';
-  for (const { id, sentMs, outcome } of evidence.journal.calls.filter(isDelete)) {
-    if (outcome !== 'refused')
-      earliest.set(id, Math.min(earliest.get(id) ?? Number.POSITIVE_INFINITY, sentMs));
+  for (const { ids, sentMs, outcome } of evidence.journal.calls.filter(isDelete)) {
+    if (outcome === 'refused') continue;
+    for (const id of ids) earliest.set(id, Math.min(earliest.get(id) ?? Number.POSITIVE_INFINITY, sentMs));
   }
   return earliest;
 }

@@ -8,11 +8,13 @@ import { checkImported } from './imported.ts';
 import { checkCapped, checkLimited } from './limited.ts';
 import { checkAnswered, checkLived, checkRested } from './lived.ts';
 import { checkLooked } from './looked.ts';
+import { checkMirrored } from './mirrored.ts';
 import { checkWoken } from './woken.ts';
 
 const CHECKS: Record<Point, (story: Story) => Result> = {
   added: checkAdded,
   followed: checkFollowed,
+  mirrored: checkMirrored,
   woken: checkWoken,
   asked: checkAsked,
   imported: checkImported,

@@ -26,7 +26,7 @@ export function checkAnswered({ evidence }: Story): Result {
 }
 
 function deadlineMs({ path }: Attempt): number {
-  if (path === '/bookmarks/sync') return DEADLINES_MS.poll;
+  if (path === '/bookmarks/sync' || path === '/bookmarks/changes') return DEADLINES_MS.poll;
   return path === '/import' ? DEADLINES_MS.import : DEADLINES_MS.other;
 }
 

@@ -3,18 +3,22 @@ import type { Story } from './births.ts';
 import type { Result } from './findings.ts';
 
 /**
- * No response holds bookmarks from before a replace beside those of the replace; none lacks a bookmark that was there from
- * before its request to after its end; each is in order and counts what it holds.
+ * No response, and no mirror that is up to date, holds bookmarks from before a replace beside those of the replace, or one
+ * whose deletion was acknowledged before the request; none lacks a bookmark that was there from before its request to after
+ * its end; each is in order and counts what it holds.
  */
 export function checkLooked(story: Story): Result {
   const { looks } = story.evidence.journal;
+  const deletedMs = listDeleted(story);
   const findings = looks.flatMap((look) => [
     ...findDisorder(look),
     ...findMixture(story, look),
     ...findLacking(story, look),
+    ...findDeleted(deletedMs, look),
   ]);
-  const exports = looks.filter(({ source }) => source === 'export').length;
-  return { point: 'looked', counts: { exports, lists: looks.length - exports }, findings };
+  const count = (source: Look['source']) => looks.filter((look) => look.source === source).length;
+  const counts = { exports: count('export'), lists: count('list'), 'contents of mirrors': count('mirror') };
+  return { point: 'looked', counts, findings };
 }
 
 const nameLook = ({ source, user, sentMs }: Look): string => `${source} of ${user} at ${Math.round(sentMs)}`;
@@ -47,3 +51,18 @@ function findLacking(story: Story, look: Look): string[] {
     )
     .map(({ id }) => `${nameLook(look)} lacks ${id}`);
 }
+
+/** When each deletion was acknowledged. */
+function listDeleted({ evidence }: Story): Map<number, number> {
+  const deletedMs = new Map<number, number>();
+  for (const call of evidence.journal.calls) {
+    if (call.kind !== 'delete' || call.outcome !== 'done') continue;
+    for (const id of call.ids) deletedMs.set(id, Math.min(deletedMs.get(id) ?? call.endMs, call.endMs));
+  }
+  return deletedMs;
+}
+
+const findDeleted = (deletedMs: ReadonlyMap<number, number>, look: Look): string[] =>
+  look.ids
+    .filter((id) => (deletedMs.get(id) ?? Number.POSITIVE_INFINITY) < look.sentMs)
+    .map((id) => `${nameLook(look)} holds ${id}, which was deleted before`);

@@ -1,4 +1,4 @@
-import type { AddCall, Fault, Follower } from '../journal.ts';
+import type { AnyCall, Fault, Follower, Mirror } from '../journal.ts';
 import { append, type Story } from './births.ts';
 import type { Result } from './findings.ts';
 
@@ -11,35 +11,93 @@ export const WAKE_PROMISE_MS = 8_000;
 /** How long a fault is felt: connections are made anew, queues run empty. */
 const AFTERMATH_MS = 4_000;
 
-/** Polls that were held when a bookmark was added, while all was calm, brought it in time. */
-export function checkWoken({ evidence }: Story): Result {
-  const { calls, followers, faults } = evidence.journal;
-  const byUser = new Map<number, Follower[]>();
-  for (const follower of followers) append(byUser, follower.user, follower);
-  const receiptsOf = new Map(followers.map((each) => [each, new Map(each.receipts.map((r) => [r.id, r]))]));
-  const findings: string[] = [];
-  const delays: number[] = [];
-  for (const add of calls) {
-    if (add.kind !== 'add' || add.outcome !== 'done') continue;
-    for (const follower of byUser.get(add.user) ?? []) {
-      const receipt = receiptsOf.get(follower)!.get(add.id!);
-      // Held before the add was sent, so that nothing but a wake can end the poll early.
-      if (receipt === undefined || receipt.askedMs > add.sentMs) continue;
-      const delayMs = receipt.atMs - add.endMs;
-      if (!isCalm(faults, add, Math.min(receipt.atMs, add.endMs + WAKE_PROMISE_MS))) continue;
-      delays.push(delayMs);
-      if (delayMs > WAKE_PROMISE_MS)
-        findings.push(`${follower.name} was told of ${add.id} ${Math.round(delayMs)} ms late`);
-    }
-  }
-  return { point: 'woken', counts: describeDelays(delays), findings };
+/** What a poll brought that was held before the call was sent, so that nothing but a wake could end it early. */
+interface Wake {
+  call: AnyCall;
+  /** Who got what. */
+  text: string;
+  atMs: number;
 }
 
-const isCalm = (faults: readonly Fault[], { sentMs }: AddCall, untilMs: number): boolean =>
+/** Polls that were held when something was written, while all was calm, brought it in time. */
+export function checkWoken({ evidence }: Story): Result {
+  const { calls, followers, mirrors, faults } = evidence.journal;
+  const done = calls.filter(({ outcome }) => outcome === 'done');
+  const findings: string[] = [];
+  const measure = (wakes: Iterable<Wake>): number[] => {
+    const delays: number[] = [];
+    for (const { call, text, atMs } of wakes) {
+      if (!isCalm(faults, call, Math.min(atMs, call.endMs + WAKE_PROMISE_MS))) continue;
+      const delayMs = atMs - call.endMs;
+      delays.push(delayMs);
+      if (delayMs > WAKE_PROMISE_MS) findings.push(`${text} ${Math.round(delayMs)} ms late`);
+    }
+    return delays.sort((a, b) => a - b);
+  };
+  const ofFollowers = measure(listWakes(done, followers));
+  const ofMirrors = measure(listMirrorWakes(done, mirrors));
+  return {
+    point: 'woken',
+    counts: {
+      wakes: ofFollowers.length,
+      'median ms': pick(ofFollowers, 0.5),
+      'p99 ms': pick(ofFollowers, 0.99),
+      'of mirrors': ofMirrors.length,
+      'median ms there': pick(ofMirrors, 0.5),
+      'p99 ms there': pick(ofMirrors, 0.99),
+    },
+    findings,
+  };
+}
+
+const isCalm = (faults: readonly Fault[], { sentMs }: AnyCall, untilMs: number): boolean =>
   !faults.some(({ startMs, endMs }) => startMs < untilMs && endMs + AFTERMATH_MS > sentMs);
 
-function describeDelays(delays: number[]): Record<string, number> {
-  const sorted = delays.sort((a, b) => a - b);
-  const at = (share: number) => Math.max(0, Math.round(sorted[Math.floor(sorted.length * share)] ?? 0));
-  return { wakes: sorted.length, 'median ms': at(0.5), 'p99 ms': at(0.99) };
+const pick = (sorted: readonly number[], share: number): number =>
+  Math.max(0, Math.round(sorted[Math.floor(sorted.length * share)] ?? 0));
+
+function* listWakes(calls: readonly AnyCall[], followers: readonly Follower[]): Generator<Wake> {
+  const byUser = groupByUser(followers);
+  const receiptsOf = new Map(followers.map((each) => [each, new Map(each.receipts.map((r) => [r.id, r]))]));
+  for (const call of calls) {
+    if (call.kind !== 'add') continue;
+    for (const follower of byUser.get(call.user) ?? []) {
+      const receipt = receiptsOf.get(follower)!.get(call.id!);
+      if (receipt === undefined || receipt.askedMs > call.sentMs) continue;
+      yield { call, text: `${follower.name} was told of ${call.id}`, atMs: receipt.atMs };
+    }
+  }
+}
+
+/** Adds, edits, deletions and renamed tags, each known again by what nothing else brings. */
+function* listMirrorWakes(calls: readonly AnyCall[], mirrors: readonly Mirror[]): Generator<Wake> {
+  const byUser = groupByUser(mirrors);
+  const receiptsOf = new Map(mirrors.map((each) => [each, indexReceipts(each)]));
+  for (const call of calls) {
+    for (const change of listChanges(call)) {
+      for (const mirror of byUser.get(call.user) ?? []) {
+        const receipt = receiptsOf.get(mirror)!.get(change);
+        if (receipt === undefined || receipt.askedMs > call.sentMs) continue;
+        yield { call, text: `${mirror.name} got "${change}"`, atMs: receipt.atMs };
+      }
+    }
+  }
+}
+
+function listChanges(call: AnyCall): string[] {
+  if (call.kind === 'delete') return call.ids.map((id) => `deleted ${id}`);
+  if (call.kind === 'tag') return call.operation === 'rename' ? [`tag ${call.name}`] : [];
+  const title = call.kind === 'add' || call.kind === 'edit' ? call.title : undefined;
+  return title === undefined ? [] : [`title ${title}`];
+}
+
+/** The first of each. */
+function indexReceipts({ receipts }: Mirror): Map<string, Mirror['receipts'][number]> {
+  return new Map(receipts.toReversed().map((receipt) => [receipt.change, receipt]));
+}
+
+function groupByUser<T extends { user: number }>(all: readonly T[]): Map<number, T[]> {
+  const byUser = new Map<number, T[]>();
+  for (const each of all) append(byUser, each.user, each);
+  return byUser;
 }

@@ -1,0 +1,119 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { BookmarkClient, MemoryStore, type MirrorBatch } from '../../src/client/index.ts';
+import { SqliteStore } from '../../src/client/sqlite-store.ts';
+import { type Collection, type Journal, type Mirror, nowMs } from './journal.ts';
+import type { Random } from './random.ts';
+import { type RecordedFetch, recordFetch } from './recorded-fetch.ts';
+
+export interface MirrorParts {
+  name: string;
+  user: number;
+  origin: string;
+  token: string;
+  journal: Journal;
+  draw: Random;
+  store: Mirror['store'];
+  /** Where its file is, if it has one. */
+  folder: string;
+}
+
+/** How long a mirror follows before it is started again, as a program is. */
+const LIFE_MS = { min: 2_000, max: 40_000 };
+
+/** How often its whole content is journaled, at most. */
+const LOOK_MS = 8_000;
+
+/** How long the last catch-up may take, once nobody writes and nothing is hurt any more. */
+const LAST_CATCH_UP_MS = 60_000;
+
+type Store = MemoryStore | SqliteStore;
+
+/**
+ * Mirrors a user until the signal, started again now and then: from its file, with the copy that it held in memory, or
+ * with none. Then it catches up a last time, and journals what it holds.
+ */
+export async function mirror(parts: MirrorParts, signal: AbortSignal): Promise<void> {
+  const { name, user, journal, draw, store: kind } = parts;
+  const one: Mirror = {
+    name,
+    user,
+    store: kind,
+    receipts: [],
+    pages: 0,
+    resets: 0,
+    restarts: 0,
+    copy: undefined,
+  };
+  journal.mirrors.push(one);
+  let held: MemoryStore | undefined;
+  const open = (): Store => {
+    if (kind === 'sqlite') return new SqliteStore(join(parts.folder, `${name}.db`));
+    if (held === undefined || draw.chance(0.3)) held = new MemoryStore();
+    return held;
+  };
+  while (!signal.aborted) {
+    const life = AbortSignal.any([signal, AbortSignal.timeout(draw.integer(LIFE_MS.min, LIFE_MS.max))]);
+    await runOnce(parts, one, open(), { signal: life });
+    if (!life.aborted) await sleep(1_000);
+    one.restarts += 1;
+  }
+  const last = held ?? open();
+  await runOnce(parts, one, last, { signal: AbortSignal.timeout(LAST_CATCH_UP_MS), follow: false });
+}
+
+/** One life of a mirror's program; with `follow: false` it ends once it is up to date, and its copy is journaled. */
+async function runOnce(
+  { name, user, origin, token, journal }: MirrorParts,
+  one: Mirror,
+  store: Store,
+  options: { signal: AbortSignal; follow?: boolean },
+): Promise<void> {
+  const recorded = recordFetch(journal, token);
+  const client = new BookmarkClient({ baseUrl: `${origin}/api/v1`, token, fetch: recorded.fetch });
+  let lookedMs = nowMs();
+  try {
+    for await (const batch of client.mirror({ store, ...options })) {
+      noteBatch(one, batch, recorded);
+      if (!batch.isCaughtUp || nowMs() < lookedMs + LOOK_MS) continue;
+      lookedMs = nowMs();
+      journal.looks.push(describeLook(user, store, recorded.last!.sentMs));
+    }
+    if (options.follow === false) one.copy = readCopy(store);
+  } catch (error) {
+    if (!options.signal.aborted) journal.surprises.push(`${name} could not mirror: ${String(error)}`);
+  } finally {
+    if (store instanceof SqliteStore) store[Symbol.dispose]();
+  }
+}
+
+function noteBatch(
+  one: Mirror,
+  { reset, bookmarks, deleted, tags }: MirrorBatch,
+  { last }: RecordedFetch,
+): void {
+  one.pages += 1;
+  if (reset) one.resets += 1;
+  const [atMs, askedMs] = [nowMs(), last!.sentMs];
+  const changes = [
+    ...deleted.map((id) => `deleted ${id}`),
+    ...bookmarks.map(({ title }) => `title ${title}`),
+    ...tags.map((tag) => `tag ${tag.name}`),
+  ];
+  for (const change of changes) one.receipts.push({ change, atMs, askedMs });
+}
+
+const describeLook = (user: number, store: Store, sentMs: number) => {
+  const bookmarks = [...store.bookmarks()];
+  return {
+    source: 'mirror' as const,
+    user,
+    sentMs,
+    endMs: nowMs(),
+    count: store.size,
+    ids: bookmarks.map(({ id }) => id),
+    urls: bookmarks.map(({ url }) => url),
+  };
+};
+
+const readCopy = (store: Store): Collection => ({ bookmarks: [...store.bookmarks()], tags: store.tags() });
