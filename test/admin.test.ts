@@ -158,8 +158,11 @@ describe.concurrent('token', () => {
       kind: 'api',
       scope: 'read',
       name: 'laptop',
+      app_name: null,
       created_at: TIMESTAMP,
       expires_at: null,
+      last_used_at: null,
+      last_four: made.token.slice(-4),
     });
     expect((await profile(made.token)).status).toBe(200);
     const denied = await service.post('/tags/create', { name: 'a' }, { token: made.token });
@@ -181,10 +184,23 @@ describe.concurrent('token', () => {
         kind: 'session',
         scope: 'write',
         name: '',
+        app_name: null,
         created_at: TIMESTAMP,
         expires_at: TIMESTAMP,
+        last_used_at: TIMESTAMP,
+        last_four: session.token.slice(-4),
       },
-      { id: made.id, kind: 'api', scope: 'write', name: '', created_at: TIMESTAMP, expires_at: null },
+      {
+        id: made.id,
+        kind: 'api',
+        scope: 'write',
+        name: '',
+        app_name: null,
+        created_at: TIMESTAMP,
+        expires_at: null,
+        last_used_at: null,
+        last_four: made.token.slice(-4),
+      },
     ]);
     expect(JSON.stringify(tokens)).not.toContain(made.token.slice(-43));
 

@@ -1,6 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { pino } from 'pino';
+import postgres from 'postgres';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { parseToken } from '../src/domain/tokens.ts';
 import { readReturnTo } from '../src/sign-in/return-to.ts';
 import { addPerson, CookieBrowser, goToCallback, type Visit } from './support/cookie-browser.ts';
 import { startRedis } from './support/redis.ts';
@@ -160,10 +162,51 @@ describe('4.5: a code is used once, by whom it was made for', () => {
     expect((await exchange(code)).body).toEqual({ error: 'the code does not exist', code: 'NOT_FOUND' });
   });
 
-  test('of many at once one has it', async () => {
+  test('a second use ends the session of the first, and its held polls, at once', async () => {
     const code = await newCode();
-    const tries = await Promise.all(Array.from({ length: 20 }, () => exchange(code)));
-    expect(tries.map(({ status }) => status).sort()).toEqual([200, ...Array(19).fill(404)]);
+    const { token } = (await exchange(code)).body;
+    const poll = bench.service.post('/bookmarks/sync', { wait: true }, { token });
+    await expect.poll(() => bench.service.context.coordination.wakes.held).toBe(1);
+    expect((await exchange(code, { code_verifier: 'x'.repeat(43) })).status).toBe(404);
+    expect((await poll).status).toBe(401);
+    expect((await bench.service.post('/user/profile', {}, { token })).status).toBe(401);
+    expect((await exchange(code)).status).toBe(404);
+    expect(await whoIs(person.browser, bench.service)).toBe(person.email);
+  });
+
+  test('where Postgres does not end the session in time, the next use does', async () => {
+    const { sql } = bench.service.context.database;
+    const code = await newCode();
+    const { token } = (await exchange(code)).body;
+    const locker = postgres(bench.service.database.url, { max: 1 });
+    await locker.begin(async (held) => {
+      await held`select from tokens where app_name is not null for update`;
+      expect((await exchange(code)).body.code).toBe('UNAVAILABLE');
+    });
+    await locker.end();
+    expect((await bench.service.post('/user/profile', {}, { token })).status).toBe(200);
+    expect((await exchange(code)).status).toBe(404);
+    expect((await bench.service.post('/user/profile', {}, { token })).status).toBe(401);
+    expect(await sql`select from tokens where token_hash = ${parseToken(token)!.hash}`).toEqual([]);
+  });
+
+  test('a code that nobody made ends nothing', async () => {
+    const { token } = (await exchange(await newCode())).body;
+    expect((await exchange('x'.repeat(43))).status).toBe(404);
+    expect((await bench.service.post('/user/profile', {}, { token })).status).toBe(200);
+  });
+
+  test('of many at once at most one has it, and nobody keeps it', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const code = (await approve({ name: 'An app at once' })).searchParams.get('code')!;
+      const tries = await Promise.all(Array.from({ length: 4 }, () => exchange(code)));
+      const opened = tries.filter(({ status }) => status === 200);
+      expect(opened.length).toBeLessThanOrEqual(1);
+      expect(tries.filter(({ status }) => status === 404)).toHaveLength(4 - opened.length);
+    }
+    const left = await bench.service.context.database.sql`
+      select app_name from tokens where app_name = 'An app at once'`;
+    expect(left).toEqual([]);
   });
 
   test('another redirect address gets nothing', async () => {
@@ -175,6 +218,21 @@ describe('4.5: a code is used once, by whom it was made for', () => {
     const code = (await approve({}, browser)).searchParams.get('code')!;
     await browser.post(`${bench.service.origin}/web/logout`, {});
     expect((await exchange(code)).status).toBe(404);
+  });
+
+  test('nor one whose session was revoked by another one, or with the account', async () => {
+    const { subject, browser } = await arrive(bench, bench.service);
+    const other = await arrive(bench, bench.service, subject);
+    const code = (await approve({}, browser)).searchParams.get('code')!;
+    const { text } = await other.browser.post(
+      `${bench.service.origin}/web/api/v1/sessions/revoke-others`,
+      {},
+    );
+    expect(JSON.parse(text)).toEqual({ revoked: 1 });
+    expect((await exchange(code)).status).toBe(404);
+    const later = (await approve({}, other.browser)).searchParams.get('code')!;
+    await bench.service.context.database.sql`select delete_user(${other.email!})`;
+    expect((await exchange(later)).status).toBe(404);
   });
 
   test("a callback is used once: the provider's code, our state and the browser's cookie together", async () => {
@@ -501,7 +559,10 @@ describe('replicas', () => {
     const code = new URL(JSON.parse(approved.text).location).searchParams.get('code')!;
     const body = { code, code_verifier: verifier, redirect_uri: REDIRECT };
     const { token } = (await b.post('/auth/exchange', body)).body;
+    expect((await a.post('/user/profile', {}, { token })).status).toBe(200);
+    // The code comes again, to the other one.
     expect((await a.post('/auth/exchange', body)).status).toBe(404);
+    for (const each of [a, b]) expect((await each.post('/user/profile', {}, { token })).status).toBe(401);
 
     const open = await goToCallback(new CookieBrowser(), `${a.origin}/login`, addPerson(bench.provider));
     await redis.kill();
@@ -512,7 +573,6 @@ describe('replicas', () => {
     }
     expect((await a.post('/auth/exchange', body)).body.code).toBe('UNAVAILABLE');
     expect((await browser.post(`${a.origin}/web/login/app`, askWith(), headers)).status).toBe(503);
-    expect((await a.post('/user/profile', {}, { token })).status).toBe(200);
     expect((await browser.post(`${a.origin}/web/api/v1/user/profile`, {}, headers)).status).toBe(200);
   });
 });

@@ -1,3 +1,4 @@
+import { hash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -6,6 +7,8 @@ import { expect, test } from 'vitest';
 import type { Config } from '../src/config.ts';
 import { nameStatement } from '../src/observability/tracing.ts';
 import { deleteLeftovers } from '../src/process/sweeper.ts';
+import { addPerson, CookieBrowser, goToCallback } from './support/cookie-browser.ts';
+import { startProvider } from './support/provider.ts';
 import { startService, type TestService } from './support/service.ts';
 
 interface Sent {
@@ -13,6 +16,8 @@ interface Sent {
   /** Attributes of the process, of each batch. */
   resources: Record<string, string>[];
   lines: { msg: string; trace?: string; route?: string }[];
+  /** All that was sent and logged, as it stands. */
+  text: string;
 }
 
 const TRACE_ID = 'a'.repeat(32);
@@ -20,9 +25,11 @@ const SAMPLED = { headers: { traceparent: `00-${TRACE_ID}-${'b'.repeat(16)}-01` 
 
 /** What a service sends to its collector, and logs, until it has closed. */
 async function collect(config: Partial<Config>, use: (service: TestService) => Promise<void>): Promise<Sent> {
-  const sent: Sent = { spans: [], resources: [], lines: [] };
+  const sent: Sent = { spans: [], resources: [], lines: [], text: '' };
   const collector = createServer(async (request, response) => {
-    const body = JSON.parse(Buffer.concat(await request.toArray()).toString());
+    const text = Buffer.concat(await request.toArray()).toString();
+    sent.text += text;
+    const body = JSON.parse(text);
     for (const { resource, scopeSpans } of body.resourceSpans) {
       sent.resources.push(
         Object.fromEntries(
@@ -38,7 +45,11 @@ async function collect(config: Partial<Config>, use: (service: TestService) => P
   }).listen(0, '127.0.0.1');
   await once(collector, 'listening');
   const otlpEndpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
-  const log = pino({ level: 'info' }, { write: (line: string) => void sent.lines.push(JSON.parse(line)) });
+  const write = (line: string) => {
+    sent.text += line;
+    sent.lines.push(JSON.parse(line));
+  };
+  const log = pino({ level: 'trace' }, { write });
   {
     await using service = await startService({ otlpEndpoint, ...config }, { log });
     await use(service);
@@ -106,6 +117,52 @@ test('a client that asks for all of its traces gets no more recorded than others
   expect(spans).toEqual([]);
   // Its id is in the log all the same: the client may have the rest of the trace.
   expect(lines.filter(({ trace }) => trace === TRACE_ID)).toHaveLength(20);
+});
+
+test('of signing in nothing that could be used again is traced or logged, neither on the way nor in error', async () => {
+  await using provider = await startProvider();
+  const signIn: Config['signIn'] = {
+    provider: provider.settings({ trustEmail: true }),
+    signUp: 'open',
+    appRedirects: [],
+  };
+  const secrets: string[] = [];
+  const { spans, text } = await collect({ signIn }, async ({ origin }) => {
+    const browser = new CookieBrowser();
+    const begin = `${origin}/login?return_to=/secret-place`;
+    const { callback } = await goToCallback(browser, begin, addPerson(provider));
+    const { searchParams } = callback!;
+    for (const name of ['code', 'state', 'iss']) expect(searchParams.get(name)).toBeTruthy();
+    secrets.push(searchParams.get('code')!, searchParams.get('state')!, 'secret-place');
+    for (const status of [303, 400]) expect((await browser.open(callback!)).status).toBe(status);
+    // Not the callback, but what a mistyped one would be.
+    await browser.open(`${callback!.href.replace('/callback', '/callbock')}`);
+    secrets.push(...browser.cookies.values());
+
+    const verifier = randomBytes(32).toString('base64url');
+    const redirect_uri = 'http://127.0.0.1:8123/signed-in';
+    const asked = {
+      redirect_uri,
+      code_challenge: hash('sha256', verifier, 'base64url'),
+      code_challenge_method: 'S256',
+      state: 'state-of-the-app',
+      name: 'An app',
+    };
+    await browser.open(`${origin}/login/app?${new URLSearchParams(asked)}`);
+    const approved = await browser.post(`${origin}/web/login/app`, asked);
+    const code = new URL(JSON.parse(approved.text).location).searchParams.get('code')!;
+    const exchanged = await browser.post(`${origin}/api/v1/auth/exchange`, {
+      code,
+      code_verifier: verifier,
+      redirect_uri,
+    });
+    expect(exchanged.status).toBe(200);
+    secrets.push(code, verifier, asked.code_challenge, asked.state, JSON.parse(exchanged.text).token);
+  });
+  const names = spans.map(({ name }) => name);
+  for (const name of ['GET /login', 'GET /login/callback', 'GET unknown', 'POST /api/v1/auth/exchange'])
+    expect(names).toContain(name);
+  for (const secret of secrets) expect(text).not.toContain(secret);
 });
 
 test.each([

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Config } from '../src/config.ts';
 import { parseToken } from '../src/domain/tokens.ts';
 import { createSession } from '../src/store/sessions.ts';
-import { newBrowser, setCookieOf } from './support/browser-session.ts';
+import { newBrowser, setCookieOf, type TestBrowser } from './support/browser-session.ts';
 import { startService, type TestService, useService, useUser } from './support/service.ts';
 
 // The browser's session: a cookie that counts under /web/ only, with the exact Origin.
@@ -279,6 +279,45 @@ describe('logging out', () => {
     const token = cookie!.split('=')[1]!;
     expect((await service.post('/user/profile', {}, { token })).status).toBe(401);
     expect((await browser.post('/web/logout', {}, { cookie: cookie! })).status).toBe(401);
+  });
+
+  test.each([
+    ['/web/api/v1/logout', async () => ({})],
+    ['/web/api/v1/account/delete', async () => ({ confirm: 'ends@example.org' })],
+    [
+      '/web/api/v1/sessions/revoke',
+      async (browser: TestBrowser) => {
+        const { body } = await browser.post('/web/api/v1/sessions/list');
+        return { id: body.sessions.find((each: { is_current: boolean }) => each.is_current).id };
+      },
+    ],
+  ])('%s has the browser forget it at once too', async (path, makeBody) => {
+    const browser = newBrowser(service.origin);
+    await browser.login(await service.invite('ends@example.org'));
+    const ended = await browser.post(path, await makeBody(browser));
+    expect([ended.status, setCookieOf(ended)]).toEqual([
+      200,
+      'session=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0',
+    ]);
+    expect(browser.cookie).toBeUndefined();
+  });
+
+  test('what ends another session, or nothing, or a session of the API, clears no cookie', async () => {
+    const browser = newBrowser(service.origin);
+    await browser.login(await service.invite('stays@example.org'));
+    const other = newBrowser(service.origin);
+    await other.login(await service.invite('stays@example.org'));
+    const { sessions } = (await browser.post('/web/api/v1/sessions/list')).body;
+    const { id } = sessions.find((each: { is_current: boolean }) => !each.is_current);
+    const responses = [
+      await browser.post('/web/api/v1/sessions/revoke', { id }),
+      await browser.post('/web/api/v1/sessions/revoke', { id }),
+      await browser.post('/web/api/v1/account/delete', { confirm: 'other@example.org' }),
+      await (await service.session()).post('/logout'),
+    ];
+    expect(responses.map(({ status }) => status)).toEqual([200, 404, 400, 200]);
+    for (const { headers } of responses) expect(headers.getSetCookie()).toEqual([]);
+    expect((await browser.post('/web/api/v1/user/profile')).status).toBe(200);
   });
 
   test('ends its held polls on another replica', async () => {

@@ -13,6 +13,10 @@ export const PENDING_KINDS = {
   logins: { lifeMs: 600_000, capacity: 20_000 },
   /** Codes for apps (RFC 6749 4.1.2 takes ten minutes at most; an app exchanges its code at once). */
   codes: { lifeMs: 60_000, capacity: 20_000 },
+  /** Which session a code was exchanged for, so that it ends where the code comes again: as long as a code may be valid. */
+  exchanges: { lifeMs: 600_000, capacity: 20_000 },
+  /** Codes that came and were not there: longer than an exchange that is under way needs. */
+  repeats: { lifeMs: 60_000, capacity: 20_000 },
 } satisfies Record<string, PendingLimits>;
 
 export type PendingKind = keyof typeof PENDING_KINDS;

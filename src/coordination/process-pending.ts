@@ -10,7 +10,12 @@ interface Kept {
 export class ProcessPendingValues implements PendingValues {
   readonly #clock: Clock;
   /** Of each kind the oldest first: all of them are kept equally long. */
-  readonly #kept: Readonly<Record<PendingKind, Map<string, Kept>>> = { logins: new Map(), codes: new Map() };
+  readonly #kept: Readonly<Record<PendingKind, Map<string, Kept>>> = {
+    logins: new Map(),
+    codes: new Map(),
+    exchanges: new Map(),
+    repeats: new Map(),
+  };
 
   constructor(clock: Clock) {
     this.#clock = clock;

@@ -1,4 +1,4 @@
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { MAX_SESSION_DAYS, type PresentedToken, parseToken } from '../domain/tokens.ts';
 
@@ -58,6 +58,11 @@ export const readLoginCookie = ({ site }: Context, header: string | undefined): 
 /** Gives the browser that secret. `Lax`, for a `Strict` cookie is not sent on the way back from the provider. */
 export function setLoginCookie({ site }: Context, reply: FastifyReply, secret: string): void {
   addCookie(reply, site.origin, nameOf(site.origin, 'login'), secret, LOGIN_SECONDS);
+}
+
+/** Has a browser forget its session, which this request has ended; a request of the API brought no cookie that counts. */
+export function forgetSession(context: Context, request: FastifyRequest, reply: FastifyReply): void {
+  if (request.routeOptions.config.mount?.isForBrowser === true) clearSessionCookie(context, reply);
 }
 
 /** Has the browser forget the session's token. */

@@ -6,6 +6,7 @@ import { foldText } from '../domain/text.ts';
 import { createSecret, formatToken } from '../domain/tokens.ts';
 import { limitInviteGuesses } from '../http/guesses.ts';
 import { callerRoute, publicRoute } from '../http/route.ts';
+import { forgetSession } from '../http/session-cookie.ts';
 import { revokeToken } from '../store/tokens.ts';
 import { deleteAccount, exchangeInvite, readProfile } from '../store/users.ts';
 import { count, deleted, timestampText } from './response-schemas.ts';
@@ -86,10 +87,11 @@ export const logout = callerRoute({
     logged_out: z.literal(true),
     message: z.string().meta({ examples: ['the session has ended'] }),
   }),
-  async handle({ context, caller }) {
+  async handle({ context, caller, request, reply }) {
     if (caller.kind !== 'session') throw permissionDenied('only a session token can log out');
     await wakeAfter(context, caller, wakePolls, () => revokeToken(context.database, caller));
     context.callers.forget(caller);
+    forgetSession(context, request, reply);
     return { logged_out: true, message: 'the session has ended' };
   },
 });
@@ -104,13 +106,14 @@ const remove = callerRoute({
     'accounts without a linked provider are exempt.',
   body: z.object({ confirm: text({ max: 254, min: 1 }).meta({ examples: ['you@example.org'] }) }),
   response: deleted,
-  async handle({ context, caller, body }) {
+  async handle({ context, caller, body, request, reply }) {
     // Its statement may take long, and may wait for an import.
     const { importDatabase } = context;
     await wakeAfter(context, caller, wakePolls, () =>
       deleteAccount(importDatabase, caller, foldText(body.confirm)),
     );
     context.callers.forget(caller);
+    forgetSession(context, request, reply);
     return { deleted: true };
   },
 });

@@ -1,28 +1,19 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Context } from '../context.ts';
-import { notFound } from '../domain/errors.ts';
 import { parseBody } from '../domain/validation.ts';
 import type { Overload } from '../http/overload.ts';
 import { addPage, type PageRequest } from '../http/pages.ts';
-import { type CallerRoute, publicRoute } from '../http/route.ts';
-import {
-  type AppRequestBody,
-  appRequestSchema,
-  exchangeSchema,
-  issueCode,
-  redeemCode,
-} from '../sign-in/app-codes.ts';
+import type { CallerRoute } from '../http/route.ts';
+import { type AppRequestBody, appRequestSchema, issueCode } from '../sign-in/app-codes.ts';
 import { addParameters, isLoopbackRedirect } from '../sign-in/app-redirects.ts';
 import type { Page } from '../sign-in/page.ts';
 import { approvalPage, signInPage } from '../sign-in/pages.ts';
 import { readReturnTo } from '../sign-in/return-to.ts';
-import { openAppSession } from '../store/identities.ts';
 import { readProfile } from '../store/users.ts';
-import { user } from './account.ts';
 import { findBrowserCaller, sendToProvider } from './sign-in.ts';
 
-/** Sessions of apps: a person approves in the browser, the app exchanges a code (RFC 8252): decision 31. */
+/** Sessions of apps: a person approves in the browser, and the app gets a code (RFC 8252): decision 31. */
 
 const APP_PATH = '/login/app';
 
@@ -95,27 +86,3 @@ const link: CallerRoute = {
 
 /** What pages do under `/web/`, where every request names its page. */
 export const appWebRoutes = [approve, link];
-
-/** Exchanges a code for the session of an app. Whatever is wrong with it, the response is the same. */
-export const exchangeCode = publicRoute({
-  path: '/auth/exchange',
-  scope: 'public',
-  summary: "Exchange an app's code for a session token",
-  description:
-    'The code comes from `/login/app`, works once and for 60 s, and only with the verifier and the address that it was asked for with. The token is shown once; its scope is write.',
-  body: exchangeSchema,
-  bodyLimit: 2_048,
-  response: z.object({
-    token: z.string().meta({ examples: ['bks_42_BcGzEJAmGwg4vGYdvNIrhWPgAPiYz1wPgvwc3GUsxT8'] }),
-    user,
-  }),
-  errors: ['NOT_FOUND'],
-  async handle({ context, body }) {
-    const { config, coordination, database } = context;
-    const grant = await redeemCode(coordination.pending, body);
-    const owner = grant && { userId: grant.userId, hash: Buffer.from(grant.session, 'hex') };
-    const opened = owner && (await openAppSession(database, owner, grant.name, config.sessionDays));
-    if (opened === undefined) throw notFound('the code');
-    return opened;
-  },
-});

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import type { Context } from '../context.ts';
 import { wakePolls } from '../coordination/topics.ts';
 import { notFound } from '../domain/errors.ts';
 import { BOUNDS, id, tagName } from '../domain/fields.ts';
 import { foldText } from '../domain/text.ts';
 import { type Caller, createSecret, formatToken, type TokenKind } from '../domain/tokens.ts';
-import { callerRoute } from '../http/route.ts';
+import { callerRoute, type RouteRequest } from '../http/route.ts';
+import { forgetSession } from '../http/session-cookie.ts';
 import {
   createOwnToken,
   listOwnTokens,
@@ -91,7 +91,7 @@ const revoke = callerRoute({
   body: z.object({ id }),
   response: revoked,
   errors: ['NOT_FOUND'],
-  handle: ({ context, caller, body }) => revokeById(context, caller, 'api', body.id, 'the token'),
+  handle: (given) => revokeById(given, 'api', given.body.id, 'the token'),
 });
 
 const listOfSessions = callerRoute({
@@ -125,7 +125,7 @@ const revokeSession = callerRoute({
   body: z.object({ id }),
   response: revoked,
   errors: ['NOT_FOUND'],
-  handle: ({ context, caller, body }) => revokeById(context, caller, 'session', body.id, 'the session'),
+  handle: (given) => revokeById(given, 'session', given.body.id, 'the session'),
 });
 
 const revokeOthers = callerRoute({
@@ -143,14 +143,15 @@ const revokeOthers = callerRoute({
 });
 
 async function revokeById(
-  context: Context,
-  caller: Caller,
+  { context, caller, request, reply }: Omit<RouteRequest<unknown>, 'body'> & { caller: Caller },
   kind: TokenKind,
   tokenId: number,
   what: string,
 ): Promise<{ revoked: true }> {
   const revoke = () => revokeOwnToken(context.database, caller, kind, tokenId);
-  if (!(await wakeAfter(context, caller, wakePolls, revoke))) throw notFound(what);
+  const { found, isCurrent } = await wakeAfter(context, caller, wakePolls, revoke);
+  if (!found) throw notFound(what);
+  if (isCurrent) forgetSession(context, request, reply);
   return { revoked: true };
 }
 

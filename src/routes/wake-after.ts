@@ -12,7 +12,7 @@ const LATE_COMMIT_MS = 7_000;
  */
 export async function wakeAfter<Result>(
   { coordination: { wakes, clock } }: Context,
-  { userId }: Caller,
+  { userId }: Pick<Caller, 'userId'>,
   wake: (wakes: WakeBus, userId: number) => void,
   write: () => Promise<Result>,
 ): Promise<Result> {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Session } from '../domain/resources.ts';
 import type { CallerRoute, PublicRoute } from '../http/route.ts';
-import { clearSessionCookie, setSessionCookie } from '../http/session-cookie.ts';
+import { setSessionCookie } from '../http/session-cookie.ts';
 import { exchange, logout, user } from './account.ts';
 
 /** Logging in and out in a browser: the session's token is in a cookie, which no script of the page can read. */
@@ -18,14 +18,6 @@ const loginByInvite: PublicRoute = {
   },
 };
 
-const endBrowserSession: CallerRoute = {
-  ...logout,
-  summary: 'End the session of this browser',
-  async handle(given) {
-    const ended = await logout.handle(given);
-    clearSessionCookie(given.context, given.reply);
-    return ended;
-  },
-};
+const endBrowserSession: CallerRoute = { ...logout, summary: 'End the session of this browser' };
 
 export const webRoutes = [loginByInvite, endBrowserSession];

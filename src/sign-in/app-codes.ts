@@ -78,3 +78,37 @@ export async function redeemCode(
     ? grant
     : undefined;
 }
+
+/** A session, as codes remember it. */
+export interface ExchangedSession {
+  userId: number;
+  hash: Buffer;
+}
+
+/**
+ * Remembers which session a code was exchanged for. True where the code has come again meanwhile: the session has to end.
+ * `noteExchange` and `noteRepeat` both write before they read, so that of an exchange and a repeat at the same time one
+ * at least sees the other.
+ */
+export async function noteExchange(
+  pending: PendingValues,
+  code: string,
+  { userId, hash }: ExchangedSession,
+): Promise<boolean> {
+  const key = hashParts('code', code);
+  await pending.keep('exchanges', key, JSON.stringify({ userId, hash: hash.toString('hex') }));
+  return (await pending.take('repeats', key)) !== undefined;
+}
+
+/** Remembers that a code came that is not there, or not any more; the session that it was exchanged for within ten minutes. */
+export async function noteRepeat(
+  pending: PendingValues,
+  code: string,
+): Promise<ExchangedSession | undefined> {
+  const key = hashParts('code', code);
+  await pending.keep('repeats', key, '');
+  const text = await pending.take('exchanges', key);
+  if (text === undefined) return undefined;
+  const { userId, hash } = JSON.parse(text) as { userId: number; hash: string };
+  return { userId, hash: Buffer.from(hash, 'hex') };
+}

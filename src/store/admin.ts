@@ -1,5 +1,5 @@
 import type { Scope, StoredSecret, TokenKind } from '../domain/tokens.ts';
-import type { Database } from './database.ts';
+import type { Database, Sql } from './database.ts';
 
 /** What the operator's commands read and write. They find users by e-mail address. */
 
@@ -16,9 +16,14 @@ export interface TokenRecord {
   kind: TokenKind;
   scope: Scope;
   name: string;
+  /** Of a session: the app that it was opened for; null for a browser and an invite exchange. */
+  app_name: string | null;
   created_at: string;
   /** Null: valid until it is revoked. */
   expires_at: string | null;
+  /** Exact to 15 minutes; null: not used yet. */
+  last_used_at: string | null;
+  last_four: string;
 }
 
 /** Creates a user; undefined where the address is taken. */
@@ -134,6 +139,12 @@ export async function createInvite(
   return row;
 }
 
+/** The columns of a `TokenRecord`. */
+const tokenRecord = (sql: Sql) => sql`
+  user_id || '-' || id as id, kind, scope, name, app_name, render_time(created_at) as created_at,
+  case when isfinite(expires_at) then render_time(expires_at) end as expires_at,
+  render_time(last_used_at) as last_used_at, last_four`;
+
 /** Stores an API token of a user. Without `days` it is valid until it is revoked. */
 export async function createApiToken(
   db: Database,
@@ -148,8 +159,7 @@ export async function createApiToken(
         ${userId}, ${secret.hash}, ${secret.lastFour}, 'api', ${token.scope}, ${token.name}, ${token.nameKey},
         coalesce(now() + make_interval(days => ${token.days}::integer), 'infinity')
       )
-      returning user_id || '-' || id as id, kind, scope, name, render_time(created_at) as created_at,
-        case when isfinite(expires_at) then render_time(expires_at) end as expires_at`,
+      returning ${tokenRecord(sql)}`,
   );
   return row!;
 }
@@ -158,8 +168,7 @@ export async function createApiToken(
 export async function listTokens(db: Database, userId: number): Promise<TokenRecord[]> {
   const rows = await db.read(
     (sql) => sql<TokenRecord[]>`
-      select user_id || '-' || id as id, kind, scope, name, render_time(created_at) as created_at,
-        case when isfinite(expires_at) then render_time(expires_at) end as expires_at
+      select ${tokenRecord(sql)}
       from tokens
       where user_id = ${userId} and expires_at > now()
       order by tokens.id`,

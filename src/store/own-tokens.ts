@@ -74,15 +74,23 @@ export async function createOwnToken(
   return { ...requireSuccess(rows).token, name };
 }
 
-/** Revokes one of the user's tokens; says whether there was such a valid one. Throws `INVALID_TOKEN`. */
+/** What revoking a token by its id found. */
+export interface Revoked {
+  /** Whether the user had such a valid token. */
+  found: boolean;
+  /** Whether it was the caller's own. */
+  isCurrent: boolean;
+}
+
+/** Revokes one of the user's tokens. Throws `INVALID_TOKEN`. */
 export async function revokeOwnToken(
   db: Database,
   owner: Owner,
   kind: TokenKind,
   id: number,
-): Promise<boolean> {
+): Promise<Revoked> {
   const rows = await db.write(
-    (sql) => sql<{ valid: boolean; found: boolean }[]>`
+    (sql) => sql<(Revoked & { valid: boolean })[]>`
       with caller as (
         select ${tokenIsValid(sql, owner)} as valid
       ), revoked as (
@@ -90,12 +98,14 @@ export async function revokeOwnToken(
         using caller
         where caller.valid and t.user_id = ${owner.userId} and t.id = ${id} and t.kind = ${kind}
           and t.expires_at > now()
-        returning 1
+        returning t.token_hash
       )
-      select valid, exists (select from revoked) as found
-      from caller`,
+      select valid, revoked.token_hash is not null as found,
+        coalesce(revoked.token_hash = ${owner.hash}, false) as "isCurrent"
+      from caller
+      left join revoked on true`,
   );
-  return requireValidToken(rows).found;
+  return requireValidToken(rows);
 }
 
 /** Revokes all sessions of the user but the caller's; returns how many. Throws `INVALID_TOKEN`. */

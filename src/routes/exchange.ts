@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import type { Context } from '../context.ts';
+import { wakePolls } from '../coordination/topics.ts';
+import { ApiError, notFound } from '../domain/errors.ts';
+import type { Session } from '../domain/resources.ts';
+import { parseToken } from '../domain/tokens.ts';
+import { publicRoute } from '../http/route.ts';
+import {
+  type ExchangedSession,
+  exchangeSchema,
+  noteExchange,
+  noteRepeat,
+  redeemCode,
+} from '../sign-in/app-codes.ts';
+import { openAppSession } from '../store/identities.ts';
+import { revokeToken } from '../store/tokens.ts';
+import { user } from './account.ts';
+import { wakeAfter } from './wake-after.ts';
+
+/** Exchanges a code for the session of an app (RFC 8252). Whatever is wrong with it, the response is the same. */
+export const exchangeCode = publicRoute({
+  path: '/auth/exchange',
+  scope: 'public',
+  summary: "Exchange an app's code for a session token",
+  description:
+    'The code comes from `/login/app`, works once and for 60 s, and only with the verifier and the address that it was asked for with. ' +
+    'A code that comes again within ten minutes ends the session that it was exchanged for. The token is shown once; its scope is write.',
+  body: exchangeSchema,
+  bodyLimit: 2_048,
+  response: z.object({
+    token: z.string().meta({ examples: ['bks_42_BcGzEJAmGwg4vGYdvNIrhWPgAPiYz1wPgvwc3GUsxT8'] }),
+    user,
+  }),
+  errors: ['NOT_FOUND'],
+  async handle({ context, body }) {
+    const opened = (await openApprovedSession(context, body)) ?? (await endRepeated(context, body.code));
+    if (opened === undefined) throw notFound('the code');
+    return opened;
+  },
+});
+
+/** The session that a code stands for; undefined where the code is worth nothing, or has come twice at the same time. */
+async function openApprovedSession(
+  context: Context,
+  exchange: z.output<typeof exchangeSchema>,
+): Promise<Session | undefined> {
+  const { config, coordination, database } = context;
+  const grant = await redeemCode(coordination.pending, exchange);
+  const owner = grant && { userId: grant.userId, hash: Buffer.from(grant.session, 'hex') };
+  const opened = owner && (await openAppSession(database, owner, grant.name, config.sessionDays));
+  if (opened === undefined) return undefined;
+  const session = parseToken(opened.token)!;
+  try {
+    if (!(await noteExchange(coordination.pending, exchange.code, session))) return opened;
+  } catch (error) {
+    // Nobody has its token.
+    await endSession(context, session).catch(() => {});
+    throw error;
+  }
+  await endSession(context, session);
+  return undefined;
+}
+
+/** Who presents a code again has stolen it, or whoever did first has: the session of its first use ends (RFC 6749 4.1.2). */
+async function endRepeated(context: Context, code: string): Promise<undefined> {
+  const { pending } = context.coordination;
+  const session = await noteRepeat(pending, code);
+  if (session === undefined) return;
+  try {
+    await endSession(context, session);
+  } catch (error) {
+    // The next repeat ends it.
+    await noteExchange(pending, code, session);
+    throw error;
+  }
+}
+
+/** Ends a session on every replica, where it is still there. */
+async function endSession(context: Context, session: ExchangedSession): Promise<void> {
+  const revoke = () => revokeToken(context.database, session);
+  try {
+    await wakeAfter(context, session, wakePolls, revoke);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'INVALID_TOKEN') throw error;
+  }
+}
