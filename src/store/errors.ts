@@ -76,6 +76,7 @@ const REASON_BY_STATE: Readonly<Record<string, UnavailableReason>> = {
   '40003': 'lost', // statement_completion_unknown
   '42P05': 'conflict', // the prepared statement is there already, by the same pooler
   '53': 'resources', // too many connections, disk full, out of memory
+  '55000': 'resources', // object_not_in_prerequisite_state: this server is a standby, which has no position to write at
   '55006': 'conflict', // object_in_use
   '55P03': 'cancelled', // lock_not_available: lock_timeout
   '57': 'cancelled', // operator_intervention

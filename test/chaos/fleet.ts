@@ -1,4 +1,5 @@
 import postgres from 'postgres';
+import type { ServingRole } from '../../src/process/serve.ts';
 import type { Database } from '../../src/store/database.ts';
 import { migrate } from '../../src/store/migrations.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
@@ -91,10 +92,10 @@ export async function openFleet(options: FleetOptions, journal: Journal): Promis
   };
 }
 
-const listRoles = ({ apis, workers }: FleetOptions): ('api' | 'worker')[] => [
-  ...new Array<'api'>(apis).fill('api'),
-  ...new Array<'worker'>(workers).fill('worker'),
-];
+function listRoles({ redis, apis, workers }: FleetOptions): ServingRole[] {
+  if (redis === 'none') return ['all'];
+  return [...new Array<'api'>(apis).fill('api'), ...new Array<'worker'>(workers).fill('worker')];
+}
 
 class Processes implements AsyncDisposable {
   readonly all: ServiceProcess[] = [];

@@ -9,7 +9,8 @@ import type { ReplicaEnv } from '../support/replica.ts';
 import { runDir } from '../support/run.ts';
 import type { Random } from './random.ts';
 
-export const REDIS_KINDS = ['single', 'sentinel', 'cluster', 'tls-cluster'] as const;
+/** `none`: one process alone does everything. */
+export const REDIS_KINDS = ['none', 'single', 'sentinel', 'cluster', 'tls-cluster'] as const;
 export type RedisKind = (typeof REDIS_KINDS)[number];
 
 /** A Redis alone, or several, each to be hurt. */
@@ -26,9 +27,17 @@ const FAILOVER_LIMIT_MS = 6_000;
 
 /** Starts what the kind says; its nodes know of each other when this resolves. */
 export function openRedisNodes(kind: RedisKind): Promise<RedisNodes> {
+  if (kind === 'none') return openNone();
   if (kind === 'single') return openSingle();
   return kind === 'sentinel' ? openSentinels() : openCluster(kind === 'tls-cluster');
 }
+
+const openNone = async (): Promise<RedisNodes> => ({
+  nodes: [],
+  connect: async () => ({ env: {}, proxy: undefined }),
+  failOver: undefined,
+  async [Symbol.asyncDispose]() {},
+});
 
 /** Each process reaches it through a proxy of its own. */
 async function openSingle(): Promise<RedisNodes> {

@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ServingRole } from '../../src/process/serve.ts';
 import { freezeFamily, noteProcess, thawFamily } from '../support/processes.ts';
 import type { ReplicaEnv } from '../support/replica.ts';
 import { runDir } from '../support/run.ts';
@@ -19,7 +20,7 @@ export interface ProcessReport {
 /** A place in the fleet: one process at a time, on ports that stay. */
 export interface ServiceProcess {
   readonly name: string;
-  readonly role: 'api' | 'worker';
+  readonly role: ServingRole;
   readonly port: number;
   readonly metricsPort: number;
   /** False from its end until `start`. */
@@ -37,7 +38,7 @@ export interface ServiceProcess {
 
 export interface Place {
   name: string;
-  role: 'api' | 'worker';
+  role: ServingRole;
   port: number;
   metricsPort: number;
   env: ReplicaEnv;
@@ -125,7 +126,7 @@ function launch(place: Place, commands: string, journal: Journal): Run {
     endedBy: undefined,
     end: undefined,
     problems: [],
-    fallbacks: [],
+    fallbacks: env.REDIS_URL === undefined ? [{ startMs: nowMs(), endMs: Number.POSITIVE_INFINITY }] : [],
   };
   journal.lives.push(life);
   const ended = once(child, 'exit').then(([code, signal]) => {

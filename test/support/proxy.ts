@@ -21,6 +21,8 @@ export interface FaultyProxy extends AsyncDisposable {
   stall(): void;
   /** Ends all connections: in order, or by a reset. */
   cut(how: 'end' | 'reset'): void;
+  /** Connects whoever comes from now on to the server of another url. */
+  retarget(url: string): void;
   /** Connects the held connections, and all that come. */
   release(): void;
   /** Ends the connections that are held. */
@@ -39,10 +41,14 @@ interface Target {
   port: number;
 }
 
+function targetOf(url: string): Target {
+  const { hostname: host, port } = new URL(url);
+  return { host, port: Number(port) };
+}
+
 /** Starts a proxy on a free port of 127.0.0.1 in front of the server of a url. */
 export async function startProxy(url: string): Promise<FaultyProxy> {
-  const { hostname: host, port } = new URL(url);
-  const target = { host, port: Number(port) };
+  let target = targetOf(url);
   const links = new Set<Link>();
   let accepted = 0;
   const server = createServer({ allowHalfOpen: true }, (client) => {
@@ -78,6 +84,9 @@ export async function startProxy(url: string): Promise<FaultyProxy> {
     },
     cut(how) {
       for (const { client } of links) how === 'end' ? client.end() : client.resetAndDestroy();
+    },
+    retarget(other) {
+      target = targetOf(other);
     },
     closeHeld() {
       for (const { client, server } of links) if (!server) client.end();

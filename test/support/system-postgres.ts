@@ -3,14 +3,15 @@ import { chmodSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { PROGRAM_ENVIRONMENT } from '../../src/embedded/binaries.ts';
-import { startServer } from '../../src/embedded/server.ts';
+import { type RunningServer, type ServerSettings, startServer } from '../../src/embedded/server.ts';
 import { asAccount, chooseServerAccount, giveFolder } from '../../src/embedded/server-account.ts';
 import { runOn } from './database.ts';
 import { makeFolder, removeFolder } from './folders.ts';
 import { FAST_SETTINGS } from './postgres.ts';
-import { noteProcess } from './processes.ts';
+import { noteProcess, sendSignal } from './processes.ts';
 import { provide } from './programs.ts';
 import { runDir } from './run.ts';
+import { until } from './until.ts';
 
 /** A private Postgres of the system's version, and its client programs. */
 export interface SystemPostgres extends AsyncDisposable {
@@ -18,13 +19,32 @@ export interface SystemPostgres extends AsyncDisposable {
   createDatabase(name: string, role?: typeof OWNER | typeof SUPERUSER): Promise<string>;
   /** Runs a script with a database as its `DATABASE_URL` and the server version's programs on its path. */
   runScript(script: string, databaseUrl: string, args: readonly string[]): Promise<void>;
+  /** Copies the server and starts the copy as a standby that streams; needs `REPLICATING`. */
+  createStandby(): Promise<Standby>;
+  /** SIGKILL; its backends end by themselves. */
+  kill(): Promise<void>;
 }
+
+/** A server that follows another one, until it takes its place. */
+export interface Standby extends AsyncDisposable {
+  /** The url of the same database there. */
+  urlOf(databaseUrl: string): string;
+  /** Resolves when it has replayed all that the other has written so far. */
+  untilCaughtUp(): Promise<void>;
+  /** Receives nothing more, as where the network between them is gone. */
+  disconnect(): Promise<void>;
+  /** Makes it a primary of its own, with what it has received; resolves when it takes writes. */
+  promote(): Promise<void>;
+}
+
+/** Settings of a server that can have a standby, and of the standby. */
+export const REPLICATING: ServerSettings = { wal_level: 'replica', max_wal_senders: 4 };
 
 const SUPERUSER = 'postgres';
 const OWNER = 'bookmarks';
 
 /** Starts the system's PostgreSQL, as `provide` finds it, with data of its own on a free port. */
-export async function startSystemPostgres(): Promise<SystemPostgres> {
+export async function startSystemPostgres(more: ServerSettings = {}): Promise<SystemPostgres> {
   const postgres = await provide('postgresql');
   const programs = dirname(postgres);
   const run = async (program: string, args: readonly string[], options = {}) => {
@@ -41,8 +61,13 @@ export async function startSystemPostgres(): Promise<SystemPostgres> {
   await run('initdb', [...forServer, '--encoding=UTF8', '--locale=C'], asAccount(account));
   const binaries = { initdb: join(programs, 'initdb'), postgres };
   const logFile = join(folder, 'server.log');
-  const server = await startServer({ pgdata, logFile, binaries, account, settings: FAST_SETTINGS });
-  noteProcess(runDir(), server.pid);
+  const settings = { ...FAST_SETTINGS, ...more };
+  const start = async (data: string, log: string) => {
+    const started = await startServer({ pgdata: data, logFile: log, binaries, account, settings });
+    noteProcess(runDir(), started.pid);
+    return started;
+  };
+  const server = await start(pgdata, logFile);
 
   const urlOf = (user: string, database: string) => `postgres://${user}@127.0.0.1:${server.port}/${database}`;
   await runOn(
@@ -59,9 +84,46 @@ export async function startSystemPostgres(): Promise<SystemPostgres> {
       const env = { ...PROGRAM_ENVIRONMENT, PATH: path, DATABASE_URL: databaseUrl };
       await promisify(execFile)('bash', [script, ...args], { env, cwd: '/' });
     },
+    createStandby: async () => {
+      const copy = join(folder, 'standby');
+      const source = ['--host=127.0.0.1', `--port=${server.port}`, `--username=${SUPERUSER}`];
+      const how = ['--checkpoint=fast', '--wal-method=stream', '--write-recovery-conf', '--no-sync'];
+      await run('pg_basebackup', [...source, ...how, `--pgdata=${copy}`], asAccount(account));
+      const standby = await start(copy, join(folder, 'standby.log'));
+      return describeStandby(standby, urlOf(SUPERUSER, 'postgres'));
+    },
+    kill: async () => {
+      sendSignal(server.pid, 'SIGKILL');
+      await server.stop();
+    },
     async [Symbol.asyncDispose]() {
       await server.stop();
       removeFolder(folder);
     },
+  };
+}
+
+/** `primaryUrl`: a database of the server that it follows, as superuser. */
+function describeStandby(server: RunningServer, primaryUrl: string): Standby {
+  const urlOf = (url: string) => Object.assign(new URL(url), { port: String(server.port) }).href;
+  const ask = async (url: string, expression: string) =>
+    (await runOn<{ answer: string }>(url, `select (${expression})::text as answer`))[0]!.answer;
+  const own = urlOf(primaryUrl);
+  return {
+    urlOf,
+    async untilCaughtUp() {
+      const written = await ask(primaryUrl, 'pg_current_wal_lsn()');
+      await until(async () => (await ask(own, `pg_last_wal_replay_lsn() >= '${written}'`)) === 'true');
+    },
+    async disconnect() {
+      await runOn(own, `alter system set primary_conninfo = ''`);
+      await runOn(own, 'select pg_reload_conf()');
+      await until(async () => (await ask(own, 'select count(*) from pg_stat_wal_receiver')) === '0');
+    },
+    async promote() {
+      await ask(own, 'pg_promote(wait => true)');
+      await until(async () => (await ask(own, 'pg_is_in_recovery()')) === 'false');
+    },
+    [Symbol.asyncDispose]: () => server.stop(),
   };
 }
