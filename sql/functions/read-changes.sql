@@ -52,6 +52,20 @@ begin
     return;
   end if;
 
+  -- Most pages are those of polls that find nothing.
+  if not reset and change = v_last_change and (
+    select b.id
+    from bookmarks b
+    where b.user_id = p_user_id and b.id > read_changes.bookmark_id
+    order by b.id
+    limit 1
+  ) is null and (
+    select t.id from tags t where t.user_id = p_user_id and t.id > read_changes.tag_id order by t.id limit 1
+  ) is null then
+    is_empty := true;
+    return;
+  end if;
+
   if change < v_last_change then
     select * into v_page from read_changed(p_user_id, change, bookmark_id, v_left);
     bookmarks := v_page.bookmarks;

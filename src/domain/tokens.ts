@@ -74,8 +74,9 @@ export function parseToken(text: string | undefined): PresentedToken | undefined
   const kind = KIND_BY_PREFIX[match[1]!];
   const userId = Number(match[2]);
   if (kind === undefined || !Number.isSafeInteger(userId)) return undefined;
-  const tokenHash = hashSecret(match[3]!);
-  return { kind, userId, hash: tokenHash, key: tokenHash.toString('base64url') };
+  const key = hash('sha256', match[3]!, 'base64url');
+  // As text first: to have the bytes from the hash itself takes three times as long.
+  return { kind, userId, hash: Buffer.from(key, 'base64url'), key };
 }
 
 /**

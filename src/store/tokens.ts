@@ -68,11 +68,19 @@ export async function findCaller(db: Database, token: PresentedToken): Promise<F
   const { scope, isPremium, isUseDue, validForMs } = row;
   return {
     ...token,
+    hash: copyBytes(token.hash),
     scope,
     isPremium,
     isUseDue,
     expiresAtMs: performance.now() + (validForMs ?? Number.POSITIVE_INFINITY),
   };
+}
+
+/** In memory of its own: a caller is remembered, and what was parsed is a slice of 8 KiB that would stay with it. */
+function copyBytes(bytes: Buffer): Buffer {
+  const copy = Buffer.allocUnsafeSlow(bytes.length);
+  bytes.copy(copy);
+  return copy;
 }
 
 /** Revokes the caller's token; throws `INVALID_TOKEN` where it was not valid any more. */
