@@ -57,13 +57,31 @@ const FEW = smallOnes(2, 31);
 const OTHERS = smallOnes(32, SMALL.users + 1);
 const BIG_ONE = fillUsers(BIG.userId, BIG.userId, BIG.bookmarks, BIG.tags);
 
-/** When the tables are analysed. In a handful of accounts every one is known, and so that there is no other. */
-export const KNOWLEDGE: Readonly<Record<string, readonly string[]>> = {
-  fresh: [FEW, OTHERS, BIG_ONE, 'analyze'],
-  'from before the big account': [FEW, OTHERS, 'analyze', BIG_ONE],
-  'of a handful of other accounts': [FEW, 'vacuum analyze', OTHERS, BIG_ONE],
-  'of empty tables': ['vacuum analyze', FEW, OTHERS, BIG_ONE],
-  missing: [FEW, OTHERS, BIG_ONE],
+/**
+ * A database is filled once: `others` holds all accounts but the big one, `all` is a copy with that one. The few are
+ * analysed before the others come, so that there every account is known, and that there is no other.
+ */
+export const FILLING = { few: FEW, others: [FEW, 'vacuum analyze', OTHERS], all: [BIG_ONE] } as const;
+
+/** As where no table was ever analysed; with 0 rows, as where they were while they were empty. */
+const forgetWith = (rows: -1 | 0): readonly string[] => [
+  "delete from pg_statistic where starelid in (select oid from pg_class where relnamespace = 'public'::regnamespace)",
+  `update pg_class set reltuples = ${rows}, relpages = 0, relallvisible = 0
+  where relnamespace = 'public'::regnamespace and relkind in ('r', 'i')`,
+];
+
+/** What Postgres knows of the tables: the stage of filling that is copied, and what is done to the copy. */
+export interface Knowledge {
+  from: 'others' | 'all';
+  steps: readonly string[];
+}
+
+export const KNOWLEDGE: Readonly<Record<string, Knowledge>> = {
+  fresh: { from: 'all', steps: ['analyze'] },
+  'from before the big account': { from: 'others', steps: ['analyze', BIG_ONE] },
+  'of a handful of other accounts': { from: 'all', steps: [] },
+  'of empty tables': { from: 'all', steps: forgetWith(0) },
+  missing: { from: 'all', steps: forgetWith(-1) },
 };
 
 /** The tables that are filled, whose statistics must stay as they are made. */

@@ -10,11 +10,13 @@ export interface TestDatabase extends AsyncDisposable {
   drop(): Promise<void>;
 }
 
-/** Copies the run's migrated template: an empty database for a test file, in tens of milliseconds. */
-export async function createDatabase(): Promise<TestDatabase> {
-  const template = inject('templateDatabase');
+/**
+ * Copies the run's migrated template: an empty database for a test file, in tens of milliseconds. Or copies another one
+ * that `createDatabase` made, and that nobody is connected to.
+ */
+export async function createDatabase(template = inject('templateDatabase')): Promise<TestDatabase> {
   const serverUrl = inject('postgresUrl');
-  const name = `${template}_${randomBytes(6).toString('hex')}`;
+  const name = `${inject('templateDatabase')}_${randomBytes(6).toString('hex')}`;
   await runOn(serverUrl, `create database ${name} template ${template}`);
   const drop = async () => {
     await runOn(serverUrl, `drop database if exists ${name} with (force)`);

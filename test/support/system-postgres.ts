@@ -15,8 +15,12 @@ import { until } from './until.ts';
 
 /** A private Postgres of the system's version, and its client programs. */
 export interface SystemPostgres extends AsyncDisposable {
-  /** Creates an empty database; returns its url with a role: the one that owns it and has no other right, or the superuser. */
-  createDatabase(name: string, role?: typeof OWNER | typeof SUPERUSER): Promise<string>;
+  /**
+   * Creates a database, empty or a copy of another; returns its url with a role: the one that owns it and has no other
+   * right, or the superuser.
+   */
+  createDatabase(name: string, role?: typeof OWNER | typeof SUPERUSER, template?: string): Promise<string>;
+  dropDatabase(name: string): Promise<void>;
   /** Runs a script with a database as its `DATABASE_URL` and the server version's programs on its path. */
   runScript(script: string, databaseUrl: string, args: readonly string[]): Promise<void>;
   /** Copies the server and starts the copy as a standby that streams; needs `REPLICATING`. */
@@ -75,9 +79,15 @@ export async function startSystemPostgres(more: ServerSettings = {}): Promise<Sy
     `create role ${OWNER} login; create role bookmarks_serving nologin`,
   );
   return {
-    createDatabase: async (name, role = OWNER) => {
-      await runOn(urlOf(SUPERUSER, 'postgres'), `create database ${name} owner ${OWNER}`);
+    createDatabase: async (name, role = OWNER, template = 'template1') => {
+      await runOn(
+        urlOf(SUPERUSER, 'postgres'),
+        `create database ${name} owner ${OWNER} template ${template}`,
+      );
       return urlOf(role, name);
+    },
+    dropDatabase: async (name) => {
+      await runOn(urlOf(SUPERUSER, 'postgres'), `drop database ${name} with (force)`);
     },
     runScript: async (script, databaseUrl, args) => {
       const path = `${programs}:${process.env.PATH}`;

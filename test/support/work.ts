@@ -31,7 +31,6 @@ export interface WatchedDatabase {
 
 const SETTINGS = `
   load 'auto_explain';
-  set auto_explain.log_min_duration = 0;
   set auto_explain.log_analyze = on;
   set auto_explain.log_timing = off;
   set auto_explain.log_nested_statements = on;
@@ -72,7 +71,9 @@ export async function openWatched(url: string): Promise<WatchedDatabase> {
     database,
     async watch(run) {
       ran = [];
+      await database.sql.unsafe('set auto_explain.log_min_duration = 0').simple();
       await run();
+      await database.sql.unsafe('set auto_explain.log_min_duration = -1').simple();
       return ran;
     },
     close: () => database.close(),
