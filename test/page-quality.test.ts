@@ -219,6 +219,41 @@ describe('an attack in a text does nothing', () => {
   });
 });
 
+browserTest(
+  'single keys do nothing once they are switched off in the settings, in other tabs too',
+  async () => {
+    const reader = await browsers.reader(service);
+    await call(reader, '/bookmarks/add', { url: 'https://example.org/', title: 'Stays' });
+    const page = await reader.open();
+    await page.getByText('Stays').waitFor();
+    await page.keyboard.press('?');
+    await page.getByRole('dialog').getByRole('link', { name: 'Switch keys off' }).waitFor();
+    await page.keyboard.press('Escape');
+    const settings = await reader.open('/settings#keyboard');
+    const box = settings.getByRole('checkbox', { name: 'Single keys do something' });
+    await box.focus();
+    await settings.keyboard.press('Space');
+    await page.bringToFront();
+    for (const key of ['j', 'ArrowDown', 'x', 'n', '?', '/', 'e']) await page.keyboard.press(key);
+    expect(await page.locator('form.editor, dialog, .selection:not([hidden])').count()).toBe(0);
+    expect(await page.locator('[aria-keyshortcuts]').count()).toBe(0);
+    // What is no character goes on: a bookmark that has the focus is deleted by its key.
+    await page.locator('.rows .title').focus();
+    await page.keyboard.press('e');
+    await page.keyboard.press('Delete');
+    await page.getByText('Deleted “Stays”').waitFor();
+    await page.keyboard.press('z');
+    expect(await titlesOf(page)).toEqual([]);
+    // It lasts, and can be taken back.
+    await settings.reload();
+    await expect.poll(() => box.isChecked()).toBe(false);
+    await box.check();
+    await page.bringToFront();
+    await page.keyboard.press('n');
+    await page.locator('form.editor').waitFor();
+  },
+);
+
 browserTest('a keyboard is enough: sign in, add, find, edit, delete, undo, make a token', async () => {
   const visitor = await browsers.visitor(service);
   const page = await visitor.open();

@@ -13,6 +13,7 @@ import { isBlank, renameInSearch, toggleTag } from './search-text.ts';
 import { createSelection } from './selection.ts';
 import { ask, client, watchSession } from './session.ts';
 import { showShell } from './shell.ts';
+import { nameKey } from './shortcuts.ts';
 import { requireUser } from './start.ts';
 import { tagsPanel } from './tags-panel.ts';
 import { texts } from './texts.ts';
@@ -72,7 +73,7 @@ const orders = make(
   ...Object.entries(texts.search.orders).map(([value, text]) => make('option', { value }, text)),
 );
 const addButton = button(texts.editor.addShort, () => openAdd({}), { kind: 'primary', icon: 'add' });
-addButton.setAttribute('aria-keyshortcuts', 'n');
+nameKey(addButton, 'n');
 const tagsButton = button(texts.tags.open, () => toggleSide(), { kind: 'plain tags-button', icon: 'tag' });
 tagsButton.setAttribute('aria-expanded', 'false');
 
@@ -92,10 +93,10 @@ function changeSearch(text: string, isTyped = false): void {
 }
 
 function beginSearch(): void {
-  panel.mark(searchText);
   selection.clear();
-  scrollTo(0, 0);
   void collection.search(searchText, order);
+  panel.mark(searchText);
+  scrollTo(0, 0);
 }
 
 function changeOrder(next: Order): void {
@@ -296,7 +297,8 @@ setInterval(() => {
 watchSession();
 
 const following = await followChanges(user.email, applyChanges);
-await Promise.all([collection.search(searchText, order), panel.read().catch(() => {})]);
+const first = collection.search(searchText, order);
+await Promise.all([first, panel.read(first).catch(() => {})]);
 
 addEventListener('pagehide', () => following.pause());
 addEventListener('pageshow', ({ persisted }) => {

@@ -73,7 +73,7 @@ export function createCollection(onChange: (added: number) => void): Collection 
     try {
       const found = await read(perPage, from);
       if (found === undefined) return;
-      all = from === undefined ? found.bookmarks : [...all, ...found.bookmarks];
+      all = from === undefined ? keepSame(all, found.bookmarks) : [...all, ...found.bookmarks];
       total = found.total;
       cursor = found.next_cursor;
       state = 'ready';
@@ -182,5 +182,15 @@ function applyTags(bookmarks: Bookmark[], { tags, deleted_tags }: Changes): Book
     if (!bookmark.tags.some(({ id }) => names.has(id) || gone.has(id))) return bookmark;
     const kept = bookmark.tags.filter(({ id }) => !gone.has(id));
     return { ...bookmark, tags: kept.map((tag) => ({ ...tag, name: names.get(tag.id) ?? tag.name })) };
+  });
+}
+
+/** The bookmarks found; those that are shown already, and have not changed, as the same objects: their rows stay. */
+function keepSame(shown: readonly Bookmark[], found: readonly Bookmark[]): Bookmark[] {
+  const ids = new Set(found.map(({ id }) => id));
+  const before = new Map(shown.filter(({ id }) => ids.has(id)).map((bookmark) => [bookmark.id, bookmark]));
+  return found.map((bookmark) => {
+    const known = before.get(bookmark.id);
+    return known !== undefined && JSON.stringify(known) === JSON.stringify(bookmark) ? known : bookmark;
   });
 }

@@ -1,8 +1,12 @@
 import type { Bookmark } from '../domain/resources.ts';
 import { button, make } from './dom.ts';
+import { shortcutsAreOn } from './shortcuts.ts';
 import { texts } from './texts.ts';
 
-/** The keys of the list. None of them does anything while one types, or with Ctrl, Alt or Meta. */
+/**
+ * The keys of the list. None of them does anything while one types, or with Ctrl, Alt or Meta; those that are characters
+ * can be switched off.
+ */
 
 interface KeyActions {
   search(): void;
@@ -43,26 +47,35 @@ export function addKeys(actions: KeyActions): void {
     // The arrows scroll the page unless a bookmark has the focus.
     if (event.key.startsWith('Arrow') && actions.row() === undefined) return;
     const run = keys[event.key];
-    if (run === undefined) return;
+    if (run === undefined || (event.key.length === 1 && !shortcutsAreOn())) return;
     event.preventDefault();
     run();
   });
 }
+
+/** What each key does. */
+export const keyList = (): HTMLElement =>
+  make(
+    'dl',
+    { class: 'key-list' },
+    ...texts.keys.list.flatMap(([key, what]) => [
+      make('dt', {}, make('kbd', {}, key!)),
+      make('dd', {}, what!),
+    ]),
+  );
 
 function showKeys(): void {
   const dialog = make(
     'dialog',
     { class: 'keys', 'aria-labelledby': 'keys' },
     make('h2', { id: 'keys' }, texts.keys.title),
+    keyList(),
     make(
-      'dl',
-      {},
-      ...texts.keys.list.flatMap(([key, what]) => [
-        make('dt', {}, make('kbd', {}, key!)),
-        make('dd', {}, what!),
-      ]),
+      'div',
+      { class: 'buttons' },
+      button(texts.close, () => dialog.close()),
+      make('a', { href: '/settings#keyboard' }, texts.keys.change),
     ),
-    button(texts.close, () => dialog.close()),
   );
   dialog.addEventListener('close', () => dialog.remove());
   document.body.append(dialog);

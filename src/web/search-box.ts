@@ -1,5 +1,6 @@
 import { icon, iconButton, make, newId } from './dom.ts';
 import { quotaLeft } from './session.ts';
+import { nameKey } from './shortcuts.ts';
 import { texts } from './texts.ts';
 
 /** The search field. It searches as one types, a little after the last key. */
@@ -28,8 +29,8 @@ export function searchBox(onSearch: (text: string) => void): SearchBox {
     placeholder: texts.search.placeholder,
     'aria-label': texts.search.label,
     'aria-describedby': hint.id,
-    'aria-keyshortcuts': '/',
   });
+  nameKey(input, '/');
   let timer: ReturnType<typeof setTimeout> | undefined;
   let last = '';
   const search = () => {

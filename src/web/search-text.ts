@@ -53,8 +53,13 @@ export const formatTag = (name: string): string =>
 
 const sameName = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase();
 
-export const hasTag = (text: string, name: string): boolean =>
-  (parseSearch(text).tags ?? []).some((tag) => sameName(tag, name));
+/** Says of a tag's name whether the text asks for it. */
+export function tagsOf(text: string): (name: string) => boolean {
+  const names = new Set((parseSearch(text).tags ?? []).map((name) => name.toLowerCase()));
+  return (name) => names.has(name.toLowerCase());
+}
+
+const hasTag = (text: string, name: string): boolean => tagsOf(text)(name);
 
 /** The search text with a tag added to it, or taken out of it. */
 export function toggleTag(text: string, name: string): string {

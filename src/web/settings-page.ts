@@ -3,6 +3,7 @@ import { watchSession } from './session.ts';
 import { deleteSection, profileSection, saveSection } from './settings/account.ts';
 import { exportSection } from './settings/export.ts';
 import { importSection } from './settings/import.ts';
+import { keyboardSection } from './settings/keyboard.ts';
 import { sessionsSection } from './settings/sessions.ts';
 import { tokensSection } from './settings/tokens.ts';
 import { showShell } from './shell.ts';
@@ -18,6 +19,7 @@ const sections = [
   importSection(user),
   exportSection(user),
   saveSection(),
+  keyboardSection(),
   tokensSection(),
   sessionsSection(),
   deleteSection(user),

@@ -2,7 +2,7 @@ import type { Tag } from '../domain/resources.ts';
 import { button, icon, iconButton, make, refill } from './dom.ts';
 import { describeError, hasCode } from './errors.ts';
 import { notify } from './notices.ts';
-import { hasTag } from './search-text.ts';
+import { tagsOf } from './search-text.ts';
 import { ask, client, quotaLeft } from './session.ts';
 import { texts } from './texts.ts';
 
@@ -16,7 +16,8 @@ export interface TagsPanel {
   mark(searchText: string): void;
   /** Reads the tags again, soon: many changes in a row cost one request. */
   refresh(): void;
-  read(): Promise<void>;
+  /** Reads the tags, and shows them once `first` has settled. */
+  read(first?: Promise<unknown>): Promise<void>;
 }
 
 /** More of them nobody reads; the field above finds the others. */
@@ -30,7 +31,7 @@ const REFRESH_LATER_MS = 15_000;
 /** `onToggle` is called with the tag that the search shall name, or name no longer. */
 export function tagsPanel(onToggle: (name: string) => void): TagsPanel {
   let tags: Tag[] = [];
-  let searchText = '';
+  let isSought = tagsOf('');
   let isManaging = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const list = make('ul', { class: 'tags' });
@@ -64,13 +65,15 @@ export function tagsPanel(onToggle: (name: string) => void): TagsPanel {
     const focused = document.activeElement?.closest<HTMLElement>('.tags button')?.getAttribute('aria-label');
     const entry = isManaging
       ? (tag: Tag) => managedEntry(tag, tags, read)
-      : (tag: Tag) => filterEntry(tag, hasTag(searchText, tag.name), onToggle);
+      : (tag: Tag) => filterEntry(tag, isSought(tag.name), onToggle);
     refill(list, ...found.slice(0, SHOWN).map(entry));
     if (tags.length === 0) refill(list, make('li', { class: 'hint' }, texts.tags.none));
     if (focused != null) list.querySelector<HTMLElement>(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
   };
-  const read = async () => {
-    ({ tags } = await ask(() => client.listTags()));
+  const read = async (first?: Promise<unknown>) => {
+    const found = await ask(() => client.listTags());
+    await first;
+    tags = found.tags;
     draw();
   };
   return {
@@ -79,8 +82,11 @@ export function tagsPanel(onToggle: (name: string) => void): TagsPanel {
       return tags;
     },
     mark(text) {
-      searchText = text;
-      draw();
+      // While one types words, which is nearly always, nothing here changes.
+      const before = tags.filter(({ name }) => isSought(name));
+      isSought = tagsOf(text);
+      const after = tags.filter(({ name }) => isSought(name));
+      if (before.length !== after.length || before.some((tag, at) => tag !== after[at])) draw();
     },
     refresh() {
       clearTimeout(timer);

@@ -3,7 +3,8 @@
  * browser asks for and that exists is chosen. Numbers and dates follow the reader's locale whatever the language.
  */
 
-const number = (value: number): string => value.toLocaleString(navigator.languages as string[]);
+const numbers = new Intl.NumberFormat(navigator.languages as string[]);
+const number = (value: number): string => numbers.format(value);
 const bookmarks = (count: number): string => `${number(count)} ${count === 1 ? 'bookmark' : 'bookmarks'}`;
 
 const en = {
@@ -286,6 +287,13 @@ const en = {
       ['z', 'undo deleting'],
       ['?', 'this list'],
     ],
+    change: 'Switch keys off',
+  },
+
+  keyboard: {
+    title: 'Keyboard',
+    lead: 'What single keys do beside the list of bookmarks. None of them does anything while you type. This holds for this browser.',
+    single: 'Single keys do something',
   },
 };
 

@@ -32,7 +32,10 @@ interface Options<Item> {
 /** Rows above and below the view that are drawn all the same. */
 const MARGIN = 8;
 
-/** So many rows before the end the next page is read. */
+/** So many new rows are drawn in a frame, those in view first, so that no frame takes long, however far a reader jumps. */
+const ROWS_A_FRAME = 16;
+
+/** So many rows before the end the next page is read, once the reader scrolls. */
 const NEAR_END = 40;
 
 export function windowedList<Item extends { id: number }>({
@@ -50,6 +53,7 @@ export function windowedList<Item extends { id: number }>({
   let rowHeight = 0;
   let openId: number | undefined;
   let openHeight = 0;
+  let frameHeight = 0;
   let isPlanned = false;
 
   const openIndex = () => (openId === undefined ? -1 : items.findIndex(({ id }) => id === openId));
@@ -95,25 +99,45 @@ export function windowedList<Item extends { id: number }>({
     if (hadFocus) focusTarget(row)?.focus({ preventScroll: true });
   };
 
-  /** The indexes that have to be elements: those in view, the open one, and the one that has the focus. */
-  const wanted = (opened: number): number[] => {
+  /** The indexes in view, and whether the reader has scrolled. Asked before anything is drawn: after it would cost a layout. */
+  const inView = (): { first: number; last: number; isScrolled: boolean } => {
     const top = -element.getBoundingClientRect().top;
-    const first = Math.max(0, Math.floor((top - extra()) / rowHeight) - MARGIN);
-    const last = Math.min(items.length - 1, Math.ceil((top + innerHeight) / rowHeight) + MARGIN);
-    const indexes = new Set<number>();
+    const first = Math.max(0, Math.floor((top - extra()) / rowHeight));
+    const last = Math.min(items.length - 1, Math.ceil((top + innerHeight) / rowHeight));
+    return { first, last, isScrolled: scrollY > 0 };
+  };
+
+  /** The indexes that have to be elements: the open one, the one that has the focus, those in view, those around it. */
+  const wanted = (opened: number, { first, last }: ReturnType<typeof inView>): number[] => {
+    const indexes = new Set([opened, focused()].filter((index) => index >= 0));
     for (let index = first; index <= last; index += 1) indexes.add(index);
-    if (opened >= 0) indexes.add(opened);
-    const focus = focused();
-    if (focus >= 0) indexes.add(focus);
-    return [...indexes].sort((one, other) => one - other);
+    for (let beyond = 1; beyond <= MARGIN; beyond += 1) {
+      if (last + beyond < items.length) indexes.add(last + beyond);
+      if (first - beyond >= 0) indexes.add(first - beyond);
+    }
+    return [...indexes];
+  };
+
+  /** Those of them that this frame draws, in order; the next frames draw the others. */
+  const chosen = (indexes: readonly number[]): number[] => {
+    let left = ROWS_A_FRAME;
+    const now = indexes.filter((index) => drawn.has(items[index]!.id) || left-- > 0);
+    if (now.length < indexes.length) plan();
+    return now.sort((one, other) => one - other);
+  };
+
+  const resize = (height: number) => {
+    if (height === frameHeight) return;
+    frameHeight = height;
+    element.style.height = `${height}px`;
   };
 
   const render = () => {
     if (rowHeight === 0) return;
     const opened = openIndex();
-    const height = items.length * rowHeight + (opened >= 0 ? extra() : 0);
-    element.style.height = `${height}px`;
-    const indexes = wanted(opened);
+    resize(items.length * rowHeight + (opened >= 0 ? extra() : 0));
+    const view = inView();
+    const indexes = chosen(wanted(opened, view));
     const kept = new Set(indexes.map((index) => items[index]!.id));
     // First, so that those that stay are not moved: an element that is moved loses the focus.
     for (const [id, { row }] of drawn) {
@@ -129,7 +153,8 @@ export function windowedList<Item extends { id: number }>({
       place(row, index, opened);
       previous = row;
     }
-    if (items.length > 0 && (indexes.at(-1) ?? 0) >= items.length - NEAR_END) onNearEnd();
+    const ahead = view.isScrolled ? NEAR_END : MARGIN;
+    if (items.length > 0 && view.last + ahead >= items.length) onNearEnd();
   };
 
   const place = (row: HTMLElement, index: number, opened: number) => {

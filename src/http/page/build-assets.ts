@@ -81,10 +81,17 @@ function relativeAddress(from: string, to: string): string {
   return path.startsWith('.') ? path : `./${path}`;
 }
 
+/** Comments that stand on lines of their own, and what stripped types leave at the end of a line. */
+const UNSENT = /^[ \t]*(?:\/\*\*[\s\S]*?\*\/|\/\/.*)[ \t]*$|[ \t]+$/gm;
+
+/** The code with its lines where they were, so that a fault's line is the source's. */
+const withoutComments = (code: string): string =>
+  code.replace(UNSENT, (comment) => '\n'.repeat(comment.split('\n').length - 1));
+
 /** Reads a module, strips its types, and names what it imports by addresses. */
 function readModule(file: string): Module {
   const source = readFileSync(file, 'utf8');
-  const code = file.endsWith('.ts') ? stripTypeScriptTypes(source) : source;
+  const code = file.endsWith('.ts') ? withoutComments(stripTypeScriptTypes(source)) : source;
   const module: Module = { text: '', imports: [], later: [] };
   module.text = code.replace(NAMED, (_whole, before: string, quote: string, name: string) => {
     const target = resolveModule(name, file);

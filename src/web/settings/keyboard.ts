@@ -1,0 +1,23 @@
+import { make, newId } from '../dom.ts';
+import { keyList } from '../keys.ts';
+import { setShortcuts, shortcutsAreOn } from '../shortcuts.ts';
+import { texts } from '../texts.ts';
+import { section } from './section.ts';
+
+/** What the keys do, and the switch for them. */
+export function keyboardSection(): HTMLElement {
+  const words = texts.keyboard;
+  const list = keyList();
+  const box = make('input', {
+    type: 'checkbox',
+    id: newId(),
+    onchange: () => {
+      setShortcuts(box.checked);
+      list.hidden = !box.checked;
+    },
+  });
+  box.checked = shortcutsAreOn();
+  list.hidden = !box.checked;
+  const check = make('div', { class: 'check' }, box, make('label', { for: box.id }, words.single));
+  return section('keyboard', words.title, words.lead, check, list);
+}
