@@ -227,3 +227,19 @@ describe('while the tags of bookmarks are stale', () => {
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 });
+
+test('what waits to be put into the index of tags, which every search by a tag reads, is 17 pages at most', async () => {
+  const { user } = await makeUser();
+  await runOn(
+    service.database.url,
+    `insert into bookmarks (user_id, created_at, updated_at, url_key, url, title, comment, tag_ids, tags, search_text)
+    select user_id, created_at, updated_at, gen_random_uuid(), url, title, comment, tag_ids, tags, search_text
+    from bookmarks
+    where user_id = ${user.id}`,
+  );
+  const rows = await runOn<{ pages: string }>(
+    service.database.url,
+    "select gin_clean_pending_list('bookmarks_tag_ids') as pages",
+  );
+  expect(Number(rows[0]!.pages)).toBeLessThanOrEqual(17);
+});
