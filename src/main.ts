@@ -1,58 +1,12 @@
-import { Command } from 'commander';
-import { addAdminCommands } from './admin/commands.ts';
-import { CommandError } from './admin/run.ts';
-import { ConfigError } from './config.ts';
-import { EmbeddedPostgresError } from './embedded/errors.ts';
-import { describeError } from './observability/log.ts';
-import { runMigrations } from './process/run-migrations.ts';
-import { type ServingRole, serve } from './process/serve.ts';
-import { DatabaseUnavailable } from './store/errors.ts';
-import { SchemaMismatch } from './store/migrations.ts';
+import { readConfig } from './config.ts';
+import { runProgram } from './program.ts';
 
 /** The process: `node src/main.ts [role]`. */
 
-const ROLES: Record<ServingRole, string> = {
-  all: 'serve the API and run imports in one process, after migrating the database (the default)',
-  api: 'serve the API',
-  worker: 'run imports',
-};
-
-function buildProgram(): Command {
-  const program = new Command('bookmark-service')
-    .description('The Bookmark Service. It is configured by environment variables; the README lists them.')
-    .showHelpAfterError();
-  for (const [role, description] of Object.entries(ROLES)) {
-    program
-      .command(role, { isDefault: role === 'all' })
-      .description(description)
-      .action(() => serve(role as ServingRole));
-  }
-  program.command('migrate').description('bring the database to the newest schema').action(runMigrations);
-  addAdminCommands(program.command('admin').description('users, invites and tokens; results are JSON'));
-  return program;
-}
-
-/** Errors that the operator can mend: printed as one message, without a stack trace. */
-const isForOperator = (error: unknown): error is Error =>
-  [CommandError, ConfigError, EmbeddedPostgresError, SchemaMismatch, DatabaseUnavailable].some(
-    (kind) => error instanceof kind,
-  ) || (error as NodeJS.ErrnoException).syscall === 'listen';
-
-/** What would be an argument too many for the role that is the default. */
-function refuseUnknownCommand(program: Command, name: string | undefined): void {
-  if (name === undefined || /^(-|help$)/.test(name)) return;
-  if (program.commands.some((command) => command.name() === name)) return;
-  program.error(`error: unknown command '${name}'`);
-}
-
-const describeForOperator = (error: Error): string =>
-  error instanceof DatabaseUnavailable ? `DATABASE_URL: ${error.message}` : error.message;
-
-try {
-  const program = buildProgram();
-  refuseUnknownCommand(program, process.argv[2]);
-  await program.parseAsync();
-} catch (error) {
-  console.error(isForOperator(error) ? describeForOperator(error) : describeError(error));
-  process.exitCode = 1;
-}
+const exitCode = await runProgram(process.argv.slice(2), {
+  readConfig,
+  out: (text) => process.stdout.write(text),
+  err: (text) => process.stderr.write(text),
+});
+// A role that serves may have found a fault since then.
+if (exitCode !== 0) process.exitCode = exitCode;

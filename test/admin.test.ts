@@ -1,11 +1,12 @@
 import { describe, expect, test, vi } from 'vitest';
 import { parseRedisAddress } from '../src/coordination/redis-address.ts';
-import { type Outcome, runCommand } from './support/command.ts';
+import { type Outcome, runCommand, runHere } from './support/command.ts';
 import { createDatabase, runOn } from './support/database.ts';
 import { openRedis } from './support/redis.ts';
 import { startService, useService } from './support/service.ts';
 
-// The operator's commands, each as a process of its own: `node src/main.ts admin …`.
+// The operator's commands, as `src/main.ts` runs them, in this process; those at the end, which show that such a process
+// ends well and by itself, are processes: `node src/main.ts admin …`.
 
 // Processes take seconds to start where all cores are busy.
 vi.setConfig({ testTimeout: 120_000 });
@@ -13,11 +14,12 @@ vi.setConfig({ testTimeout: 120_000 });
 const service = useService();
 
 const run = (args: string, env: Record<string, string> = {}): Promise<Outcome> =>
-  runCommand(['admin', ...args.split(' ')], { DATABASE_URL: service.database.url, ...env });
+  runHere(['admin', ...args.split(' ')], { DATABASE_URL: service.database.url, ...env });
 
 /** The one JSON object that a command prints. */
-async function responseOf(args: string, env: Record<string, string> = {}) {
-  const { code, output, errors } = await run(args, env);
+const responseOf = async (args: string, env: Record<string, string> = {}) => readOutput(await run(args, env));
+
+function readOutput({ code, output, errors }: Outcome) {
   expect({ code, errors }).toEqual({ code: 0, errors: '' });
   expect(output.endsWith('\n')).toBe(true);
   expect(output.trimEnd()).not.toContain('\n');
@@ -138,13 +140,7 @@ describe.concurrent('invite', () => {
   });
 
   test.each(['0', '1.5', '36501'])('refuses --days %j', async (days) => {
-    const outcome = await runCommand(
-      ['admin', 'invite', 'create', '--email', 'a@example.org', '--days', days],
-      {
-        DATABASE_URL: service.database.url,
-      },
-    );
-    expectRefusal(outcome, /days/);
+    expectRefusal(await run(`invite create --email a@example.org --days ${days}`), /days/);
   });
 });
 
@@ -224,34 +220,11 @@ describe.concurrent('token', () => {
   });
 });
 
-test.concurrent.each<
-  [command: string, run: (email: string, env: Record<string, string>) => Promise<unknown>]
->([
-  [
-    'token revoke',
-    async (email, env) => {
-      const { tokens } = await responseOf(`token list --email ${email}`, env);
-      return responseOf(`token revoke --id ${tokens[0].id}`, env);
-    },
-  ],
-  ['user delete', (email, env) => responseOf(`user delete --email ${email}`, env)],
-])('%s ends held polls with 401 at once, through Redis', async (_, command) => {
-  const redis = await openRedis();
-  await using stack = new AsyncDisposableStack();
-  stack.defer(() => redis.stop());
-  const shared = stack.use(await startService({ redisAddress: parseRedisAddress(redis.url) }));
-  const user = await shared.user();
-  const response = user.post('/bookmarks/sync', { wait: true });
-  await expect.poll(() => shared.context.coordination.wakes.held).toBe(1);
-  await command(user.email, { DATABASE_URL: shared.database.url, REDIS_URL: redis.url });
-  expect((await response).body.code).toBe('INVALID_TOKEN');
-});
-
 describe.concurrent('what goes wrong', () => {
   test.each(['', 'nobody', 'a b@example.org', `${'a'.repeat(250)}@example.org`])(
     'the e-mail address %j is refused',
     async (email) => {
-      const outcome = await runCommand(['admin', 'user', 'create', '--email', email], {
+      const outcome = await runHere(['admin', 'user', 'create', '--email', email], {
         DATABASE_URL: service.database.url,
       });
       expectRefusal(outcome, /--email/);
@@ -262,14 +235,6 @@ describe.concurrent('what goes wrong', () => {
     expectRefusal(await run('user rename'), /unknown command|rename/);
     expectRefusal(await run('user create --email a@example.org --admin'), /unknown option '--admin'/);
     expectRefusal(await run('user create'), /--email/);
-  });
-
-  test('a database that cannot be reached is told in one line', async () => {
-    const outcome = await run('token list --email a@example.org', {
-      DATABASE_URL: 'postgres://nobody:geheim@127.0.0.1:1/none',
-    });
-    expectRefusal(outcome, /^[^\n]*ECONNREFUSED[^\n]*\n$/);
-    expect(outcome.errors).not.toContain('geheim');
   });
 
   test('a schema older than the code is refused with what to run', async () => {
@@ -313,7 +278,56 @@ test.concurrent.each([
   ['token revoke', /--id/],
 ])('--help of admin %s says what it takes, and needs no database', async (command, text) => {
   const args = ['admin', ...command.split(' ').filter(Boolean), '--help'];
-  const { code, output, errors } = await runCommand(args, { DATABASE_URL: 'nonsense' });
+  const { code, output, errors } = await runHere(args, { DATABASE_URL: 'nonsense' });
   expect({ code, errors }).toEqual({ code: 0, errors: '' });
   expect(output).toMatch(text);
+});
+
+describe.concurrent('as a process', () => {
+  const runProcess = (args: string, env: Record<string, string>): Promise<Outcome> =>
+    runCommand(['admin', ...args.split(' ')], env);
+
+  test('a command prints its result and ends; what it is refused is on standard error alone', async () => {
+    const env = { DATABASE_URL: service.database.url };
+    const made = readOutput(await runProcess('user create --email process@example.org', env));
+    expect(made).toMatchObject({ email: 'process@example.org' });
+    expectRefusal(await runProcess('user create --email process@example.org', env), /is there already/);
+    expectRefusal(await runProcess('user create', env), /--email/);
+  });
+
+  test('--help needs no database', async () => {
+    const { code, output, errors } = await runProcess('token --help', { DATABASE_URL: 'nonsense' });
+    expect({ code, errors }).toEqual({ code: 0, errors: '' });
+    expect(output).toMatch(/create.*list.*revoke/s);
+  });
+
+  test('a database that cannot be reached is told in one line', async () => {
+    const outcome = await runProcess('token list --email a@example.org', {
+      DATABASE_URL: 'postgres://nobody:geheim@127.0.0.1:1/none',
+    });
+    expectRefusal(outcome, /^[^\n]*ECONNREFUSED[^\n]*\n$/);
+    expect(outcome.errors).not.toContain('geheim');
+  });
+
+  test.each<[command: string, argsOf: (email: string, env: Record<string, string>) => Promise<string>]>([
+    [
+      'token revoke',
+      async (email, env) => {
+        const { tokens } = await responseOf(`token list --email ${email}`, env);
+        return `token revoke --id ${tokens[0].id}`;
+      },
+    ],
+    ['user delete', async (email) => `user delete --email ${email}`],
+  ])('%s ends held polls with 401 at once, through Redis', async (_, argsOf) => {
+    const redis = await openRedis();
+    await using stack = new AsyncDisposableStack();
+    stack.defer(() => redis.stop());
+    const shared = stack.use(await startService({ redisAddress: parseRedisAddress(redis.url) }));
+    const user = await shared.user();
+    const response = user.post('/bookmarks/sync', { wait: true });
+    await expect.poll(() => shared.context.coordination.wakes.held).toBe(1);
+    const env = { DATABASE_URL: shared.database.url, REDIS_URL: redis.url };
+    readOutput(await runProcess(await argsOf(user.email, env), env));
+    expect((await response).body.code).toBe('INVALID_TOKEN');
+  });
 });

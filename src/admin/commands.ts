@@ -16,7 +16,7 @@ import {
   setPremium,
 } from '../store/admin.ts';
 import { issueInvite } from './invites.ts';
-import { type AdminContext, CommandError, runCommand } from './run.ts';
+import { type AdminContext, CommandError, type RunCommand } from './run.ts';
 
 /** The operator's commands. Each prints one JSON object, or an error on standard error. */
 
@@ -68,14 +68,14 @@ async function requireUserId({ database }: AdminContext, address: string): Promi
   return id;
 }
 
-function addUserCommands(user: Command): void {
+function addUserCommands(user: Command, run: RunCommand): void {
   user
     .command('create')
     .description('make a user')
     .addOption(email())
     .option('--premium', 'without cap', false)
     .action((options) =>
-      runCommand(async ({ database }) => {
+      run(async ({ database }) => {
         const made = await createUser(database, options.email, foldText(options.email), options.premium);
         if (made === undefined) throw new CommandError('a user with this e-mail address is there already');
         return made;
@@ -87,7 +87,7 @@ function addUserCommands(user: Command): void {
     .option('--email <email>', "the user's e-mail address", parseEmail)
     .option('--id <id>', "the user's id", parseId)
     .action((options: { email?: string; id?: number }) =>
-      runCommand(async ({ database }) => {
+      run(async ({ database }) => {
         const { email: address, id } = options;
         if ((address === undefined) === (id === undefined)) throw new CommandError('name --email or --id');
         const key = address === undefined ? { id: id! } : { emailKey: foldText(address) };
@@ -103,7 +103,7 @@ function addUserCommands(user: Command): void {
     .option('--after <id>', 'only users with a higher id', parseId, 0)
     .addOption(new Option('--limit <limit>', 'how many at most').argParser(parseLimit).default(100))
     .action(({ after, limit }: { after: number; limit: number }) =>
-      runCommand(async ({ database }) => {
+      run(async ({ database }) => {
         const users = await listUsers(database, after, limit + 1);
         return { users: users.slice(0, limit), has_more: users.length > limit };
       }, ANY_SCHEMA),
@@ -114,7 +114,7 @@ function addUserCommands(user: Command): void {
     .addOption(email())
     .addOption(premium().makeOptionMandatory())
     .action((options) =>
-      runCommand(async ({ database }) => {
+      run(async ({ database }) => {
         const changed = await setPremium(database, foldText(options.email), options.premium === 'true');
         if (changed === undefined) throw noUser();
         return changed;
@@ -125,7 +125,7 @@ function addUserCommands(user: Command): void {
     .description('delete a user with all that is theirs')
     .addOption(email())
     .action((options) =>
-      runCommand(async (context) => {
+      run(async (context) => {
         const id = await requireUserId(context, options.email);
         if (!(await deleteUser(context.database, foldText(options.email)))) throw noUser();
         wakePolls(context, id);
@@ -134,16 +134,16 @@ function addUserCommands(user: Command): void {
     );
 }
 
-function addInviteCommands(invite: Command): void {
+function addInviteCommands(invite: Command, run: RunCommand): void {
   invite
     .command('create')
     .description('issue an invite code; it works once and makes the user if there is none')
     .addOption(email())
     .addOption(new Option('--days <days>', 'how long it works, up to 30').argParser(parseDays(30)).default(7))
-    .action((options) => runCommand(({ database }) => issueInvite(database, options.email, options.days)));
+    .action((options) => run(({ database }) => issueInvite(database, options.email, options.days)));
 }
 
-function addTokenCommands(token: Command): void {
+function addTokenCommands(token: Command, run: RunCommand): void {
   token
     .command('create')
     .description('issue an API token; it is shown once')
@@ -158,7 +158,7 @@ function addTokenCommands(token: Command): void {
       ),
     )
     .action((options: { email: string; scope: Scope; name: string; days?: number }) =>
-      runCommand(async (context) => {
+      run(async (context) => {
         const userId = await requireUserId(context, options.email);
         const secret = createSecret();
         const { scope, name, days = null } = options;
@@ -172,7 +172,7 @@ function addTokenCommands(token: Command): void {
     .description("list a user's valid tokens")
     .addOption(email())
     .action((options) =>
-      runCommand(
+      run(
         async (context) => ({
           tokens: await listTokens(context.database, await requireUserId(context, options.email)),
         }),
@@ -184,7 +184,7 @@ function addTokenCommands(token: Command): void {
     .description('revoke a token; requests that wait with it end at once')
     .requiredOption('--id <id>', 'as `token list` gives it')
     .action((options: { id: string }) =>
-      runCommand(async (context) => {
+      run(async (context) => {
         const [, userId, tokenId] = /^(\d{1,16})-(\d{1,16})$/.exec(options.id) ?? [];
         const isRevoked =
           userId !== undefined && (await revokeTokenById(context.database, Number(userId), Number(tokenId)));
@@ -195,17 +195,17 @@ function addTokenCommands(token: Command): void {
     );
 }
 
-function addEpochCommands(epoch: Command): void {
+function addEpochCommands(epoch: Command, run: RunCommand): void {
   epoch
     .command('renew')
     .description("have all clients of /bookmarks/changes begin anew, after a volume's snapshot was put back")
-    .action(() => runCommand(async ({ database }) => ({ epoch: await beginEpoch(database) }), ANY_SCHEMA));
+    .action(() => run(async ({ database }) => ({ epoch: await beginEpoch(database) }), ANY_SCHEMA));
 }
 
 /** Adds `user`, `invite`, `token` and `epoch` to the `admin` command. */
-export function addAdminCommands(admin: Command): void {
-  addUserCommands(admin.command('user').description('users'));
-  addInviteCommands(admin.command('invite').description('invites'));
-  addTokenCommands(admin.command('token').description('tokens'));
-  addEpochCommands(admin.command('epoch').description('the history that the database tells'));
+export function addAdminCommands(admin: Command, run: RunCommand): void {
+  addUserCommands(admin.command('user').description('users'), run);
+  addInviteCommands(admin.command('invite').description('invites'), run);
+  addTokenCommands(admin.command('token').description('tokens'), run);
+  addEpochCommands(admin.command('epoch').description('the history that the database tells'), run);
 }

@@ -1,4 +1,4 @@
-import { type Config, readConfig } from '../config.ts';
+import type { Config } from '../config.ts';
 import { redisAccess } from '../context.ts';
 import { openCoordination } from '../coordination/open.ts';
 import { attachEmbeddedPostgres } from '../embedded/postgres.ts';
@@ -26,12 +26,32 @@ export interface CommandOptions {
   onAnySchema?: boolean;
 }
 
+/** What a command line runs in: its configuration, standard output and standard error. */
+export interface CommandHost {
+  readConfig(): Config;
+  out(text: string): void;
+  err(text: string): void;
+}
+
 /** Runs a command on the configured or the embedded database and prints its result as one JSON object. */
-export async function runCommand(
+export type RunCommand = (
+  command: (context: AdminContext) => Promise<object>,
+  options?: CommandOptions,
+) => Promise<void>;
+
+/** Runs the commands of a host. */
+export const commandRunner =
+  (host: CommandHost): RunCommand =>
+  async (command, options) => {
+    const result = await runOnDatabase(host.readConfig(), command, options);
+    host.out(`${JSON.stringify(result)}\n`);
+  };
+
+async function runOnDatabase(
+  config: Config,
   command: (context: AdminContext) => Promise<object>,
   { onAnySchema = false }: CommandOptions = {},
-): Promise<void> {
-  const config = readConfig();
+): Promise<object> {
   // Standard output is for the result alone.
   const log = openLog('silent');
   await using stack = new AsyncDisposableStack();
@@ -48,7 +68,7 @@ export async function runCommand(
   const topics = new Set<string>();
   const result = await command({ database, wake: (topic) => topics.add(topic) });
   if (config.redisAddress && topics.size > 0) await wakeAll(config, topics);
-  console.log(JSON.stringify(result));
+  return result;
 }
 
 /** Wakes the waiters on all replicas. While Redis is away each replica checks by itself. */

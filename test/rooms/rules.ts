@@ -78,7 +78,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'src/operations',
     'src/store',
   ],
-  'src/main.ts': [
+  'src/main.ts': ['src/config.ts', 'src/program.ts'],
+  'src/program.ts': [
     'src/admin',
     'src/config.ts',
     'src/embedded',
@@ -130,6 +131,7 @@ const BOUNDARIES = [
   'src/coordination/pending-kinds.ts',
   'src/coordination/topics.ts',
   'src/embedded/errors.ts',
+  'src/main.ts',
   'src/observability/version.ts',
   'src/operations/import/context.ts',
   'src/operations/import/job.ts',

@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readConfig } from '../../src/config.ts';
+import { runProgram } from '../../src/program.ts';
 import { noteProcess } from './processes.ts';
 import { runDir } from './run.ts';
 
@@ -45,3 +47,18 @@ export function startCommand(args: readonly string[], env: Record<string, string
 /** Runs `node src/main.ts` with these arguments and only these variables, to its end. */
 export const runCommand = (args: readonly string[], env: Record<string, string>): Promise<Outcome> =>
   startCommand(args, env).ended;
+
+/** Runs what `src/main.ts` runs with these arguments and only these variables, in this process. */
+export async function runHere(args: readonly string[], env: Record<string, string>): Promise<Outcome> {
+  const outcome = { code: 0, output: '', errors: '' };
+  outcome.code = await runProgram(args, {
+    readConfig: () => readConfig(env),
+    out: (text) => {
+      outcome.output += text;
+    },
+    err: (text) => {
+      outcome.errors += text;
+    },
+  });
+  return outcome;
+}

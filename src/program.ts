@@ -1,0 +1,69 @@
+import { Command, CommanderError } from 'commander';
+import { addAdminCommands } from './admin/commands.ts';
+import { CommandError, type CommandHost, commandRunner } from './admin/run.ts';
+import { ConfigError } from './config.ts';
+import { EmbeddedPostgresError } from './embedded/errors.ts';
+import { describeError } from './observability/log.ts';
+import { runMigrations } from './process/run-migrations.ts';
+import { type ServingRole, serve } from './process/serve.ts';
+import { DatabaseUnavailable } from './store/errors.ts';
+import { SchemaMismatch } from './store/migrations.ts';
+
+/** What `node src/main.ts …` does: its roles and the operator's commands. */
+
+const ROLES: Record<ServingRole, string> = {
+  all: 'serve the API and run imports in one process, after migrating the database (the default)',
+  api: 'serve the API',
+  worker: 'run imports',
+};
+
+function buildProgram(host: CommandHost): Command {
+  const program = new Command('bookmark-service')
+    .description('The Bookmark Service. It is configured by environment variables; the README lists them.')
+    .showHelpAfterError()
+    .exitOverride()
+    .configureOutput({ writeOut: host.out, writeErr: host.err });
+  for (const [role, description] of Object.entries(ROLES)) {
+    program
+      .command(role, { isDefault: role === 'all' })
+      .description(description)
+      .action(() => serve(role as ServingRole));
+  }
+  program.command('migrate').description('bring the database to the newest schema').action(runMigrations);
+  const admin = program.command('admin').description('users, invites and tokens; results are JSON');
+  addAdminCommands(admin, commandRunner(host));
+  return program;
+}
+
+/** Errors that the operator can mend: printed as one message, without a stack trace. */
+const isForOperator = (error: unknown): error is Error =>
+  [CommandError, ConfigError, EmbeddedPostgresError, SchemaMismatch, DatabaseUnavailable].some(
+    (kind) => error instanceof kind,
+  ) || (error as NodeJS.ErrnoException).syscall === 'listen';
+
+/** What would be an argument too many for the role that is the default. */
+function refuseUnknownCommand(program: Command, name: string | undefined): void {
+  if (name === undefined || /^(-|help$)/.test(name)) return;
+  if (program.commands.some((command) => command.name() === name)) return;
+  program.error(`error: unknown command '${name}'`);
+}
+
+const describeForOperator = (error: Error): string =>
+  error instanceof DatabaseUnavailable ? `DATABASE_URL: ${error.message}` : error.message;
+
+/**
+ * Runs a command line; resolves with the exit code, once a command has ended or a role serves. Never rejects. The roles
+ * and `migrate` read the process's own environment.
+ */
+export async function runProgram(args: readonly string[], host: CommandHost): Promise<number> {
+  try {
+    const program = buildProgram(host);
+    refuseUnknownCommand(program, args[0]);
+    await program.parseAsync(args, { from: 'user' });
+    return 0;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode;
+    host.err(`${isForOperator(error) ? describeForOperator(error) : describeError(error)}\n`);
+    return 1;
+  }
+}
