@@ -5,7 +5,7 @@ import type { TestService } from './service.ts';
 import { newEmail } from './users.ts';
 
 /** The browser of this machine; `CHROMIUM` names another one. */
-const EXECUTABLE = process.env.CHROMIUM ?? findProgram('chromium');
+const EXECUTABLE = process.env.CHROMIUM ?? findProgram('headlessChromium');
 
 /** A test that needs a browser. Without one it is not run, which the end of the run says; in CI that is a failure. */
 export const browserTest = EXECUTABLE === undefined ? test.skip : test;
