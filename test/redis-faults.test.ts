@@ -1,6 +1,8 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import {
   DEGRADED,
   expectAlone,
@@ -33,6 +35,14 @@ describe('Redis is away', () => {
     await start({ port });
     await within(MAX_RETURN_MS, replica.untilSays(SHARED));
     await expectShared(replica, await openReplica(url, 'test'));
+  });
+
+  test('a start that has nothing else to wait for waits for it, and does not end', async () => {
+    const url = `redis://127.0.0.1:${await findFreePort()}`;
+    const child = fork(new URL('./support/coordination-child.ts', import.meta.url), [url, 'test']);
+    onTestFinished(() => void child.kill('SIGKILL'));
+    const ended = once(child, 'exit').then(([code]) => `ended with ${code}`);
+    expect(await Promise.race([once(child, 'message'), ended])).toEqual(['ready', undefined]);
   });
 
   test('killed: each replica limits by itself; within 2 s of its return all is shared', async () => {

@@ -39,7 +39,10 @@ export async function openShared(shared: SharedOptions): Promise<Coordination> {
   const warn = throttleWarnings(log);
   const imports = new RedisImportQueue({ link, keys, local: shared.imports, counters, warn });
   void link.connect();
+  // Nothing else keeps a process running whose connections to Postgres were lost meanwhile.
+  const keptRunning = setInterval(() => {}, START_WAIT_MS);
   await withDeadline(state.firstShared, START_WAIT_MS).catch(() => state.settle());
+  clearInterval(keptRunning);
   return {
     limiters,
     wakes,
