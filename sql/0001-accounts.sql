@@ -67,7 +67,6 @@ create table accounts (
   tags_fresh_to bigint not null default 0,
   tags_refreshed_at timestamptz not null default '-infinity',
   constraint accounts_pkey primary key (user_id),
-  constraint accounts_user foreign key (user_id) references users (id) on delete cascade,
   constraint accounts_bookmark_count check (bookmark_count >= 0),
   constraint accounts_tag_count check (tag_count >= 0),
   constraint accounts_kept_bytes check (kept_bytes >= 0)

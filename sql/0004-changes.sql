@@ -5,6 +5,8 @@
 -- `time_floor`, so that a number given after a restore lies above every number given before it.
 alter table accounts
   add column last_change bigint not null default 0,
+  -- the highest id that the user was given ahead of time: later ones lie above it, at whichever node
+  add column id_floor bigint not null default 0,
   -- changes up to this number are no longer kept: who is behind it begins anew
   add column changes_floor bigint not null default 0;
 
@@ -29,16 +31,16 @@ create index changes_changed_at on changes (changed_at);
 
 -- The history that this database tells, by the identity of the database that told it last. A restored dump, a promoted
 -- standby and a point in time gone back to are other histories: their epoch is another one, and cursors of the one before
--- begin anew.
+-- begin anew. A sharded database has a history for each node.
 create table epoch (
-  only_row boolean default true,
-  -- made from time: no epoch comes twice
+  -- the group of the node; 0 where the database is not sharded
+  node integer default 0,
+  -- made from time: no epoch comes twice, at no node
   number bigint not null,
   system_identifier bigint not null,
   database_id bigint not null,
   timeline text collate "C" not null,
   -- when the server that was last found to be this one was started: as long as it runs, nothing else need be compared
   server_started_at timestamptz not null,
-  constraint epoch_pkey primary key (only_row),
-  constraint epoch_only_row check (only_row)
+  constraint epoch_pkey primary key (node)
 );

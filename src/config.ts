@@ -19,6 +19,8 @@ export interface Config {
   databasePoolSize: number;
   databaseImportPoolSize: number;
   databasePrepare: boolean;
+  /** Whether `migrate` distributes the tables over the nodes of a Citus cluster; one that it has distributed stays so. */
+  databaseSharding: 'citus' | undefined;
   /** Where Redis is; absent: there is one replica, coordinated in its process. */
   redisAddress: RedisAddress | undefined;
   /** PEM text of the authority that signed Redis' certificates; absent: the authorities that Node knows. */
@@ -220,6 +222,11 @@ const SCHEMAS = {
     .transform((text) => text === 'true')
     .default(true)
     .meta({ example: 'true' }),
+  DATABASE_SHARDING: z
+    .enum(['none', 'citus'], 'expected none or citus')
+    .default('none')
+    .transform((text) => (text === 'none' ? undefined : text))
+    .meta({ example: 'citus' }),
   REDIS_URL: redisAddress,
   REDIS_CA_FILE: caFile,
   REDIS_SENTINEL_PASSWORD: z.string().optional().meta({ secret: true }),
@@ -346,6 +353,7 @@ export function readConfig(env: Environment = process.env): Config {
     databasePoolSize: read('DATABASE_POOL_SIZE'),
     databaseImportPoolSize: read('DATABASE_IMPORT_POOL_SIZE'),
     databasePrepare: read('DATABASE_PREPARE'),
+    databaseSharding: read('DATABASE_SHARDING'),
     redisAddress: read('REDIS_URL'),
     redisCa: read('REDIS_CA_FILE'),
     redisSentinelPassword: read('REDIS_SENTINEL_PASSWORD'),

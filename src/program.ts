@@ -8,6 +8,7 @@ import { runMigrations } from './process/run-migrations.ts';
 import { type ServingRole, serve } from './process/serve.ts';
 import { DatabaseUnavailable } from './store/errors.ts';
 import { SchemaMismatch } from './store/migrations.ts';
+import { ShardingRefused } from './store/sharding.ts';
 
 /** What `node src/main.ts …` does: its roles and the operator's commands. */
 
@@ -37,7 +38,7 @@ function buildProgram(host: CommandHost): Command {
 
 /** Errors that the operator can mend: printed as one message, without a stack trace. */
 const isForOperator = (error: unknown): error is Error =>
-  [CommandError, ConfigError, EmbeddedPostgresError, SchemaMismatch, DatabaseUnavailable].some(
+  [CommandError, ConfigError, EmbeddedPostgresError, SchemaMismatch, ShardingRefused, DatabaseUnavailable].some(
     (kind) => error instanceof kind,
   ) || (error as NodeJS.ErrnoException).syscall === 'listen';
 

@@ -106,6 +106,16 @@ const OTHERS: [string, keyof Config, unknown, [string, unknown][], string[]][] =
     ['yes', '1', 'TRUE'],
   ],
   [
+    'DATABASE_SHARDING',
+    'databaseSharding',
+    undefined,
+    [
+      ['none', undefined],
+      ['citus', 'citus'],
+    ],
+    ['Citus', 'true'],
+  ],
+  [
     'REDIS_URL',
     'redisAddress',
     undefined,

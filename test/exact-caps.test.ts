@@ -122,8 +122,8 @@ describe('the tag cap of 10,000 (decision 9)', () => {
     const user = await replicas[0]!.user({ premium: true });
     await runOn(
       first.database.url,
-      `insert into tags (user_id, name, name_key)
-      select ${user.id}, 'tag ' || n, 'tag ' || n from generate_series(1, ${count}) n;
+      `insert into tags (user_id, id, name, name_key)
+      select ${user.id}, draw_id('tags_id_seq'), 'tag ' || n, 'tag ' || n from generate_series(1, ${count}) n;
       update accounts set tag_count = ${count} where user_id = ${user.id}`,
     );
     return user;

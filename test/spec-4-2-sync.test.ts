@@ -290,9 +290,9 @@ describe('the order of ids (decision 15)', () => {
       await tx`update accounts set bookmark_count = bookmark_count + 1 where user_id = ${user.id}`;
       const [row] = await tx<{ id: string }[]>`
         insert into bookmarks (
-          user_id, created_at, updated_at, url_key, url, title, comment, tag_ids, tags, search_text
+          user_id, id, created_at, updated_at, url_key, url, title, comment, tag_ids, tags, search_text
         )
-        values (${user.id}, now(), now(), gen_random_uuid(), ${URL}, '', '', '{}', '[]', ${URL})
+        values (${user.id}, draw_id('bookmarks_id_seq'), now(), now(), gen_random_uuid(), ${URL}, '', '', '{}', '[]', ${URL})
         returning id`;
       drawn.resolve(Number(row!.id));
       await slow.promise;

@@ -11,6 +11,10 @@ declare
   v_tag_ids bigint[] := '{}';
   v_new_ids bigint[];
   v_tags text := '[]';
+  v_id bigint;
+  v_floor bigint;
+  v_moment timestamptz;
+  v_bookmark bookmarks;
 begin
   if p_idempotency_key is not null then
     perform from accounts where user_id = p_user_id for no key update;
@@ -27,7 +31,8 @@ begin
   update accounts set bookmark_count = bookmark_count + 1
   where user_id = p_user_id and (is_premium or bookmark_count < p_free_limit) and exists (
     select from tokens where user_id = p_user_id and token_hash = p_token_hash and expires_at > now()
-  );
+  )
+  returning id_floor into v_floor;
   if not found then
     outcome := case when token_is_valid(p_user_id, p_token_hash) then 'bookmark_limit' else 'token' end;
     return;
@@ -38,7 +43,7 @@ begin
       -- One upsert: an update of what is there is planned anew at every call and doubles the time of an add.
       -- Of a row that was inserted, not updated, xmax is 0.
       insert into tags as t (user_id, id, name, name_key, bookmark_count)
-      select p_user_id, draw_id('tags_id_seq'), wanted.name, wanted.key, 1
+      select p_user_id, draw_id('tags_id_seq', v_floor), wanted.name, wanted.key, 1
       from unnest(p_tag_names, p_tag_keys) as wanted (name, key)
       on conflict (user_id, name_key) do update set bookmark_count = t.bookmark_count + 1
       returning t.id, t.name, t.name_key, t.xmax = 0 as is_new
@@ -52,7 +57,9 @@ begin
     if v_new_ids is not null then
       update accounts set tag_count = tag_count + cardinality(v_new_ids)
       where user_id = p_user_id and tag_count + cardinality(v_new_ids) <= p_tag_limit;
-      if not found then
+      if found then
+        perform note_id(p_user_id, (select max(id) from unnest(v_new_ids) as id));
+      else
         delete from tags where user_id = p_user_id and id = any (v_new_ids);
         update tags set bookmark_count = bookmark_count - 1 where user_id = p_user_id and id = any (v_tag_ids);
         update accounts set bookmark_count = bookmark_count - 1 where user_id = p_user_id;
@@ -62,23 +69,20 @@ begin
     end if;
   end if;
 
-  insert into bookmarks as b (
+  v_moment := coalesce((p_bookmark ->> 'created_at')::timestamptz, date_trunc('milliseconds', clock_timestamp()));
+  v_id := draw_id('bookmarks_id_seq', v_floor);
+  insert into bookmarks (
     user_id, id, created_at, updated_at, tag_ids, tags, url_key, host, search_text, url, title, comment
   )
   select
-    p_user_id, draw_id('bookmarks_id_seq'), created_ms, created_ms, v_tag_ids, v_tags,
+    p_user_id, v_id, v_moment, v_moment, v_tag_ids, v_tags,
     (p_bookmark ->> 'url_key')::uuid, coalesce(p_bookmark ->> 'host', ''), p_bookmark ->> 'search_text',
     p_bookmark ->> 'url', p_bookmark ->> 'title', p_bookmark ->> 'comment'
-  from (
-    select coalesce(
-      (p_bookmark ->> 'created_at')::timestamptz, date_trunc('milliseconds', clock_timestamp())
-    ) as created_ms
-  ) moment
   -- The lock may have been waited for, and the token revoked meanwhile.
   where exists (
     select from tokens where user_id = p_user_id and token_hash = p_token_hash and expires_at > now()
   )
-  returning render_bookmark(b, null) into bookmark;
+  returning * into v_bookmark;
   if not found then
     update tags set bookmark_count = bookmark_count - 1 where user_id = p_user_id and id = any (v_tag_ids);
     delete from tags where user_id = p_user_id and id = any (v_new_ids);
@@ -88,6 +92,8 @@ begin
     outcome := 'token';
     return;
   end if;
+  perform note_id(p_user_id, v_id);
+  bookmark := render_bookmark(v_bookmark, null);
   if p_idempotency_key is not null then
     perform keep_response(p_user_id, p_idempotency_key, p_request_hash, bookmark);
   end if;

@@ -1,6 +1,6 @@
 -- Begins the staging of an import: `import_busy` while the user has another one, `import_unread` while errors of earlier
 -- ones wait to be sent, `responses_full` where the response to a new key could not be kept, `import_full` where all users
--- together would pass the cap of staged bytes. The lock makes that sum exact; large imports are rare enough to wait for it.
+-- of this node together would pass the cap of staged bytes. The lock makes that sum exact; large imports are rare enough to wait for it.
 create or replace function begin_import(
   p_user_id bigint, p_token_hash bytea, p_import_id uuid, p_bytes bigint, p_staged_limit bigint, p_idempotency_key text,
   out outcome text
@@ -23,7 +23,7 @@ begin
     return;
   end if;
   perform pg_advisory_xact_lock(hashtextextended('imports.bytes', 0));
-  if p_bytes + (select coalesce(sum(bytes), 0) from imports where state in ('receiving', 'queued')) > p_staged_limit then
+  if p_bytes + staged_bytes() > p_staged_limit then
     outcome := 'import_full';
     return;
   end if;

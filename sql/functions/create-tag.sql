@@ -5,6 +5,10 @@ create or replace function create_tag(
   out outcome text, out tag text
 )
 language plpgsql as $$
+declare
+  v_floor bigint;
+  v_id bigint;
+  v_created_at timestamptz := date_trunc('milliseconds', clock_timestamp());
 begin
   perform from accounts where user_id = p_user_id for no key update;
   if not token_is_valid(p_user_id, p_token_hash) then
@@ -20,14 +24,17 @@ begin
     outcome := 'tag_exists';
     return;
   end if;
-  update accounts set tag_count = tag_count + 1 where user_id = p_user_id and tag_count < p_tag_limit;
+  update accounts set tag_count = tag_count + 1
+  where user_id = p_user_id and tag_count < p_tag_limit
+  returning id_floor into v_floor;
   if not found then
     outcome := 'tag_limit';
     return;
   end if;
-  insert into tags (user_id, id, name, name_key) values (p_user_id, draw_id('tags_id_seq'), p_name, p_key)
-  returning '{"id":' || id || ',"name":' || to_json(name) || ',"created_at":"' || render_time(created_at) || '"}'
-  into tag;
+  v_id := draw_id('tags_id_seq', v_floor);
+  insert into tags (user_id, id, name, name_key, created_at) values (p_user_id, v_id, p_name, p_key, v_created_at);
+  perform note_id(p_user_id, v_id);
+  tag := '{"id":' || v_id || ',"name":' || to_json(p_name) || ',"created_at":"' || render_time(v_created_at) || '"}';
   perform keep_response(p_user_id, p_idempotency_key, p_request_hash, tag);
 end
 $$;

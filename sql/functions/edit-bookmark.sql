@@ -61,7 +61,7 @@ begin
     end if;
   end if;
 
-  select render_bookmark(b, v_stale, true) into bookmark
+  select render_bookmark(row(b.*)::bookmarks, v_stale, true) into bookmark
   from bookmarks b
   where b.user_id = p_user_id and b.id = p_id;
   if not found then

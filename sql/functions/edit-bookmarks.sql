@@ -14,6 +14,7 @@ declare
   v_removed bigint[];
   v_gone bigint[];
   v_changed bigint[];
+  v_now timestamptz := date_trunc('milliseconds', clock_timestamp());
 begin
   perform from accounts where user_id = p_user_id for no key update;
   if not token_is_valid(p_user_id, p_token_hash) then
@@ -79,7 +80,7 @@ begin
         from tags t
         where t.user_id = p_user_id and t.id = any (changed.new_ids)
       ),
-      updated_at = date_trunc('milliseconds', clock_timestamp())
+      updated_at = v_now
     from changed
     where b.user_id = p_user_id and b.id = changed.id
     returning b.id

@@ -5,6 +5,7 @@ declare
   v_ids bigint[];
   v_known text[];
   v_missing integer;
+  v_floor bigint;
 begin
   select coalesce(array_agg(id), '{}'), coalesce(array_agg(name_key), '{}') into v_ids, v_known
   from tags
@@ -15,19 +16,21 @@ begin
   end if;
 
   update accounts set tag_count = tag_count + v_missing
-  where user_id = p_user_id and tag_count + v_missing <= p_tag_limit;
+  where user_id = p_user_id and tag_count + v_missing <= p_tag_limit
+  returning id_floor into v_floor;
   if not found then
     return null;
   end if;
 
   with made as (
     insert into tags (user_id, id, name, name_key)
-    select p_user_id, draw_id('tags_id_seq'), wanted.name, wanted.key
+    select p_user_id, draw_id('tags_id_seq', v_floor), wanted.name, wanted.key
     from unnest(p_names, p_keys) as wanted (name, key)
     where wanted.key <> all (v_known)
     returning id
   )
-  select v_ids || array_agg(id) into v_ids from made;
+  select v_ids || array_agg(id), max(id) into v_ids, v_floor from made;
+  perform note_id(p_user_id, v_floor);
   return v_ids;
 end
 $$;

@@ -1,11 +1,13 @@
 -- Forgets the responses that were kept for some keys of a user, where that was 24 hours ago. Under the account's lock only.
 create or replace function forget_responses(p_user_id bigint, p_keys text[]) returns void
-language sql as $$
+language plpgsql as $$
+begin
   with forgotten as (
     delete from idempotency_keys where user_id = p_user_id and key = any (p_keys) and created_at <= now() - interval '24 hours'
     returning bytes
   )
   update accounts
   set kept_bytes = kept_bytes - (select coalesce(sum(bytes), 0) from forgotten)
-  where user_id = p_user_id
+  where user_id = p_user_id;
+end
 $$;

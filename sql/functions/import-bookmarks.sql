@@ -191,7 +191,7 @@ begin
   on conflict (user_id, name_key) do update set bookmark_count = t.bookmark_count + excluded.bookmark_count;
 
   v_now := date_trunc('milliseconds', clock_timestamp());
-  perform draw_id('bookmarks_id_seq');
+  perform draw_id('bookmarks_id_seq', v_account.id_floor);
   v_from := 0;
   for v_piece in
     select position, names, columns, column_separator, separator, url_keys, tag_sets, set_refs
@@ -221,10 +221,10 @@ begin
       group by refs.tag_set
     )
     insert into bookmarks (
-      user_id, created_at, updated_at, tag_ids, tags, url_key, host, search_text, url, title, comment
+      user_id, id, created_at, updated_at, tag_ids, tags, url_key, host, search_text, url, title, comment
     )
     select
-      p_user_id,
+      p_user_id, nextval('bookmarks_id_seq'),
       coalesce(entry.created_at::timestamptz, v_now),
       coalesce(entry.updated_at::timestamptz, entry.created_at::timestamptz, v_now),
       coalesce(sets.tag_ids, '{}'), coalesce(sets.tags, '[]'),
@@ -248,5 +248,6 @@ begin
     v_from := v_to;
   end loop;
   delete from import_pieces where user_id = p_user_id and import_id = p_import_id;
+  perform note_id(p_user_id, draw_id('bookmarks_id_seq'));
 end
 $$;

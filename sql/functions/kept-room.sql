@@ -1,5 +1,7 @@
 -- How many bytes of responses may still be kept for a user's idempotency keys: 16 MiB in all (decision 33).
 create or replace function kept_room(p_user_id bigint) returns bigint
-language sql stable as $$
-  select 16777216 - kept_bytes from accounts where user_id = p_user_id
+language plpgsql stable as $$
+begin
+  return (select 16777216 - kept_bytes from accounts where user_id = p_user_id);
+end
 $$;

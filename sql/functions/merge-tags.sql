@@ -6,6 +6,8 @@ create or replace function merge_tags(
 language plpgsql as $$
 declare
   v_gaining bigint[];
+  v_name text;
+  v_count bigint;
 begin
   perform from accounts where user_id = p_user_id for no key update;
   if not token_is_valid(p_user_id, p_token_hash) then
@@ -39,7 +41,7 @@ begin
   where user_id = p_user_id and tag_ids @> array[p_id];
   update tags t set bookmark_count = t.bookmark_count + cardinality(v_gaining)
   where t.user_id = p_user_id and t.id = p_into_id
-  returning '{"id":' || t.id || ',"name":' || to_json(t.name) || ',"bookmark_count":' || t.bookmark_count || '}'
-  into tag;
+  returning t.name, t.bookmark_count into v_name, v_count;
+  tag := '{"id":' || p_into_id || ',"name":' || to_json(v_name) || ',"bookmark_count":' || v_count || '}';
 end
 $$;

@@ -15,7 +15,7 @@ begin
     limit p_limit
   ), stored as materialized (
     select picked.number, picked.kind, picked.object_id,
-      sum(bookmark_bytes(b)) over (order by number rows between unbounded preceding and 1 preceding) as bytes_before
+      sum(bookmark_bytes(row(b.*)::bookmarks)) over (order by number rows between unbounded preceding and 1 preceding) as bytes_before
     from picked
     left join bookmarks b on b.user_id = p_user_id and b.id = picked.object_id
       and picked.kind = 'bookmark' and picked.object_id <= p_bookmark_id
@@ -26,7 +26,7 @@ begin
           (select render_tag(t.id, t.name) from tags t where t.user_id = p_user_id and t.id = stored.object_id)
         when stored.object_id <= p_bookmark_id then
           (
-            select render_bookmark(b, (select stale_tags from accounts where user_id = p_user_id))
+            select render_bookmark(row(b.*)::bookmarks, (select stale_tags from accounts where user_id = p_user_id))
             from bookmarks b
             where b.user_id = p_user_id and b.id = stored.object_id
           )

@@ -34,7 +34,7 @@ begin
   deleted_tags := '';
   has_more := false;
   reset := not p_from_now and (
-    p_epoch is distinct from epoch or p_generation is distinct from generation
+    p_epoch <> epoch and not knows_epoch(p_epoch) or p_generation is distinct from generation
     or p_change < v_floor or p_change > v_last_change
   );
   change := p_change;

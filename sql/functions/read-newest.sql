@@ -18,7 +18,7 @@ begin
   select coalesce(string_agg(rendered, ','), ''), coalesce(array_agg(id), '{}'), count(rendered)
   into bookmarks, v_ids, v_rendered
   from (
-    select id, case when bookmark_bytes(b) <= p_bytes / p_limit then render_bookmark(b, v_stale) end as rendered
+    select id, case when bookmark_bytes(row(b.*)::bookmarks) <= p_bytes / p_limit then render_bookmark(row(b.*)::bookmarks, v_stale) end as rendered
     from bookmarks b
     where user_id = p_user_id and id <= v_first
     order by id desc

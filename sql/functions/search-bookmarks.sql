@@ -46,7 +46,7 @@ begin
       select b.id
       from bookmarks b
       where b.user_id = p_user_id and b.id < coalesce(p_last_id, 9223372036854775807)
-        and is_found(b, p_terms, p_patterns, v_tag_ids, v_without, v_within, p_after, p_before, p_site)
+        and is_found(row(b.*)::bookmarks, p_terms, p_patterns, v_tag_ids, v_without, v_within, p_after, p_before, p_site)
       order by b.id desc
       limit v_limit
     );
@@ -55,7 +55,7 @@ begin
       select b.id
       from bookmarks b
       where b.user_id = p_user_id and b.id > coalesce(p_last_id, 0)
-        and is_found(b, p_terms, p_patterns, v_tag_ids, v_without, v_within, p_after, p_before, p_site)
+        and is_found(row(b.*)::bookmarks, p_terms, p_patterns, v_tag_ids, v_without, v_within, p_after, p_before, p_site)
       order by b.id
       limit v_limit
     );
@@ -65,7 +65,7 @@ begin
       from bookmarks b
       where b.user_id = p_user_id
         and (p_last_id is null or (b.updated_at, b.id) < (p_last_key::timestamptz, p_last_id))
-        and is_found(b, p_terms, p_patterns, v_tag_ids, v_without, v_within, p_after, p_before, p_site)
+        and is_found(row(b.*)::bookmarks, p_terms, p_patterns, v_tag_ids, v_without, v_within, p_after, p_before, p_site)
       order by b.updated_at desc, b.id desc
       limit v_limit
     );
@@ -73,9 +73,9 @@ begin
     v_ids := array(
       select b.id
       from bookmarks b
-      where b.user_id = p_user_id and (p_last_id is null or (title_key(b), b.id) > (p_last_key, p_last_id))
-        and is_found(b, p_terms, p_patterns, v_tag_ids, v_without, v_within, p_after, p_before, p_site)
-      order by title_key(b), b.id
+      where b.user_id = p_user_id and (p_last_id is null or (title_key(row(b.*)::bookmarks), b.id) > (p_last_key, p_last_id))
+        and is_found(row(b.*)::bookmarks, p_terms, p_patterns, v_tag_ids, v_without, v_within, p_after, p_before, p_site)
+      order by title_key(row(b.*)::bookmarks), b.id
       limit v_limit
     );
   end if;
@@ -92,7 +92,7 @@ begin
   select page.bookmarks, page.count into bookmarks, count from render_bookmarks(p_user_id, v_ids, p_bytes) page;
   has_more := has_more or count < cardinality(v_ids);
   last_id := v_ids[count];
-  select case p_sort when 'updated' then render_time(b.updated_at) when 'title' then title_key(b) end into last_key
+  select case p_sort when 'updated' then render_time(b.updated_at) when 'title' then title_key(row(b.*)::bookmarks) end into last_key
   from bookmarks b
   where b.user_id = p_user_id and b.id = last_id;
 end

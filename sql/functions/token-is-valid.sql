@@ -1,7 +1,9 @@
 -- Whether a token of the user is neither revoked nor expired.
 create or replace function token_is_valid(p_user_id bigint, p_token_hash bytea) returns boolean
-language sql stable as $$
-  select exists (
+language plpgsql stable as $$
+begin
+  return exists (
     select from tokens where user_id = p_user_id and token_hash = p_token_hash and expires_at > now()
-  )
+  );
+end
 $$;

@@ -23,13 +23,13 @@ function isTransient(error: unknown): boolean {
 /** Migrates. Tries again for up to `MIGRATE_WAIT_SECONDS` where that may help; then rejects with the last error. */
 export async function migrateWithRetries(
   url: string,
-  { migrateWaitSeconds }: Pick<Config, 'migrateWaitSeconds'>,
+  { migrateWaitSeconds, databaseSharding }: Pick<Config, 'migrateWaitSeconds' | 'databaseSharding'>,
   log: Logger,
 ): Promise<void> {
   const giveUpAt = performance.now() + migrateWaitSeconds * 1_000;
   for (;;) {
     try {
-      return void (await migrate({ url, log }));
+      return void (await migrate({ url, log, sharding: databaseSharding }));
     } catch (error) {
       if (!isTransient(error) || performance.now() + PAUSE_MS > giveUpAt) throw error;
       log.warn({ err: error }, 'migration tries again');

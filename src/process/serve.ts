@@ -40,7 +40,7 @@ export async function serve(role: ServingRole): Promise<void> {
     const embedded = await openEmbedded(config, log);
     stack.defer(() => embedded?.stop());
     const url = embedded?.url ?? config.databaseUrl!;
-    if (role === 'all' || embedded) await migrate({ url, log });
+    if (role === 'all' || embedded) await migrate({ url, log, sharding: config.databaseSharding });
     const context = await openContext(config, log, url, role);
     stack.defer(() => context.close());
     await checkSchema(context.database.sql);

@@ -35,17 +35,7 @@ export async function createUser(
 ): Promise<UserRecord | undefined> {
   const [row] = await db.write(
     (sql) => sql<UserRecord[]>`
-      with made as (
-        insert into users (email, email_key) values (${email}, ${emailKey})
-        on conflict (email_key) do nothing
-        returning id, email, created_at
-      ), account as (
-        insert into accounts (user_id, is_premium) select id, ${isPremium} from made
-        returning user_id, is_premium
-      )
-      select made.id, made.email, account.is_premium, render_time(made.created_at) as created_at
-      from made
-      join account on account.user_id = made.id`,
+      select id, email, is_premium, created_at from create_user(${email}, ${emailKey}, ${isPremium})`,
   );
   return row;
 }
@@ -58,10 +48,7 @@ export async function setPremium(
 ): Promise<UserRecord | undefined> {
   const [row] = await db.write(
     (sql) => sql<UserRecord[]>`
-      update accounts a set is_premium = ${isPremium}
-      from users u
-      where u.email_key = ${emailKey} and a.user_id = u.id
-      returning u.id, u.email, a.is_premium, render_time(u.created_at) as created_at`,
+      select id, email, is_premium, created_at from set_premium(${emailKey}, ${isPremium})`,
   );
   return row;
 }
@@ -83,7 +70,7 @@ export async function findUser(
     (sql) => sql<UserDetails[]>`
       select u.id, u.email, a.is_premium, render_time(u.created_at) as created_at,
         a.bookmark_count, a.tag_count,
-        (select count(*) from tokens k where k.user_id = u.id and k.expires_at > now()) as token_count
+        (select count(*) from tokens k where k.user_id = a.user_id and k.expires_at > now()) as token_count
       from users u
       join accounts a on a.user_id = u.id
       where u.id = ${id} or u.email_key = ${emailKey}`,
@@ -131,10 +118,13 @@ export async function createInvite(
 ): Promise<{ code: string; email: string; expires_at: string } | undefined> {
   const [row] = await db.write(
     (sql) => sql<{ code: string; email: string; expires_at: string }[]>`
-      insert into invites (code, email, email_key, expires_at)
-      values (${code}, ${email}, ${emailKey}, now() + make_interval(days => ${days}))
-      on conflict (code) do nothing
-      returning code, email, render_time(expires_at) as expires_at`,
+      with made as (
+        insert into invites (code, email, email_key, expires_at)
+        values (${code}, ${email}, ${emailKey}, now() + make_interval(days => ${days}))
+        on conflict (code) do nothing
+        returning code, email, expires_at
+      )
+      select code, email, render_time(expires_at) as expires_at from made`,
   );
   return row;
 }
@@ -154,12 +144,10 @@ export async function createApiToken(
 ): Promise<TokenRecord> {
   const [row] = await db.write(
     (sql) => sql<TokenRecord[]>`
-      insert into tokens (user_id, token_hash, last_four, kind, scope, name, name_key, expires_at)
-      values (
-        ${userId}, ${secret.hash}, ${secret.lastFour}, 'api', ${token.scope}, ${token.name}, ${token.nameKey},
-        coalesce(now() + make_interval(days => ${token.days}::integer), 'infinity')
-      )
-      returning ${tokenRecord(sql)}`,
+      select ${tokenRecord(sql)}
+      from create_api_token(
+        ${userId}, ${secret.hash}, ${secret.lastFour}, ${token.scope}, ${token.name}, ${token.nameKey}, ${token.days}
+      )`,
   );
   return row!;
 }

@@ -7,7 +7,15 @@ import type { Idempotency } from '../domain/idempotency.ts';
 import { searchText, searchTextLine } from '../domain/text.ts';
 import type { Database, Sql } from './database.ts';
 import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
-import { checkedTokenIsValid, hashesOf, type Owner, tokenIsValid, usersOf, validHashes } from './tokens.ts';
+import {
+  checkedTokenIsValid,
+  hashesOf,
+  type Owner,
+  positionsBut,
+  tokenIsValid,
+  usersOf,
+  validHashes,
+} from './tokens.ts';
 
 /** A bookmark to be added; its fields but the tags go to SQL as they are. */
 export type NewBookmark = z.output<typeof addedBookmark>;
@@ -233,19 +241,19 @@ export async function findNewBookmarks(
 ): Promise<number[]> {
   const starts = checks.map(({ start }) => start);
   const rows = await db.read(
-    (sql) => sql<{ positions: number[] }[]>`
+    (sql) => sql<{ unchanged: number[] }[]>`
       select array(
         select (checked.position - 1)::integer
         from unnest(${usersOf(checks)}::bigint[], ${hashesOf(checks)}::text[], ${starts}::bigint[])
           with ordinality checked (user_id, token_hash, after_id, position)
-        where exists (
-            select from bookmarks where bookmarks.user_id = checked.user_id and bookmarks.id > checked.after_id
-          )
-          or not ${checkedTokenIsValid(sql)}
-      ) as positions`,
+        join tokens on ${checkedTokenIsValid(sql)}
+        where not exists (
+          select from bookmarks where bookmarks.user_id = tokens.user_id and bookmarks.id > checked.after_id
+        )
+      ) as unchanged`,
     deadlineMs,
   );
-  return rows[0]!.positions;
+  return positionsBut(checks, rows[0]!.unchanged);
 }
 
 const pageAfter = (sql: Sql, { userId }: Pick<Owner, 'userId'>, afterId: number, limit: number) =>

@@ -1,6 +1,6 @@
 import type { Database, Sql } from './database.ts';
 import { requireValidToken } from './outcomes.ts';
-import { checkedTokenIsValid, hashesOf, type Owner, tokenIsValid, usersOf, validHashes } from './tokens.ts';
+import { hashesOf, type Owner, positionsBut, tokenIsValid, usersOf, validHashes } from './tokens.ts';
 
 /** How far a reader of changes has come. A cursor holds it. */
 export interface ChangesPosition {
@@ -79,28 +79,14 @@ export async function findChanges(
   const starts = checks.map(({ start }) => positionOf(start));
   const of = (field: keyof ChangesPosition) => starts.map((start) => start[field]);
   const rows = await db.read(
-    (sql) => sql<{ positions: number[] }[]>`
-      select array(
-        select (checked.position - 1)::integer
-        from unnest(
-          ${usersOf(checks)}::bigint[], ${hashesOf(checks)}::text[], ${of('epoch')}::bigint[], ${of('generation')}::bigint[],
-          ${of('change')}::bigint[], ${of('bookmarkId')}::bigint[], ${of('tagId')}::bigint[]
-        ) with ordinality checked (user_id, token_hash, epoch, generation, change, bookmark_id, tag_id, position)
-        where checked.epoch <> current_epoch()
-          or not exists (
-            select from accounts
-            where accounts.user_id = checked.user_id and accounts.generation = checked.generation
-              and accounts.last_change = checked.change
-          )
-          or exists (
-            select from bookmarks where bookmarks.user_id = checked.user_id and bookmarks.id > checked.bookmark_id
-          )
-          or exists (select from tags where tags.user_id = checked.user_id and tags.id > checked.tag_id)
-          or not ${checkedTokenIsValid(sql)}
-      ) as positions`,
+    (sql) => sql<{ unchanged: number[] }[]>`
+      select find_unchanged(
+        ${usersOf(checks)}::bigint[], ${hashesOf(checks)}::text[], ${of('epoch')}::bigint[], ${of('generation')}::bigint[],
+        ${of('change')}::bigint[], ${of('bookmarkId')}::bigint[], ${of('tagId')}::bigint[]
+      ) as unchanged`,
     deadlineMs,
   );
-  return rows[0]!.positions;
+  return positionsBut(checks, rows[0]!.unchanged);
 }
 
 const positionOf = (start: ChangesStart): ChangesPosition => (typeof start === 'string' ? BEGINNING : start);

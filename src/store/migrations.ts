@@ -2,6 +2,14 @@ import type { Sql } from './database.ts';
 import { sqlStateOf, translateError } from './errors.ts';
 import { type DatabaseLog, openDatabase } from './open-database.ts';
 import { type Migration, readSchemaFiles, type SchemaFiles, type SqlFunction } from './schema-files.ts';
+import {
+  CHANGE_IN_ORDER,
+  checkCluster,
+  DISTRIBUTE_TABLES,
+  distributeFunctions,
+  readSharding,
+  type Sharding,
+} from './sharding.ts';
 
 /** The bytes of "bookmarks"; any number would do that no other program locks. */
 const LOCK_KEY = '7093575361963549555';
@@ -19,6 +27,8 @@ export interface MigrateOptions {
   url: string;
   /** Default: `sql/` of this project. */
   folder?: string;
+  /** Distributes the tables over the nodes of a Citus cluster; a database that is distributed stays so without it. */
+  sharding?: 'citus' | undefined;
   log?: DatabaseLog & { info(facts: object, message: string): void };
 }
 
@@ -41,7 +51,7 @@ interface SchemaState {
  * release never puts its functions in place of newer ones; rejects with `SchemaMismatch` where it does not work with
  * this code.
  */
-export async function migrate({ url, folder, log }: MigrateOptions): Promise<number[]> {
+export async function migrate({ url, folder, log, sharding }: MigrateOptions): Promise<number[]> {
   const files = readSchemaFiles(folder);
   let step = 'nothing';
   // Prepared statements are of no use here, and no time limit fits all migrations.
@@ -58,7 +68,7 @@ export async function migrate({ url, folder, log }: MigrateOptions): Promise<num
     ...limits,
   });
   try {
-    return await applyAll(database.sql, files, log);
+    return await applyAll(database.sql, files, log, sharding);
   } catch (error) {
     if (sqlStateOf(error) === undefined) throw error;
     throw new Error(`${step} failed: ${(error as Error).message}`, { cause: error });
@@ -67,7 +77,12 @@ export async function migrate({ url, folder, log }: MigrateOptions): Promise<num
   }
 }
 
-async function applyAll(sql: Sql, files: SchemaFiles, log: MigrateOptions['log']): Promise<number[]> {
+async function applyAll(
+  sql: Sql,
+  files: SchemaFiles,
+  log: MigrateOptions['log'],
+  wanted: MigrateOptions['sharding'],
+): Promise<number[]> {
   for (;;) {
     const state = await readState(sql);
     const known = files.migrations.length;
@@ -76,12 +91,14 @@ async function applyAll(sql: Sql, files: SchemaFiles, log: MigrateOptions['log']
       log?.info({ version: state.version, known }, 'the schema is newer than this release and works with it');
       return [];
     }
-    const change = changesOf(files, state);
+    const change = changesOf(files, state, await readSharding(sql, wanted), wanted);
     if (isNothing(change)) return [];
+    if (change.isDistributed) await checkCluster(sql);
     if (!(await apply(sql, change, state))) continue;
     for (const { version, name } of change.migrations) log?.info({ version, name }, 'migration applied');
     if (change.functions.length > 0)
       log?.info({ names: change.functions.map(({ name }) => name) }, 'functions applied');
+    if (change.isFirstDistribution) log?.info({}, 'tables distributed by user');
     return change.migrations.map(({ version }) => version);
   }
 }
@@ -97,21 +114,35 @@ interface Change {
   /** The names of all functions in the code. */
   names: string[];
   version: number;
+  /** Whether its tables are, or become, those of a cluster. */
+  isDistributed: boolean;
+  isFirstDistribution: boolean;
 }
 
-function changesOf({ migrations, functions }: SchemaFiles, state: SchemaState): Change {
+function changesOf(
+  { migrations, functions }: SchemaFiles,
+  state: SchemaState,
+  sharding: Sharding,
+  wanted: MigrateOptions['sharding'],
+): Change {
   const names = functions.map(({ name }) => name);
+  const isFirstDistribution = wanted === 'citus' && sharding === 'none';
   return {
+    isDistributed: isFirstDistribution || sharding === 'citus',
+    isFirstDistribution,
     migrations: migrations.slice(state.version),
-    functions: functions.filter(({ name, checksum }) => state.functions[name] !== checksum),
+    // Made again once the tables are distributed, functions are made on all nodes.
+    functions: functions.filter(
+      ({ name, checksum }) => isFirstDistribution || state.functions[name] !== checksum,
+    ),
     forgotten: Object.keys(state.functions).filter((name) => !names.includes(name)),
     names,
     version: migrations.length,
   };
 }
 
-const isNothing = ({ migrations, functions, forgotten }: Change): boolean =>
-  migrations.length + functions.length + forgotten.length === 0;
+const isNothing = ({ migrations, functions, forgotten, isFirstDistribution }: Change): boolean =>
+  migrations.length + functions.length + forgotten.length === 0 && !isFirstDistribution;
 
 /**
  * Applies a change; false where the database has changed since its state was read. The change is one simple query,
@@ -163,8 +194,11 @@ begin
 end
 $guard$;
 set local lock_timeout = '30s';
+${change.isDistributed ? CHANGE_IN_ORDER : ''}
 ${change.migrations.map(applyMigration).join('\n')}
-${applyFunctions(change)}`;
+${change.isDistributed ? `${announce('distribution of tables')}${DISTRIBUTE_TABLES}` : ''}
+${applyFunctions(change)}
+${change.isDistributed ? distributeFunctions(change.functions.map(({ name }) => name)) : ''}`;
 
 const applyMigration = ({ version, name, worksWith, text }: Migration): string => `
 ${announce(`migration ${version} (${name})`)}

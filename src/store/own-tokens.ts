@@ -13,7 +13,7 @@ export async function listOwnTokens(db: Database, owner: Owner): Promise<string>
     (sql) => sql<{ valid: boolean; tokens: string }[]>`
       select ${tokenIsValid(sql, owner)} as valid,
         coalesce((
-          select json_agg(render_token(t) || jsonb_build_object('name', t.name) order by t.id)::text
+          select json_agg(render_token(row(t.*)::tokens) || jsonb_build_object('name', t.name) order by t.id)::text
           from tokens t
           where t.user_id = ${owner.userId} and t.kind = 'api' and t.expires_at > now()
         ), '[]') as tokens`,
@@ -28,7 +28,7 @@ export async function listSessions(db: Database, owner: Owner): Promise<string> 
       select ${tokenIsValid(sql, owner)} as valid,
         coalesce((
           select json_agg(
-            render_token(t) || jsonb_build_object(
+            render_token(row(t.*)::tokens) || jsonb_build_object(
               'app_name', t.app_name, 'is_current', t.token_hash = ${owner.hash}
             ) order by t.id
           )::text

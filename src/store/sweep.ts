@@ -11,25 +11,7 @@ const BATCH = 1_000;
 export async function deleteExpired(db: Database): Promise<number> {
   const [row] = await db.write(
     (sql) => sql<{ deleted: number }[]>`
-      with expired as (
-        select user_id, token_hash
-        from tokens
-        where expires_at < now() and expires_at < 'infinity'
-        order by expires_at
-        limit ${BATCH}
-        for update skip locked
-      ), old_tokens as (
-        delete from tokens t using expired e
-        where t.user_id = e.user_id and t.token_hash = e.token_hash
-        returning 1
-      ), old_invites as (
-        delete from invites
-        where code in (
-          select code from invites where expires_at < now() order by expires_at limit ${BATCH} for update skip locked
-        )
-        returning 1
-      )
-      select ((select count(*) from old_tokens) + (select count(*) from old_invites))::integer as deleted`,
+      select (sweep_tokens(${BATCH}) + sweep_invites(${BATCH}))::integer as deleted`,
   );
   return row!.deleted;
 }

@@ -32,12 +32,15 @@ export const usersOf = (checks: readonly { caller: Owner }[]): number[] =>
 export const hashesOf = (checks: readonly { caller: Owner }[]): string[] =>
   checks.map(({ caller }) => caller.hash.toString('hex'));
 
-/** True where the token of a row `checked (user_id, token_hash in hex, …)` is valid. */
-export const checkedTokenIsValid = (sql: Sql) => sql`exists (
-  select from tokens
-  where tokens.user_id = checked.user_id and tokens.token_hash = decode(checked.token_hash, 'hex')
-    and tokens.expires_at > now()
-)`;
+/** Joins `tokens` with a row `checked (user_id, token_hash in hex, …)`: only where the token is valid. */
+export const checkedTokenIsValid = (sql: Sql) => sql`
+  tokens.user_id = checked.user_id and tokens.token_hash = decode(checked.token_hash, 'hex') and tokens.expires_at > now()`;
+
+/** The places of a list but some. */
+export function positionsBut(list: readonly unknown[], some: readonly number[]): number[] {
+  const left = new Set(some);
+  return [...list.keys()].filter((position) => !left.has(position));
+}
 
 /** With the operation's own 7 s a request waits 10 s for the database at most. */
 const LOOK_UP_DEADLINE_MS = 3_000;
@@ -110,27 +113,8 @@ export async function noteUses(db: Database, owners: readonly Owner[], sessionDa
   const hashes = owners.map(({ hash }) => hash.toString('hex'));
   await db.write(
     (sql) => sql`
-      with used as (
-        select t.user_id, t.token_hash
-        from unnest(${userIds}::bigint[], ${hashes}::text[]) as given (user_id, hash)
-        join tokens t on t.user_id = given.user_id and t.token_hash = decode(given.hash, 'hex')
-        where t.expires_at > now()
-        for no key update of t skip locked
-      )
-      update tokens t
-      set last_used_at = date_trunc('milliseconds', now()),
-        expires_at = case
-          when t.kind = 'session' and t.expires_at < now() + make_interval(days => ${PROLONGED_IN_LAST_DAYS}) then
-            greatest(
-              t.expires_at,
-              least(
-                now() + make_interval(days => ${sessionDays}),
-                t.created_at + make_interval(days => ${MAX_SESSION_DAYS})
-              )
-            )
-          else t.expires_at
-        end
-      from used
-      where t.user_id = used.user_id and t.token_hash = used.token_hash`,
+      select note_uses(
+        ${userIds}::bigint[], ${hashes}::text[], ${PROLONGED_IN_LAST_DAYS}, ${sessionDays}, ${MAX_SESSION_DAYS}
+      )`,
   );
 }

@@ -8,6 +8,8 @@ declare module 'vitest' {
     postgresUrl: string;
     /** A migrated database that tests copy. */
     templateDatabase: string;
+    /** The coordinator of a Citus cluster, where the tests run on one: every database is then a sharded one. */
+    citusUrl: string | undefined;
     /** The Redis that `TEST_REDIS_URL` names. */
     redisUrl: string | undefined;
     /** Whether Redis servers run in containers, because there is no program. */

@@ -23,6 +23,7 @@ export const TEST_CONFIG: Omit<Config, 'databaseUrl'> = {
   databasePoolSize: 10,
   databaseImportPoolSize: 2,
   databasePrepare: true,
+  databaseSharding: undefined,
   redisAddress: undefined,
   redisCa: undefined,
   redisSentinelPassword: undefined,

@@ -1,0 +1,26 @@
+-- Of callers, each with a token and a position, those whose token is valid and for whom nothing changed after the position:
+-- their places from 0. One statement for users of any shard: a table joined with the arrays.
+create or replace function find_unchanged(
+  p_user_ids bigint[], p_token_hashes text[], p_epochs bigint[], p_generations bigint[],
+  p_changes bigint[], p_bookmark_ids bigint[], p_tag_ids bigint[]
+) returns integer[]
+-- Volatile, so that it sees an epoch that it began itself.
+language plpgsql volatile as $$
+declare
+  v_epochs bigint[];
+begin
+  perform current_epoch();
+  v_epochs := array(select number from epoch);
+  return array(
+    select (checked.position - 1)::integer
+    from unnest(p_user_ids, p_token_hashes, p_epochs, p_generations, p_changes, p_bookmark_ids, p_tag_ids)
+      with ordinality checked (user_id, token_hash, epoch, generation, change, bookmark_id, tag_id, position)
+    join tokens t on t.user_id = checked.user_id and t.token_hash = decode(checked.token_hash, 'hex')
+      and t.expires_at > now()
+    join accounts a on a.user_id = t.user_id and a.generation = checked.generation and a.last_change = checked.change
+    where checked.epoch = any (v_epochs)
+      and not exists (select from bookmarks b where b.user_id = t.user_id and b.id > checked.bookmark_id)
+      and not exists (select from tags g where g.user_id = t.user_id and g.id > checked.tag_id)
+  );
+end
+$$;

@@ -1,0 +1,15 @@
+-- Deletes invites that have expired, at most so many, and says how many. It waits for nobody, as `sweep_tokens` does.
+create or replace function sweep_invites(p_limit integer) returns bigint
+language plpgsql as $$
+declare
+  v_codes text[];
+  v_deleted bigint;
+begin
+  v_codes := array(
+    select code from invites where expires_at < now() order by expires_at limit p_limit for update skip locked
+  );
+  delete from invites where code = any (v_codes);
+  get diagnostics v_deleted = row_count;
+  return v_deleted;
+end
+$$;

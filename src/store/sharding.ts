@@ -1,0 +1,155 @@
+import type { Sql } from './database.ts';
+
+/**
+ * The tables over the nodes of a Citus cluster. A user's rows lie together on one node: each table whose primary key begins
+ * with `user_id` is distributed by it, and every other one is a reference table, which each node has whole.
+ */
+
+/** How the tables of a database lie. */
+export type Sharding = 'none' | 'citus';
+
+/** Whether all rows lie here, or over nodes; throws where a database that is to be distributed cannot be. */
+export async function readSharding(sql: Sql, wanted: 'citus' | undefined): Promise<Sharding> {
+  const [installed] = await sql<{ citus: boolean }[]>`
+    select exists (select from pg_extension where extname = 'citus') as citus`;
+  if (!installed!.citus) {
+    if (wanted === undefined) return 'none';
+    throw new ShardingRefused(
+      'the database has no extension `citus`: run `create extension citus` in it on every node, ' +
+        'add the workers on the coordinator, and migrate again',
+    );
+  }
+  const [accounts] = await sql<{ column: string | null }[]>`
+    select case when partmethod = 'h' then column_to_column_name(logicalrelid, partkey) end as column
+    from pg_dist_partition
+    where logicalrelid = to_regclass('accounts')`;
+  if (accounts === undefined) return 'none';
+  if (accounts.column === 'user_id') return 'citus';
+  throw new ShardingRefused(
+    `the table accounts is distributed already, ${accounts.column ? `by ${accounts.column}` : 'and not by user_id'}`,
+  );
+}
+
+/** Throws where the tables of a cluster cannot be changed from this node, or two of its nodes would give the same ids. */
+export async function checkCluster(sql: Sql): Promise<void> {
+  const [cluster] = await sql<{ isWorker: boolean; twins: string | null }[]>`
+    select
+      (select groupid <> 0 from pg_dist_local_group) as "isWorker",
+      (
+        select string_agg(groups, '; ')
+        from (
+          select string_agg(distinct groupid::text, ' and ') as groups
+          from pg_dist_node
+          where noderole = 'primary'
+          group by groupid % 256
+          having count(distinct groupid) > 1
+        ) same
+      ) as twins`;
+  const { isWorker, twins } = cluster!;
+  if (isWorker) throw new ShardingRefused('this node is a worker: migrate through the coordinator');
+  if (twins !== null)
+    throw new ShardingRefused(
+      `the nodes of the groups ${twins} would give the same ids: remove the newest of them and add it again`,
+    );
+}
+
+/** A database cannot be distributed as it is. The message says what to do. */
+export class ShardingRefused extends Error {
+  override readonly name = 'ShardingRefused';
+
+  constructor(reason: string) {
+    super(`DATABASE_SHARDING=citus: ${reason}`);
+  }
+}
+
+/** For a transaction that changes tables: one shard after the other, as foreign keys to reference tables demand. */
+export const CHANGE_IN_ORDER = `set local citus.multi_shard_modify_mode = 'sequential';`;
+
+/** Distributes each table that is not yet, those first that others refer to. Rows that are there move with their table. */
+export const DISTRIBUTE_TABLES = `
+do $distribute$
+declare
+  v_table regclass;
+  v_is_user boolean;
+  v_column record;
+begin
+  -- Each node draws ids from sequences of its own, by draw_id; those of Citus would pass 2^53.
+  for v_column in
+    select d.adrelid::regclass as relation, a.attname as name, s.oid::regclass as sequence
+    from pg_attrdef d
+    join pg_class c on c.oid = d.adrelid and c.relnamespace = current_schema()::regnamespace
+    join pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum
+    join pg_depend used on used.classid = 'pg_attrdef'::regclass and used.objid = d.oid
+    join pg_class s on s.oid = used.refobjid and s.relkind = 'S'
+  loop
+    execute format('alter table %s alter column %I drop default', v_column.relation, v_column.name);
+    execute format(
+      'alter sequence %s increment 256 start 256 restart %s', v_column.sequence,
+      (coalesce(pg_sequence_last_value(v_column.sequence), 0) / 256 + 1) * 256
+    );
+    execute format('grant usage on sequence %s to public', v_column.sequence);
+  end loop;
+  loop
+    select c.oid::regclass, a.attname = 'user_id'
+    into v_table, v_is_user
+    from pg_class c
+    join pg_index i on i.indrelid = c.oid and i.indisprimary
+    join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]
+    where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r'
+      and not exists (select from pg_depend d where d.objid = c.oid and d.deptype = 'e')
+      and not exists (
+        select from pg_dist_partition p
+        where p.logicalrelid = c.oid and (p.partmethod = 'h' or p.repmodel = 't')
+      )
+      and not exists (
+        select from pg_constraint f
+        where f.conrelid = c.oid and f.contype = 'f' and f.confrelid <> c.oid
+          and not exists (
+            select from pg_dist_partition p
+            where p.logicalrelid = f.confrelid and (p.partmethod = 'h' or p.repmodel = 't')
+          )
+      )
+    order by c.relname <> 'accounts', c.relname
+    limit 1;
+    exit when not found;
+    if not v_is_user then
+      perform create_reference_table(v_table);
+      continue;
+    end if;
+    -- What is not logged cannot be moved while it is written.
+    if (select relpersistence = 'u' from pg_class where oid = v_table) then
+      execute format('alter table %s set logged', v_table);
+    end if;
+    perform create_distributed_table(
+      v_table, 'user_id', colocate_with := case when v_table = 'accounts'::regclass then 'none' else 'accounts' end
+    );
+  end loop;
+end
+$distribute$;`;
+
+/** Has each of these functions that begins with a user's id run whole on the node that has the user's rows. */
+export const distributeFunctions = (names: readonly string[]): string => `
+do $distribute$
+declare
+  v_function regprocedure;
+begin
+  for v_function in
+    select p.oid::regprocedure
+    from pg_proc p
+    where p.pronamespace = current_schema()::regnamespace and p.proname = any ('{${names.join(',')}}')
+      and p.proargnames[1] = 'p_user_id'
+  loop
+    perform create_distributed_function(v_function, 'p_user_id', colocate_with := 'accounts');
+    -- Citus plans most statements for the values at hand.
+    if exists (
+      select from pg_proc where oid = v_function and 'plan_cache_mode=force_generic_plan' = any (proconfig)
+    ) then
+      execute format('alter function %s reset plan_cache_mode', v_function);
+    end if;
+    -- As a part of a statement it runs on the node that has the user's rows, and what it reads lies there too.
+    if exists (select from pg_proc where oid = v_function and provolatile = 's') then
+      execute format('alter function %s set citus.allow_nested_distributed_execution = on', v_function);
+    end if;
+  end loop;
+end
+$distribute$;`;

@@ -1,0 +1,26 @@
+import postgres from 'postgres';
+
+/** A migrated, empty database that nobody else uses. */
+export interface TestDatabase extends AsyncDisposable {
+  readonly url: string;
+  readonly name: string;
+  /** Drops it and ends its connections. The end of the run drops those that are left. */
+  drop(): Promise<void>;
+}
+
+/** The url of another database of the same server. */
+export function withDatabase(url: string, name: string): string {
+  const changed = new URL(url);
+  changed.pathname = `/${name}`;
+  return changed.href;
+}
+
+/** Runs SQL without parameters on a connection of its own; returns the rows of the last statement. */
+export async function runOn<Row extends object>(url: string, statements: string): Promise<Row[]> {
+  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  try {
+    return [...(await sql.unsafe<Row[]>(statements))];
+  } finally {
+    await sql.end({ timeout: 0 });
+  }
+}
