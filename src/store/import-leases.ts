@@ -36,39 +36,9 @@ export interface Claim {
 export async function claimImport(db: Database, { userId, id, leaseId }: Lease): Promise<Claim | undefined> {
   const [row] = await db.write(
     (sql) => sql<Claim[]>`
-      with free as (
-        select attempts < ${MAX_ATTEMPTS} as may_run
-        from imports
-        where user_id = ${userId} and id = ${id} and state = 'queued'
-          and (lease_until is null or lease_until < now())
-        for update skip locked
-      ), claimed as (
-        update imports i
-        set state = case when may_run then state else 'cancelled' end,
-          attempts = attempts + may_run::integer,
-          lease_id = case when may_run then ${leaseId}::uuid end,
-          lease_until = case when may_run then now() + ${LEASE_MS} * interval '1 millisecond' end,
-          touched_at = case when may_run then touched_at else now() end
-        from free
-        where i.user_id = ${userId} and i.id = ${id}
-        returning
-          case when may_run then 'claimed' else 'given up' end as outcome, attempts, replaces, trace_parent
-      ), chunks as (
-        delete from import_chunks
-        where user_id = ${userId} and import_id = ${id}
-          and exists (select from claimed where outcome = 'given up')
-      ), pieces as (
-        delete from import_pieces
-        where user_id = ${userId} and import_id = ${id} and exists (select from claimed)
-      ), errors as (
-        delete from import_errors
-        where user_id = ${userId} and import_id = ${id} and exists (select from claimed)
-      )
-      select outcome, attempts, replaces as "replace", trace_parent as "traceParent" from claimed
-      union all
-      select state, attempts, replaces, trace_parent
-      from imports
-      where user_id = ${userId} and id = ${id} and not exists (select from claimed)`,
+      select outcome, attempts, replaces as "replace", trace_parent as "traceParent"
+      from claim_import(${userId}, ${id}, ${leaseId}, ${MAX_ATTEMPTS}, ${LEASE_MS})
+      where outcome is not null`,
   );
   return row;
 }

@@ -199,7 +199,7 @@ export async function cancelImport(
         insert into imports as i (user_id, id, state, bytes)
         select user_id, ${id}, 'cancelled', 0 from accounts where user_id = ${userId}
         on conflict (user_id, id) do update
-        set state = 'cancelled', touched_at = now(), lease_id = null, lease_until = null
+        set state = 'cancelled', touched_at = excluded.touched_at, lease_id = null, lease_until = null
         where i.state in ('receiving', 'queued')
         returning id
       ), chunks as (

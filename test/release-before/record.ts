@@ -34,7 +34,9 @@ async function recordCalls(url: string): Promise<RecordedCall[]> {
   });
   try {
     // Numbers of one kind are then never those of another, so that it is known where each came from.
-    await sql`select setval('bookmarks_id_seq', 4e15::bigint), setval('tags_id_seq', 5e15::bigint)`;
+    await sql`
+      select setval('bookmarks_id_seq', 4e15::bigint), setval('tags_id_seq', 5e15::bigint),
+        setval('users_id_seq', 3e15::bigint), setval('tokens_id_seq', 6e15::bigint)`;
     await playAll(async (run) => {
       const rows = await run(sql as never);
       calls.push({ query, values: values.map((value) => seen.encode(value)), rows: rows.length });
