@@ -38,9 +38,14 @@ function buildProgram(host: CommandHost): Command {
 
 /** Errors that the operator can mend: printed as one message, without a stack trace. */
 const isForOperator = (error: unknown): error is Error =>
-  [CommandError, ConfigError, EmbeddedPostgresError, SchemaMismatch, ShardingRefused, DatabaseUnavailable].some(
-    (kind) => error instanceof kind,
-  ) || (error as NodeJS.ErrnoException).syscall === 'listen';
+  [
+    CommandError,
+    ConfigError,
+    EmbeddedPostgresError,
+    SchemaMismatch,
+    ShardingRefused,
+    DatabaseUnavailable,
+  ].some((kind) => error instanceof kind) || (error as NodeJS.ErrnoException).syscall === 'listen';
 
 /** What would be an argument too many for the role that is the default. */
 function refuseUnknownCommand(program: Command, name: string | undefined): void {
