@@ -133,7 +133,7 @@ browserTest('all is exported, as JSON and as HTML', async () => {
 });
 
 browserTest('a token is made, shown once, works with curl, and is revoked', async () => {
-  const reader = await browsers.reader(service);
+  const reader = await browsers.reader(service, { width: 375 });
   await call(reader, '/bookmarks/add', { url: 'https://example.org/', title: 'Seen by curl' });
   const page = await reader.open('/settings');
   await page.getByRole('button', { name: 'Create token' }).click();
@@ -142,6 +142,9 @@ browserTest('a token is made, shown once, works with curl, and is revoked', asyn
   await page.getByRole('button', { name: 'Create token' }).click();
   await page.getByText('Try it with curl').click();
   const command = await page.locator('pre').innerText();
+  // A long line of it stretches nothing.
+  const widths = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  expect(widths[0]).toBeLessThanOrEqual(widths[1]!);
   const folder = makeFolder('curl', runDir());
   const { stdout } = await promisify(execFile)('sh', ['-c', command], { cwd: folder });
   expect(JSON.parse(stdout)).toMatchObject({ bookmarks: [{ title: 'Seen by curl' }] });

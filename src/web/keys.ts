@@ -74,7 +74,7 @@ function showKeys(): void {
       'div',
       { class: 'buttons' },
       button(texts.close, () => dialog.close()),
-      make('a', { href: '/settings#keyboard' }, texts.keys.change),
+      make('a', { class: 'button plain', href: '/settings#keyboard' }, texts.keys.change),
     ),
   );
   dialog.addEventListener('close', () => dialog.remove());

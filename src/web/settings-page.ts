@@ -19,9 +19,9 @@ const sections = [
   importSection(user),
   exportSection(user),
   saveSection(),
-  keyboardSection(),
   tokensSection(),
   sessionsSection(),
+  keyboardSection(),
   deleteSection(user),
 ];
 const index = make(

@@ -6,6 +6,7 @@ import { startRedis } from '../support/redis.ts';
 import { scrape } from '../support/replica.ts';
 import { until } from '../support/until.ts';
 import { type Root, type Run, start } from './container.ts';
+import { usePage } from './page.ts';
 
 /** Every role of the image, each started as it is deployed. */
 
@@ -104,6 +105,8 @@ export async function playRoles(root: Root, version: string, revision: string): 
   // Without an argument the image does all.
   const all = await serve(root, root.config.Cmd, env);
   await useService(all.origin, token, 2);
+  const { code } = await admin('invite', 'create', '--email', 'bob@example.org');
+  await usePage(all.origin, code);
   await stop(all);
-  return ['migrate', 'admin', 'api', 'worker', ...root.config.Cmd];
+  return ['migrate', 'admin', 'api', 'worker', `${root.config.Cmd.join(' ')}, with the page in a browser`];
 }

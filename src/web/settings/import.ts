@@ -188,7 +188,11 @@ function refusedTable(refused: readonly Refused[]): HTMLElement[] {
         make('tbody', {}, ...refused.slice(0, SHOWN).map(row)),
       ),
     ),
-    button(words.downloadRefused, () => download('refused.csv', toCsv(refused))),
+    make(
+      'div',
+      { class: 'buttons' },
+      button(words.downloadRefused, () => download('refused.csv', toCsv(refused))),
+    ),
   ];
 }
 

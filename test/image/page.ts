@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { chromium } from 'playwright-core';
+import { provide } from '../support/programs.ts';
+
+/** The page that the image serves, in a real browser: a missing file of it would leave it empty. */
+
+const LIMIT_MS = 30_000;
+
+/** Signs in by an invite, adds a bookmark, finds it, and opens the settings; nothing may fail in the page. */
+export async function usePage(origin: string, code: string): Promise<void> {
+  const browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? (await provide('chromium')),
+    args: ['--no-sandbox'],
+  });
+  try {
+    const page = await browser.newPage();
+    page.setDefaultTimeout(LIMIT_MS);
+    const faults: string[] = [];
+    page.on('pageerror', ({ message }) => faults.push(message));
+    page.on('response', (response) => {
+      // Before signing in the profile is nobody's.
+      if (response.status() >= 400 && response.status() !== 401)
+        faults.push(`${response.url()}: ${response.status()}`);
+    });
+    await page.goto(origin);
+    await page.getByLabel('Invite code').fill(code);
+    await page.keyboard.press('Enter');
+    await page.getByText('No bookmarks yet').waitFor();
+    await page.keyboard.press('n');
+    await page.keyboard.type('https://example.org/by-page');
+    await page.keyboard.press('Control+Enter');
+    await page.getByRole('link', { name: 'example.org/by-page' }).waitFor();
+    await page.goto(`${origin}/settings`);
+    // Read by the worker, which has modules of its own.
+    await page.locator('input[type=file]').setInputFiles({
+      name: 'bookmarks.csv',
+      mimeType: 'text/csv',
+      buffer: Buffer.from('url\nhttps://example.org/by-file\n'),
+    });
+    await page.getByRole('button', { name: 'Import 1 bookmark' }).click();
+    await page.getByText('1 bookmark imported').waitFor();
+    assert.deepEqual(faults, []);
+  } finally {
+    await browser.close();
+  }
+}
