@@ -56,6 +56,8 @@ create table accounts (
   is_premium boolean not null default false,
   bookmark_count bigint not null default 0,
   tag_count integer not null default 0,
+  -- bookmarks that were added since texts were last packed, see `search_blocks`
+  unpacked integer not null default 0,
   -- counts `replace` imports: an export that sees it change breaks off
   generation bigint not null default 0,
   -- the bytes of all responses that are kept for the user's idempotency keys

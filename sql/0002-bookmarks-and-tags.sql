@@ -66,9 +66,7 @@ create table bookmarks (
 
 alter table bookmarks alter column user_id set statistics 0;
 
--- Searches scan it: long texts uncompressed are scanned in 22 ms where compressed ones take 52 to 75, at twice the size.
--- A trigram index on it would find rare words in 0.8 instead of 25 ms of 100,000, but takes 194 MB for a million and
--- makes an import of 10,000 six times slower (105 to 650 ms), and short words scan all the same.
+-- Not compressed: searches scan it where it is not packed yet, and pack it. Compressed texts are scanned in twice the time.
 alter table bookmarks alter column search_text set storage external;
 
 -- With the id: the newest of many bookmarks of one url are then its first entries.
@@ -79,3 +77,23 @@ create index bookmarks_url_key on bookmarks (user_id, url_key, id);
 -- of 128 kB 0.1 ms and some 5 ms. An import takes 9 to 19 µs more of Postgres an entry without a list, and with one of 128 kB
 -- as much as with 4 MB: docs/performance.md.
 create index bookmarks_tag_ids on bookmarks using gin (user_id, tag_ids) with (gin_pending_list_limit = 128);
+
+-- What searches by words scan: the search texts of some 60 bookmarks of a user in one page of Postgres, so that a user's
+-- bookmarks lie together however they were added. Whoever writes bookmarks keeps it true in the same transaction: the blocks
+-- hold each bookmark up to the last block's `last_id`, and nothing else; later ones are read from their own rows, until they
+-- fill a block (64 or so: see `pack_texts`). docs/performance.md has what this costs, and what was tried beside it.
+create table search_blocks (
+  user_id bigint,
+  -- the highest id that it held when it was made; all above that of the block before belong to it
+  last_id bigint,
+  -- falling
+  ids bigint[] not null,
+  -- the search text of each, one line each, in step
+  texts text collate "C" not null,
+  constraint search_blocks_pkey primary key (user_id, last_id)
+-- a block stays in its page as long as it fits
+) with (toast_tuple_target = 8160);
+
+alter table search_blocks alter column user_id set statistics 0;
+alter table search_blocks alter column ids set storage external;
+alter table search_blocks alter column texts set storage external;

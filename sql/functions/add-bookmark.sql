@@ -15,6 +15,7 @@ declare
   v_floor bigint;
   v_moment timestamptz;
   v_bookmark bookmarks;
+  v_unpacked integer;
 begin
   if p_idempotency_key is not null then
     perform from accounts where user_id = p_user_id for no key update;
@@ -28,11 +29,11 @@ begin
     end if;
   end if;
 
-  update accounts set bookmark_count = bookmark_count + 1
+  update accounts set bookmark_count = bookmark_count + 1, unpacked = unpacked + 1
   where user_id = p_user_id and (is_premium or bookmark_count < p_free_limit) and exists (
     select from tokens where user_id = p_user_id and token_hash = p_token_hash and expires_at > now()
   )
-  returning id_floor into v_floor;
+  returning id_floor, unpacked into v_floor, v_unpacked;
   if not found then
     outcome := case when token_is_valid(p_user_id, p_token_hash) then 'bookmark_limit' else 'token' end;
     return;
@@ -94,6 +95,9 @@ begin
   end if;
   perform note_id(p_user_id, v_id);
   bookmark := render_bookmark(v_bookmark, null);
+  if v_unpacked >= 64 then
+    perform pack_texts(p_user_id);
+  end if;
   if p_idempotency_key is not null then
     perform keep_response(p_user_id, p_idempotency_key, p_request_hash, bookmark);
   end if;

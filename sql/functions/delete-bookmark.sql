@@ -15,6 +15,7 @@ begin
     outcome := 'bookmark_missing';
     return;
   end if;
+  perform repack_texts(p_user_id, array[p_id]);
   perform note_changes(p_user_id, 'bookmark', array[p_id]);
   update accounts set bookmark_count = bookmark_count - 1 where user_id = p_user_id;
   update tags set bookmark_count = bookmark_count - 1 where user_id = p_user_id and id = any (v_tag_ids);

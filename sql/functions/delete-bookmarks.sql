@@ -26,6 +26,7 @@ begin
     on conflict (user_id, id) do update set bookmark_count = t.bookmark_count - excluded.bookmark_count
   )
   select coalesce(array_agg(id order by id), '{}') into v_gone from gone;
+  perform repack_texts(p_user_id, v_gone);
   perform note_changes(p_user_id, 'bookmark', v_gone);
   update accounts set bookmark_count = bookmark_count - cardinality(v_gone) where user_id = p_user_id;
   missing := array(select wanted.id from unnest(p_ids) as wanted (id) where wanted.id <> all (v_gone));

@@ -57,6 +57,9 @@ begin
       updated_at = v_now
     where user_id = p_user_id and id = p_id;
     if found then
+      if p_change ?| '{url_line,title_line,comment_line}' then
+        perform repack_texts(p_user_id, array[p_id]);
+      end if;
       perform note_changes(p_user_id, 'bookmark', array[p_id]);
     end if;
   end if;

@@ -168,6 +168,7 @@ begin
 
   if p_replace then
     delete from bookmarks where user_id = p_user_id;
+    delete from search_blocks where user_id = p_user_id;
     update tags set bookmark_count = 0 where user_id = p_user_id and bookmark_count > 0;
     -- The generation has every reader of changes begin anew.
     delete from changes where user_id = p_user_id;
@@ -175,8 +176,10 @@ begin
   if p_replace or v_new > 0 then
     update accounts
     set bookmark_count = v_new + case when p_replace then 0 else bookmark_count end,
+      unpacked = v_new + case when p_replace then 0 else unpacked end,
       generation = generation + p_replace::integer
-    where user_id = p_user_id;
+    where user_id = p_user_id
+    returning unpacked into v_account.unpacked;
   end if;
   select
     array_agg(tag.id order by wanted.place),
@@ -249,5 +252,8 @@ begin
   end loop;
   delete from import_pieces where user_id = p_user_id and import_id = p_import_id;
   perform note_id(p_user_id, draw_id('bookmarks_id_seq'));
+  if v_new > 0 and v_account.unpacked >= 64 then
+    perform pack_texts(p_user_id);
+  end if;
 end
 $$;

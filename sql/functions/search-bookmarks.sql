@@ -4,6 +4,7 @@
 -- Without a place (`p_last_id` is null) the page begins after `p_offset` of them, and `total` counts all. With one it begins
 -- behind that place, nothing is counted, and by `newest` and `oldest` the key leads from there on: what comes before is not
 -- read again. `updated` and `title` have no index, which every add would pay for: each page looks through what matches.
+-- Terms without a tag are looked for in the blocks of texts, where all that holds them is wanted.
 create or replace function search_bookmarks(
   p_user_id bigint, p_terms text[], p_patterns text[], p_tag_keys text[], p_without_keys text[], p_untagged boolean,
   p_after timestamptz, p_before timestamptz, p_site text,
@@ -16,6 +17,7 @@ declare
   v_tag_ids bigint[];
   v_without bigint[];
   v_within bigint[];
+  v_found bigint[];
   v_limit bigint := case when p_last_id is not null then p_limit + 1 end;
   v_ids bigint[];
 begin
@@ -35,6 +37,11 @@ begin
   if p_untagged then
     v_within := gone_tags(p_user_id);
   end if;
+  if cardinality(p_terms) > 0 and v_tag_ids is null and (p_last_id is null or p_sort in ('updated', 'title')) then
+    v_found := find_texts(p_user_id, p_terms, p_patterns);
+    p_terms := '{}';
+    p_patterns := null;
+  end if;
   -- Few carry a tag, and the index of tags leads to them. Else the order is that of the key: were they sorted, all would
   -- have to be read for each page.
   if v_tag_ids is null and p_last_id is not null and p_sort in ('newest', 'oldest') then
@@ -46,6 +53,7 @@ begin
       select b.id
       from bookmarks b
       where b.user_id = p_user_id and b.id < coalesce(p_last_id, 9223372036854775807)
+        and (v_found is null or b.id = any (v_found))
         and is_found(row(b.*)::bookmarks, p_terms, p_patterns, v_tag_ids, v_without, v_within, p_after, p_before, p_site)
       order by b.id desc
       limit v_limit
@@ -55,6 +63,7 @@ begin
       select b.id
       from bookmarks b
       where b.user_id = p_user_id and b.id > coalesce(p_last_id, 0)
+        and (v_found is null or b.id = any (v_found))
         and is_found(row(b.*)::bookmarks, p_terms, p_patterns, v_tag_ids, v_without, v_within, p_after, p_before, p_site)
       order by b.id
       limit v_limit
@@ -65,6 +74,7 @@ begin
       from bookmarks b
       where b.user_id = p_user_id
         and (p_last_id is null or (b.updated_at, b.id) < (p_last_key::timestamptz, p_last_id))
+        and (v_found is null or b.id = any (v_found))
         and is_found(row(b.*)::bookmarks, p_terms, p_patterns, v_tag_ids, v_without, v_within, p_after, p_before, p_site)
       order by b.updated_at desc, b.id desc
       limit v_limit
@@ -74,6 +84,7 @@ begin
       select b.id
       from bookmarks b
       where b.user_id = p_user_id and (p_last_id is null or (title_key(row(b.*)::bookmarks), b.id) > (p_last_key, p_last_id))
+        and (v_found is null or b.id = any (v_found))
         and is_found(row(b.*)::bookmarks, p_terms, p_patterns, v_tag_ids, v_without, v_within, p_after, p_before, p_site)
       order by title_key(row(b.*)::bookmarks), b.id
       limit v_limit

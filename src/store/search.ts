@@ -55,28 +55,43 @@ const likePattern = (term: string): string => `%${term.replace(/[\\%_]/g, '\\$&'
 /** How many terms have a condition each. Each number of them is another shape of the statement. */
 const SINGLE_TERMS = 3;
 
-/**
- * Conditions on the terms. The longest term excludes most rows, and `strpos` is the fastest test; terms beyond a few
- * are one condition on a list.
- */
-function hasTerms(sql: Sql, terms: readonly string[]) {
+/** The longest terms, which exclude most rows, and patterns for further ones; null where there are none. */
+function splitTerms(terms: readonly string[]): { single: string[]; patterns: string[] | null } {
   const sorted = terms.toSorted((a, b) => b.length - a.length);
-  const others = sorted.slice(SINGLE_TERMS).map(likePattern);
+  const patterns = sorted.slice(SINGLE_TERMS).map(likePattern);
+  return { single: sorted.slice(0, SINGLE_TERMS), patterns: patterns.length === 0 ? null : patterns };
+}
+
+/** Conditions on the terms. `strpos` is the fastest test; terms beyond a few are one condition on a list. */
+function hasTerms(sql: Sql, terms: readonly string[]) {
+  const { single, patterns } = splitTerms(terms);
   return [
-    ...sorted.slice(0, SINGLE_TERMS).map((term) => sql`and strpos(search_text, ${term}) > 0`),
-    others.length > 0 ? sql`and search_text like all (${others})` : sql``,
+    ...single.map((term) => sql`and strpos(search_text, ${term}) > 0`),
+    patterns === null ? sql`` : sql`and search_text like all (${patterns})`,
   ];
 }
 
-function hasTag(sql: Sql, { userId }: Owner, tagKey: string | undefined) {
-  if (tagKey === undefined) return sql``;
-  return sql`and tag_ids @> array[(select id from tags where user_id = ${userId} and name_key = ${tagKey})]`;
+/** The ids of bookmarks that hold all terms, falling. */
+function withTerms(sql: Sql, { userId }: Owner, terms: readonly string[]) {
+  const { single, patterns } = splitTerms(terms);
+  return sql`find_texts(${userId}, ${single}, ${patterns}::text[])`;
 }
+
+/** Those of them that carry a tag: the index of tags leads to its bookmarks, and their terms are tried one by one. */
+const withTag = (sql: Sql, { userId }: Owner, terms: readonly string[], tagKey: string) => sql`(
+  select coalesce(array_agg(id), '{}')
+  from (
+    select id
+    from bookmarks
+    where user_id = ${userId} ${hasTerms(sql, terms)}
+      and tag_ids @> array[(select id from tags where user_id = ${userId} and name_key = ${tagKey})]
+    order by id desc
+  ) newest_first
+)`;
 
 /**
  * Searches a user's bookmarks (decision 13). The total is exact, from the same snapshot as the page. The statements
- * have few shapes, so that each stays prepared. Matches are read in falling order: the scan of a user's 100,000
- * bookmarks takes half as long backward as forward.
+ * have few shapes, so that each stays prepared. Words alone are looked for in blocks of texts (`search_blocks`).
  */
 export async function searchBookmarks(
   db: Database,
@@ -106,13 +121,7 @@ const findMatching = (sql: Sql, owner: Owner, { terms, tagKey, page, perPage }: 
   FoundRow[]
 >`
   with matching as materialized (
-    select coalesce(array_agg(id), '{}') as ids
-    from (
-      select id
-      from bookmarks
-      where user_id = ${owner.userId} ${hasTerms(sql, terms)} ${hasTag(sql, owner, tagKey)}
-      order by id desc
-    ) newest_first
+    select ${tagKey === undefined ? withTerms(sql, owner, terms) : withTag(sql, owner, terms, tagKey)} as ids
   ), wanted as materialized (
     select cardinality(ids) as total, ids[${slice(page, perPage).from}:${slice(page, perPage).to}] as ids
     from matching
@@ -126,14 +135,13 @@ const findMatching = (sql: Sql, owner: Owner, { terms, tagKey, page, perPage }: 
 /** With any further option. */
 function findFurther(sql: Sql, owner: Owner, search: SearchOptions, more: FurtherOptions) {
   const { terms, tagKey, page, perPage } = search;
-  const sorted = terms.toSorted((a, b) => b.length - a.length);
-  const patterns = sorted.slice(SINGLE_TERMS).map(likePattern);
+  const { single, patterns } = splitTerms(terms);
   const tagKeys = [...new Set([...(tagKey === undefined ? [] : [tagKey]), ...(more.tagKeys ?? [])])];
   return sql<FoundRow[]>`
     select ${tokenIsValid(sql, owner)} as valid, page.total, '[' || page.bookmarks || ']' as bookmarks,
       page.has_more as "hasMore", page.last_id as "lastId", page.last_key as "lastKey"
     from search_bookmarks(
-      ${owner.userId}, ${sorted.slice(0, SINGLE_TERMS)}, ${patterns.length === 0 ? null : patterns}::text[],
+      ${owner.userId}, ${single}, ${patterns}::text[],
       ${tagKeys}, ${[...(more.withoutKeys ?? [])]}, ${more.untagged ? true : null}::boolean,
       ${more.createdAfter ?? null}::timestamptz, ${more.createdBefore ?? null}::timestamptz, ${more.site ?? null},
       ${more.sort}, ${slice(page, perPage).from - 1}, ${more.after?.lastId ?? null}, ${more.after?.lastKey ?? null},

@@ -23,7 +23,7 @@ export const describeCollection = (userId: number, ids: number[]): Collection =>
   ids,
 });
 
-/** Users from `first`, each with tags, with bookmarks that carry three of them, and with an import that was done. */
+/** Users from `first`, each with tags, with bookmarks that carry three of them, their texts packed, and with an import that was done. */
 const fillUsers = (first: number, last: number, bookmarks: number, tags: number): string => `
   insert into users (id, email, email_key) select u, u, u from generate_series(${first}, ${last}) u;
   insert into accounts (user_id, is_premium, bookmark_count, tag_count)
@@ -49,7 +49,8 @@ const fillUsers = (first: number, last: number, bookmarks: number, tags: number)
   insert into changes (user_id, kind, object_id, number)
   select user_id, 'bookmark', id, row_number() over (partition by user_id order by id)
   from bookmarks where user_id between ${first} and ${last} and id % 2 = 0;
-  update accounts set last_change = 100000 where user_id between ${first} and ${last}`;
+  update accounts set last_change = 100000 where user_id between ${first} and ${last};
+  select pack_texts(u) from generate_series(${first}, ${last}) u`;
 
 const smallOnes = (first: number, last: number): string =>
   fillUsers(first, last, SMALL.bookmarks, SMALL.tags);
@@ -97,5 +98,6 @@ export const TABLES = [
   'import_errors',
   'tags',
   'bookmarks',
+  'search_blocks',
   'changes',
 ];

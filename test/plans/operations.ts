@@ -171,14 +171,25 @@ const SEARCHES: Operation[] = [
     run: (db, c, n) => search(db, c, { terms: ['book', `${n % 3}`] }),
   },
   {
+    // A block of 64 bookmarks is one row.
     name: 'search for a word that nobody holds',
-    atMost: 2.5 * BIG.bookmarks,
+    atMost: BIG.bookmarks / 50,
     run: (db, c) => search(db, c, { terms: ['nowhere'] }),
   },
   {
     name: 'search for five words',
     atMost: 4 * BIG.bookmarks,
     run: (db, c) => search(db, c, { terms: ['book', 'mark', 'example', 'org', 'http'] }),
+  },
+  {
+    name: 'search for a word in the order of titles',
+    atMost: 8 * BIG.bookmarks,
+    run: (db, c) => search(db, c, { terms: ['book'], more: { sort: 'title' } }),
+  },
+  {
+    name: 'search for a word that one bookmark holds, in the order of edits',
+    atMost: BIG.bookmarks / 20,
+    run: (db, c, n) => search(db, c, { terms: [`org/1${n}7`, 'mark'], more: { sort: 'updated' } }),
   },
   {
     name: 'search for a tag',
@@ -243,7 +254,8 @@ const WRITES: Operation[] = [
   },
   {
     name: 'edit of a title',
-    atMost: 60,
+    // The block of its text is written anew.
+    atMost: 300,
     run: (db, c, n) => editBookmark(db, c.owner, c.ids[n]!, { title: 'Other' }),
   },
   {

@@ -67,7 +67,28 @@ const RECOUNTS = `
   from accounts a left join (
     select user_id, sum(bytes) as bytes from idempotency_keys group by user_id
   ) k using (user_id)
-  where a.kept_bytes <> coalesce(k.bytes, 0)`;
+  where a.kept_bytes <> coalesce(k.bytes, 0)
+  union all
+  select format('bookmark %s of %s is packed as %s, and is %s', coalesce(p.id, b.id), user_id, p.line, b.line)
+  from (
+    select s.user_id, packed.id, packed.line
+    from search_blocks s
+    cross join lateral unnest(s.ids, string_to_array(s.texts, e'\\n')) as packed (id, line)
+  ) p
+  full join (
+    select b.user_id, b.id, replace(b.search_text, e'\\n', ' ') as line
+    from bookmarks b
+    where b.id <= (select max(s.last_id) from search_blocks s where s.user_id = b.user_id)
+  ) b using (user_id, id)
+  where p.line is distinct from b.line
+  union all
+  select format('blocks of %s overlap at %s', user_id, last_id)
+  from (
+    select user_id, last_id, ids[1] as highest, ids[cardinality(ids)] as lowest,
+      lag(last_id) over (partition by user_id order by last_id) as before
+    from search_blocks
+  ) s
+  where highest > last_id or lowest <= before`;
 
 interface StoredText {
   id: number;

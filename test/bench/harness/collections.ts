@@ -88,6 +88,7 @@ export async function populate(url: string, population: Population): Promise<voi
       where user_id between ${firstUser} and ${last} group by 1, 2
     ) c
     where t.user_id = c.user_id and t.id = c.id;
+    select pack_texts(u) from generate_series(${firstUser}, ${last}) u;
     select setval('users_id_seq', greatest(${last}, (select last_value from users_id_seq)));
     commit`,
   );

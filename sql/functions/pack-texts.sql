@@ -1,0 +1,38 @@
+-- Packs the newest search texts of a user into blocks, but for the last ones, which fill none: see the table `search_blocks`.
+-- Under the account's lock only.
+create or replace function pack_texts(p_user_id bigint) returns void
+-- No sort: only the key leads to the next few bookmarks of a user, whatever statistics say.
+language plpgsql set enable_sort = off set enable_seqscan = off as $$
+declare
+  v_from bigint;
+  v_read integer;
+  v_packed integer;
+  v_ids bigint[];
+  v_texts text;
+begin
+  select last_id into v_from from search_blocks where user_id = p_user_id order by last_id desc limit 1;
+  v_from := coalesce(v_from, 0);
+  loop
+    -- 7,500 bytes and some more fill a page; longer texts lie beside it, each block by itself.
+    select count(*), count(*) filter (where fits),
+      array_agg(id order by id desc) filter (where fits),
+      string_agg(line, e'\n' order by id desc) filter (where fits)
+    into v_read, v_packed, v_ids, v_texts
+    from (
+      select id, line, id = min(id) over () or sum(octet_length(line) + 9) over in_order <= 7500 as fits
+      from (
+        select id, replace(search_text, e'\n', ' ') as line
+        from bookmarks
+        where user_id = p_user_id and id > v_from
+        order by id
+        limit 64
+      ) next
+      window in_order as (order by id rows unbounded preceding)
+    ) counted;
+    exit when v_read < 64 and v_packed = v_read;
+    insert into search_blocks (user_id, last_id, ids, texts) values (p_user_id, v_ids[1], v_ids, v_texts);
+    v_from := v_ids[1];
+  end loop;
+  update accounts set unpacked = v_read where user_id = p_user_id;
+end
+$$;

@@ -1,0 +1,180 @@
+import { expect, test } from 'vitest';
+import { runOn } from './support/database.ts';
+import { findFaults } from './support/invariants.ts';
+import { type TestUser, useService } from './support/service.ts';
+import { makeRandom, makeTexts } from './support/texts.ts';
+
+// Searches by words read blocks of texts beside the bookmarks: what they find is what the bookmarks themselves hold, always.
+
+const seed = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+
+const service = useService();
+const { max, floor } = Math;
+
+/** Terms that few and many texts hold, of one letter and of several, in more than one alphabet. */
+const QUERIES = [
+  'zzyzx',
+  'github',
+  'a',
+  'an',
+  'of se',
+  'https com e',
+  'а',
+  'の',
+  'one two three four',
+  'x-%_\\',
+];
+
+/** What a user's bookmarks themselves hold, without any block. */
+async function scan(user: TestUser, query: string): Promise<number[]> {
+  const terms = query.split(' ').map((term) => `strpos(search_text, '${term}') > 0`);
+  const rows = await runOn<{ id: string }>(
+    service.database.url,
+    `select id from bookmarks where user_id = ${user.id} and ${terms.join(' and ')} order by id desc`,
+  );
+  return rows.map(({ id }) => Number(id));
+}
+
+async function expectFoundAsScanned(user: TestUser, query: string): Promise<void> {
+  const expected = await scan(user, query);
+  const { body } = await user.post('/bookmarks/search', { query, per_page: 100 });
+  const ids = body.bookmarks.map(({ id }: { id: number }) => id);
+  expect([query, body.total, ids]).toEqual([query, expected.length, expected.slice(0, 100)]);
+  const oldest = await user.post('/bookmarks/search', { query, per_page: 100, sort: 'oldest' });
+  expect(oldest.body.bookmarks.map(({ id }: { id: number }) => id)).toEqual(
+    expected.toReversed().slice(0, 100),
+  );
+}
+
+async function readIds(user: TestUser): Promise<number[]> {
+  const rows = await runOn<{ id: string }>(
+    service.database.url,
+    `select id from bookmarks where user_id = ${user.id} order by id`,
+  );
+  return rows.map(({ id }) => Number(id));
+}
+
+async function countBlocks(user: TestUser): Promise<number> {
+  const [row] = await runOn<{ blocks: number }>(
+    service.database.url,
+    `select count(*)::int as blocks from search_blocks where user_id = ${user.id}`,
+  );
+  return row!.blocks;
+}
+
+const entries = (count: number, next: ReturnType<typeof makeTexts>) => Array.from({ length: count }, next);
+
+/** Writes that change what searches find, drawn at random. */
+function drawWrite(random: () => number, next: ReturnType<typeof makeTexts>) {
+  const pick = (ids: number[]) => ids[floor(random() * ids.length)] ?? 1;
+  const dice = random();
+  return async (user: TestUser): Promise<void> => {
+    const ids = await readIds(user);
+    const { title, comment, url } = next();
+    const several = Array.from({ length: 1 + floor(random() * 90) }, () => pick(ids));
+    if (dice < 0.3) for (let n = 0; n < 20; n += 1) await user.post('/bookmarks/add', next());
+    else if (dice < 0.4) await user.post('/bookmarks/edit', { id: pick(ids), title, comment });
+    else if (dice < 0.5) await user.post('/bookmarks/edit', { id: pick(ids), url, tags: ['other'] });
+    else if (dice < 0.55) await user.post('/bookmarks/edit', { id: pick(ids), comment: comment.repeat(60) });
+    else if (dice < 0.65) await user.post('/bookmarks/delete', { id: pick(ids) });
+    else if (dice < 0.7) await user.post('/bookmarks/delete', { ids: [...new Set(several)] });
+    else if (dice < 0.8) await user.post('/import', { bookmarks: entries(floor(random() * 300), next) });
+    else if (dice < 0.85)
+      await user.post('/import', { bookmarks: entries(floor(random() * 200), next), mode: 'replace' });
+    // A whole block goes.
+    else await user.post('/bookmarks/delete', { ids: ids.slice(0, 70) });
+  };
+}
+
+test(`a search finds what the bookmarks hold, whatever was written before (seed ${seed})`, async () => {
+  const random = makeRandom(seed);
+  const next = makeTexts(seed);
+  const user = await service.user({ premium: true });
+  await user.post('/import', { bookmarks: entries(200, next) });
+  let blocks = 0;
+  for (let step = 0; step < 40; step += 1) {
+    await drawWrite(random, next)(user);
+    blocks = max(blocks, await countBlocks(user));
+    expect(await findFaults(service.database.url)).toEqual([]);
+    for (const query of [
+      QUERIES[step % QUERIES.length]!,
+      next().comment.split(' ')[0]!.toLowerCase() || 'b',
+    ]) {
+      await expectFoundAsScanned(user, query.replace(/[^\p{L} ]/gu, '') || 'c');
+    }
+  }
+  expect(blocks).toBeGreaterThan(2);
+});
+
+test('no reader sees a block that differs from the bookmarks, while many write', async () => {
+  const next = makeTexts(seed + 1);
+  const user = await service.user({ premium: true });
+  await user.post('/import', { bookmarks: entries(300, next) });
+  let isWriting = true;
+  const write = async (n: number): Promise<void> => {
+    const random = makeRandom(seed + n);
+    for (let step = 0; step < 15; step += 1) await drawWrite(random, next)(user);
+  };
+  const writers = Promise.all([2, 3, 4].map(write)).finally(() => {
+    isWriting = false;
+  });
+  let reads = 0;
+  while (isWriting) {
+    // One statement, one snapshot.
+    const [row] = await runOn<{ isSame: boolean }>(
+      service.database.url,
+      `select found = scanned as "isSame"
+      from (
+        select find_texts(${user.id}, '{e}', null) as found, array(
+          select id from bookmarks where user_id = ${user.id} and strpos(search_text, 'e') > 0 order by id desc
+        ) as scanned
+      ) both_ways`,
+    );
+    expect(row).toMatchObject({ isSame: true });
+    reads += 1;
+  }
+  await writers;
+  expect(reads).toBeGreaterThan(5);
+  expect(await findFaults(service.database.url)).toEqual([]);
+});
+
+test('what is added one by one is packed, with texts of any length', async () => {
+  const user = await service.user({ premium: true });
+  const short = (n: number) => ({ url: `http://a/${n}` });
+  for (let n = 0; n < 130; n += 1) await user.post('/bookmarks/add', short(n));
+  expect(await countBlocks(user)).toBe(2);
+  // One that fills a block by itself, and then texts that are no longer than a few letters again.
+  const long = {
+    url: `http://b/${'x'.repeat(8_000)}`,
+    title: '書'.repeat(2_048),
+    comment: 'é'.repeat(10_000),
+  };
+  await user.post('/bookmarks/add', long);
+  for (let n = 130; n < 260; n += 1) await user.post('/bookmarks/add', short(n));
+  expect(await countBlocks(user)).toBeGreaterThanOrEqual(4);
+  for (const query of ['http', '書書', 'éé', 'a/1', '/259', 'xé']) await expectFoundAsScanned(user, query);
+  expect(await findFaults(service.database.url)).toEqual([]);
+});
+
+test('a term never spans two bookmarks, nor two fields', async () => {
+  const user = await service.user({ premium: true });
+  const bookmarks = Array.from({ length: 70 }, (_, n) => ({
+    url: `http://first/${n}`,
+    title: 'second',
+    comment: 'third',
+  }));
+  await user.post('/import', { bookmarks });
+  expect(await countBlocks(user)).toBeGreaterThan(0);
+  for (const query of ['thirdhttp', 'secondthird', '1second', 'firsthttp']) {
+    expect((await user.post('/bookmarks/search', { query })).body.total).toBe(0);
+  }
+  expect((await user.post('/bookmarks/search', { query: 'third second first' })).body.total).toBe(70);
+});
+
+test('those of a user who is deleted go with them', async () => {
+  const user = await service.user({ premium: true });
+  await user.post('/import', { bookmarks: entries(100, makeTexts(5)) });
+  expect(await countBlocks(user)).toBeGreaterThan(0);
+  await service.context.database.sql`select delete_user(${user.email})`;
+  expect(await countBlocks(user)).toBe(0);
+});
