@@ -14,7 +14,7 @@
 create or replace function import_bookmarks(
   p_user_id bigint, p_token_hash bytea, p_import_id uuid, p_lease_id uuid, p_replace boolean,
   p_pieces integer, p_names text[], p_columns text, p_column_separator text, p_separator text,
-  p_url_keys uuid[], p_tag_sets integer[], p_set_refs text, p_known_keys uuid[],
+  p_url_keys uuid[], p_tag_sets integer[], p_set_refs text, p_known_keys uuid[], p_known_at text,
   p_tag_names text[], p_tag_keys text[],
   p_skipped bigint, p_errors text,
   p_free_limit bigint, p_tag_limit integer,
@@ -28,6 +28,7 @@ declare
   v_url_keys uuid[];
   -- those that the caller found the user to have, and those that the user has
   v_known_before uuid[];
+  v_is_as_before boolean;
   v_known uuid[] := '{}';
   v_is_new boolean[];
   v_new bigint;
@@ -85,10 +86,15 @@ begin
     select p_known_keys
   ) pieces
   cross join unnest(pieces.known_keys) as wanted (url_key);
+  -- Every edit, deletion and `replace` gives the account another version: without one what was known still is.
+  v_is_as_before := p_known_at = v_account.generation || '.' || v_account.last_change;
   if not p_replace then
-    v_known := known_url_keys(p_user_id, v_url_keys || v_known_before);
+    v_known := known_url_keys(
+      p_user_id, case when v_is_as_before then v_url_keys else v_url_keys || v_known_before end
+    );
   end if;
-  if exists (select from unnest(v_known_before) as before (url_key) where url_key <> all (v_known))
+  if v_is_as_before is not true
+      and exists (select from unnest(v_known_before) as before (url_key) where url_key <> all (v_known))
     or p_pieces > 0 and p_pieces <> (
       select count(*) from import_pieces where user_id = p_user_id and import_id = p_import_id
     )

@@ -32,6 +32,8 @@ export interface PreparedImport {
   piece: ImportPiece;
   tagNames: readonly string[];
   tagKeys: readonly string[];
+  /** The account's version when known urls were looked for; null where there were several, or nobody looked. */
+  knownAt: string | null;
   /** Entries of a merge whose url came earlier in the same array. */
   skipped: number;
   /** The errors that are not staged: JSON with commas between. */
@@ -87,7 +89,7 @@ export async function finishImport(
 async function write(
   db: Database,
   { userId, hash, id, leaseId }: Authority,
-  { replace, pieces, piece, tagNames, tagKeys, skipped, errors }: PreparedImport,
+  { replace, pieces, piece, knownAt, tagNames, tagKeys, skipped, errors }: PreparedImport,
   freeBookmarkLimit: number,
   idempotency: Idempotency | undefined,
 ): Promise<readonly (ImportResult & { outcome: Outcome | null })[]> {
@@ -98,7 +100,7 @@ async function write(
       from import_bookmarks(
         ${userId}, ${hash}, ${id}, ${leaseId}, ${replace},
         ${pieces}, ${names}, ${text}, ${columnSeparator}, ${separator},
-        ${urlKeys}, ${tagSets}, ${setRefs}, ${knownKeys},
+        ${urlKeys}, ${tagSets}, ${setRefs}, ${knownKeys}, ${knownAt},
         ${[...tagNames]}, ${[...tagKeys]},
         ${skipped}, ${errors},
         ${freeBookmarkLimit}, ${BOUNDS.tagsPerUser},
@@ -119,15 +121,23 @@ export const toValues = ({ names, columns, urlKeys, tagSets, setRefs, knownKeys 
   knownKeys: plainArray(knownKeys),
 });
 
-/** Those of some urls that the user has already, by their keys. */
+/** Urls that a user has, by their keys, and the account's version, which changes before any of them can go. */
+export interface KnownUrls {
+  keys: ReadonlySet<string>;
+  version: string | null;
+}
+
+/** Those of some urls that the user has already. */
 export async function findKnownUrls(
   db: Database,
   userId: number,
   urlKeys: readonly string[],
-): Promise<ReadonlySet<string>> {
+): Promise<KnownUrls> {
   const [row] = await db.read(
-    (sql) => sql<{ known: string }[]>`
-      select array_to_string(known_url_keys(${userId}, ${plainArray(urlKeys)}::uuid[]), ',') as known`,
+    (sql) => sql<{ known: string; version: string | null }[]>`
+      select array_to_string(known_url_keys(${userId}, ${plainArray(urlKeys)}::uuid[]), ',') as known,
+        (select generation || '.' || last_change from accounts where user_id = ${userId}) as version`,
   );
-  return new Set(row!.known === '' ? [] : row!.known.split(','));
+  const { known, version } = row!;
+  return { keys: new Set(known === '' ? [] : known.split(',')), version };
 }

@@ -1,7 +1,7 @@
 import { setImmediate as yieldToLoop } from 'node:timers/promises';
 import { invalid } from '../../domain/errors.ts';
 import type { ImportError } from '../../domain/resources.ts';
-import { ImportChanged, type ImportPiece, type PreparedImport } from '../../store/imports.ts';
+import { ImportChanged, type ImportPiece, type KnownUrls, type PreparedImport } from '../../store/imports.ts';
 import { type CheckedEntry, EntryChecks } from './entries.ts';
 import { EntryReader } from './entry-reader.ts';
 import { PieceBuilder } from './piece.ts';
@@ -34,7 +34,7 @@ export interface Stage {
 export interface PreparationOptions {
   replace: boolean;
   /** Those of some urls that the user has already, by their keys. Absent: nobody looks ahead. */
-  findKnown?: ((urlKeys: readonly string[]) => Promise<ReadonlySet<string>>) | undefined;
+  findKnown?: ((urlKeys: readonly string[]) => Promise<KnownUrls>) | undefined;
   /** Absent for a small import, which is held whole. */
   stage?: Stage;
 }
@@ -45,6 +45,8 @@ export class Preparation {
   readonly #checks = new EntryChecks();
   readonly #tags = new ImportTags();
   readonly #urlKeys = new Set<string>();
+  /** Of the account, whenever known urls were looked for. */
+  readonly #versions = new Set<string | null>();
   #entries = 0;
   #skipped = 0;
   #batch: CheckedEntry[] = [];
@@ -91,6 +93,7 @@ export class Preparation {
       entries: this.#entries,
       pieces: this.#pieces,
       piece: this.#piece.piece,
+      knownAt: this.#versions.size === 1 ? [...this.#versions][0]! : null,
       tagNames: this.#tags.names,
       tagKeys: this.#tags.keys,
       skipped: this.#skipped,
@@ -172,7 +175,9 @@ export class Preparation {
   async #findKnown(batch: readonly CheckedEntry[]): Promise<ReadonlySet<string> | undefined> {
     const { replace, findKnown } = this.#options;
     if (replace || findKnown === undefined || batch.length < LOOK_AHEAD_ENTRIES) return undefined;
-    return findKnown(batch.map(({ urlKey }) => urlKey));
+    const { keys, version } = await findKnown(batch.map(({ urlKey }) => urlKey));
+    this.#versions.add(version);
+    return keys;
   }
 }
 
