@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/support/longest-first.ts';
 import { NotRunReporter } from './test/support/not-run-reporter.ts';
 
 // Every worker loads the service anew: the next one finds it stripped and compiled.
@@ -11,8 +12,9 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],
     pool: 'forks',
-    // Tests wait for servers more than they compute.
-    maxWorkers: Math.max(2, availableParallelism()),
+    // Tests wait for servers and timers about as long as they compute: a third worker uses two cores to the full.
+    maxWorkers: Math.max(2, Math.ceil(availableParallelism() * 1.5)),
+    sequence: { sequencer: LongestFirst },
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // What sends no event is asked for; a busy machine may take long.
