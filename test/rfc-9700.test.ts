@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import postgres from 'postgres';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -558,6 +559,14 @@ describe('replicas', () => {
     const approved = await browser.post(`${a.origin}/web/login/app`, askWith(), headers);
     const code = new URL(JSON.parse(approved.text).location).searchParams.get('code')!;
     const body = { code, code_verifier: verifier, redirect_uri: REDIRECT };
+    // Whoever reads Redis finds nothing to present.
+    const client = new Redis(redis.url);
+    const names = await client.keys('*');
+    const kept = String([names, ...(await Promise.all(names.map((name) => client.dumpBuffer(name))))]);
+    client.disconnect();
+    expect(names.some((name) => name.includes(':pending}:codes:'))).toBe(true);
+    for (const secret of [code, verifier, browser.cookies.get('session')!, browser.cookies.get('login')!])
+      expect(kept).not.toContain(secret);
     const { token } = (await b.post('/auth/exchange', body)).body;
     expect((await a.post('/user/profile', {}, { token })).status).toBe(200);
     // The code comes again, to the other one.

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { addPerson, CookieBrowser, goToCallback, signIn } from './support/cookie-browser.ts';
 import { runOn } from './support/database.ts';
-import { startService } from './support/service.ts';
+import { startService, type TestService } from './support/service.ts';
 import { arrive, headingOf, useSignIn, whoIs } from './support/sign-in.ts';
 
 // Signing in by the provider: the way there and back, and the session that it opens.
@@ -69,6 +69,17 @@ describe('the way', () => {
     const { visit, email } = await arrive(bench, bench.service, '');
     expect([visit.status, headingOf(visit), email]).toEqual([403, 'You were not signed in', undefined]);
   });
+});
+
+test('the secret of a login is in a cookie of this host alone, which no script reads and which comes back from the provider', async () => {
+  const options = { signUp: 'open', provider: { trustEmail: true } } as const;
+  const secure = await bench.beside({ ...options, config: { publicUrl: 'https://bookmarks.example.org' } });
+  const over = async (service: TestService) => {
+    const { headers } = await new CookieBrowser().open(`${service.origin}/login`);
+    return headers.getSetCookie().map((cookie) => cookie.replace(/=[\w-]{43};/, '=…;'));
+  };
+  expect(await over(secure)).toEqual(['__Host-login=…; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=600']);
+  expect(await over(bench.service)).toEqual(['login=…; Path=/; HttpOnly; SameSite=Lax; Max-Age=600']);
 });
 
 describe('the session', () => {
