@@ -156,6 +156,23 @@ test('what is added one by one is packed, with texts of any length', async () =>
   expect(await findFaults(service.database.url)).toEqual([]);
 });
 
+test('every page of everything is the same, counted from either end, whatever was deleted', async () => {
+  const user = await service.user({ premium: true });
+  await user.post('/import', { bookmarks: entries(2_600, makeTexts(seed)) });
+  const all = await readIds(user);
+  const [random, gone] = [makeRandom(seed), new Set<number>()];
+  for (let n = 0; n < 300; n += 1) gone.add(all[floor(random() ** 2 * all.length)]!);
+  await user.post('/bookmarks/delete', { ids: [...gone, ...all.slice(1_000, 1_200)].slice(0, 500) });
+  for (let n = 0; n < 20; n += 1) await user.post('/bookmarks/add', { url: `http://new/${n}` });
+  const newest = (await readIds(user)).reverse();
+  for (let page = 1; page <= newest.length / 30 + 2; page += 1) {
+    const { body } = await user.post('/bookmarks/search', { per_page: 30, page });
+    const ids = body.bookmarks.map(({ id }: { id: number }) => id);
+    expect([page, ids]).toEqual([page, newest.slice((page - 1) * 30, page * 30)]);
+    expect([body.total, body.has_more]).toEqual([newest.length, page * 30 < newest.length]);
+  }
+});
+
 test('a term never spans two bookmarks, nor two fields', async () => {
   const user = await service.user({ premium: true });
   const bookmarks = Array.from({ length: 70 }, (_, n) => ({

@@ -1,5 +1,5 @@
 -- The newest bookmarks but so many, falling, as JSON texts with commas between: of some `p_bytes` bytes in all, but one at
--- least. What is skipped is read from the index alone, and neither fetched nor rendered. It must not sort, for the reason
+-- least. What is skipped is neither fetched nor rendered. It must not sort, for the reason
 -- that read-page.sql gives; as there, a page of bookmarks that each have no more than their share is rendered in one go.
 create or replace function read_newest(
   p_user_id bigint, p_offset bigint, p_limit integer, p_bytes integer,
@@ -13,7 +13,7 @@ declare
   v_stale bigint[] := (select stale_tags from accounts where user_id = p_user_id);
 begin
   if p_offset > 0 then
-    select id into v_first from bookmarks where user_id = p_user_id order by id desc limit 1 offset p_offset;
+    v_first := newest_at(p_user_id, p_offset);
   end if;
   select coalesce(string_agg(rendered, ','), ''), coalesce(array_agg(id), '{}'), count(rendered)
   into bookmarks, v_ids, v_rendered

@@ -1,0 +1,42 @@
+-- The id of the bookmark that so many newer ones come before; null where there are none so many. Far pages are counted by
+-- blocks of texts, from the nearer end, so that the rows in between are not read.
+create or replace function newest_at(p_user_id bigint, p_offset bigint) returns bigint
+-- Only the keys give the order, for the reason that read-page.sql gives.
+language plpgsql stable set enable_sort = off set enable_seqscan = off set enable_bitmapscan = off as $$
+declare
+  v_total bigint := (select bookmark_count from accounts where user_id = p_user_id);
+  v_packed_to bigint;
+  v_in_blocks bigint;
+  v_id bigint;
+begin
+  if p_offset >= 1000 and p_offset < v_total then
+    select last_id into v_packed_to from search_blocks where user_id = p_user_id order by last_id desc limit 1;
+    -- Those in no block yet are the newest.
+    v_in_blocks := p_offset - (
+      select count(*) from bookmarks where user_id = p_user_id and id > v_packed_to
+    );
+  end if;
+  if v_in_blocks >= 0 and p_offset > v_total / 2 then
+    select ids[counted - (v_total - p_offset) + 1] into v_id
+    from (
+      select ids, sum(cardinality(ids)) over (order by last_id rows unbounded preceding) as counted
+      from search_blocks
+      where user_id = p_user_id
+    ) oldest_first
+    where counted >= v_total - p_offset
+    limit 1;
+  elsif v_in_blocks >= 0 then
+    select ids[v_in_blocks + 1 - (counted - cardinality(ids))] into v_id
+    from (
+      select ids, sum(cardinality(ids)) over (order by last_id desc rows unbounded preceding) as counted
+      from search_blocks
+      where user_id = p_user_id
+    ) newest_first
+    where counted > v_in_blocks
+    limit 1;
+  else
+    select id into v_id from bookmarks where user_id = p_user_id order by id desc limit 1 offset p_offset;
+  end if;
+  return v_id;
+end
+$$;
