@@ -131,6 +131,63 @@ describe('a tag on many bookmarks', () => {
   });
 });
 
+describe('merging a tag that many bookmarks carry', () => {
+  test('puts the other one in its place on all of them, beside writers', async () => {
+    const { user, many, third } = await makeUser(6_500);
+    const { cursor } = (await user.post('/bookmarks/changes', { from: 'now' })).body;
+    const added = Array.from({ length: 8 }, (_, n) =>
+      user.post('/bookmarks/add', {
+        url: `https://added.example/${n}`,
+        tags: n % 2 === 0 ? ['many'] : ['third'],
+      }),
+    );
+    const [merged] = await Promise.all([user.post('/tags/merge', { id: many, into_id: third }), ...added]);
+    expect(merged.status).toBe(200);
+    expect(merged.body).toMatchObject({ id: third, name: 'third' });
+    const { tags } = (await user.post('/tags/list')).body;
+    const left = tags.find(({ id }: { id: number }) => id === third);
+    expect(left.bookmark_count).toBeGreaterThan(6_500);
+    expect((await countShown(user)).list!.third).toBe(left.bookmark_count);
+    expect(await findFaults(service.database.url)).toEqual([]);
+    // Whoever follows changes hears of each bookmark that got another tag, and of the deleted one.
+    const heard = new Set<number>();
+    const deletedTags: number[] = [];
+    for (let from = cursor, more = true; more; ) {
+      const { body } = await user.post('/bookmarks/changes', { cursor: from, limit: 500 });
+      for (const { id } of body.bookmarks) heard.add(id);
+      deletedTags.push(...body.deleted_tags);
+      [from, more] = [body.cursor, body.has_more];
+    }
+    expect(heard.size).toBeGreaterThan(4_000);
+    expect(deletedTags).toContain(many);
+  });
+
+  test('goes on where it broke off, and every step is true by itself', async () => {
+    const { user, many, third } = await makeUser(250);
+    const { database } = service.context;
+    const [step] = await database.sql<{ outcome: string | null; tag: string | null }[]>`
+      select merged.outcome, merged.tag
+      from tokens, merge_tags(user_id, token_hash, ${many}, ${third}, 100) merged
+      where user_id = ${user.id}`;
+    expect(step).toEqual({ outcome: null, tag: null });
+    expect(await findFaults(service.database.url)).toEqual([]);
+    expect((await countShown(user)).list).toMatchObject({ third: 100, many: 100 });
+    expect((await user.post('/tags/merge', { id: many, into_id: third })).body.bookmark_count).toBe(250);
+    expect((await user.post('/tags/merge', { id: many, into_id: third })).status).toBe(404);
+    expect(await findFaults(service.database.url)).toEqual([]);
+  });
+
+  test('two that work against each other both end', async () => {
+    const { user, many, third } = await makeUser(4_500);
+    const ends = await Promise.all([
+      user.post('/tags/merge', { id: many, into_id: third }),
+      user.post('/tags/merge', { id: third, into_id: many }),
+    ]);
+    for (const { status } of ends) expect([200, 404, 503]).toContain(status);
+    expect(await findFaults(service.database.url)).toEqual([]);
+  });
+});
+
 describe('while the tags of bookmarks are stale', () => {
   test('what is added, edited, imported and deleted is as it has to be', async () => {
     const { user, many, third } = await makeUser();
