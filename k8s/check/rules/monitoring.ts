@@ -46,7 +46,7 @@ export function listMetrics(expression: string): string[] {
   const bare = expression
     .replaceAll(/"[^"]*"/g, '')
     .replaceAll(/\{[^}]*\}/g, '')
-    .replaceAll(/\[[^\]]*\]/g, '')
+    .replaceAll(/\[[^\]]*\]|\boffset \d+[a-z]+/g, '')
     .replaceAll(/\b(by|without|on|ignoring|group_left|group_right) *\([^)]*\)/g, '');
   const words = bare.match(/[a-zA-Z_:][\w:]*(?! *\()\b(?! *\()/g) ?? [];
   return words
