@@ -97,6 +97,23 @@ describe("faults that are not the client's (decision 3)", () => {
     expect((await cut.post('/user/profile', {}, { token: user.token })).status).toBe(200);
   });
 
+  test('Retry-After of an unavailable database is drawn from 1 to 5 s, so that clients do not come back in step', async () => {
+    await using proxy = await startProxy(service.database.url);
+    const url = new globalThis.URL(service.database.url);
+    url.host = `127.0.0.1:${proxy.port}`;
+    await using cut = await startService({}, { database: { ...service.database, url: url.href } });
+    proxy.reception = 'close';
+    proxy.cut('reset');
+    const drawn = new Set<string | null>();
+    // That one of five equally likely values does not come in 80 draws happens once in ten million runs.
+    for (let n = 0; n < 80; n += 1) {
+      const { status, headers } = await cut.post('/user/profile', {}, { token: user.token });
+      expect(status).toBe(503);
+      drawn.add(headers.get('retry-after'));
+    }
+    expect([...drawn].sort()).toEqual(['1', '2', '3', '4', '5']);
+  });
+
   test('an unavailable database is one line a request, with the reason and without a stack', async () => {
     const { log, lines } = openLines();
     await using service = await startService({}, { log });

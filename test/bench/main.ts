@@ -1,6 +1,8 @@
 import { Command } from 'commander';
 import { add } from './benches/add.ts';
+import { changes } from './benches/changes.ts';
 import { exportAll } from './benches/export.ts';
+import { fanOut } from './benches/fan-out.ts';
 import { growth } from './benches/growth.ts';
 import { idle } from './benches/idle.ts';
 import { importAll } from './benches/import.ts';
@@ -25,6 +27,7 @@ const BENCHES: readonly Bench[] = [
   list,
   list500,
   sync100,
+  changes,
   search,
   tags,
   importAll,
@@ -32,6 +35,7 @@ const BENCHES: readonly Bench[] = [
   importsBeside,
   waiters,
   idle,
+  fanOut,
   mixed,
   web,
   growth,

@@ -1,0 +1,175 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { BookmarkClient, MemoryStore } from '../../../src/client/index.ts';
+import type { Bench, Plan } from '../harness/bench.ts';
+import { tokenOf } from '../harness/collections.ts';
+import { sampleLoad } from '../harness/load.ts';
+import { runPsql } from '../harness/programs.ts';
+import { type Replica, startReplica } from '../harness/replica.ts';
+import { cpuLineOf, type Line } from '../harness/report.ts';
+import { compareSides, type Side } from '../harness/rounds.ts';
+import { spreadOf } from '../harness/stats.ts';
+import { ADDING, HUNDRED_THOUSAND, openCollection, tokensOf } from './collection.ts';
+
+/** Readers of changes beside those of `list` and `sync`, and how soon they see an edit. */
+
+const CONNECTIONS = 8;
+const EDITOR = ADDING.first;
+const EDITS_PER_SECOND = 50;
+const MIRRORS = 10;
+/** An edit for all mirrors at once, and time for each of them to be held again. */
+const MIRRORED_EDITS_PER_SECOND = 20;
+
+const API = '/api/v1';
+
+const clientOf = ({ port }: Replica, token: string) =>
+  new BookmarkClient({ baseUrl: `http://127.0.0.1:${port}${API}`, token });
+
+function sideOf({ environment }: Plan, replica: Replica, path: string, body: object): Side {
+  return {
+    name: path,
+    processes: { api: [replica.pid], postgres: [environment.postgresPid], redis: [environment.redis.pid] },
+    run: (seconds) =>
+      sampleLoad({
+        ...{ port: replica.port, path: `${API}/bookmarks/${path}`, bodies: [JSON.stringify(body)] },
+        ...{ tokens: tokensOf(HUNDRED_THOUSAND), connections: CONNECTIONS, expectStatus: 200, seconds },
+      }),
+  };
+}
+
+async function compare(plan: Plan, what: string, sides: readonly [Side, Side]): Promise<Line> {
+  const [ours, theirs] = await compareSides(sides, plan.effort);
+  return cpuLineOf({ bench: 'changes', what }, ours!, theirs!, 0.9);
+}
+
+/** A follower that has nothing yet, and one that has everything and looks once more. */
+async function runLooks(plan: Plan, url: string, replica: Replica): Promise<Line[]> {
+  const { cursor } = await clientOf(replica, tokenOf(HUNDRED_THOUSAND)).readChanges({ from: 'now' });
+  const last = await runPsql(url, `select max(id) from bookmarks where user_id = ${HUNDRED_THOUSAND}`);
+  return [
+    await compare(plan, 'first page of 100 of 100,000, beside `list`', [
+      sideOf(plan, replica, 'changes', { limit: 100 }),
+      sideOf(plan, replica, 'list', { limit: 100 }),
+    ]),
+    await compare(plan, 'first page of 500 of 100,000, beside `list`', [
+      sideOf(plan, replica, 'changes', { limit: 500 }),
+      sideOf(plan, replica, 'list', { limit: 500 }),
+    ]),
+    await compare(plan, 'idle, beside `sync`', [
+      sideOf(plan, replica, 'changes', { cursor }),
+      sideOf(plan, replica, 'sync', { cursor: Number(last) }),
+    ]),
+  ];
+}
+
+interface Edits {
+  /** When the edit to a title was sent. */
+  sentAt: Map<string, number>;
+  /** Sends so many, each of another bookmark than the ones before. */
+  send(count: number, perSecond: number): Promise<void>;
+}
+
+async function openEdits(replica: Replica): Promise<Edits> {
+  const client = clientOf(replica, tokenOf(EDITOR));
+  const { bookmarks } = await client.listBookmarks({ limit: 100 });
+  const sentAt = new Map<string, number>();
+  const send = async (count: number, perSecond: number) => {
+    const startedAt = performance.now();
+    const sent: Promise<unknown>[] = [];
+    for (let n = 0; n < count; n += 1) {
+      await sleep(Math.max(0, startedAt + (n * 1_000) / perSecond - performance.now()));
+      const title = `edit ${sentAt.size} ${performance.now()}`;
+      sentAt.set(title, performance.now());
+      sent.push(client.editBookmark({ id: bookmarks[n % bookmarks.length]!.id, title }));
+    }
+    await Promise.all(sent);
+  };
+  return { sentAt, send };
+}
+
+/** Follows by a mirror until the signal; calls `onTitle` for each bookmark that a page held, once it is applied. */
+async function followTitles(
+  client: BookmarkClient,
+  onTitle: (title: string) => void,
+  signal: AbortSignal,
+  onCaughtUp: () => void,
+): Promise<void> {
+  try {
+    for await (const { bookmarks, isCaughtUp } of client.mirror({ store: new MemoryStore(), signal })) {
+      for (const { title } of bookmarks) onTitle(title);
+      if (isCaughtUp) onCaughtUp();
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
+
+/** From the sending of an edit at one replica until mirrors at another one have applied it, in ms, rising. */
+async function measureEdits(
+  [at, edited]: readonly [Replica, Replica],
+  mirrors: number,
+  count: number,
+  perSecond: number,
+): Promise<number[]> {
+  const { sentAt, send } = await openEdits(edited);
+  const latencies: number[] = [];
+  const ending = new AbortController();
+  const onTitle = (title: string) => {
+    const sent = sentAt.get(title);
+    if (sent !== undefined) latencies.push(performance.now() - sent);
+  };
+  const caughtUp = Array.from({ length: mirrors }, () => Promise.withResolvers<void>());
+  const following = caughtUp.map(({ resolve }, n) =>
+    followTitles(clientOf(at, tokenOf(EDITOR, 1 + n)), onTitle, ending.signal, resolve),
+  );
+  await Promise.all(caughtUp.map(({ promise }) => promise));
+  await sleep(500);
+  await send(20, perSecond);
+  await sleep(500);
+  latencies.length = 0;
+  await send(count, perSecond);
+  await sleep(1_000);
+  ending.abort();
+  await Promise.all(following);
+  if (latencies.length < count * mirrors)
+    throw new Error(`${latencies.length} of ${count * mirrors} edits were seen`);
+  return latencies.sort((a, b) => a - b);
+}
+
+const pick = (sorted: readonly number[], share: number): number => sorted[Math.floor(sorted.length * share)]!;
+
+export const changes: Bench = {
+  name: 'changes',
+  async run(plan) {
+    const url = await openCollection(plan);
+    await using left = await startReplica(plan.environment, url);
+    await using right = await startReplica(plan.environment, url);
+    const lines = await runLooks(plan, url, left);
+    const busy: number[][] = [];
+    const mirrored: number[][] = [];
+    const count = plan.quick ? 40 : 100;
+    for (let n = 0; n < Math.min(3, plan.effort.rounds); n += 1) {
+      busy.push(await measureEdits([left, left], 1, count * 2, EDITS_PER_SECOND));
+      mirrored.push(await measureEdits([left, right], MIRRORS, count, MIRRORED_EDITS_PER_SECOND));
+    }
+    const across = spreadOf(mirrored.map((latencies) => pick(latencies, 0.95)));
+    const p50 = (rounds: number[][]) => spreadOf(rounds.map((each) => pick(each, 0.5))).median.toFixed(1);
+    return [
+      ...lines,
+      {
+        bench: 'changes',
+        what: `a follower of ${EDITS_PER_SECOND} edits a second, from the edit to its copy, p99`,
+        unit: 'ms',
+        service: spreadOf(busy.map((latencies) => pick(latencies, 0.99))),
+        note: `p50 ${p50(busy)} ms`,
+      },
+      {
+        bench: 'changes',
+        what: `an edit at the other of two replicas, in ${MIRRORS} mirrors, p95`,
+        unit: 'ms',
+        service: across,
+        mark: { text: '< 50 ms', reached: across.median < 50 },
+        note: `p50 ${p50(mirrored)} ms`,
+      },
+    ];
+  },
+};

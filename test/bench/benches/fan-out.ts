@@ -1,0 +1,96 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { openCoordination } from '../../../src/coordination/open.ts';
+import type { Coordination } from '../../../src/coordination/port.ts';
+import { accessTo } from '../../support/redis-access.ts';
+import { silentLog } from '../../support/silent-log.ts';
+import type { Bench, Plan } from '../harness/bench.ts';
+import { readProcessTimes, timesBetween } from '../harness/process-time.ts';
+import type { Line } from '../harness/report.ts';
+import { spreadOf } from '../harness/stats.ts';
+
+/** One wake among many replicas: the coordination of all of them in this process, with waiters of as many topics. */
+
+const WAIT_MS = 3_600_000;
+
+/** Published before the deliveries of the ones before are awaited: no replica's heartbeat may wait behind more. */
+const BURST = 20;
+
+async function openReplicas(
+  { environment, quick }: Plan,
+  stack: AsyncDisposableStack,
+): Promise<Coordination[]> {
+  const replicas: Coordination[] = [];
+  for (let n = 0; n < (quick ? 10 : 100); n += 1) {
+    const coordination = await openCoordination(
+      {
+        redis: accessTo(environment.redis.url, 'fan-out'),
+        windowMs: 60_000,
+        maxHeld: 1e6,
+        maxHeldPerHolder: 1e6,
+      },
+      { log: silentLog, runImport: async () => {} },
+    );
+    stack.defer(() => coordination.close());
+    replicas.push(coordination);
+  }
+  return replicas;
+}
+
+/** Holds a wait of each topic at one of the replicas; the bytes that each takes here. */
+function holdWaits(replicas: readonly Coordination[], count: number): number {
+  const before = process.memoryUsage.rss();
+  for (let user = 0; user < count; user += 1) {
+    const { wakes, clock } = replicas[user % replicas.length]!;
+    const waiter = wakes.register(`changes:${user}`, `holder ${user}`);
+    waiter.hold();
+    void waiter.next(clock.now() + WAIT_MS);
+  }
+  return (process.memoryUsage.rss() - before) / count;
+}
+
+/** Wakes topics one by one from the first replica until every other one has received all of them; deliveries. */
+async function wakeAll(replicas: readonly Coordination[], topics: number, wakes: number): Promise<number> {
+  const received = () => replicas.reduce((sum, { counters }) => sum + counters.wakesReceived, 0);
+  const before = received();
+  for (let sent = 0; sent < wakes; ) {
+    for (let n = 0; n < BURST; n += 1) {
+      replicas[0]!.wakes.wake(`changes:${(sent++ * 7_919) % topics}`);
+      await nextTurn();
+    }
+    while (received() - before < sent * (replicas.length - 1)) await nextTurn();
+  }
+  return received() - before;
+}
+
+export const fanOut: Bench = {
+  name: 'fan-out',
+  async run(plan): Promise<Line[]> {
+    await using stack = new AsyncDisposableStack();
+    const replicas = await openReplicas(plan, stack);
+    const topics = plan.quick ? 10_000 : 1_000_000;
+    const bytes = holdWaits(replicas, topics);
+    await wakeAll(replicas, topics, BURST);
+    const groups = { replicas: [process.pid], redis: [plan.environment.redis.pid] };
+    const rates: number[] = [];
+    const micros: Record<string, number[]> = { replicas: [], redis: [] };
+    for (let round = 0; round < plan.effort.rounds; round += 1) {
+      const [startedAt, before] = [performance.now(), readProcessTimes(groups)];
+      const deliveries = await wakeAll(replicas, topics, plan.quick ? 100 : 1_000);
+      const used = timesBetween(before, readProcessTimes(groups));
+      rates.push((deliveries / (performance.now() - startedAt)) * 1_000);
+      for (const [name, ms] of Object.entries(used)) micros[name]!.push((ms * 1_000) / deliveries);
+    }
+    const among = `among ${replicas.length} replicas`;
+    const line = (what: string, unit: string, values: number[]): Line => ({
+      ...{ bench: 'fan-out', what, unit, service: spreadOf(values) },
+    });
+    return [
+      line(`memory of ${topics.toLocaleString('en')} waits of as many topics ${among}`, 'bytes each', [
+        bytes,
+      ]),
+      line(`deliveries of wakes ${among}, all in one process`, '/s', rates),
+      line(`a delivery of a wake ${among}: CPU of a replica`, 'µs', micros.replicas!),
+      line(`a delivery of a wake ${among}: CPU of Redis`, 'µs', micros.redis!),
+    ];
+  },
+};
