@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { Command, CommanderError } from 'commander';
 import { addAdminCommands } from './admin/commands.ts';
 import { CommandError, type CommandHost, commandRunner } from './admin/run.ts';
@@ -69,7 +70,7 @@ export async function runProgram(args: readonly string[], host: CommandHost): Pr
     return 0;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode;
-    host.err(`${isForOperator(error) ? describeForOperator(error) : describeError(error)}\n`);
+    host.err(`${isForOperator(error) ? describeForOperator(error) : inspect(describeError(error))}\n`);
     return 1;
   }
 }
