@@ -10,6 +10,8 @@ process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cach
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    // They have a configuration of their own, with a cluster.
+    exclude: ['test/citus/**'],
     globalSetup: ['test/support/global-setup.ts'],
     pool: 'forks',
     // Tests wait for servers and timers about as long as they compute: a third worker uses two cores to the full.

@@ -122,8 +122,9 @@ describe('the tag cap of 10,000 (decision 9)', () => {
     const user = await replicas[0]!.user({ premium: true });
     await runOn(
       first.database.url,
-      `insert into tags (user_id, id, name, name_key)
-      select ${user.id}, draw_id('tags_id_seq'), 'tag ' || n, 'tag ' || n from generate_series(1, ${count}) n;
+      `select draw_id('tags_id_seq');
+      insert into tags (user_id, id, name, name_key)
+      select ${user.id}, nextval('tags_id_seq'), 'tag ' || n, 'tag ' || n from generate_series(1, ${count}) n;
       update accounts set tag_count = ${count} where user_id = ${user.id}`,
     );
     return user;
@@ -281,7 +282,7 @@ test('the recount notices each fault that it is there for', async () => {
     'update bookmarks set tag_ids = tag_ids || tag_ids',
     "update bookmarks set tags = '[]'",
     "update bookmarks set title = 'y'",
-    'update bookmarks set url_key = gen_random_uuid()',
+    "update bookmarks set url_key = '00000000-0000-0000-0000-000000000000'",
     'delete from accounts',
   ];
   expect(await findFaults(brokenUrl)).toEqual([]);

@@ -299,3 +299,11 @@ test('a database that is lost while its schema is read is unavailable, which is 
   await proxy.close();
   await expect(checkSchema(database.sql)).rejects.toThrow(DatabaseUnavailable);
 });
+
+test('a database without Citus is not distributed: the refusal says what to do, and nothing was made', async () => {
+  const url = await createEmpty();
+  const refusal =
+    'DATABASE_SHARDING=citus: the database has no extension `citus`: run `create extension citus`';
+  await expect(migrate({ url, sharding: 'citus' })).rejects.toThrow(refusal);
+  expect(await runOn(url, `select to_regclass('schema_migrations') as made`)).toEqual([{ made: null }]);
+});

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
 import { createDatabase, runOn } from './support/database.ts';
 import { fill } from './support/fill.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
@@ -86,32 +86,36 @@ describe('by url', () => {
     );
   });
 
-  test('reads no more rows than it returns, however many the user has of it', async () => {
-    await using database = await createDatabase();
-    await runOn(database.url, 'alter table bookmarks set (autovacuum_enabled = off)');
-    const countRows = async () => {
-      const [row] = await runOn<{ count: string }>(
-        database.url,
-        `select seq_tup_read + coalesce(idx_tup_fetch, 0) as count from pg_stat_user_tables where relname = 'bookmarks'`,
-      );
-      return Number(row!.count);
-    };
-    let before: number;
-    {
-      await using replica = await startService({}, { database });
-      const user = await replica.user({ premium: true });
-      await fill(database.url, user, 5_000);
-      const { id } = await add(user);
-      await runOn(
-        database.url,
-        `update bookmarks b set url_key = o.url_key from bookmarks o where o.id = ${id} and b.id % 2 = 0`,
-      );
-      before = await countRows();
-      expect((await get(user, { url: URL })).bookmarks).toHaveLength(100);
-    }
-    // Once to find them, once to render them.
-    expect((await countRows()) - before).toBeLessThan(210);
-  });
+  // Of a sharded database each node counts the rows that it reads.
+  test.runIf(inject('citusUrl') === undefined)(
+    'reads no more rows than it returns, however many the user has of it',
+    async () => {
+      await using database = await createDatabase();
+      await runOn(database.url, 'alter table bookmarks set (autovacuum_enabled = off)');
+      const countRows = async () => {
+        const [row] = await runOn<{ count: string }>(
+          database.url,
+          `select seq_tup_read + coalesce(idx_tup_fetch, 0) as count from pg_stat_user_tables where relname = 'bookmarks'`,
+        );
+        return Number(row!.count);
+      };
+      let before: number;
+      {
+        await using replica = await startService({}, { database });
+        const user = await replica.user({ premium: true });
+        await fill(database.url, user, 5_000);
+        const { id } = await add(user);
+        await runOn(
+          database.url,
+          `update bookmarks b set url_key = o.url_key from bookmarks o where o.id = ${id} and b.id % 2 = 0`,
+        );
+        before = await countRows();
+        expect((await get(user, { url: URL })).bookmarks).toHaveLength(100);
+      }
+      // Once to find them, once to render them.
+      expect((await countRows()) - before).toBeLessThan(210);
+    },
+  );
 });
 
 test.each([

@@ -14,4 +14,6 @@ export const SHARDED_TESTS: readonly string[] = [
   'test/replicas.test.ts',
   'test/sync-never-misses.test.ts',
   'test/exact-caps.test.ts',
+  'test/citus/migrate.test.ts',
+  'test/citus/moves.test.ts',
 ];

@@ -12,10 +12,11 @@ export async function fill(
 ): Promise<void> {
   await runOn(
     databaseUrl,
-    `insert into bookmarks (
+    `select draw_id('bookmarks_id_seq');
+    insert into bookmarks (
       user_id, id, created_at, updated_at, url_key, url, title, comment, tag_ids, tags, search_text
     )
-    select ${id}, draw_id('bookmarks_id_seq'), date_trunc('second', now()), date_trunc('second', now()), gen_random_uuid(),
+    select ${id}, nextval('bookmarks_id_seq'), date_trunc('second', now()), date_trunc('second', now()), gen_random_uuid(),
       'https://example.org/' || n, 'Bookmark ' || n, repeat('comment ', ${commentLength} / 8 + 1)::varchar(${commentLength}),
       '{}', '[]', ''
     from generate_series(1, ${count}) n;

@@ -1,0 +1,119 @@
+import { cpSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, inject, onTestFinished, test } from 'vitest';
+import { migrate } from '../../src/store/migrations.ts';
+import { createEmptyShardedDatabase, createShardedDatabase } from '../support/citus.ts';
+import { runOn } from '../support/database.ts';
+import { makeFolder, removeFolder } from '../support/folders.ts';
+import { startService } from '../support/service.ts';
+import { silentLog } from '../support/silent-log.ts';
+
+const coordinator = () => inject('citusUrl')!;
+const sharding = 'citus';
+
+async function openEmpty() {
+  const database = await createEmptyShardedDatabase(coordinator());
+  onTestFinished(database.drop);
+  return database;
+}
+
+/** How the tables lie: by name. */
+const tablesOf = (url: string) =>
+  runOn<{ name: string; kind: string; column: string; group: number }>(
+    url,
+    `select table_name::text as name, citus_table_type as kind, distribution_column as column, colocation_id as group
+    from citus_tables order by 1`,
+  );
+
+/** The schema of this release, and one more migration. */
+function releaseWith(text: string): string {
+  const folder = makeFolder('release');
+  onTestFinished(() => removeFolder(folder));
+  cpSync(new URL('../../sql/', import.meta.url), folder, { recursive: true });
+  writeFileSync(join(folder, '0005-more.sql'), text);
+  return folder;
+}
+
+test('each table lies by user or whole on every node, and migrating again changes nothing', async () => {
+  const { url, nodes } = await openEmpty();
+  expect(await migrate({ url, sharding })).toHaveLength(4);
+  const tables = await tablesOf(url);
+  const distributed = tables.filter(({ kind }) => kind === 'distributed');
+  expect(distributed.map(({ name }) => name)).toContain('bookmarks');
+  expect(new Set(distributed.map(({ column, group }) => `${column} ${group}`)).size).toBe(1);
+  const whole = tables.filter(({ kind }) => kind === 'reference').map(({ name }) => name);
+  expect(whole).toEqual(['epoch', 'identities', 'invites', 'schema_functions', 'schema_migrations', 'users']);
+  expect(await migrate({ url, sharding })).toEqual([]);
+  expect(await migrate({ url })).toEqual([]);
+  // A replica of the role `all` may have a worker as its database: where nothing is to be done it does nothing.
+  expect(await migrate({ url: nodes[1]!.url, sharding })).toEqual([]);
+});
+
+test('a later release brings its tables and functions to all nodes, without being told', async () => {
+  await using database = await createShardedDatabase(coordinator());
+  const folder = releaseWith(`-- works-with: 3
+    alter table bookmarks add column note text;
+    create table notes (user_id bigint, id bigint, constraint notes_pkey primary key (user_id, id));`);
+  writeFileSync(
+    join(folder, 'functions/count-notes.sql'),
+    `create or replace function count_notes(p_user_id bigint) returns bigint language plpgsql stable as $$
+    begin
+      return (select count(*) from notes where user_id = p_user_id);
+    end $$;`,
+  );
+  const worker = database.nodes[1]!.url;
+  await expect(migrate({ url: worker, folder })).rejects.toThrow('this node is a worker');
+  expect(await migrate({ url: database.url, folder, log: silentLog })).toEqual([5]);
+  expect(await tablesOf(worker)).toContainEqual(
+    expect.objectContaining({ name: 'notes', kind: 'distributed', column: 'user_id' }),
+  );
+  expect(await runOn(worker, 'select count_notes(1) as notes')).toEqual([{ notes: '0' }]);
+});
+
+test('a database whose tables are distributed in another way is refused', async () => {
+  const { url } = await openEmpty();
+  await migrate({ url });
+  await runOn(url, "alter table accounts add column other bigint; select create_reference_table('accounts')");
+  await expect(migrate({ url, sharding })).rejects.toThrow(
+    'DATABASE_SHARDING=citus: the table accounts is distributed already',
+  );
+});
+
+test('nodes that would give the same ids are refused', async () => {
+  const { url, nodes } = await openEmpty();
+  await runOn(url, `update pg_dist_node set groupid = 256 where groupid = ${nodes[2]!.group}`);
+  await expect(migrate({ url, sharding })).rejects.toThrow('the groups 0 and 256 would give the same ids');
+});
+
+test('a database that serves already is distributed with all that it holds', async () => {
+  const { url, nodes } = await openEmpty();
+  await migrate({ url });
+  const database = { url, name: '', drop: async () => {}, [Symbol.asyncDispose]: async () => {} };
+  await using before = await startService({}, { database });
+  const users = await Promise.all(Array.from({ length: 6 }, () => before.user()));
+  const state = async (service: typeof before, { token }: { token: string }) => {
+    const ask = async (path: string, body: object = {}) => (await service.post(path, body, { token })).body;
+    const { exported_at: _, ...exported } = await ask('/export');
+    return { exported, tags: await ask('/tags/list'), profile: await ask('/user/profile') };
+  };
+  for (const user of users) {
+    const { body } = await user.post('/bookmarks/add', { url: 'https://example.org/', tags: ['a', 'b'] });
+    await user.post('/bookmarks/edit', { id: body.id, title: 'T' });
+  }
+  const states = await Promise.all(users.map((user) => state(before, user)));
+  const cursors = await Promise.all(
+    users.map(async (user) => (await user.post('/bookmarks/changes', {})).body.cursor),
+  );
+
+  expect(await migrate({ url, sharding })).toEqual([]);
+  const onWorker = { ...database, url: nodes[1]!.url };
+  await using after = await startService({}, { database: onWorker });
+  expect(await Promise.all(users.map((user) => state(after, user)))).toEqual(states);
+  for (const [n, { token }] of users.entries()) {
+    const added = await after.post('/bookmarks/add', { url: 'https://example.org/new' }, { token });
+    const changes = await after.post('/bookmarks/changes', { cursor: cursors[n] }, { token });
+    expect(changes.body).toMatchObject({ reset: false, bookmarks: [{ id: added.body.id }] });
+    const highest = Math.max(...states[n]!.exported.bookmarks.map(({ id }: { id: number }) => id));
+    expect(added.body.id).toBeGreaterThan(highest);
+  }
+});
