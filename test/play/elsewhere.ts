@@ -7,7 +7,6 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   'node src/main.ts api': 'every pod of the play is started so',
   'npm run --silent admin -- …': 'admin.test.ts',
   'npm run k8s:check': '.ci/run runs it',
-  'npm run test:citus': '.ci/run runs it',
   'npm run test:image': '.ci/run runs it',
   'TEST_ROLLOUT_SCALE=1 npx vitest run test/rollout.test.ts': 'the same test, at a tenth, is in every run',
   'ACL SETUSER bookmarks on >PASSWORD ~bookmarks:* ~{bookmarks}:* ~{bookmarks:pending}:* &bookmarks:wakes* -@all +hello +client|setname +eval +evalsha +time +get +set +getrange +setrange +strlen +append +pexpire +publish +subscribe +@hash +@list +@set +@sortedset +@stream +del +exists +getdel +incr +persist +pttl':
