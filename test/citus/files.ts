@@ -11,7 +11,6 @@ export const SHARDED_TESTS: readonly string[] = [
   'test/spec-4-2-sync.test.ts',
   'test/spec-4-3-tags.test.ts',
   'test/spec-4-4-import-export.test.ts',
-  'test/replicas.test.ts',
   'test/sync-never-misses.test.ts',
   'test/exact-caps.test.ts',
   'test/citus/migrate.test.ts',
