@@ -63,6 +63,13 @@ const UNSENT_BYTES_PER_USER = 8 * 1_048_576;
 /** How long a request waits for earlier ones of its user. With the 7 s of an operation it is 10 s at most. */
 const PERMIT_WAIT_MS = 3_000;
 
+/** Connections that short reads share. Two: Postgres then runs them on two cores. */
+const SHARED_CONNECTIONS = 2;
+
+/** How many of the connections short reads share; the others stay the most, so that no user's half takes them all. */
+const countShared = ({ databasePoolSize, databasePrepare }: Config): number =>
+  databasePrepare && databasePoolSize >= 3 * SHARED_CONNECTIONS ? SHARED_CONNECTIONS : 0;
+
 /**
  * Permits for each user, half as many as a pool has connections, so that no user takes them all: the slowest searches
  * take seconds each, and a write during an import of the same user keeps its connection until the import ends.
@@ -98,7 +105,8 @@ export async function openContext(
     opened.defer(() => database.close());
     return config.otlpEndpoint ? traceDatabase(database, tracing) : database;
   };
-  const database = await openPool('api', { max: config.databasePoolSize, deadlineMs: OPERATION_DEADLINE_MS });
+  const size = { max: config.databasePoolSize, shared: countShared(config) };
+  const database = await openPool('api', { ...size, deadlineMs: OPERATION_DEADLINE_MS });
   const importDatabase = await openPool('import', importPoolOptions(config));
 
   const probe = await openProbe({ url: databaseUrl, prepare: config.databasePrepare });

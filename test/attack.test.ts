@@ -160,14 +160,14 @@ describe('responses that nobody reads', () => {
       clients.push(await askForPages(10));
       await eventually(() => slow.context.requestPermits.gauges(greedy.id).inUse).toBe(0);
     }
-    const read = vi.spyOn(slow.context.database, 'read');
-    onTestFinished(() => read.mockRestore());
+    const reads = (['read', 'readShort'] as const).map((name) => vi.spyOn(slow.context.database, name));
+    onTestFinished(() => reads.forEach((read) => void read.mockRestore()));
     const refused = await greedy.post('/user/profile');
     expect(refused).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
     expect(refused.body.error).toBe('earlier responses to this account have not been read yet');
     expect(refused.headers.get('retry-after')).toMatch(/^[1-3]$/);
     expect(refused.headers.get('x-ratelimit-remaining')).toMatch(/^\d+$/);
-    expect(read).not.toHaveBeenCalled();
+    for (const read of reads) expect(read).not.toHaveBeenCalled();
     expect((await other.post('/bookmarks/list')).status).toBe(200);
     for (const client of clients) client[Symbol.dispose]();
     await eventually(unsentBytes).toBe(0);

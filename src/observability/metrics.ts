@@ -339,7 +339,7 @@ export class PrometheusMetrics implements Metrics {
         for (const [pool, { gauges }] of Object.entries(pools)) gauge.set({ pool }, gauges[of]);
       });
     read('bookmarks_database_pool_size', 'Connections of the pool.', 'size');
-    read('bookmarks_database_pool_in_use', 'Statements that run now.', 'inUse');
+    read('bookmarks_database_pool_in_use', 'Connections in use now.', 'inUse');
     read('bookmarks_database_pool_waiting', 'Statements that wait for a connection.', 'waiting');
   }
 

@@ -176,6 +176,8 @@ export const traceDatabase = (database: Database, { span }: Tracing): Database =
   },
   read: (run, deadlineMs) =>
     span('postgres read', OF_POSTGRES, (rename) => database.read(named(run, rename), deadlineMs)),
+  readShort: (run, deadlineMs) =>
+    span('postgres read', OF_POSTGRES, (rename) => database.readShort(named(run, rename), deadlineMs)),
   write: (run) => span('postgres write', OF_POSTGRES, (rename) => database.write(named(run, rename))),
   close: (graceMs) => database.close(graceMs),
 });

@@ -1,3 +1,4 @@
+import { SHORT_PAGE } from './bookmarks.ts';
 import type { Database, Sql } from './database.ts';
 import { requireValidToken } from './outcomes.ts';
 import { hashesOf, type Owner, positionsBut, tokenIsValid, usersOf, validHashes } from './tokens.ts';
@@ -41,7 +42,7 @@ export async function readChanges(
   limit: number,
   deadlineMs?: number,
 ): Promise<ChangesPage> {
-  const rows = await db.read(
+  const rows = await db[limit <= SHORT_PAGE ? 'readShort' : 'read'](
     (sql) => sql<({ valid: boolean } & ChangesPage)[]>`
       select ${tokenIsValid(sql, owner)} as valid, ${columns(sql)}
       from ${pageFrom(sql, owner, start, limit)}`,

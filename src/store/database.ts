@@ -21,6 +21,11 @@ export interface Database {
    */
   read<T extends readonly unknown[]>(run: (sql: Sql) => Statement<T>, deadlineMs?: number): Promise<T>;
   /**
+   * `read` for a statement of well under a millisecond that waits for no lock: sent beside others on a connection that several
+   * share.
+   */
+  readShort<T extends readonly unknown[]>(run: (sql: Sql) => Statement<T>, deadlineMs?: number): Promise<T>;
+  /**
    * Runs one statement, and never sends it twice. If it is refused while it waits for a connection, it never runs.
    */
   write<T extends readonly unknown[]>(run: (sql: Sql) => Statement<T>): Promise<T>;

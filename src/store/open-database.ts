@@ -3,6 +3,7 @@ import type { Database, Sql } from './database.ts';
 import { parseDatabaseUrl } from './database-url.ts';
 import { sqlStateOf, translateError } from './errors.ts';
 import { Pool } from './pool.ts';
+import { SharedConnection } from './shared-connection.ts';
 
 /** A log, in pino's shape. */
 export interface DatabaseLog {
@@ -16,6 +17,11 @@ export interface DatabaseOptions {
   application?: string;
   /** The number of connections; default 8. */
   max?: number;
+  /**
+   * How many of the connections short reads share; default 0. None where statements are not prepared, for these take two
+   * round trips and nothing can be sent between, nor behind a pooler that refuses timeouts: such a one is old.
+   */
+  shared?: number;
   /** Whether statements are prepared; default true. False for PgBouncer before 1.21. */
   prepare?: boolean;
   /** The time from the call to the response, with the wait for a connection; default 10 s. */
@@ -52,6 +58,7 @@ type Settings = Required<Omit<DatabaseOptions, Optional>> & Pick<DatabaseOptions
 const DEFAULTS: Omit<Settings, 'url'> = {
   application: 'bookmark-service',
   max: 8,
+  shared: 0,
   prepare: true,
   deadlineMs: 10_000,
   waitMs: 4_000,
@@ -69,10 +76,10 @@ const DEFAULTS: Omit<Settings, 'url'> = {
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const { log, ...given } = options;
   const settings: Settings = { ...DEFAULTS, ...given };
-  const sql = connect(settings, true);
+  const sql = connect(withoutShared(settings), true);
   try {
     await sql`select 1`;
-    return new Pool(sql, settings);
+    return new Pool(sql, settings, openShared(settings, log));
   } catch (error) {
     await sql.end({ timeout: 0 });
     if (!isParameterRefused(error)) throw translateError(error, false);
@@ -99,6 +106,22 @@ async function openWithoutTimeouts(settings: Settings, log: DatabaseLog | undefi
     throw translateError(error, false);
   }
 }
+
+/** The driver's own limit of statements in flight on a connection, above `DEPTH`: it never has to hold one back. */
+const PIPELINE = 100;
+
+function openShared(settings: Settings, log?: DatabaseLog): SharedConnection[] {
+  const { shared, prepare } = settings;
+  const open = () => connect({ ...settings, max: 1 }, true, PIPELINE);
+  const warn = (reason: string) => log?.warn({ reason }, 'short reads have left their connection');
+  return Array.from({ length: prepare ? shared : 0 }, () => new SharedConnection(open, warn));
+}
+
+/** The options of the driver whose statements have a connection each. */
+const withoutShared = (settings: Settings): Settings => ({
+  ...settings,
+  max: settings.max - (settings.prepare ? settings.shared : 0),
+});
 
 function alterRole(settings: Settings, user: string): string {
   const role = `alter role "${user.replaceAll('"', '""')}"`;
@@ -130,7 +153,8 @@ const NEEDED_SETTINGS = {
 /** The number of the patch in `patches/`, which grows with each change of it. */
 const PATCH_VERSION = 2;
 
-function connect(settings: Settings, withTimeouts: boolean): Sql {
+/** `pipeline`: how many statements a connection may have in flight behind another one. */
+function connect(settings: Settings, withTimeouts: boolean, pipeline = 0): Sql {
   if ((postgres as { patched?: number }).patched !== PATCH_VERSION) {
     throw new Error(
       'the postgres driver lacks the patch of src/store/patches: run `npm ci` again, with scripts',
@@ -142,7 +166,7 @@ function connect(settings: Settings, withTimeouts: boolean): Sql {
     ...target,
     max,
     prepare,
-    max_pipeline: 0, // one statement in flight per connection: none waits behind a slow one
+    max_pipeline: pipeline,
     connect_timeout: 3,
     answer_timeout: deadlineMs / 1_000,
     idle_timeout: 0,

@@ -1,9 +1,11 @@
 import { Semaphore, type SemaphoreGauges } from '../concurrency/semaphore.ts';
 import type { Database, Sql, Statement } from './database.ts';
 import { DatabaseUnavailable, sqlStateOf, translateError } from './errors.ts';
+import type { SharedConnection } from './shared-connection.ts';
 
 /** The pool's limits; a time of 0 means none. */
 export interface PoolLimits {
+  /** Connections, the shared ones among them. */
   max: number;
   maxWaiting: number;
   waitMs: number;
@@ -30,23 +32,30 @@ interface Call {
 const POOL = 'pool';
 
 /**
- * The driver behind a semaphore with a permit for each connection. Adds deadlines, one error for everything that
- * makes the database unavailable, and a check that a response is complete. The driver's own queue stays empty: a
- * statement that was refused while it waited for a permit was never given to the driver, so it cannot run later.
+ * The driver behind a semaphore with a permit for each connection, and the connections that short reads share. Adds
+ * deadlines, one error for everything that makes the database unavailable, and a check that a response is complete. The
+ * driver's own queue stays empty: a statement that was refused while it waited for a permit was never given to the driver,
+ * so it cannot run later.
  */
 export class Pool implements Database {
   readonly sql: Sql;
+  readonly #shared: readonly SharedConnection[];
   readonly #permits: Semaphore<typeof POOL>;
   readonly #deadlineMs: number;
   readonly #onDefect: PoolLimits['onDefect'];
   /** Counts responses of Postgres, errors included: a sign that it can be reached. */
   #responses = 0;
 
-  constructor(sql: Sql, { max, maxWaiting, waitMs, deadlineMs, onWaited, onDefect }: PoolLimits) {
+  constructor(
+    sql: Sql,
+    { max, maxWaiting, waitMs, deadlineMs, onWaited, onDefect }: PoolLimits,
+    shared: readonly SharedConnection[] = [],
+  ) {
     this.sql = sql;
+    this.#shared = shared;
     const wait = Math.min(waitMs || Infinity, deadlineMs || Infinity);
     this.#permits = new Semaphore({
-      permits: max,
+      permits: max - shared.length,
       maxWaiting,
       waitMs: wait === Infinity ? 0 : wait,
       refusalError: (refusal) => new DatabaseUnavailable(refusal === 'closed' ? 'closed' : 'pool', false),
@@ -57,7 +66,13 @@ export class Pool implements Database {
   }
 
   get gauges(): SemaphoreGauges {
-    return this.#permits.gauges(POOL);
+    const gauges = this.#permits.gauges(POOL);
+    const sharedInUse = this.#shared.filter(({ inFlight }) => inFlight > 0).length;
+    return {
+      ...gauges,
+      size: gauges.size + this.#shared.length,
+      inUse: gauges.inUse + sharedInUse,
+    };
   }
 
   read<T extends readonly unknown[]>(
@@ -67,13 +82,41 @@ export class Pool implements Database {
     return this.#call(run, true, deadlineMs);
   }
 
+  async readShort<T extends readonly unknown[]>(
+    run: (sql: Sql) => Statement<T>,
+    deadlineMs = this.#deadlineMs,
+  ): Promise<T> {
+    const connection = this.#findShared();
+    if (connection === undefined) return this.read(run, deadlineMs);
+    const sentAt = performance.now();
+    const rows = await connection.send(run);
+    if (rows !== undefined && hasAllRows(rows)) {
+      this.#responses++;
+      return rows;
+    }
+    // It has its errors there, and may wait.
+    return this.read(run, deadlineMs && Math.max(1, deadlineMs - (performance.now() - sentAt)));
+  }
+
+  /** The shared connection with the fewest reads in flight; undefined where none has room. */
+  #findShared(): SharedConnection | undefined {
+    let found: SharedConnection | undefined;
+    for (const each of this.#shared)
+      if (each.hasRoom && !(found && found.inFlight <= each.inFlight)) found = each;
+    return found;
+  }
+
   write<T extends readonly unknown[]>(run: (sql: Sql) => Statement<T>): Promise<T> {
     return this.#call(run, false, this.#deadlineMs);
   }
 
   async close(graceMs = 5_000): Promise<void> {
     this.#permits.close();
-    await this.sql.end({ timeout: graceMs / 1_000 });
+    const drivers = [
+      this.sql.end({ timeout: graceMs / 1_000 }),
+      ...this.#shared.map((each) => each.close(graceMs)),
+    ];
+    await Promise.all(drivers);
   }
 
   #call<T extends readonly unknown[]>(

@@ -53,7 +53,7 @@ const USE_IS_DUE_AFTER = '13 minutes';
 
 /** The caller behind a token, `undefined` where it is unknown, revoked or expired. */
 export async function findCaller(db: Database, token: PresentedToken): Promise<FoundCaller | undefined> {
-  const [row] = await db.read(
+  const [row] = await db.readShort(
     (sql) => sql<{ scope: Scope; isPremium: boolean; isUseDue: boolean; validForMs: number | null }[]>`
       select
         t.scope,

@@ -10,7 +10,7 @@ export async function readProfile(
   { userId, hash }: Owner,
   freeBookmarkLimit: number,
 ): Promise<Profile> {
-  const rows = await db.read(
+  const rows = await db.readShort(
     (sql) => sql<({ valid: boolean } & Profile)[]>`
       select true as valid, u.id, u.email, a.is_premium, render_time(u.created_at) as created_at, a.bookmark_count,
         case when not a.is_premium then ${freeBookmarkLimit}::bigint end as bookmark_limit,

@@ -32,7 +32,7 @@ const tagNames = (...names: string[]) => ({ names, keys: names.map((name) => nam
 
 /** Plays all of them, each through `send`. */
 export async function playAll(send: (run: Run) => Promise<readonly unknown[]>): Promise<void> {
-  const db = { read: send, write: send } as unknown as Database;
+  const db = { read: send, readShort: send, write: send } as unknown as Database;
   const user = await admin.createUser(db, 'Somebody@example.org', 'somebody@example.org', true);
   const userId = user!.id;
   const owner = { userId, hash: hashOf(1) };

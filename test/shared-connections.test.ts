@@ -1,0 +1,237 @@
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import type { Database } from '../src/store/database.ts';
+import { type DatabaseOptions, openDatabase } from '../src/store/open-database.ts';
+import { createDatabase, runOn, type TestDatabase } from './support/database.ts';
+import { startPgBouncer } from './support/pgbouncer.ts';
+import { catchUnavailable, openPool, throughPort } from './support/pool.ts';
+import { startProxy } from './support/proxy.ts';
+import { holdLock, killSessions, untilBlocked, untilRunning } from './support/sessions.ts';
+
+/** Short reads that share connections: faster together, and none the worse for what happens to another. */
+
+let server: TestDatabase;
+
+beforeAll(async () => {
+  server = await createDatabase();
+  await runOn(server.url, 'create table notes (id integer primary key, note text)');
+  await runOn(server.url, "insert into notes select n, 'note ' || n from generate_series(1, 200) n");
+});
+
+afterAll(() => server.drop());
+
+const pidOf = async (database: Database): Promise<number> => {
+  const rows = await database.readShort((sql) => sql<{ pid: number }[]>`select pg_backend_pid() as pid`);
+  return rows[0]!.pid;
+};
+
+/** The backend of the shared connection, once it serves: two reads at once then have the same one. */
+async function untilServing(database: Database): Promise<number> {
+  let pids: number[] = [];
+  await expect
+    .poll(
+      async () => {
+        pids = await Promise.all([pidOf(database), pidOf(database)]);
+        return pids[0] === pids[1];
+      },
+      { timeout: 15_000 },
+    )
+    .toBe(true);
+  return pids[0]!;
+}
+
+/** A pool of four connections, of which short reads share one. */
+async function openShared(options: Partial<DatabaseOptions> = {}): Promise<Database> {
+  const database = await openPool({ url: server.url, max: 4, shared: 1, ...options });
+  await untilServing(database);
+  return database;
+}
+
+const note = async (database: Database, id: number, deadlineMs?: number): Promise<string> => {
+  const rows = await database.readShort(
+    (sql) => sql<{ note: string }[]>`select note from notes where id = ${id}`,
+    deadlineMs,
+  );
+  return rows[0]!.note;
+};
+
+const selectShort = (database: Database, value: number) =>
+  database.readShort((sql) => sql`select ${value}::int as value`);
+
+test('many share one connection, each gets its own rows, and no other statement is among them', async () => {
+  const database = await openShared();
+  const shared = await pidOf(database);
+  const pids = Array.from({ length: 16 }, () => pidOf(database));
+  expect(new Set(await Promise.all(pids))).toEqual(new Set([shared]));
+  const notes = await Promise.all(Array.from({ length: 200 }, (_, n) => note(database, n + 1)));
+  expect(notes).toEqual(Array.from({ length: 200 }, (_, n) => `note ${n + 1}`));
+  for (const kind of ['read', 'write'] as const) {
+    const rows = await database[kind]((sql) => sql<{ pid: number }[]>`select pg_backend_pid() as pid`);
+    expect(rows[0]!.pid).not.toBe(shared);
+  }
+});
+
+test('what waits for a lock delays none of the others, and gets its rows in the end', async () => {
+  const warnings: unknown[] = [];
+  const database = await openShared({ log: { warn: (facts) => warnings.push(facts) } });
+  await using lock = await holdLock(server.url, 'lock table notes');
+  const stalled = note(database, 7);
+  await untilBlocked(server.url, 'from notes');
+  const others = Array.from({ length: 15 }, (_, n) => selectShort(database, n));
+  // The table stays locked until these have their rows.
+  expect(await Promise.all(others)).toEqual(Array.from({ length: 15 }, (_, n) => [{ value: n }]));
+  expect(warnings).toEqual([{ reason: 'stalled' }]);
+  expect(await selectShort(database, 1)).toEqual([{ value: 1 }]);
+  await lock.release();
+  expect(await stalled).toBe('note 7');
+});
+
+test('a connection that stalled is replaced, never by more than one, and serves again', async () => {
+  const database = await openShared({ application: 'one at a time' });
+  const before = await pidOf(database);
+  const lock = await holdLock(server.url, 'lock table notes');
+  const stalled = note(database, 7);
+  await untilBlocked(server.url, 'from notes');
+  await selectShort(database, 1);
+  await lock.release();
+  await stalled;
+  expect(await untilServing(database)).not.toBe(before);
+  const [row] = await runOn<{ n: number }>(
+    server.url,
+    "select count(*)::int as n from pg_stat_activity where application_name = 'one at a time'",
+  );
+  expect(row!.n).toBeLessThanOrEqual(4);
+});
+
+test('a lock that is never granted ends the read in its own time, and the lock is waited for once more only', async () => {
+  const database = await openShared({ lockTimeoutMs: 500 });
+  await using _ = await holdLock(server.url, 'lock table notes');
+  expect(await catchUnavailable(note(database, 7))).toMatchObject({ reason: 'cancelled', code: '55P03' });
+});
+
+test('the deadline holds from the call on, also for a read that was moved', async () => {
+  const database = await openShared();
+  await using _ = await holdLock(server.url, 'lock table notes');
+  expect(await catchUnavailable(note(database, 7, 400))).toMatchObject({ reason: 'deadline' });
+});
+
+test('a connection that is lost fails no read that was in flight on it', async () => {
+  const database = await openShared();
+  const slow = database.readShort((sql) => sql`select 'doomed' as slow from pg_sleep(0.05)`);
+  const others = Array.from({ length: 15 }, (_, n) => selectShort(database, n));
+  await untilRunning(server.url, 'doomed');
+  await killSessions(server.url, 'doomed');
+  expect(await slow).toEqual([{ slow: 'doomed' }]);
+  expect(await Promise.all(others)).toEqual(Array.from({ length: 15 }, (_, n) => [{ value: n }]));
+  await untilServing(database);
+});
+
+test('a read is sent to a third connection where it loses the second, too, and is given up after that', async () => {
+  const proxy = await startProxy(server.url);
+  onTestFinished(() => proxy.close());
+  const database = await openShared({ url: throughPort(server.url, proxy.port) });
+  let seen = 0;
+  proxy.onRequest = (piece, client) => {
+    if (!piece.includes('ill-fated')) return;
+    seen += 1;
+    client.resetAndDestroy();
+  };
+  const doomed = database.readShort((sql) => sql`select 'ill-fated'`);
+  expect(await catchUnavailable(doomed)).toMatchObject({ reason: 'lost' });
+  expect(seen).toBe(3);
+});
+
+test('an error of Postgres reaches the one whose statement it is, as from any connection', async () => {
+  const defects: string[] = [];
+  const database = await openShared({ onDefect: (sqlState) => defects.push(sqlState) });
+  const wrong = database.readShort((sql) => sql`select 1 / ${0}::int`);
+  const others = Array.from({ length: 8 }, (_, n) => selectShort(database, n));
+  await expect(wrong).rejects.toMatchObject({ name: 'PostgresError', code: '22012' });
+  expect(await Promise.all(others)).toEqual(Array.from({ length: 8 }, (_, n) => [{ value: n }]));
+  expect(defects).toEqual(['22012']);
+});
+
+test('a statement that cannot be made fails its own caller only', async () => {
+  const database = await openShared();
+  const broken = () => {
+    throw new Error('a fault in making it');
+  };
+  const other = selectShort(database, 1);
+  await expect(database.readShort(broken)).rejects.toThrow('a fault in making it');
+  expect(await other).toEqual([{ value: 1 }]);
+  expect(await untilServing(database)).toBeGreaterThan(0);
+});
+
+test('responses are never mixed up where the table of a prepared statement changed', async () => {
+  const database = await openShared();
+  await runOn(server.url, 'create table moving (id integer primary key)');
+  await runOn(server.url, 'insert into moving values (7)');
+  const readMoving = () => database.readShort((sql) => sql`select moving.* from moving where id = ${7}`);
+  const readPair = (n: number) =>
+    database.readShort((sql) => sql`select ${n}::int as one, ${n}::text as two`);
+  await readMoving();
+  await readPair(0);
+  await runOn(server.url, 'alter table moving add column name text');
+  // The driver would describe the first one anew, after the response to the second, and send the others meanwhile.
+  const moving = readMoving();
+  expect(await readPair(100)).toEqual([{ one: 100, two: '100' }]);
+  const others = await Promise.all([1, 2, 3].map(readPair));
+  expect(others).toEqual([1, 2, 3].map((n) => [{ one: n, two: String(n) }]));
+  expect(await moving).toEqual([{ id: 7, name: null }]);
+  await untilServing(database);
+  expect(await readMoving()).toEqual([{ id: 7, name: null }]);
+});
+
+test('beyond what one connection takes, reads have connections of their own', async () => {
+  const database = await openShared();
+  await using lock = await holdLock(server.url, 'select pg_advisory_xact_lock(5)');
+  const held = Array.from({ length: 16 }, () =>
+    database.readShort((sql) => sql`select pg_advisory_xact_lock_shared(5)`),
+  );
+  const shared = database.readShort((sql) => sql<{ pid: number }[]>`select pg_backend_pid() as pid`);
+  expect((await shared)[0]!.pid).toBeGreaterThan(0);
+  await lock.release();
+  await Promise.all(held);
+});
+
+test('a pool says how many connections it has and uses, the shared one among them', async () => {
+  const database = await openShared();
+  expect(database.gauges).toMatchObject({ size: 4, inUse: 0, waiting: 0 });
+  const reading = [selectShort(database, 1), selectShort(database, 2)];
+  expect(database.gauges).toMatchObject({ size: 4, inUse: 1 });
+  await Promise.all(reading);
+});
+
+test('closing lets reads in flight end, and refuses those that come', async () => {
+  const database = await openDatabase({ url: server.url, max: 4, shared: 1 });
+  await untilServing(database);
+  const reading = database.readShort((sql) => sql`select 'last' as word from pg_sleep(0.02)`);
+  const closing = database.close();
+  expect(await catchUnavailable(selectShort(database, 1))).toMatchObject({ reason: 'closed' });
+  expect(await reading).toEqual([{ word: 'last' }]);
+  await closing;
+});
+
+test('while the server is away reads fail as all others do, and share again once it is back', async () => {
+  const proxy = await startProxy(server.url);
+  onTestFinished(() => proxy.close());
+  const database = await openShared({ url: throughPort(server.url, proxy.port), deadlineMs: 3_000 });
+  proxy.reception = 'close';
+  proxy.cut('reset');
+  await catchUnavailable(selectShort(database, 1));
+  await catchUnavailable(selectShort(database, 2));
+  proxy.reception = 'pass';
+  await untilServing(database);
+});
+
+test('behind a pooler that cannot have statements prepared, nothing is shared', async () => {
+  const url = await startPgBouncer(server.url);
+  const database = await openPool({ url, max: 4, shared: 1, prepare: false });
+  await using lock = await holdLock(server.url, 'select pg_advisory_xact_lock(6)');
+  const held = Array.from({ length: 3 }, () =>
+    database.readShort((sql) => sql`select pg_advisory_xact_lock_shared(6)`),
+  );
+  expect(database.gauges).toMatchObject({ size: 4, inUse: 3 });
+  expect(await selectShort(database, 4)).toEqual([{ value: 4 }]);
+  await lock.release();
+  await Promise.all(held);
+});
