@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { add } from './benches/add.ts';
+import { aged } from './benches/aged.ts';
 import { changes } from './benches/changes.ts';
 import { exportAll } from './benches/export.ts';
 import { fanOut } from './benches/fan-out.ts';
@@ -39,6 +40,7 @@ const BENCHES: readonly Bench[] = [
   mixed,
   web,
   growth,
+  aged,
 ];
 
 /** A smoke run shows that every bench works, also on a machine whose other work would have requests refused. */

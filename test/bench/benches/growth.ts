@@ -27,7 +27,8 @@ async function openGrown({ environment }: Plan, others: number): Promise<string>
   });
 }
 
-const KINDS: Record<string, { path: string; bodies: string[]; connections: number }> = {
+/** What one of the users does, by name. */
+export const KINDS: Record<string, { path: string; bodies: string[]; connections: number }> = {
   add: {
     path: '/api/v1/bookmarks/add',
     bodies: range(1, 997).map((n) => `{"url":"https://bench.example/${n}","tags":["Tag ${1 + (n % 20)}"]}`),

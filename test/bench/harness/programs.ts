@@ -53,6 +53,16 @@ export function pgbenchSide(name: string, script: PgbenchScript, processes: Proc
   };
 }
 
+/** Runs a script so often, whatever time that takes. */
+export async function repeatPgbench(script: PgbenchScript, transactions: number): Promise<void> {
+  const { url, folder, name, text, clients } = script;
+  const file = join(folder, `${name}.pgbench`);
+  writeFileSync(file, text);
+  const each = String(Math.ceil(transactions / clients));
+  const args = ['-n', '-M', 'prepared', '-c', String(clients), '-j', '1', '-t', each, '-f', file, url];
+  await promisify(execFile)('pgbench', args);
+}
+
 async function runPgbench({ url, clients }: PgbenchScript, file: string, seconds: number) {
   const time = ['-T', String(Math.max(1, Math.round(seconds)))];
   const args = ['-n', '-M', 'prepared', '-c', String(clients), '-j', '1', ...time, '-f', file, url];

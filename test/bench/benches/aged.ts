@@ -1,0 +1,166 @@
+import type { Bench, Plan } from '../harness/bench.ts';
+import {
+  issueTokens,
+  loadSamples,
+  PGBENCH_TOKEN_HASH,
+  populate,
+  settle,
+  tokenOf,
+} from '../harness/collections.ts';
+import { sampleLoad } from '../harness/load.ts';
+import { repeatPgbench, runPsql } from '../harness/programs.ts';
+import { startReplica } from '../harness/replica.ts';
+import { cpuLineOf, type Line } from '../harness/report.ts';
+import { compareSides, type Side } from '../harness/rounds.ts';
+import { spreadOf } from '../harness/stats.ts';
+import { KINDS } from './growth.ts';
+import { range } from './waiters.ts';
+
+/** A database that has lived for a year, beside the same rows laid down anew. */
+
+const TAGS = 20;
+const EACH = 100;
+
+/** A year of a user: an add, an edit or a deletion a week, or a tag renamed. */
+const CHANGES_EACH = 52;
+
+/** The users who send requests; all of them have lived. */
+const USERS = 100;
+
+const usersOf = ({ quick }: Plan): number => (quick ? 100 : 2_000);
+
+/** What one user changes, by the service's own functions: 40 of 100 add, 30 edit, 25 delete, 5 rename a tag. */
+const changeScript = (users: number, lastId: number): string => `
+\\set user random(1, ${users})
+\\set dice random(1, 100)
+\\set n random(1, 1000000000)
+\\set low random(1, ${lastId})
+\\set tag random(1, ${TAGS - 1})
+\\if :dice <= 40
+  select outcome from add_bookmark(
+    :user, ${PGBENCH_TOKEN_HASH},
+    format(
+      '{"url":"https://bench.example/added/%1$s","title":"A page that somebody wants to read, number %1$s","comment":"",'
+      '"url_key":"%2$s","search_text":"https://bench.example/added/%1$s\\na page that somebody wants to read, number %1$s\\n"}',
+      :n::bigint, md5(:n::text)
+    )::jsonb,
+    array['Tag ' || :tag, 'Tag ' || (:tag::integer + 1)], array['tag ' || :tag, 'tag ' || (:tag::integer + 1)],
+    1000000000, 10000, null, null
+  );
+\\elif :dice <= 95
+  select coalesce(
+    (select id from bookmarks where user_id = :user and id >= :low order by id limit 1),
+    (select max(id) from bookmarks where user_id = :user), 0
+  ) as id \\gset
+  \\if :dice <= 70
+    select outcome from edit_bookmark(
+      :user, ${PGBENCH_TOKEN_HASH}, :id,
+      jsonb_build_object('title', 'Another title, number ' || :n, 'title_line', 'another title, number ' || :n),
+      array['Tag ' || :tag], array['tag ' || :tag], 10000
+    );
+  \\else
+    select outcome from delete_bookmark(:user, ${PGBENCH_TOKEN_HASH}, :id);
+  \\endif
+\\else
+  select coalesce(min(id), 0) as tag_id from tags where user_id = :user and name_key = 'tag ' || :tag \\gset
+  select outcome from rename_tag(:user, ${PGBENCH_TOKEN_HASH}, :tag_id, 'TAG ' || :tag, 'tag ' || :tag);
+\\endif`;
+
+/** Users whose bookmarks were changed for a year, with autovacuum as it comes, but so often as the year is short. */
+async function openAged(plan: Plan): Promise<string> {
+  const { environment } = plan;
+  const users = usersOf(plan);
+  return environment.database('aged', async (url) => {
+    await loadSamples(url);
+    await populate(url, { firstUser: 1, users, bookmarks: EACH, tags: TAGS });
+    await issueTokens(url, 1, users);
+    await settle(url);
+    await runPsql(url, "alter system set autovacuum_naptime = '1s'");
+    await runPsql(url, 'select pg_reload_conf()');
+    const lastId = Math.ceil(users * EACH * 1.2);
+    const script = {
+      url,
+      folder: environment.folder,
+      name: 'year',
+      text: changeScript(users, lastId),
+      clients: 8,
+    };
+    await repeatPgbench(script, users * CHANGES_EACH);
+    await runPsql(url, 'alter system reset autovacuum_naptime');
+    await runPsql(url, 'select pg_reload_conf()');
+    await runPsql(url, 'checkpoint');
+  });
+}
+
+/** Lays a copy's rows down as if they had been added in turn and never changed. */
+async function layDownAnew(url: string): Promise<void> {
+  await runPsql(
+    url,
+    `begin;
+    create temporary table kept on commit drop as select * from bookmarks order by id;
+    truncate bookmarks;
+    insert into bookmarks select * from kept order by id;
+    commit`,
+  );
+  await runPsql(url, 'vacuum full accounts');
+  await runPsql(url, 'vacuum full tags');
+  await runPsql(url, 'vacuum full tokens');
+  await runPsql(url, 'vacuum full changes');
+  await settle(url);
+}
+
+/** Bytes of a bookmark in its table and in the indexes of that. */
+async function readBytes(url: string): Promise<{ heap: number; indexes: number }> {
+  const printed = await runPsql(
+    url,
+    "select pg_table_size('bookmarks') / count(*), pg_indexes_size('bookmarks') / count(*) from bookmarks",
+  );
+  const [heap, indexes] = printed.trim().split('|').map(Number);
+  return { heap: heap!, indexes: indexes! };
+}
+
+async function describeBytes(lived: string, fresh: string): Promise<Line[]> {
+  const [ours, theirs] = [await readBytes(lived), await readBytes(fresh)];
+  return (['heap', 'indexes'] as const).map((part) => ({
+    bench: 'aged',
+    what: `${part} of a bookmark`,
+    unit: 'bytes',
+    service: spreadOf([ours[part]]),
+    reference: spreadOf([theirs[part]]),
+    ratio: spreadOf([theirs[part] / ours[part]]),
+  }));
+}
+
+export const aged: Bench = {
+  name: 'aged',
+  async run(plan) {
+    const { environment, effort } = plan;
+    const original = await openAged(plan);
+    const fresh = await environment.copy(original, 'laid_down_anew');
+    await layDownAnew(fresh);
+    const lived = await environment.copy(original, 'lived');
+    await using ours = await startReplica(environment, lived);
+    await using theirs = await startReplica(environment, fresh);
+    const lines = await describeBytes(lived, fresh);
+    for (const [kind, { connections, ...request }] of Object.entries(KINDS)) {
+      const sides = [ours, theirs].map(
+        ({ port, pid }, n): Side => ({
+          name: n === 0 ? 'aged' : 'the same rows laid down anew',
+          processes: { api: [pid], postgres: [environment.postgresPid] },
+          run: (seconds) =>
+            sampleLoad({
+              ...request,
+              port,
+              tokens: range(1, USERS).map((user) => tokenOf(user)),
+              connections,
+              seconds,
+              expectStatus: 200,
+            }),
+        }),
+      );
+      const [old, anew] = await compareSides(sides, effort);
+      lines.push(cpuLineOf({ bench: 'aged', what: kind }, old!, anew!, 0.8));
+    }
+    return lines;
+  },
+};
