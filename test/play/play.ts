@@ -6,7 +6,7 @@ import { provide } from '../support/programs.ts';
 import { createCaller } from '../support/users.ts';
 import { Cluster } from './cluster.ts';
 import { Operator } from './operator.ts';
-import { makeImages } from './releases.ts';
+import { findReleaseBefore, makeImages } from './releases.ts';
 import { install } from './scenes/install.ts';
 import { backUp, restore } from './scenes/restore.ts';
 import { rotate } from './scenes/rotate.ts';
@@ -61,7 +61,9 @@ export async function play(scale: number, note: (line: string) => void): Promise
   };
   const postgres = stack.use(await startManagedPostgres(connections));
   const redis = stack.use(await startManagedRedis(passwords.redis));
-  const images = makeImages();
+  const before = findReleaseBefore();
+  note(`the release before: ${before ?? 'none in the history with this schema; the same code again'}`);
+  const images = makeImages(before);
   const cluster = stack.use(await Cluster.open(images, scale));
   const operator = stack.use(await Operator.open(cluster));
   if (!(await canPrepare())) {
@@ -75,7 +77,8 @@ export async function play(scale: number, note: (line: string) => void): Promise
     const begin = performance.now();
     const result = await act();
     const seconds = Math.round((performance.now() - begin) / 1_000);
-    note(`${name}: ${seconds} s, ${traffic.served.get(name) ?? 0} requests served`);
+    const [served, retried] = [traffic.served, traffic.retried].map((counts) => counts.get(name) ?? 0);
+    note(`${name}: ${seconds} s, ${served} requests served, ${retried} at a retry`);
     return result;
   };
 

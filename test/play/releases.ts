@@ -1,11 +1,13 @@
+import { execFileSync } from 'node:child_process';
 import { cpSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { makeFolder } from '../support/folders.ts';
 import { runDir } from '../support/run.ts';
 
 /**
- * The images of the play: folders with this project's code, each presenting itself as a release of its own. The code of
- * all of them is this commit's; what differs is the schema that they bring: a numbered migration, and a function's text.
+ * The images of the play: folders with this project's code, each presenting itself as a release of its own. What is
+ * installed first is the release before, by its commit; the later ones have this commit's code, and a schema that differs by a
+ * numbered migration and a function's text.
  */
 
 const PROJECT = resolve(import.meta.dirname, '../..');
@@ -16,14 +18,47 @@ type Change = (folder: string) => void;
 /** The images that can be pulled, by tag: the folder that a container finds as `/app`. */
 export type Images = ReadonlyMap<string, string>;
 
-function makeImage(tag: string, change: Change = () => {}): [string, string] {
+/** What of the project an image has. */
+const FILES = ['src', 'sql', 'package.json'];
+
+function makeImage(tag: string, change: Change = () => {}, commit?: string): [string, string] {
   const folder = makeFolder(`image-${tag}`, runDir());
-  for (const name of ['src', 'sql', 'package.json'])
-    cpSync(join(PROJECT, name), join(folder, name), { recursive: true });
+  if (commit === undefined)
+    for (const name of FILES) cpSync(join(PROJECT, name), join(folder, name), { recursive: true });
+  else unpack(commit, folder);
   symlinkSync(join(PROJECT, 'node_modules'), join(folder, 'node_modules'));
   writeFileSync(join(folder, 'build.json'), JSON.stringify({ version: tag, revision: `of-${tag}` }));
   change(folder);
   return [tag, folder];
+}
+
+const git = (...args: string[]) =>
+  execFileSync('git', args, { cwd: PROJECT, maxBuffer: 2 ** 28, stdio: ['ignore', 'pipe', 'ignore'] });
+
+const unpack = (commit: string, folder: string): void =>
+  void execFileSync('tar', ['-x', '-C', folder], { input: git('archive', commit, ...FILES) });
+
+/** What an older release has to have in common with this one while none was published: schema and modules. */
+const SHARED = ['sql', 'package-lock.json'];
+
+/**
+ * The commit of the release before: the newest tag below this commit. Until there is a tag, tables and functions may be
+ * changed in place, and it is the oldest commit since which nobody has. Undefined where the history is not there, or holds none.
+ */
+export function findReleaseBefore(): string | undefined {
+  try {
+    const read = (...args: string[]) =>
+      git(...args)
+        .toString()
+        .trim();
+    const tag = read('tag', '--list', 'v*', '--merged', 'HEAD~1', '--sort=-version:refname').split('\n')[0];
+    if (tag) return tag;
+    if (read('status', '--porcelain', '--', ...SHARED) !== '') return undefined;
+    const commit = read('log', '-1', '--format=%H', '--', ...SHARED);
+    return commit === '' || commit === read('rev-parse', 'HEAD') ? undefined : commit;
+  } catch {
+    return undefined;
+  }
 }
 
 const countMigrations = (folder: string): number =>
@@ -49,8 +84,8 @@ function expand(folder: string): void {
   addMigration(folder, 'adds-seen', 'alter table accounts add column adds_seen bigint not null default 0;');
   editFile(
     join(folder, 'sql/functions/add-bookmark.sql'),
-    'set bookmark_count = bookmark_count + 1\n',
-    'set bookmark_count = bookmark_count + 1, adds_seen = adds_seen + 1\n',
+    /(update accounts set bookmark_count = bookmark_count \+ 1)\b/,
+    '$1, adds_seen = adds_seen + 1',
   );
 }
 
@@ -63,9 +98,13 @@ function failToMigrate(folder: string): void {
 /** What is installed, what it is upgraded to, and a release between them whose migration fails. */
 export const TAGS = { first: '1.0.0', broken: '1.0.1', second: '1.1.0' } as const;
 
-/** Makes the images of all releases. */
-export const makeImages = (): Images =>
-  new Map([makeImage(TAGS.first), makeImage(TAGS.broken, failToMigrate), makeImage(TAGS.second, expand)]);
+/** Makes the images of all releases; `before` is the commit of the first one, this commit where there is none. */
+export const makeImages = (before: string | undefined): Images =>
+  new Map([
+    makeImage(TAGS.first, () => {}, before),
+    makeImage(TAGS.broken, failToMigrate),
+    makeImage(TAGS.second, expand),
+  ]);
 
 /** The number of migrations that a release brings. */
 export const schemaOf = (images: Images, tag: string): number => countMigrations(images.get(tag)!);

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { post } from '../support/post.ts';
 import type { Caller } from '../support/users.ts';
@@ -11,6 +12,9 @@ const ROUND_MS = 1_400;
 const IMPORT_ENTRIES = 700;
 const IMPORT_COMMENT = 'x'.repeat(2_000);
 const IMPORT_PAUSE_MS = 3_000;
+
+/** As often as the shipped client repeats a request in a minute, roughly. */
+const TRIES = 4;
 
 /** What one client was told. */
 interface Journal {
@@ -28,6 +32,11 @@ export interface Failure {
   what: string;
 }
 
+const WRITES: ReadonlySet<string> = new Set(['/bookmarks/add', '/import']);
+
+const count = (counts: Map<string, number>, during: string): void =>
+  void counts.set(during, (counts.get(during) ?? 0) + 1);
+
 /** Clients at work. */
 export class Traffic {
   journals: Journal[] = [];
@@ -36,6 +45,8 @@ export class Traffic {
   during = 'install';
   /** Requests that succeeded, by what the operator was about. */
   readonly served = new Map<string, number>();
+  /** Of these, requests that got 503 first. */
+  readonly retried = new Map<string, number>();
   readonly #origin: string;
   readonly #loops: Promise<void>[] = [];
   #isOver = false;
@@ -64,15 +75,28 @@ export class Traffic {
     );
   }
 
+  /**
+   * Sends a request as clients should: after a 503 again, when `Retry-After` says, with the same key, so that what has
+   * happened is not done twice.
+   */
   async #ask(user: Caller, path: string, body: object) {
     const { during } = this;
+    const headers = WRITES.has(path) ? { 'idempotency-key': randomUUID() } : {};
     try {
-      const { status, text, body: found } = await post(this.#origin, path, body, { token: user.token });
-      if (status === 200) {
-        this.served.set(during, (this.served.get(during) ?? 0) + 1);
-        return found;
+      for (let tries = 1; ; tries += 1) {
+        const response = await post(this.#origin, path, body, { token: user.token, headers });
+        const { status, text } = response;
+        if (status === 200) {
+          count(this.served, during);
+          if (tries > 1) count(this.retried, during);
+          return response.body;
+        }
+        if (status !== 503 || tries === TRIES) {
+          this.failures.push({ during, what: `${path}: ${status} ${text.slice(0, 200)}` });
+          return undefined;
+        }
+        await sleep(Number(response.headers.get('retry-after')) * 1_000);
       }
-      this.failures.push({ during, what: `${path}: ${status} ${text.slice(0, 200)}` });
     } catch (error) {
       const { message, cause } = error as Error;
       this.failures.push({

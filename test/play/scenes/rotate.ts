@@ -60,12 +60,12 @@ export async function rotate(stage: Stage): Promise<void> {
   await rotateServing(stage);
   await rotateMigrating(stage);
   await rotateRedis(stage);
-  // While PgBouncer's instances are replaced a statement may be cut off with its connection: 503, and never anything else.
+  // While PgBouncer's instances are replaced a statement may be cut off with its connection: its request gets 503, and
+  // succeeds at a retry.
   const failures = failuresOf(stage, 'rotate');
   const served = traffic.served.get('rotate') ?? 0;
-  note(`requests while secrets were rotated: ${served} served, ${failures.length} got 503`);
-  const others = failures.filter((what) => !what.includes('"code":"UNAVAILABLE"'));
-  require(others.length === 0, `nothing but 503 UNAVAILABLE, got ${others[0]}`);
-  require(failures.length * 20 <
-    served, `19 of 20 requests served, got ${failures.length} of ${served} refused`);
+  const retried = traffic.retried.get('rotate') ?? 0;
+  note(`requests while secrets were rotated: ${served} served, ${retried} of them at a retry`);
+  require(failures.length === 0, `no request fails while secrets are rotated, got ${failures[0]}`);
+  require(retried * 20 < served, `19 of 20 requests served at once, got ${retried} of ${served} retried`);
 }

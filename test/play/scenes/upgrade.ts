@@ -6,8 +6,11 @@ import { failuresOf, require, type Stage, setTag, TAGS, versionsOf } from '../st
 const readSchema = ({ operator, postgres }: Stage): string =>
   operator.sql(postgres.urlOfAdmin('bookmarks'), 'select max(version) from schema_migrations');
 
+/** No client noticed anything: not even a 503 that a retry makes good. */
 const requireNoFailure = (stage: Stage, during: string): void => {
   const failures = failuresOf(stage, during);
+  const retried = stage.traffic.retried.get(during) ?? 0;
+  require(retried === 0, `no request needs a retry in the ${during}, but ${retried} did`);
   require(failures.length ===
     0, `no request fails in the ${during}, but:\n${failures.slice(0, 10).join('\n')}`);
 };
@@ -18,9 +21,8 @@ async function failToUpgrade(stage: Stage): Promise<void> {
   setTag(operator, TAGS.broken);
   const { code, output } = await operator.run('k8s/release.sh');
   require(code === 1 && output.includes('the migration is Failed'), `a release that stops, got ${output}`);
-  require((await operator.must('kubectl -n bookmarks logs job/migrate')).includes(
-    'division by zero',
-  ), 'its log');
+  const log = await operator.must('kubectl -n bookmarks logs job/migrate');
+  require(log.includes('division by zero'), `a log that says why, got ${log}`);
   await operator.must('kubectl -n bookmarks describe pods');
   await operator.must('kubectl -n bookmarks logs --previous deployment/api');
   await operator.must('kubectl -n bookmarks rollout status deployment/pgbouncer');
