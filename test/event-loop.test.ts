@@ -1,0 +1,72 @@
+import { randomUUID } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { BodyScanner } from '../src/operations/import/body-scanner.ts';
+import { jobIdOf } from '../src/operations/import/job.ts';
+import { runImport } from '../src/operations/import/run.ts';
+import { beginImport, queueImport, stageChunk } from '../src/store/staged-imports.ts';
+import { HOSTILE_IMPORTS } from './support/hostile-imports.ts';
+import { startService } from './support/service.ts';
+import { longestTurn } from './support/turns.ts';
+
+// Nobody waits for another's import: a worker takes at most 100 ms of its thread's CPU time before others come in between.
+
+const MIB = 1_048_576;
+
+const fillText = (entryOf: (n: number) => string, entries: number): string =>
+  `{"bookmarks":[${Array.from({ length: entries }, (_, n) => entryOf(n)).join(',')}]}`;
+
+/** Legal bodies of up to 64 MiB that a worker has the most to do with. */
+const LARGE: Record<string, () => string> = {
+  '100,000 ordinary entries': () =>
+    fillText(
+      (n) =>
+        `{"url":"http://e/${n}","title":"${'title '.repeat(30)}","comment":"${'comment '.repeat(50)}","tags":["a${n % 5_000}","b${n % 99}","c"]}`,
+      100_000,
+    ),
+  'entries of 100 tags': () =>
+    fillText(
+      (n) =>
+        `{"url":"http://e/${n}","tags":[${Array.from({ length: 100 }, (_, m) => `"t${(n * 7 + m * 31) % 10_000}"`).join(',')}]}`,
+      10_000,
+    ),
+  'the longest texts, folded': () =>
+    fillText(
+      (n) => `{"url":"http://e/${n}","title":"${'Ä'.repeat(2_048)}","comment":"${'İ'.repeat(10_000)}"}`,
+      2_600,
+    ),
+};
+
+const bodies: [string, () => string][] = [
+  ...Object.entries(LARGE),
+  ...Object.entries(HOSTILE_IMPORTS).map(([name, { body }]): [string, () => string] => [name, body]),
+];
+
+test.each(bodies)('%s are worked on in turns of 100 ms at most', { timeout: 240_000 }, async (_, body) => {
+  await using service = await startService({ importInlineBytes: 0 });
+  await service.context.coordination.imports.stopWorker(0);
+  const { database } = service.context;
+  const user = await service.user({ premium: true });
+  const rows = await database.sql<{ hash: Buffer }[]>`
+    select token_hash as hash from tokens where user_id = ${user.id}`;
+  const owner = { userId: user.id, hash: rows[0]!.hash };
+  const staged = { userId: user.id, id: randomUUID() };
+  await beginImport(database, owner, staged.id, { bytes: 64 * MIB, stagedLimit: 128 * MIB });
+  const scanner = new BodyScanner();
+  const bytes = Buffer.from(body());
+  let position = 0;
+  try {
+    for (let at = 0; at < bytes.length; at += 65_536) {
+      scanner.push(bytes.subarray(at, at + 65_536));
+      if (scanner.takeable > 49_152)
+        await stageChunk(database, staged, position++, scanner.take().toString());
+    }
+    await stageChunk(database, staged, position++, scanner.take().toString());
+  } catch {
+    return;
+  }
+  await queueImport(database, owner, staged.id, { replace: false, firstChunk: 0 });
+  const turn = await longestTurn(() =>
+    runImport(service.context, jobIdOf(staged), new AbortController().signal),
+  );
+  expect(turn).toBeLessThan(100);
+});

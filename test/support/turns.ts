@@ -1,0 +1,20 @@
+/**
+ * The most CPU time, in milliseconds, that this thread took from one turn of the event loop to the next while the work ran.
+ * CPU time, for on a busy machine a turn may last any time.
+ */
+export async function longestTurn(work: () => Promise<unknown>): Promise<number> {
+  let longest = 0;
+  let isDone = false;
+  let last = process.threadCpuUsage();
+  const note = () => {
+    const now = process.threadCpuUsage();
+    longest = Math.max(longest, now.user + now.system - last.user - last.system);
+    last = now;
+    if (!isDone) setImmediate(note);
+  };
+  setImmediate(note);
+  await work().finally(() => {
+    isDone = true;
+  });
+  return longest / 1_000;
+}
