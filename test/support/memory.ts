@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** The resident memory of a process of this Linux machine, in bytes. */
-function residentBytes(pid: number): number {
+export function residentBytes(pid: number): number {
   const [, kib] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!;
   return Number(kib) * 1_024;
 }

@@ -1,0 +1,128 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { HOSTILE_IMPORTS } from '../support/hostile-imports.ts';
+import { post } from '../support/post.ts';
+import { formatPost, sendUnread } from '../support/unread.ts';
+
+/** A process that attacks a replica in every way at once; what it gets does not matter. */
+
+/** Whom to attack, for how long, and with which tokens. */
+export interface Targets {
+  origin: string;
+  seconds: number;
+  /** Of an account with large bookmarks. */
+  greedy: string;
+  importer: string;
+  /** Tokens to be given up. */
+  sessions: string[];
+}
+
+type Attack = (targets: Targets, n: number, signal: AbortSignal) => Promise<unknown>;
+
+/** Another network for each number, as a trusted proxy names it. */
+const from = (n: number) => ({ 'x-forwarded-for': `198.51.${(n >> 8) & 255}.${n & 255}` });
+
+const idOf = (token: string): string => token.split('_')[1]!;
+
+/** Sends a request and reads its response. */
+const send = (
+  origin: string,
+  path: string,
+  body: unknown,
+  token?: string,
+  headers?: Record<string, string>,
+) => post(origin, path, body, { ...(token && { token }), ...(headers && { headers }) });
+
+const bodies = Object.values(HOSTILE_IMPORTS);
+
+/** Each with how many of it go on side by side. */
+const ATTACKS: readonly [sideBySide: number, attack: Attack][] = [
+  // Connections whose responses nobody reads; each until it is cut.
+  [
+    80,
+    (targets, _, signal) =>
+      leaveUnread(targets, formatPost('/bookmarks/list', targets.greedy, { limit: 500 }).repeat(8), signal),
+  ],
+  [20, (targets, _, signal) => leaveUnread(targets, formatPost('/export', targets.greedy), signal)],
+  // Bodies that cost far more than their bytes.
+  [1, ({ origin, importer }, n) => send(origin, '/import', bodies[n % bodies.length]!.body(), importer)],
+  // Guesses, from everywhere.
+  [4, ({ origin }, n) => send(origin, '/auth/invite', { code: 'AAAAAAAA' }, undefined, from(n))],
+  [
+    4,
+    ({ origin, greedy }, n) =>
+      send(origin, '/user/profile', {}, `bka_${idOf(greedy)}_${String(n).padStart(43, 'A')}`, from(n % 7)),
+  ],
+  // Tokens that are given up while they wait.
+  [2, ({ origin, sessions }) => giveUp(origin, sessions.pop())],
+  // Connections that send half a request.
+  [100, ({ origin }, _, signal) => sendHalf(origin, signal)],
+  // The dearest searches, and many tags.
+  [
+    6,
+    ({ origin, greedy }) =>
+      send(
+        origin,
+        '/bookmarks/search',
+        { query: 'c om me nt xq', sort: 'title', site: 'no.example' },
+        greedy,
+      ),
+  ],
+  [
+    2,
+    ({ origin, greedy }, n) => send(origin, '/bookmarks/search', { tags: namesFrom(n), query: 'a' }, greedy),
+  ],
+  [
+    2,
+    ({ origin, greedy }, n) =>
+      send(origin, '/bookmarks/edit', { ids: idsFrom(n), add_tags: namesFrom(n) }, greedy),
+  ],
+  [2, ({ origin, greedy }) => send(origin, '/bookmarks/changes', { limit: 500 }, greedy)],
+];
+
+const namesFrom = (n: number): string[] => Array.from({ length: 100 }, (_, m) => `tag ${n % 90} ${m}`);
+const idsFrom = (n: number): number[] => Array.from({ length: 500 }, (_, m) => 1 + ((n * 500 + m) % 4_000));
+
+async function leaveUnread({ origin }: Targets, bytes: string, signal: AbortSignal): Promise<void> {
+  using client = await sendUnread(origin, bytes);
+  // What is not read hides the end of the connection, so a client goes by itself in the end.
+  await sleep(40_000, undefined, { signal }).catch(() => {});
+  client.socket.destroy();
+}
+
+async function giveUp(origin: string, token: string | undefined): Promise<void> {
+  if (token === undefined) return void (await sleep(1_000));
+  const held = send(origin, '/bookmarks/sync', { wait: true }, token);
+  await send(origin, '/logout', {}, token);
+  await held;
+}
+
+async function sendHalf(origin: string, signal: AbortSignal): Promise<void> {
+  const socket = connect(Number(new URL(origin).port), '127.0.0.1');
+  socket.on('error', () => {});
+  const closed = once(socket, 'close');
+  socket.write('POST /api/v1/bookmarks/add HTTP/1.1\r\nHost: localhost\r\nContent-Le');
+  await Promise.race([closed, sleep(20_000, undefined, { signal }).catch(() => {})]);
+  socket.destroy();
+}
+
+async function repeat(attack: Attack, targets: Targets, first: number, signal: AbortSignal): Promise<void> {
+  for (let n = first; !signal.aborted; n += 1_000) {
+    // Refusals and cut connections are what an attacker gets.
+    await attack(targets, n, signal).catch(() => sleep(10));
+  }
+}
+
+const [targets] = (await once(process, 'message')) as [Targets];
+const signal = AbortSignal.timeout(targets.seconds * 1_000);
+await Promise.race([
+  Promise.all(
+    ATTACKS.flatMap(([sideBySide, attack]) =>
+      Array.from({ length: sideBySide }, (_, n) => repeat(attack, targets, n, signal)),
+    ),
+  ),
+  // A request under way is left there.
+  sleep((targets.seconds + 2) * 1_000),
+]);
+process.exit(0);

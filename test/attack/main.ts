@@ -1,0 +1,135 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Command } from 'commander';
+import { migrate } from '../../src/store/migrations.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
+import { openRunFolder } from '../chaos/run-folder.ts';
+import { fill } from '../support/fill.ts';
+import { measureGrowth, residentBytes } from '../support/memory.ts';
+import { makePostgresTemplate, startPostgres } from '../support/postgres.ts';
+import { startRedis } from '../support/redis.ts';
+import { type Replica, startReplica } from '../support/replica.ts';
+import { createCaller } from '../support/users.ts';
+import type { Targets } from './attackers.ts';
+
+/**
+ * `npm run test:attack`: all attacks at once against one replica and one worker, on loopback, while another user works. Ends
+ * with 1 where that user got a wrong response, or memory grew beyond its bounds. Times are printed and never held against it.
+ */
+
+const MIB = 1_048_576;
+
+/** Above its rest: what a replica may grow by, and a worker by any imports. */
+const API_GROWTH_BYTES = 200 * MIB;
+const WORKER_GROWTH_BYTES = 384 * MIB;
+
+/** So much more than at rest before is rest again: the heap that V8 keeps. */
+const REST_BYTES = 64 * MIB;
+
+const SESSIONS = 200;
+
+/** The other user's requests, one after the other, until the signal; milliseconds of each and what was no 200. */
+async function work(replica: Replica, token: string, signal: AbortSignal) {
+  const times: number[] = [];
+  const wrong: string[] = [];
+  const requests: [string, object][] = [
+    ['/user/profile', {}],
+    ['/bookmarks/list', { limit: 50 }],
+    ['/bookmarks/search', { query: 'bookmark' }],
+    ['/bookmarks/sync', {}],
+    ['/bookmarks/add', { url: 'https://example.org/' }],
+  ];
+  for (let n = 0; !signal.aborted; n += 1) {
+    const [path, body] = requests[n % requests.length]!;
+    const begunAt = performance.now();
+    const { status } = await replica.post(path, body, token);
+    times.push(performance.now() - begunAt);
+    if (status !== 200) wrong.push(`${path}: ${status}`);
+    await sleep(20);
+  }
+  return { times: times.toSorted((a, b) => a - b), wrong };
+}
+
+const quantile = (sorted: readonly number[], share: number): number =>
+  Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0);
+
+const inMib = (bytes: number): string => `${Math.round(bytes / MIB)} MiB`;
+
+/** Has a process of its own attack for so long. */
+async function attack(targets: Targets): Promise<void> {
+  const child = fork(fileURLToPath(new URL('attackers.ts', import.meta.url)));
+  child.send(targets);
+  const [code] = await once(child, 'exit');
+  if (code !== 0) throw new Error(`the attackers ended with ${code}`);
+}
+
+/** Accounts that attack, with their tokens, and the token of the user who works. */
+async function makeAccounts(url: string) {
+  await using stack = new AsyncDisposableStack();
+  const database = await openDatabase({ url });
+  stack.defer(() => database.close());
+  const premium = () => createCaller(database, { premium: true });
+  const [greedy, importer, other] = [await premium(), await premium(), await premium()];
+  await fill(url, greedy, 4_000, 10_000);
+  await fill(url, other, 1_000);
+  const sessions = [];
+  for (let n = 0; n < SESSIONS; n += 1) sessions.push((await createCaller(database)).token);
+  return { greedy: greedy.token, importer: importer.token, other: other.token, sessions };
+}
+
+async function run(options: { seconds: string; rest: string }): Promise<void> {
+  using _folder = openRunFolder();
+  const seconds = Number(options.seconds);
+  await makePostgresTemplate();
+  await using postgres = await startPostgres();
+  await migrate({ url: postgres.url });
+  await using redis = await startRedis();
+  const env = { DATABASE_URL: postgres.url, REDIS_URL: redis.url, TRUST_PROXY: 1 };
+  await using api = await startReplica('api', env);
+  await using worker = await startReplica('worker', env);
+  const { other, ...tokens } = await makeAccounts(postgres.url);
+
+  await work(api, other, AbortSignal.timeout(3_000));
+  const before = { api: residentBytes(api.pid), worker: residentBytes(worker.pid) };
+  const calm = await work(api, other, AbortSignal.timeout(5_000));
+  const stop = new AbortController();
+  const working = work(api, other, stop.signal);
+  let workerGrowth = 0;
+  const apiGrowth = await measureGrowth(api.pid, async () => {
+    workerGrowth = await measureGrowth(worker.pid, () => attack({ origin: api.origin, seconds, ...tokens }));
+  });
+  stop.abort();
+  const { times, wrong } = await working;
+  await sleep(Number(options.rest) * 1_000);
+  const after = { api: residentBytes(api.pid), worker: residentBytes(worker.pid) };
+
+  console.log(
+    `another user: ${times.length} requests, p50 ${quantile(times, 0.5)} ms, p99 ${quantile(times, 0.99)} ms`,
+  );
+  console.log(
+    `  before the attacks: p50 ${quantile(calm.times, 0.5)} ms, p99 ${quantile(calm.times, 0.99)} ms`,
+  );
+  console.log(
+    `replica: at rest ${inMib(before.api)}, at most ${inMib(apiGrowth)} more, then ${inMib(after.api)}`,
+  );
+  console.log(
+    `worker: at rest ${inMib(before.worker)}, at most ${inMib(workerGrowth)} more, then ${inMib(after.worker)}`,
+  );
+  const faults = [
+    ...wrong.map((text) => `another user got a wrong response: ${text}`),
+    ...(apiGrowth > API_GROWTH_BYTES ? ['the replica grew too much'] : []),
+    ...(workerGrowth > WORKER_GROWTH_BYTES ? ['the worker grew too much'] : []),
+    ...(after.api > before.api + REST_BYTES ? ['the memory of the replica did not come back'] : []),
+  ];
+  for (const fault of faults) console.error(fault);
+  console.log(faults.length === 0 ? 'nobody was hurt' : `${faults.length} faults`);
+  process.exitCode = faults.length === 0 ? 0 : 1;
+}
+
+await new Command('test:attack')
+  .option('--seconds <n>', 'how long the attacks last', '60')
+  .option('--rest <n>', 'how many seconds later memory is read', '45')
+  .action(run)
+  .parseAsync();
