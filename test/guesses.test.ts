@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { issueInvite } from '../src/admin/invites.ts';
 import { openRedis } from './support/redis.ts';
 import { startService, type TestService } from './support/service.ts';
@@ -57,6 +57,13 @@ describe('invite codes', () => {
     const unknown = await guess(service, { email: 'b@example.org' });
     expect([wrong.status, wrong.body]).toEqual([404, unknown.body]);
     expect((await service.post('/auth/invite', { code, email: 'a@example.org' })).status).toBe(200);
+  });
+
+  test('may name an e-mail address of 254 characters, in the longest way to write it', async () => {
+    await using service = await startService();
+    const email = '\\ud83d\\ude00'.repeat(254);
+    const { status } = await service.post('/auth/invite', `{"code":"AAAAAAAA","email":"${email}"}`);
+    expect(status).toBe(404);
   });
 
   test('for one e-mail address fail ten times an hour, from wherever they come', async () => {
@@ -120,6 +127,16 @@ describe('tokens that do not exist', () => {
     expect(Object.fromEntries(counts)).toEqual({ 401: 600, 429: 20 });
     expect((await profile(user.token, from(1))).status).toBe(200);
     expect((await profile(made(700), from(2))).status).toBe(401);
+
+    // Nor is a token that has been idle for longer than this replica remembers its caller.
+    vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 120_000);
+    onTestFinished(() => void vi.restoreAllMocks());
+    expect((await profile(user.token, from(1))).status).toBe(200);
+    await service.context.database.sql`delete from tokens where user_id = ${user.id}`;
+    vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 120_000);
+    const statuses = [];
+    for (let i = 0; i < 2; i++) statuses.push((await profile(user.token, from(1))).status);
+    expect(statuses).toEqual([401, 429]);
   });
 
   test('are told by WWW-Authenticate how to present one', async () => {

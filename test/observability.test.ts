@@ -20,6 +20,8 @@ test('every documented metric is there after traffic, and no label names a user'
   await user.post('/import', { bookmarks: [{ url: 'http://b/' }] });
   await user.post('/bookmarks/add', { url: 'nonsense' });
   await Promise.all(Array.from({ length: 50 }, () => user.post('/bookmarks/search', { query: 'x' })));
+  // What is guessed wrongly is no request of the limiter.
+  await service.post('/tags/list', {}, { token: `bka_1_${'A'.repeat(43)}` });
 
   const samples = await scrape(metricsPort);
   const names = [...samples.keys()];

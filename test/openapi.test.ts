@@ -206,6 +206,22 @@ describe('the document is complete', () => {
     expect(document.info.description).toMatch(/100 requests per 60 s/);
   });
 
+  test('the largest body of each operation is in it', () => {
+    const sizes = Object.fromEntries(
+      Object.keys(document.paths).map((path) => [
+        path,
+        /^At most (\d+ [KM]iB);/.exec(operationOf(path).requestBody.description)?.[1],
+      ]),
+    );
+    expect(sizes).toMatchObject({
+      '/auth/invite': '4 KiB',
+      '/bookmarks/add': '640 KiB',
+      '/bookmarks/list': '64 KiB',
+      '/import': '64 MiB',
+    });
+    expect(Object.values(sizes)).not.toContain(undefined);
+  });
+
   test('required fields are those of spec 4', () => {
     const required = Object.fromEntries(
       EACH_ROUTE.map(([path]) => [path, requestOf(path).schema.required ?? []]),

@@ -206,7 +206,7 @@ describe('the body (spec 1, decision 2)', () => {
   });
 
   test.each([
-    ['/auth/invite', 1, '{"code":"AAAAAAAA"}', 404],
+    ['/auth/invite', 4, '{"code":"AAAAAAAA"}', 404],
     ['/auth/exchange', 2, '{}', 400],
     [ADD, 640, '{"url":"https://example.org/"}', 200],
     ['/bookmarks/edit', 640, '{"id":1000000}', 404],

@@ -24,7 +24,7 @@ export interface SharedOptions {
   counters: Counters;
   waiters: WaiterRegistry;
   imports: ProcessImportQueue;
-  openLimiter: (windowMs: number) => ProcessRateLimiter;
+  openLimiter: (windowMs: number, counters: Counters) => ProcessRateLimiter;
 }
 
 /** Opens the Redis side. Resolves when Redis serves, or after two seconds without it. */

@@ -50,14 +50,17 @@ export async function openCoordination(
   const runImport = watchRuns(parts.runImport, log, counters);
   const waiters = new WaiterRegistry(clock, options, { hearsOthers: options.redis !== undefined });
   const imports = new ProcessImportQueue(runImport, clock, counters);
-  const openLimiter = (windowMs: number) => new ProcessRateLimiter(windowMs, clock, counters);
+  const openLimiter = (windowMs: number, counted: Counters) =>
+    new ProcessRateLimiter(windowMs, clock, counted);
   if (options.redis !== undefined) {
     const { openShared } = await import('./open-redis.ts');
     const { redis, windowMs } = options;
     return openShared({ redis, windowMs, log, clock, counters, waiters, imports, openLimiter });
   }
   return {
-    limiters: openLimiters(options.windowMs, (_keyPart, windowMs) => openLimiter(windowMs)),
+    limiters: openLimiters(options.windowMs, counters, (_keyPart, windowMs, counted) =>
+      openLimiter(windowMs, counted),
+    ),
     wakes: waiters,
     imports,
     pending: new ProcessPendingValues(clock),

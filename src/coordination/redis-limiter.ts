@@ -16,7 +16,7 @@ export interface RedisLimitersOptions {
   keys: RedisKeys;
   /** The window of the limiters that have none of their own. */
   windowMs: number;
-  openMemory: (windowMs: number) => ProcessRateLimiter;
+  openMemory: (windowMs: number, counters: Counters) => ProcessRateLimiter;
   counters: Counters;
 }
 
@@ -31,10 +31,10 @@ export function openRedisLimiters(options: RedisLimitersOptions): Limiters {
     failedKey = key;
     link.fail('limits', error);
   };
-  return openLimiters(windowMs, (keyPart, ownWindowMs) => {
-    const memory = openMemory(ownWindowMs);
+  return openLimiters(windowMs, counters, (keyPart, ownWindowMs, counted) => {
+    const memory = openMemory(ownWindowMs, counted);
     const windowOptions = { link, keyPrefix: keys.limit(keyPart), windowMs: ownWindowMs };
-    return new RedisRateLimiter({ ...windowOptions, memory, counters, fail });
+    return new RedisRateLimiter({ ...windowOptions, memory, counters: counted, fail });
   });
 }
 

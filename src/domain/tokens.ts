@@ -84,6 +84,8 @@ export function parseToken(text: string | undefined): PresentedToken | undefined
  * the token again, so a revoked one does nothing from the moment of its revocation, whatever stands here.
  */
 export class KnownCallers {
+  /** Tokens that were valid when this process last asked, whenever that was. */
+  readonly #seen = new Set<string>();
   readonly #callers = new Map<string, { caller: Caller; untilMs: number }>();
   readonly #capacity: number;
   readonly #ttlMs: number;
@@ -108,9 +110,19 @@ export class KnownCallers {
   add(caller: Caller, nowMs = Date.now()): void {
     if (this.#callers.size >= this.#capacity) this.#callers.delete(this.#callers.keys().next().value!);
     this.#callers.set(caller.key, { caller, untilMs: nowMs + this.#ttlMs });
+    // Those seen longest ago go first.
+    this.#seen.delete(caller.key);
+    if (this.#seen.size >= this.#capacity) this.#seen.delete(this.#seen.keys().next().value!);
+    this.#seen.add(caller.key);
+  }
+
+  /** Whether this very token was valid when this process last asked. */
+  hasSeen({ key }: PresentedToken): boolean {
+    return this.#seen.has(key);
   }
 
   forget(token: PresentedToken): void {
     this.#callers.delete(token.key);
+    this.#seen.delete(token.key);
   }
 }

@@ -51,7 +51,8 @@ async function admitToken(
   reply: FastifyReply,
 ): Promise<void> {
   if (remembered === undefined) overload.refuseLookup();
-  const caller = remembered ?? (await limitTokenGuesses(context, request, () => lookUp(context, token)));
+  const caller =
+    remembered ?? (await limitTokenGuesses(context, request, token, () => lookUp(context, token)));
   request.caller = caller;
   request.callerIsFresh = remembered === undefined;
   const { tokens } = context.coordination.limiters;
@@ -65,7 +66,10 @@ async function admitToken(
 
 async function lookUp(context: Context, token: PresentedToken): Promise<Caller> {
   const caller = await findCaller(context.database, token);
-  if (caller === undefined) throw invalidToken();
+  if (caller === undefined) {
+    context.callers.forget(token);
+    throw invalidToken();
+  }
   context.callers.add(caller);
   if (caller.isUseDue) context.lastUses.add(caller);
   return caller;

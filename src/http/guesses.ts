@@ -4,6 +4,7 @@ import type { Context } from '../context.ts';
 import type { RateLimiter } from '../coordination/port.ts';
 import { ApiError, rateLimited } from '../domain/errors.ts';
 import type { ErrorCode } from '../domain/resources.ts';
+import type { PresentedToken } from '../domain/tokens.ts';
 import type { Credential } from '../observability/metrics.ts';
 import { addressKey, clientAddress, retryAfterSeconds } from './quota-headers.ts';
 
@@ -46,12 +47,17 @@ export function limitInviteGuesses<Result>(
   return withinBudgets(context, 'invite', budgets, 'NOT_FOUND', exchange);
 }
 
-/** Runs the look-up of a token that this replica does not remember. Throws `RATE_LIMITED` beyond the network's budget. */
+/**
+ * Runs the look-up of a token that this replica does not remember. Throws `RATE_LIMITED` beyond the network's budget; a token
+ * that was valid when this replica last asked is no guess, and is looked up however many others of its network were.
+ */
 export function limitTokenGuesses<Result>(
   context: Context,
   request: FastifyRequest,
+  token: PresentedToken,
   lookUp: () => Promise<Result>,
 ): Promise<Result> {
+  if (context.callers.hasSeen(token)) return lookUp();
   const { tokenFailures: limiter } = context.coordination.limiters;
   const budget = { limiter, key: addressKey(clientAddress(request)), limit: TOKEN_FAILURES_PER_MINUTE };
   return withinBudgets(context, 'bearer', [budget], 'INVALID_TOKEN', lookUp);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ErrorCode } from '../domain/resources.ts';
 import { STATUS_BY_CODE } from './error-responses.ts';
 import { exampleOf } from './openapi-examples.ts';
-import type { Route } from './route.ts';
+import { DEFAULT_BODY_BYTES, type Route } from './route.ts';
 
 /** The OpenAPI 3.1 document, made of the routes and the same schemas that check requests. */
 
@@ -133,6 +133,10 @@ function describeAccess(route: Route): string {
   return `Scope: ${route.scope}.${route.needsSession ? ' A session token only.' : ''}`;
 }
 
+/** A number of bytes in whole units. */
+const formatBytes = (bytes: number): string =>
+  bytes >= 1_048_576 ? `${bytes / 1_048_576} MiB` : `${bytes / 1_024} KiB`;
+
 function operationOf(route: Route, shared: Shared): Json {
   const isPublic = route.scope === 'public';
   return {
@@ -143,6 +147,7 @@ function operationOf(route: Route, shared: Shared): Json {
     security: isPublic ? [] : [{ token: [route.scope] }],
     ...(route.isIdempotent && { parameters: [IDEMPOTENCY_KEY] }),
     requestBody: {
+      description: `At most ${formatBytes(route.bodyLimit ?? DEFAULT_BODY_BYTES)}; a longer one is a VALIDATION_ERROR.`,
       required: true,
       content: contentOf(schemaOf(route.body, 'input', shared), shared, route.exampleLeavesOut),
     },

@@ -41,7 +41,8 @@ export const exchange = publicRoute({
     'guess codes.',
   body: z.object({ code, email: invitedEmail.optional() }),
   exampleLeavesOut: ['email'],
-  bodyLimit: 1_024,
+  // An address of 254 characters, each an escaped pair of surrogates, has 3,048 bytes.
+  bodyLimit: 4_096,
   response: z.object({ token, user }),
   errors: ['NOT_FOUND'],
   async handle({ context, body, request }) {

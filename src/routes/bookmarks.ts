@@ -137,7 +137,8 @@ const list = callerRoute({
   path: '/bookmarks/list',
   scope: 'read',
   summary: 'List all bookmarks, page by page',
-  description: 'By id, rising. `next_cursor` is opaque and absent on the last page.',
+  description:
+    'By id, rising; a page holds about 1 MiB at most. `next_cursor` is opaque and absent on the last page.',
   body: z.object({
     cursor: z
       .string()

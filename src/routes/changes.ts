@@ -30,7 +30,7 @@ const changes = callerRoute({
   isHeld: true,
   summary: 'Read what changed since a cursor, waiting for it if asked to',
   description:
-    'Apply each answer in order: with `reset` drop all that you hold; put `bookmarks` in the place of those with their ' +
+    'A page holds about 1 MiB of bookmarks at most. Apply each answer in order: with `reset` drop all that you hold; put `bookmarks` in the place of those with their ' +
     'ids; remove `deleted`; rename by `tags` and drop `deleted_tags` in all that you hold; store the cursor. Whenever ' +
     '`has_more` is false you then hold exactly what the service holds. Nothing is ever missed, and applying an answer ' +
     'twice changes nothing. With `wait` and nothing new the request is held for up to 29 seconds.',

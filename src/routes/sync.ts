@@ -19,7 +19,7 @@ const sync = callerRoute({
   isHeld: true,
   summary: 'Read what is new since a cursor, waiting for it if asked to',
   description:
-    'By id, rising. Store the returned cursor and send it next time: no bookmark is ever missed. With `wait` and ' +
+    'By id, rising, about 1 MiB at most. Store the returned cursor and send it next time: no bookmark is ever missed. With `wait` and ' +
     'nothing new the request is held for up to 29 seconds; an empty answer then returns the cursor as it was sent.',
   body: z.object({
     cursor: integer(0, Number.MAX_SAFE_INTEGER, 0),
