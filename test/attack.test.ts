@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { additionsTopic } from '../src/coordination/topics.ts';
+import { additionsTopic, wakePolls } from '../src/coordination/topics.ts';
 import { parseFields } from '../src/domain/json-fields.ts';
 import { foldText } from '../src/domain/text.ts';
 import type { Logger } from '../src/observability/log.ts';
@@ -17,6 +17,7 @@ import { type RedisServer, startRedis } from './support/redis.ts';
 import { type LogLine, type Replica, startReplica } from './support/replica.ts';
 import { connectTo, sendRaw } from './support/responses.ts';
 import { startService, type TestService, type TestUser, useService, useUser } from './support/service.ts';
+import { holdLock, untilBlocked } from './support/sessions.ts';
 import { formatPost, sendUnread, type UnreadClient } from './support/unread.ts';
 
 // What a hostile client may try: it harms nobody but itself.
@@ -614,7 +615,60 @@ describe('one user who keeps the database busy', () => {
     const responses = await Promise.all(waiting);
     expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]));
   });
+
+  test('by exports, syncs and polls, also those under way and woken, takes half of the connections', async () => {
+    await using crowded = await startService({ databasePoolSize: 6 });
+    const [busy, other] = [await crowded.user({ premium: true }), await crowded.user()];
+    await fill(crowded.database.url, busy, 4_000, 2_000);
+    const { wakes } = crowded.context.coordination;
+    const [last] = await crowded.context.database.sql<{ id: number }[]>`
+      select max(id) as id from bookmarks where user_id = ${busy.id}`;
+    const exports = await Promise.all(Array.from({ length: 4 }, () => beginReading(crowded, busy)));
+    const { cursor } = (await busy.post('/bookmarks/changes', { from: 'now' })).body;
+    const polls = Array.from({ length: 6 }, () => [
+      busy.post('/bookmarks/sync', { wait: true, cursor: last!.id }),
+      busy.post('/bookmarks/changes', { wait: true, cursor }),
+    ]).flat();
+    await eventually(() => wakes.held).toBe(12);
+
+    // Every read of bookmarks now keeps its connection until the lock goes.
+    const lock = await holdLock(crowded.database.url, 'lock table bookmarks in access exclusive mode');
+    const streamed = exports.map((reader) => readToEnd(reader));
+    wakePolls(wakes, busy.id);
+    const asked = [
+      '/export',
+      '/bookmarks/list',
+      '/bookmarks/sync',
+      '/bookmarks/changes',
+      '/bookmarks/search',
+    ].flatMap((path) => Array.from({ length: 4 }, () => busy.post(path)));
+    await untilBlocked(crowded.database.url, '', 3);
+    for (let n = 0; n < 10; n += 1) {
+      expect((await other.post('/tags/list')).status).toBe(200);
+      expect(crowded.context.database.gauges.inUse).toBeLessThanOrEqual(3);
+    }
+    await lock.release();
+    expect((await busy.post('/bookmarks/add', { url: 'https://wakes.example/' })).status).toBe(200);
+    await Promise.all([...polls, ...asked, ...streamed]);
+  });
 });
+
+/** Begins an export and takes its first bytes. */
+async function beginReading({ origin }: TestService, { token }: TestUser) {
+  const response = await fetch(`${origin}/api/v1/export`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: '{}',
+  });
+  const reader = response.body!.getReader();
+  await reader.read();
+  return reader;
+}
+
+/** Reads on to the end, or to where it breaks off. */
+async function readToEnd(reader: ReadableStreamDefaultReader): Promise<void> {
+  while (!(await reader.read().catch(() => ({ done: true }))).done);
+}
 
 test('an import whose token is revoked while its body arrives never runs (decision 24)', async () => {
   await using own = await startService({ importInlineBytes: 100 });
