@@ -10,6 +10,9 @@ import { ImportTags } from './tag-sets.ts';
 /** Other requests come in between: entries are read and checked for so long at a time. */
 const SLICE_MS = 5;
 
+/** The same of their tags: sets of a hundred are sorted in a tenth of a millisecond each. */
+const SLICE_TAGS = 10_000;
+
 /** Entries that go on together: so many bytes, as they were sent or as they will be written, or so many entries. */
 const BATCH_BYTES = 1_048_576;
 const BATCH_ENTRIES = 5_000;
@@ -162,7 +165,13 @@ export class Preparation {
 
   async #write(batch: readonly CheckedEntry[], bytes: number): Promise<void> {
     const known = await this.#findKnown(batch);
+    let tags = 0;
     for (const entry of batch) {
+      tags += entry.tags.keys.length;
+      if (tags > SLICE_TAGS) {
+        await yieldToLoop();
+        tags = 0;
+      }
       if (known?.has(entry.urlKey)) this.#piece.addKnown(entry);
       else this.#piece.add(entry);
     }
