@@ -163,6 +163,7 @@ async function lockTooLate(databaseUrl: string, name: keyof typeof COUNT_BY_FUNC
   expect(count).toBeDefined();
   const changed = definition
     .replace(count!, () => 'perform 1;')
+    .replace('lock_account(', () => 'token_is_valid(')
     .replace(/for no key update;/, () => ';')
     .replace(/\nend;?\s*\$function\$/, (end) => `\n${WAIT_AT_GATE}\n${count}${end}`);
   expect(changed).toContain(WAIT_AT_GATE);

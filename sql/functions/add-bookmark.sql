@@ -18,8 +18,7 @@ declare
   v_unpacked integer;
 begin
   if p_idempotency_key is not null then
-    perform from accounts where user_id = p_user_id for no key update;
-    if not token_is_valid(p_user_id, p_token_hash) then
+    if not lock_account(p_user_id, p_token_hash) then
       outcome := 'token';
       return;
     end if;

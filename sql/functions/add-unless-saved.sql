@@ -9,8 +9,7 @@ create or replace function add_unless_saved(
 )
 language plpgsql as $$
 begin
-  perform from accounts where user_id = p_user_id for no key update;
-  if not token_is_valid(p_user_id, p_token_hash) then
+  if not lock_account(p_user_id, p_token_hash) then
     outcome := 'token';
     return;
   end if;

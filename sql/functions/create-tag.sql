@@ -10,8 +10,7 @@ declare
   v_id bigint;
   v_created_at timestamptz := date_trunc('milliseconds', clock_timestamp());
 begin
-  perform from accounts where user_id = p_user_id for no key update;
-  if not token_is_valid(p_user_id, p_token_hash) then
+  if not lock_account(p_user_id, p_token_hash) then
     outcome := 'token';
     return;
   end if;

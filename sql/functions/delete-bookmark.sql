@@ -5,8 +5,7 @@ language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
   v_tag_ids bigint[];
 begin
-  perform from accounts where user_id = p_user_id for no key update;
-  if not token_is_valid(p_user_id, p_token_hash) then
+  if not lock_account(p_user_id, p_token_hash) then
     outcome := 'token';
     return;
   end if;

@@ -18,7 +18,7 @@ import {
 } from './tokens.ts';
 
 /** A bookmark to be added; its fields but the tags go to SQL as they are. */
-export type NewBookmark = z.output<typeof addedBookmark>;
+export type AddedBookmark = z.output<typeof addedBookmark>;
 
 /** Fields to change; an absent one stays as it is. */
 export type BookmarkChange = z.output<typeof bookmarkChange>;
@@ -63,7 +63,7 @@ function urlColumns(url: string): { url_key: string; host: string } {
 export async function addBookmark(
   db: Database,
   owner: Owner,
-  bookmark: NewBookmark,
+  bookmark: AddedBookmark,
   freeBookmarkLimit: number,
   idempotency?: Idempotency,
   onDuplicate: OnDuplicate = 'add',

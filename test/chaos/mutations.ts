@@ -22,7 +22,7 @@ export const withoutUserLock: Mutation = {
   name: 'the user lock removed',
   async apply(fleet) {
     await rewrite(fleet, 'add_bookmark', [
-      ['for no key update', ''],
+      ['lock_account', 'token_is_valid'],
       [COUNT, 'perform from accounts'],
       // Tags in common are locks as well.
       ['cardinality(p_tag_keys) > 0 then', 'false then'],

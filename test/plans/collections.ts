@@ -62,7 +62,7 @@ const BIG_ONE = fillUsers(BIG.userId, BIG.userId, BIG.bookmarks, BIG.tags);
  * A database is filled once: `others` holds all accounts but the big one, `all` is a copy with that one. The few are
  * analysed before the others come, so that there every account is known, and that there is no other.
  */
-export const FILLING = { few: FEW, others: [FEW, 'vacuum analyze', OTHERS], all: [BIG_ONE] } as const;
+export const FILLING = { others: [FEW, 'vacuum analyze', OTHERS], all: [BIG_ONE] } as const;
 
 /** As where no table was ever analysed; with 0 rows, as where they were while they were empty. */
 const forgetWith = (rows: -1 | 0): readonly string[] => [
