@@ -17,7 +17,7 @@ import { type RedisServer, startRedis } from './support/redis.ts';
 import { type LogLine, type Replica, startReplica } from './support/replica.ts';
 import { connectTo, sendRaw } from './support/responses.ts';
 import { startService, type TestService, type TestUser, useService, useUser } from './support/service.ts';
-import { holdLock, untilBlocked } from './support/sessions.ts';
+import { holdLock } from './support/sessions.ts';
 import { formatPost, sendUnread, type UnreadClient } from './support/unread.ts';
 
 // What a hostile client may try: it harms nobody but itself.
@@ -634,6 +634,8 @@ describe('one user who keeps the database busy', () => {
     // Every read of bookmarks now keeps its connection until the lock goes.
     const lock = await holdLock(crowded.database.url, 'lock table bookmarks in access exclusive mode');
     const streamed = exports.map((reader) => readToEnd(reader));
+    const permits = () => crowded.context.requestPermits.gauges(busy.id);
+    await eventually(permits).toMatchObject({ inUse: 3, waiting: 1 });
     wakePolls(wakes, busy.id);
     const asked = [
       '/export',
@@ -642,7 +644,6 @@ describe('one user who keeps the database busy', () => {
       '/bookmarks/changes',
       '/bookmarks/search',
     ].flatMap((path) => Array.from({ length: 4 }, () => busy.post(path)));
-    await untilBlocked(crowded.database.url, '', 3);
     for (let n = 0; n < 10; n += 1) {
       expect((await other.post('/tags/list')).status).toBe(200);
       expect(crowded.context.database.gauges.inUse).toBeLessThanOrEqual(3);
