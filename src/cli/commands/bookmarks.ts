@@ -49,7 +49,9 @@ export function addBookmarkCommands(program: Command, run: Run): void {
     .action(run(get));
   program
     .command('search')
-    .description('find bookmarks, the newest first unless --sort says otherwise')
+    .description(
+      'find bookmarks, the one added or imported last first, whatever its date, unless --sort says otherwise',
+    )
     .argument('[word...]', 'each must occur in url, title or comment')
     .addOption(tagsOption('only those that carry it; several: all of them'))
     .option('--without-tag <name>', 'only those that do not carry it; may be repeated', gatherTags)
@@ -65,7 +67,7 @@ export function addBookmarkCommands(program: Command, run: Run): void {
     .action(run(search));
   program
     .command('list')
-    .description('list all bookmarks, the oldest first')
+    .description('list all bookmarks in the order in which they were added or imported, whatever their dates')
     .option('-n, --limit <n>', 'at most so many', integerFrom(1))
     .action(run(list));
 }
