@@ -5,7 +5,8 @@ create or replace function read_newest(
   p_user_id bigint, p_offset bigint, p_limit integer, p_bytes integer,
   out bookmarks text, out count integer, out last_id bigint
 )
-language plpgsql stable set enable_sort = off as $$
+-- Planned once: what is rendered is a long expression, and its plan is the same for all values.
+language plpgsql stable set enable_sort = off set plan_cache_mode = force_generic_plan as $$
 declare
   v_first bigint := 9223372036854775807;
   v_ids bigint[];

@@ -13,7 +13,8 @@ create or replace function read_page(
   p_user_id bigint, p_after bigint, p_last bigint, p_limit integer, p_bytes integer,
   out bookmarks text, out count integer, out last_id bigint, out has_more boolean
 )
-language plpgsql stable set enable_sort = off as $$
+-- Planned once: what is rendered is a long expression, and its plan is the same for all values.
+language plpgsql stable set enable_sort = off set plan_cache_mode = force_generic_plan as $$
 declare
   v_rendered integer;
   v_stale bigint[];
