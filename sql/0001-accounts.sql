@@ -1,7 +1,7 @@
 -- works-with: 1
 -- The tables. A user's data (accounts, tokens, bookmarks, tags, imports) has `user_id` first in every key, and every
 -- statement names it by value for every table it touches: one user's rows lie together and can be sharded by user.
--- The directory (users, identities, invites) is the exception: it answers who there is.
+-- The directory (users, identities, invites) is the exception: it says who there is.
 
 do $$
 begin

@@ -1,4 +1,4 @@
--- Adds a bookmark as add_bookmark does, unless the user has one of this url already: then its answer is the newest of those,
+-- Adds a bookmark as add_bookmark does, unless the user has one of this url already: then it returns the newest of those,
 -- unchanged, or the outcome `bookmark_exists`. No cap refuses what adds nothing.
 create or replace function add_unless_saved(
   p_user_id bigint, p_token_hash bytea, p_bookmark jsonb, p_tag_names text[], p_tag_keys text[],

@@ -27,7 +27,7 @@ export class AdmissionLog {
     return n > this.size ? undefined : this.#times[this.#times.length - n];
   }
 
-  /** Drops the times up to and including `edge`; answers how many. */
+  /** Drops the times up to and including `edge`; returns how many. */
   dropUntil(edge: number): number {
     const before = this.#head;
     while (this.#head < this.#times.length && this.#times[this.#head]! <= edge) this.#head += 1;
@@ -36,7 +36,7 @@ export class AdmissionLog {
     return dropped;
   }
 
-  /** Adds a time; answers of concurrent calls arrive out of order, so it moves forward to its place. */
+  /** Adds a time; replies to concurrent calls arrive out of order, so it moves forward to its place. */
   add(time: number): void {
     this.#times.push(time);
     for (let i = this.#times.length - 1; i > this.#head && this.#times[i - 1]! > time; i -= 1) {

@@ -7,7 +7,7 @@ import { WaiterRegistry } from './waiters.ts';
 import { openLimiters } from './windows.ts';
 
 /** What coordination needs of the service: a log, and how an import is run. */
-export interface CoordinationParts {
+export interface CoordinationContext {
   log: Logger;
   runImport: RunImport;
 }
@@ -42,12 +42,12 @@ export const startCounters = (): Counters => ({
  */
 export async function openCoordination(
   options: CoordinationOptions,
-  parts: CoordinationParts,
+  context: CoordinationContext,
 ): Promise<Coordination> {
   const clock = options.clock ?? systemClock;
   const counters = startCounters();
-  const { log } = parts;
-  const runImport = watchRuns(parts.runImport, log, counters);
+  const { log } = context;
+  const runImport = watchRuns(context.runImport, log, counters);
   const waiters = new WaiterRegistry(clock, options, { hearsOthers: options.redis !== undefined });
   const imports = new ProcessImportQueue(runImport, clock, counters);
   const openLimiter = (windowMs: number, counted: Counters) =>

@@ -30,7 +30,7 @@ interface Described {
   response: z.ZodType;
   /** Fields that the example of a request leaves out, as they cannot stand beside others. */
   exampleLeavesOut?: readonly string[];
-  /** Codes it answers beside those that every route of its kind may answer. */
+  /** Codes it may respond with, beside those of every route of its kind. */
   errors?: readonly ErrorCode[];
   /** Largest body in bytes; default `DEFAULT_BODY_BYTES`. */
   bodyLimit?: number;

@@ -12,7 +12,7 @@ import { releaseBytes } from './garbage.ts';
 const PAGE_SIZE = 500;
 
 /** What an export works with. */
-export interface ExportParts {
+export interface ExportOptions {
   database: Database;
   requestPermits: Semaphore<number>;
   unsent: UnsentBytes;
@@ -34,9 +34,9 @@ type Piece = string | Buffer;
  * connection while a slow client reads; it throws, and so breaks off, where a `replace` came or the token was revoked.
  * Each statement takes a permit of the user, and none is made while too much of what the user was sent is unread.
  */
-export async function exportBookmarks(parts: ExportParts, caller: Caller): Promise<Readable> {
-  const bounds = await parts.requestPermits.run(caller.userId, () => beginExport(parts.database, caller));
-  const pages = readPages(parts, caller, bounds);
+export async function exportBookmarks(options: ExportOptions, caller: Caller): Promise<Readable> {
+  const bounds = await options.requestPermits.run(caller.userId, () => beginExport(options.database, caller));
+  const pages = readPages(options, caller, bounds);
   const first = await pages.next();
   const stream = streamPieces(writeExport(bounds, first, pages));
   // A generator that was never begun ends without its `finally`.
@@ -91,9 +91,9 @@ function streamPieces(pieces: AsyncGenerator<Piece>): Readable {
   });
 }
 
-async function* readPages(parts: ExportParts, caller: Caller, bounds: ExportBounds): Pages {
+async function* readPages(options: ExportOptions, caller: Caller, bounds: ExportBounds): Pages {
   for (let afterId = 0; afterId < bounds.lastId; ) {
-    const page = await readPage(parts, caller, afterId, bounds);
+    const page = await readPage(options, caller, afterId, bounds);
     if (page.generation !== bounds.generation) {
       page.release();
       throw unavailable('the bookmarks were replaced meanwhile');
@@ -106,7 +106,7 @@ async function* readPages(parts: ExportParts, caller: Caller, bounds: ExportBoun
 
 /** Reads a page once there is room for it, and counts it. */
 async function readPage(
-  { database, requestPermits, unsent, waitMs }: ExportParts,
+  { database, requestPermits, unsent, waitMs }: ExportOptions,
   caller: Caller,
   afterId: number,
   bounds: ExportBounds,

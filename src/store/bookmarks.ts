@@ -57,8 +57,8 @@ function urlColumns(url: string): { url_key: string; host: string } {
 }
 
 /**
- * Adds a bookmark and answers it as JSON text; throws `LIMIT_EXCEEDED` at a cap. Where one of the same url is there,
- * `return` answers the newest of those and adds nothing, `error` throws `VALIDATION_ERROR`.
+ * Adds a bookmark and returns it as JSON text; throws `LIMIT_EXCEEDED` at a cap. Where one of the same url is there,
+ * `return` gives back the newest of those and adds nothing, `error` throws `VALIDATION_ERROR`.
  */
 export async function addBookmark(
   db: Database,
@@ -94,7 +94,7 @@ export async function addBookmark(
   return requireSuccess(rows).bookmark;
 }
 
-/** Changes the given fields and answers the six fields of spec 4.2 as JSON text; throws `NOT_FOUND`, `LIMIT_EXCEEDED`. */
+/** Changes the given fields and returns the six fields of spec 4.2 as JSON text; throws `NOT_FOUND`, `LIMIT_EXCEEDED`. */
 export async function editBookmark(
   db: Database,
   owner: Owner,

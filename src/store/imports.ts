@@ -56,7 +56,7 @@ type Authority = StagedImport & { hash: Buffer | null; leaseId: string | null };
 
 /**
  * Imports at once, for the caller, under a fresh id; throws `LIMIT_EXCEEDED` at a cap, and `ImportChanged`. Where the
- * answer is lost, `cancelImport` of the same id tells or decides whether it happened.
+ * response is lost, `cancelImport` of the same id tells or decides whether it happened.
  */
 export async function importBookmarks(
   db: Database,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sql, Statement } from './database.ts';
 
-/** Short reads in flight on one connection at most. With twice as many nothing more was gained. */
+/** Short reads in flight on one connection at most. */
 const DEPTH = 16;
 
 /** After so long without a response the reads in flight are made elsewhere: each takes a tenth of a millisecond. */

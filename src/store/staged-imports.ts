@@ -186,7 +186,7 @@ export async function deleteErrors(db: Database, { userId, id }: StagedImport): 
 }
 
 /**
- * Cancels an import that has not been done: it never runs from here on. Answers where it then stands, so a result that
+ * Cancels an import that has not been done: it never runs from here on. Returns where it then stands, so a result that
  * came first. Waits for a transaction that is writing it; one that comes later finds the place taken.
  */
 export async function cancelImport(

@@ -31,7 +31,7 @@ export interface Editor {
   warn(what: 'changed' | 'gone'): void;
 }
 
-interface Parts {
+interface EditorForm {
   title: string;
   submit: string;
   draft: Draft;
@@ -47,7 +47,7 @@ const isWebAddress = (text: string): boolean => /^https?:$/.test(URL.parse(text)
 export const completeUrl = (text: string): string =>
   /^[\p{L}\p{N}-]+(\.[\p{L}\p{N}-]+)+([:/?#]|$)/u.test(text) ? `https://${text}` : text;
 
-function buildEditor({ title, submit, draft, options, save, onUrl }: Parts): Editor {
+function buildEditor({ title, submit, draft, options, save, onUrl }: EditorForm): Editor {
   const headingId = newId();
   const attributes = { dir: 'auto', autocomplete: 'off' };
   const url = make('input', {

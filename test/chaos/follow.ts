@@ -4,7 +4,7 @@ import { type Follower, type Journal, nowMs } from './journal.ts';
 import type { Random } from './random.ts';
 import { recordFetch } from './recorded-fetch.ts';
 
-export interface FollowerParts {
+export interface FollowerOptions {
   name: string;
   user: number;
   origin: string;
@@ -17,8 +17,8 @@ export interface FollowerParts {
 const LIFE_MS = { min: 5_000, max: 60_000 };
 
 /** Follows a user until the signal, and journals each bookmark that it gets. */
-export async function follow(parts: FollowerParts, signal: AbortSignal): Promise<void> {
-  const { name, user, origin, token, journal, draw } = parts;
+export async function follow(options: FollowerOptions, signal: AbortSignal): Promise<void> {
+  const { name, user, origin, token, journal, draw } = options;
   const follower: Follower = { name, user, receipts: [], restarts: 0 };
   journal.followers.push(follower);
   let cursor: string | undefined;

@@ -3,7 +3,7 @@ import type { Journal } from './journal.ts';
 import type { Random } from './random.ts';
 import { recordFetch } from './recorded-fetch.ts';
 
-export interface GreedyParts {
+export interface GreedyOptions {
   origin: string;
   token: string;
   journal: Journal;
@@ -14,7 +14,7 @@ export interface GreedyParts {
 
 /** A script that heeds no limit: bursts beyond its quota, whatever it is answered. */
 export async function beGreedy(
-  { origin, token, journal, draw, burst }: GreedyParts,
+  { origin, token, journal, draw, burst }: GreedyOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const recorded = recordFetch(journal, token);

@@ -6,7 +6,7 @@ import { type Collection, type Journal, type Mirror, nowMs } from './journal.ts'
 import type { Random } from './random.ts';
 import { type RecordedFetch, recordFetch } from './recorded-fetch.ts';
 
-export interface MirrorParts {
+export interface MirrorOptions {
   name: string;
   user: number;
   origin: string;
@@ -33,8 +33,8 @@ type Store = MemoryStore | SqliteStore;
  * Mirrors a user until the signal, started again now and then: from its file, with the copy that it held in memory, or
  * with none. Then it catches up a last time, and journals what it holds.
  */
-export async function mirror(parts: MirrorParts, signal: AbortSignal): Promise<void> {
-  const { name, user, journal, draw, store: kind } = parts;
+export async function mirror(options: MirrorOptions, signal: AbortSignal): Promise<void> {
+  const { name, user, journal, draw, store: kind } = options;
   const one: Mirror = {
     name,
     user,
@@ -48,23 +48,23 @@ export async function mirror(parts: MirrorParts, signal: AbortSignal): Promise<v
   journal.mirrors.push(one);
   let held: MemoryStore | undefined;
   const open = (): Store => {
-    if (kind === 'sqlite') return new SqliteStore(join(parts.folder, `${name}.db`));
+    if (kind === 'sqlite') return new SqliteStore(join(options.folder, `${name}.db`));
     if (held === undefined || draw.chance(0.3)) held = new MemoryStore();
     return held;
   };
   while (!signal.aborted) {
     const life = AbortSignal.any([signal, AbortSignal.timeout(draw.integer(LIFE_MS.min, LIFE_MS.max))]);
-    await runOnce(parts, one, open(), { signal: life });
+    await runOnce(options, one, open(), { signal: life });
     if (!life.aborted) await sleep(1_000);
     one.restarts += 1;
   }
   const last = held ?? open();
-  await runOnce(parts, one, last, { signal: AbortSignal.timeout(LAST_CATCH_UP_MS), follow: false });
+  await runOnce(options, one, last, { signal: AbortSignal.timeout(LAST_CATCH_UP_MS), follow: false });
 }
 
 /** One life of a mirror's program; with `follow: false` it ends once it is up to date, and its copy is journaled. */
 async function runOnce(
-  { name, user, origin, token, journal }: MirrorParts,
+  { name, user, origin, token, journal }: MirrorOptions,
   one: Mirror,
   store: Store,
   options: { signal: AbortSignal; follow?: boolean },

@@ -4,7 +4,7 @@ import { type Journal, type Look, nowMs } from './journal.ts';
 import type { Random } from './random.ts';
 import { recordFetch } from './recorded-fetch.ts';
 
-export interface ReaderParts {
+export interface ReaderOptions {
   user: number;
   origin: string;
   token: string;
@@ -16,9 +16,9 @@ export interface ReaderParts {
 }
 
 /** Reads all of a user's bookmarks in one response, now by export, now by the list, and journals what it saw. */
-export async function readAgainAndAgain(parts: ReaderParts, signal: AbortSignal): Promise<void> {
-  const { origin, token, journal, draw, pauseMs } = parts;
-  const recorded = recordFetch(journal, token, parts.fetch);
+export async function readAgainAndAgain(options: ReaderOptions, signal: AbortSignal): Promise<void> {
+  const { origin, token, journal, draw, pauseMs } = options;
+  const recorded = recordFetch(journal, token, options.fetch);
   const client = new BookmarkClient({ baseUrl: `${origin}/api/v1`, token, fetch: recorded.fetch });
   while (!signal.aborted) {
     await sleep(draw.integer(pauseMs / 2, pauseMs * 1.5), undefined, { signal }).catch(() => {});
@@ -27,7 +27,7 @@ export async function readAgainAndAgain(parts: ReaderParts, signal: AbortSignal)
     // No retries: the response is to be of the one request that was sent.
     const sentMs = nowMs();
     const look = await readOnce(client, source).catch(() => undefined);
-    if (look !== undefined) journal.looks.push(describe(parts.user, source, sentMs, look));
+    if (look !== undefined) journal.looks.push(describe(options.user, source, sentMs, look));
   }
 }
 

@@ -5,7 +5,7 @@ import type { Random } from './random.ts';
 import { type RecordedFetch, recordFetch } from './recorded-fetch.ts';
 import { drawIds, drawKnown, drawTags, PASSING_PREFIX, type SharedUser } from './users.ts';
 
-export interface WriterParts {
+export interface WriterOptions {
   name: string;
   origin: string;
   token: string;
@@ -30,17 +30,17 @@ const REFUSALS = new Set([
 
 /** A client that adds, edits, deletes, imports and works on tags, and journals what became of each call. */
 export class Writer {
-  readonly #parts: WriterParts;
+  readonly #options: WriterOptions;
   readonly #recorded: RecordedFetch;
   readonly #client: BookmarkClient;
   #made = 0;
 
-  constructor(parts: WriterParts) {
-    this.#parts = parts;
-    this.#recorded = recordFetch(parts.journal, parts.token);
+  constructor(options: WriterOptions) {
+    this.#options = options;
+    this.#recorded = recordFetch(options.journal, options.token);
     this.#client = new BookmarkClient({
-      baseUrl: `${parts.origin}/api/v1`,
-      token: parts.token,
+      baseUrl: `${options.origin}/api/v1`,
+      token: options.token,
       fetch: this.#recorded.fetch,
       retryForMs: RETRY_MS,
     });
@@ -48,7 +48,7 @@ export class Writer {
 
   /** Works until the signal; the call that is under way then is still awaited. */
   async run(signal: AbortSignal): Promise<void> {
-    const { draw, pauseMs } = this.#parts;
+    const { draw, pauseMs } = this.#options;
     while (!signal.aborted) {
       await sleep(draw.integer(pauseMs / 2, pauseMs * 1.5), undefined, { signal }).catch(() => {});
       if (!signal.aborted) await this.#act();
@@ -56,7 +56,7 @@ export class Writer {
   }
 
   #act(): Promise<void> {
-    const drawn = this.#parts.draw.next();
+    const drawn = this.#options.draw.next();
     if (drawn < 0.4) return this.#add();
     if (drawn < 0.51) return this.#addRaw();
     if (drawn < 0.65) return this.#edit();
@@ -70,7 +70,7 @@ export class Writer {
 
   /** A bookmark that nobody else asks for. */
   #make(): Asked {
-    const { name, user, draw } = this.#parts;
+    const { name, user, draw } = this.#options;
     this.#made += 1;
     const url = `https://chaos.example/${name}/${this.#made}`;
     return { url, title: `title ${name} ${this.#made}`, comment: '', tags: drawTags(user, draw) };
@@ -82,13 +82,13 @@ export class Writer {
     await this.#settle(call, async () => {
       const { id } = await this.#client.addBookmark(asked);
       call.id = id;
-      this.#parts.user.known.push({ id, url: asked.url });
+      this.#options.user.known.push({ id, url: asked.url });
     });
   }
 
   /** As a simple script does it: without a key, and never again. */
   async #addRaw(): Promise<void> {
-    const { origin, token, user } = this.#parts;
+    const { origin, token, user } = this.#options;
     const asked = this.#make();
     const call = this.#begin({ kind: 'add', ...asked, isKeyed: false, id: none });
     await this.#settle(call, async () => {
@@ -107,7 +107,7 @@ export class Writer {
   }
 
   async #edit(): Promise<void> {
-    const { user, draw, name } = this.#parts;
+    const { user, draw, name } = this.#options;
     const known = drawKnown(user, draw, false);
     if (known === undefined) return;
     this.#made += 1;
@@ -121,7 +121,7 @@ export class Writer {
   }
 
   async #delete(): Promise<void> {
-    const { user, draw } = this.#parts;
+    const { user, draw } = this.#options;
     const known = drawKnown(user, draw, draw.chance(0.9));
     if (known === undefined) return;
     const call = this.#begin({ kind: 'delete', ids: [known.id] });
@@ -130,7 +130,7 @@ export class Writer {
 
   /** Some of them may be gone already. */
   async #deleteSeveral(): Promise<void> {
-    const { user, draw } = this.#parts;
+    const { user, draw } = this.#options;
     const ids = drawIds(user, draw, draw.chance(0.9));
     if (ids.length === 0) return;
     const call = this.#begin({ kind: 'delete', ids });
@@ -139,7 +139,7 @@ export class Writer {
 
   /** Works with passing tags alone, so that what becomes of the lasting ones can still be told. */
   async #editSeveral(): Promise<void> {
-    const { user, draw, name } = this.#parts;
+    const { user, draw, name } = this.#options;
     const ids = drawIds(user, draw, false);
     if (ids.length === 0) return;
     this.#made += 1;
@@ -155,7 +155,7 @@ export class Writer {
   }
 
   async #import(mode: 'merge' | 'replace'): Promise<void> {
-    const { user, draw } = this.#parts;
+    const { user, draw } = this.#options;
     const entries = Array.from({ length: draw.integer(2, 30) }, () => this.#make());
     const repeated: string[] = [];
     const invalid = mode === 'merge' && draw.chance(0.2) ? 1 : 0;
@@ -181,7 +181,7 @@ export class Writer {
   }
 
   async #workOnTags(): Promise<void> {
-    const { user, draw, name } = this.#parts;
+    const { user, draw, name } = this.#options;
     this.#made += 1;
     const fresh = `${PASSING_PREFIX}${name}-${this.#made}`;
     const operation = user.passing.length < 3 ? 'create' : draw.pick(TAG_OPERATIONS);
@@ -207,14 +207,14 @@ export class Writer {
 
   #begin<C extends Pending>(asked: C): C & AnyCall {
     const call = Object.assign(asked, {
-      user: this.#parts.user.id,
+      user: this.#options.user.id,
       sentMs: nowMs(),
       endMs: Number.POSITIVE_INFINITY,
       outcome: 'unknown' as Outcome,
       code: '',
       attempts: 0,
     });
-    this.#parts.journal.calls.push(call as unknown as AnyCall);
+    this.#options.journal.calls.push(call as unknown as AnyCall);
     return call as unknown as C & AnyCall;
   }
 
