@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { Context } from '../src/context.ts';
 import { deleteLeftovers, startSweeper } from '../src/process/sweeper.ts';
-import { deleteOldAnswers, deleteOldImports } from '../src/store/sweep.ts';
+import { deleteOldResponses, deleteOldImports } from '../src/store/sweep.ts';
 import { runOn } from './support/database.ts';
 import { useService } from './support/service.ts';
 import { holdLock } from './support/sessions.ts';
@@ -118,8 +118,8 @@ test('a key that is used anew while it is swept is kept', async () => {
     url,
     `update idempotency_keys set created_at = now() where user_id = ${user.id}`,
   );
-  await deleteOldAnswers(service.context.database);
+  await deleteOldResponses(service.context.database);
   await renewal.commit();
-  await deleteOldAnswers(service.context.database);
+  await deleteOldResponses(service.context.database);
   expect(await runOn(url, `select 1 from idempotency_keys where user_id = ${user.id}`)).toHaveLength(1);
 });

@@ -5,7 +5,8 @@
 --
 -- Entries come already checked, and free of duplicates among themselves in a merge: `p_pieces` pieces of them lie in
 -- `import_pieces`, and the last one comes with the call, its columns under the same names. Tags come once for all pieces.
--- What the caller looked at before, the urls that were known and the pieces, must still be so: `import_changed` else.
+-- The caller relies on urls and pieces that it read earlier: where they have changed since, the outcome is `import_changed`
+-- and nothing is written.
 --
 -- Each call is planned for the arrays that it has. A plan kept from other calls would believe that each holds ten values:
 -- joins of them were then nested loops, 377 million rows for 20,000 entries. And no table is joined with an array, for what
@@ -26,10 +27,10 @@ declare
   v_account accounts;
   v_piece record;
   v_url_keys uuid[];
-  -- those that the caller found the user to have, and those that the user has
+  -- those that the user had when the caller looked, and those that the user has now
   v_known_before uuid[];
-  v_is_as_before boolean;
   v_known uuid[] := '{}';
+  v_is_as_before boolean;
   v_is_new boolean[];
   v_new bigint;
   v_from integer := 0;
@@ -86,7 +87,7 @@ begin
     select p_known_keys
   ) pieces
   cross join unnest(pieces.known_keys) as wanted (url_key);
-  -- Every edit, deletion and `replace` gives the account another version: without one what was known still is.
+  -- Every edit, deletion and `replace` changes this version: where it is the same, the urls that were known are still there.
   v_is_as_before := p_known_at = v_account.generation || '.' || v_account.last_change;
   if not p_replace then
     v_known := known_url_keys(

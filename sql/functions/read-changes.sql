@@ -4,8 +4,8 @@
 -- A position names its epoch and the account's generation (`replace`s), and says how far the reader has come: in the
 -- numbers of changes, in the ids of bookmarks, in those of tags. Nothing is missed: an object that is shown on one page and
 -- changed afterwards has a number above the positions of all pages until then, so it comes again before `has_more` is
--- false. A bookmark above the position is left to the walk by id, which shows it as it is then. Tags are never left to it:
--- a bookmark that was shown may carry one whose own turn has not come.
+-- false. A bookmark above the position is left to the walk by id, which shows it as it is then. Changed tags are
+-- always sent at once: a bookmark that was sent already may carry a tag that the walk by id has not reached.
 create or replace function read_changes(
   p_user_id bigint, p_epoch bigint, p_generation bigint,
   p_change bigint, p_bookmark_id bigint, p_tag_id bigint,
@@ -59,20 +59,6 @@ begin
   if p_from_now then
     select coalesce(max(b.id), 0) into bookmark_id from bookmarks b where b.user_id = p_user_id;
     select coalesce(max(t.id), 0) into tag_id from tags t where t.user_id = p_user_id;
-    is_empty := true;
-    return;
-  end if;
-
-  -- Most pages are those of polls that find nothing.
-  if not reset and change = v_last_change and (
-    select b.id
-    from bookmarks b
-    where b.user_id = p_user_id and b.id > read_changes.bookmark_id
-    order by b.id
-    limit 1
-  ) is null and (
-    select t.id from tags t where t.user_id = p_user_id and t.id > read_changes.tag_id order by t.id limit 1
-  ) is null then
     is_empty := true;
     return;
   end if;

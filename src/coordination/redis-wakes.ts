@@ -28,7 +28,7 @@ export interface RedisWakeOptions {
 /**
  * Wakes waiters here at once and those of other replicas by one message for all topics of a tick. A heartbeat goes the
  * whole way, through what is published to and back by the subscription. What was published since the last one that
- * was heard may be lost, so it is published again once a heartbeat is heard again.
+ * was heard may be lost: while wakes are away, every check publishes it again, just before its heartbeat.
  */
 export class RedisWakeBus implements WakeBus {
   readonly #options: RedisWakeOptions;
@@ -37,8 +37,9 @@ export class RedisWakeBus implements WakeBus {
   readonly #beatChannel: string;
   readonly #subscription: RedisSubscription;
   #pending = new Set<string>();
-  /** Published after the last heartbeat was sent, and before it. */
+  /** Published since the last heartbeat was sent. */
   #publishedAfter = new Set<string>();
+  /** Published before it, and not yet followed by a heartbeat that was heard. */
   #publishedBefore = new Set<string>();
   #isScheduled = false;
   #beats = 0;

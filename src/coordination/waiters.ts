@@ -113,7 +113,7 @@ export class WaiterRegistry implements WakeBus {
     this.#held -= 1;
   }
 
-  /** Sets when a pending wait ends by itself: at its deadline, or before it to check while the bus is not connected. */
+  /** Sets when a pending wait ends by itself: at its deadline; while the bus is not connected, within 2 s, to check. */
   schedule(waiter: LocalWaiter, deadline: number): void {
     waiter.mayHaveMissed ||= !(this.#connected && this.#hearsOthers);
     const checkAt = this.#clock.now() + CHECK_MIN_MS + Math.random() * CHECK_SPREAD_MS;

@@ -42,7 +42,6 @@ export const METRIC_NAMES = [
 ] as const;
 
 /**
-/**
  * What a request is to whoever promises availability: `poll` reads what is new, held or not, `import` an array of bookmarks;
  * `read` and `write` are by scope; `other` is no endpoint of the API. Probes are in no class, and are not counted.
  */

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import { jobIdOf } from '../operations/import/job.ts';
 import {
   deleteExpired,
-  deleteOldAnswers,
+  deleteOldResponses,
   deleteOldChanges,
   deleteOldImports,
   findQueuedImports,
@@ -66,7 +66,7 @@ export async function deleteLeftovers({ config, database, lifecycle, log }: Cont
   let deleted = 0;
   const steps = [
     () => deleteExpired(database),
-    () => deleteOldAnswers(database),
+    () => deleteOldResponses(database),
     () => deleteOldChanges(database, config.changesDays),
   ];
   for (const step of steps) {

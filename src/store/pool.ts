@@ -94,7 +94,7 @@ export class Pool implements Database {
       this.#responses++;
       return rows;
     }
-    // It has its errors there, and may wait.
+    // Made again on a connection of its own: there it may wait for a permit, and its errors are reported.
     return this.read(run, deadlineMs && Math.max(1, deadlineMs - (performance.now() - sentAt)));
   }
 

@@ -19,8 +19,8 @@ type Rows = readonly unknown[];
 type Settle = (rows: Rows | undefined) => void;
 
 /**
- * What the driver rejects with instead of an error of Postgres. It believes to have repeated the statement already, which it
- * must not do here: it would wait for the statement's description and send others meanwhile, and mix up their responses.
+ * Set as `statement.retried`, so that the driver takes the statement for one that it has already repeated, and rejects with
+ * this where Postgres refuses it. Otherwise it would describe the statement anew, send others meanwhile, and mix up responses.
  */
 const REFUSED = Object.assign(new Error('refused on a shared connection'), { query: '', parameters: [] });
 

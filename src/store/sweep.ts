@@ -17,7 +17,7 @@ export async function deleteExpired(db: Database): Promise<number> {
 }
 
 /** Forgets responses of one user that were kept for their idempotency keys for 24 hours; says how many. */
-export async function deleteOldAnswers(db: Database): Promise<number> {
+export async function deleteOldResponses(db: Database): Promise<number> {
   const [row] = await db.write(
     (sql) => sql<{ deleted: number }[]>`select sweep_responses(${BATCH}) as deleted`,
   );

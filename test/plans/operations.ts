@@ -367,7 +367,7 @@ const OTHERS: Operation[] = [
     atMostUnknown: 4 * SMALL.users,
     run: async (db) => {
       await sweep.deleteExpired(db);
-      await sweep.deleteOldAnswers(db);
+      await sweep.deleteOldResponses(db);
       await sweep.deleteOldChanges(db, 90);
       await sweep.deleteOldImports(db);
       await sweep.findQueuedImports(db, 1_000);

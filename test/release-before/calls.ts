@@ -193,7 +193,7 @@ async function playImports(db: Database, owner: Owner): Promise<void> {
 
 async function playSweep(db: Database): Promise<void> {
   await sweep.deleteExpired(db);
-  await sweep.deleteOldAnswers(db);
+  await sweep.deleteOldResponses(db);
   await sweep.deleteOldChanges(db, 90);
   await sweep.deleteOldImports(db);
   await sweep.findQueuedImports(db, 1);
