@@ -309,7 +309,7 @@ describe.concurrent('as a process', () => {
     expect(outcome.errors).not.toContain('geheim');
   });
 
-  test.each<[command: string, argsOf: (email: string, env: Record<string, string>) => Promise<string>]>([
+  test.for<[command: string, argsOf: (email: string, env: Record<string, string>) => Promise<string>]>([
     [
       'token revoke',
       async (email, env) => {
@@ -318,7 +318,7 @@ describe.concurrent('as a process', () => {
       },
     ],
     ['user delete', async (email) => `user delete --email ${email}`],
-  ])('%s ends held polls with 401 at once, through Redis', async (_, argsOf) => {
+  ])('%s ends held polls with 401 at once, through Redis', async ([, argsOf], { expect }) => {
     const redis = await openRedis();
     await using stack = new AsyncDisposableStack();
     stack.defer(() => redis.stop());

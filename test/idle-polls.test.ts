@@ -20,7 +20,7 @@ const callerOf = async ({ token }: TestUser) =>
 
 /** Counts the statements of a service's requests, whatever they are. */
 const countStatements = ({ context: { database } }: TestService) => {
-  const spies = [vi.spyOn(database, 'read'), vi.spyOn(database, 'write')];
+  const spies = [vi.spyOn(database, 'read'), vi.spyOn(database, 'readShort'), vi.spyOn(database, 'write')];
   onTestFinished(() => {
     for (const spy of spies) spy.mockRestore();
   });

@@ -68,18 +68,15 @@ describe('a look', () => {
     const response = Promise.withResolvers<void>();
     const read = Promise.withResolvers<void>();
     let reads = 0;
-    const slow = Object.create(database, {
-      read: {
-        value: async (run: Parameters<typeof database.read>[0]) => {
-          const rows = await database.read(run);
-          reads += 1;
-          if (reads > 1) return rows;
-          read.resolve();
-          await response.promise;
-          return rows;
-        },
-      },
-    });
+    const readSlowly = async (run: Parameters<typeof database.read>[0]) => {
+      const rows = await database.read(run);
+      reads += 1;
+      if (reads > 1) return rows;
+      read.resolve();
+      await response.promise;
+      return rows;
+    };
+    const slow = Object.create(database, { read: { value: readSlowly }, readShort: { value: readSlowly } });
     const looks = new PageReader(slow, SYNC_PAGES, service.context.requestPermits, 7_000);
     const look = () => looks.read(caller, 0, 50);
     return { user, look, firstWasRead: read.promise, respondFirst: response.resolve, reads: () => reads };

@@ -15,7 +15,7 @@ async function rewrite({ sql }: Fleet, name: string, parts: readonly [string, st
   await sql.unsafe(text);
 }
 
-const COUNT = 'update accounts set bookmark_count = bookmark_count + 1';
+const COUNT = 'update accounts set bookmark_count = bookmark_count + 1, unpacked = unpacked + 1';
 
 /** Ids are drawn without the user's lock, so that they become visible in any order. */
 export const withoutUserLock: Mutation = {
@@ -23,7 +23,10 @@ export const withoutUserLock: Mutation = {
   async apply(fleet) {
     await rewrite(fleet, 'add_bookmark', [
       ['lock_account', 'token_is_valid'],
-      [COUNT, 'perform from accounts'],
+      [COUNT, 'select id_floor, unpacked into v_floor, v_unpacked from accounts'],
+      ['returning id_floor, unpacked into v_floor, v_unpacked', ''],
+      // Packing is a lock as well.
+      ['v_unpacked >= 64', 'false'],
       // Tags in common are locks as well.
       ['cardinality(p_tag_keys) > 0 then', 'false then'],
       // What a transaction does between its id and its commit takes as long, now and then.
@@ -79,7 +82,7 @@ export const withUnlockedNumbers: Mutation = {
     await sql.unsafe(`create sequence chaos_numbers increment by 1000 start with ${row!.first}`);
     await rewrite(fleet, 'note_changes', [
       [
-        'update accounts set last_change = greatest(last_change, time_floor()) + cardinality(p_object_ids)',
+        'update accounts set last_change = greatest(last_change, v_floor) + cardinality(p_object_ids)',
         `v_last := coalesce(nullif(current_setting('chaos.number', true), '')::bigint, nextval('chaos_numbers'));
         update accounts set last_change = greatest(last_change, v_last)`,
       ],
