@@ -7,11 +7,13 @@ import { runOn } from './support/database.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { runPgBouncer } from './support/pgbouncer.ts';
 import { provide } from './support/programs.ts';
+import { readAdministratorLines } from './support/roles.ts';
 import { startSystemPostgres } from './support/system-postgres.ts';
 
 /**
  * `k8s/rotate.sh` against a real Postgres and a real PgBouncer. The cluster is played by a script: Secrets are files, and
- * while a Deployment rolls both the old and the new way to the database are tried, as its pods do.
+ * while a Deployment rolls both the old and the new way to the database are tried, as its pods do. The administrator is a
+ * provider's: no superuser, and what `k8s/database/roles.sql` has it run is all that it has of the roles.
  */
 
 const SCRIPT = join(import.meta.dirname, '../k8s/rotate.sh');
@@ -40,20 +42,17 @@ test('a rotation changes the role while the service can work at every moment, an
   await using postgres = await startSystemPostgres();
   const folder = makeFolder('rotate');
   onTestFinished(() => removeFolder(folder));
-  const owner = new URL(await postgres.createDatabase('rotated'));
-  const admin = Object.assign(new URL(owner), { username: 'postgres' }).href;
-  await runOn(
-    admin,
-    `
-    create role bookmarks_a login password 'first' in role bookmarks_serving;
-    create role bookmarks_b nologin in role bookmarks_serving`,
-  );
+  const superuser = new URL(await postgres.createDatabase('empty', 'postgres'));
+  await runOn(superuser.href, 'drop role bookmarks_serving; create role provider login createrole createdb');
+  const admin = Object.assign(new URL(superuser), { username: 'provider', pathname: '/postgres' }).href;
+  const sql = readFileSync(join(import.meta.dirname, '../k8s/database/roles.sql'), 'utf8');
+  for (const line of readAdministratorLines(sql)) await runOn(admin, line.replace('…', 'first'));
   for (const secret of ['connections', 'pgbouncer']) mkdirSync(join(folder, secret));
   const userlist = join(folder, 'pgbouncer/userlist.txt');
   writeFileSync(userlist, '"bookmarks_a" "first"\n"metrics" "stats"\n');
   const port = await runPgBouncer(
     (listenPort) => `[databases]
-bookmarks = host=127.0.0.1 port=${owner.port} dbname=rotated
+bookmarks = host=127.0.0.1 port=${superuser.port} dbname=bookmarks
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = ${listenPort}

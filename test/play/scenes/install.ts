@@ -1,16 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readAdministratorLines } from '../../support/roles.ts';
 import { CA_FILE, type ManagedPostgres } from '../servers.ts';
-import { fillInSecrets, nameHost, require, type Stage, setTag, TAGS, versionsOf } from '../stage.ts';
+import { fillInSecrets, nameHost, type Stage, setTag, TAGS, versionsOf } from '../stage.ts';
 
 /** *Install*, steps 1 to 4, and what an operator does first. */
 
 /** The lines at the top of roles.sql, for the administrator, with the passwords of this place. */
 export function makeRoles({ operator, passwords }: Stage, postgres: ManagedPostgres): void {
   const text = readFileSync(join(operator.checkout, 'k8s/database/roles.sql'), 'utf8');
-  const lines = [...text.matchAll(/^-- {3}(create .*;)$/gm)].map(([, line]) => line!);
-  require(lines.length === 5, 'five lines for the administrator at the top of roles.sql');
-  for (const line of lines) {
+  for (const line of readAdministratorLines(text)) {
     const password = line.includes('bookmarks_owner') ? passwords.owner : passwords.serving;
     operator.sql(postgres.urlOfAdmin(), line.replace('…', password));
   }
