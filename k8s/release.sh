@@ -18,12 +18,52 @@ job_end() {
     tr ' ' '\n' | grep -xE 'Complete|Failed' || true
 }
 
+# Why the migration's pod does not run yet, or nothing: Unschedulable, ContainerCreating, ImagePullBackOff and the like.
+waiting_reason() {
+  in_namespace get pods --selector app.kubernetes.io/component=migrate --output \
+    'jsonpath={.items[*].status.conditions[?(@.type=="PodScheduled")].reason} {.items[*].status.containerStatuses[*].state.waiting.reason}' |
+    xargs || true
+}
+
+# No waiting mends these: the image, or what the pod takes its settings from, has to be set right.
+cannot_start='ErrImagePull|ImagePullBackOff|InvalidImageName|CreateContainerConfigError'
+
+# api and worker are of one image and go back together.
+name_with_partner() {
+  case $1 in
+    api | worker) echo deployment/api deployment/worker ;;
+    *) echo "deployment/$1" ;;
+  esac
+}
+
+await_roll_outs() {
+  local deployment
+  for deployment in $(in_namespace get deployments "$@" --output 'jsonpath={.items[*].metadata.name}'); do
+    if ! in_namespace rollout status "deployment/$deployment" --timeout="$roll_out_limit"; then
+      echo "release: deployment/$deployment does not come on; to go back, set the tag of the release before and run this" >&2
+      echo "again, or, where nothing else was changed since:" >&2
+      echo "  kubectl --namespace $namespace rollout undo $(name_with_partner "$deployment")" >&2
+      exit 1
+    fi
+  done
+}
+
 echo "== migrate"
 # A Job cannot be changed, so the last one goes. Its pods go with it before the next one begins.
 in_namespace delete job migrate --ignore-not-found --cascade=foreground
-kubectl apply --filename "$manifests" --selector 'app.kubernetes.io/component notin (api, worker)'
+# Nothing that runs is changed before the schema is; the migration goes straight to Postgres, not by PgBouncer.
+kubectl apply --filename "$manifests" \
+  --selector 'app.kubernetes.io/component notin (api, worker),app.kubernetes.io/name notin (pgbouncer)'
 give_up_at=$((SECONDS + migration_limit_seconds))
+waits=''
 until end=$(job_end) && [ -n "$end" ]; do
+  reason=$(waiting_reason)
+  if [ -n "$reason" ] && [ "$reason" != "$waits" ]; then echo "its pod waits: $reason"; fi
+  waits=$reason
+  if grep -qwE "$cannot_start" <<<"$reason"; then
+    end="stopped by $reason"
+    break
+  fi
   if [ $SECONDS -ge $give_up_at ]; then
     end="not over after $migration_limit_seconds s"
     break
@@ -37,12 +77,9 @@ if [ "$end" != Complete ]; then
 fi
 
 echo "== roll out"
+# PgBouncer first: a pod of the service that cannot reach Postgres when it starts ends, and is started again later.
+kubectl apply --filename "$manifests" --selector 'app.kubernetes.io/component notin (api, worker)'
+await_roll_outs --selector app.kubernetes.io/name=pgbouncer
 kubectl apply --filename "$manifests"
-for deployment in $(in_namespace get deployments --output 'jsonpath={.items[*].metadata.name}'); do
-  if ! in_namespace rollout status "deployment/$deployment" --timeout="$roll_out_limit"; then
-    echo "release: deployment/$deployment does not come on; to go back:" >&2
-    echo "  kubectl --namespace $namespace rollout undo deployment/$deployment" >&2
-    exit 1
-  fi
-done
+await_roll_outs
 echo 'release: done'

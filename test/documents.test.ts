@@ -137,8 +137,8 @@ const CHANGES: [check: string, path: string, from: string | RegExp, to: string][
   [
     'commands that the play runs',
     OPERATION,
+    'undo deployment/worker --to-revision=…',
     'undo deployment/worker',
-    'undo --to-revision=2 deployment/worker',
   ],
   ['rooms of the design', DESIGN, /^\| `src\/routes\/`.*\n/m, ''],
 ];

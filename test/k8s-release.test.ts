@@ -2,6 +2,8 @@ import { execFile, execFileSync } from 'node:child_process';
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import type { KubernetesObject } from '../k8s/check/objects.ts';
+import { readOverlay } from '../k8s/check/overlay.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 
 /**
@@ -14,8 +16,12 @@ const SCRIPT = join(import.meta.dirname, '../k8s/release.sh');
 interface Played {
   /** What `kubectl get job` gives, one call after the other; the last one again and again. */
   job: string[];
+  /** Why the migration's pod does not run, one call after the other; the last one again and again. */
+  waits?: string[];
   /** Deployments whose roll-out does not come on. */
   stuck?: string;
+  /** What the migration may take. */
+  limitSeconds?: number;
   /** Overlay of the manifests. */
   overlay?: string;
 }
@@ -29,26 +35,41 @@ interface Release {
 
 const describeKubectl = (real: string, folder: string, stuck: string) => `#!/usr/bin/env bash
 set -eu
+next() { head -n 1 "$1"; if [ "$(wc -l < "$1")" -gt 1 ]; then sed -i 1d "$1"; fi; }
 if [ "$1" = kustomize ]; then exec ${real} "$@"; fi
 if [ "$1" = --namespace ]; then echo "in $2" >> ${folder}/namespaces; shift 2; fi
 case "$1 \${2-}" in
-  'get job') head -n 1 ${folder}/job; [ "$(wc -l < ${folder}/job)" -gt 1 ] && sed -i 1d ${folder}/job || true ;;
-  'get deployments') echo 'api pgbouncer worker' ;;
+  'get job') next ${folder}/job ;;
+  'get pods') next ${folder}/waits ;;
+  'get deployments') if [ "$3" = --selector ]; then echo pgbouncer; else echo 'api pgbouncer worker'; fi ;;
   'logs job/migrate') echo 'what the migration said' ;;
   'rollout status') echo "$*" >> ${folder}/calls; [ "$3" != 'deployment/${stuck}' ] ;;
   *) echo "$*" | sed 's|--filename [^ ]*|--filename FILE|' >> ${folder}/calls ;;
 esac
 `;
 
-async function release({ job, stuck = 'none', overlay = '' }: Played): Promise<Release> {
+async function release({
+  job,
+  waits = [''],
+  stuck = 'none',
+  limitSeconds = 3,
+  overlay = '',
+}: Played): Promise<Release> {
   const folder = makeFolder('release');
   onTestFinished(() => removeFolder(folder));
   const real = execFileSync('sh', ['-c', 'command -v kubectl'], { encoding: 'utf8' }).trim();
   writeFileSync(join(folder, 'kubectl'), describeKubectl(real, folder, stuck));
   chmodSync(join(folder, 'kubectl'), 0o755);
-  writeFileSync(join(folder, 'job'), job.map((line) => `${line}\n`).join(''));
+  const writeLines = (name: string, lines: string[]) =>
+    writeFileSync(join(folder, name), lines.map((line) => `${line}\n`).join(''));
+  writeLines('job', job);
+  writeLines('waits', waits);
   writeFileSync(join(folder, 'calls'), '');
-  const env = { ...process.env, PATH: `${folder}:${process.env.PATH}`, MIGRATION_LIMIT_SECONDS: '3' };
+  const env = {
+    ...process.env,
+    PATH: `${folder}:${process.env.PATH}`,
+    MIGRATION_LIMIT_SECONDS: `${limitSeconds}`,
+  };
   const args = overlay ? [overlay] : [];
   const { code, output } = await new Promise<{ code: number; output: string }>((resolve) =>
     execFile('bash', [SCRIPT, ...args], { env }, (error, stdout, stderr) =>
@@ -61,17 +82,24 @@ async function release({ job, stuck = 'none', overlay = '' }: Played): Promise<R
 
 const MIGRATION = [
   'delete job migrate --ignore-not-found --cascade=foreground',
-  'apply --filename FILE --selector app.kubernetes.io/component notin (api, worker)',
+  'apply --filename FILE --selector app.kubernetes.io/component notin (api, worker),app.kubernetes.io/name notin (pgbouncer)',
 ];
+const POOLER = 'apply --filename FILE --selector app.kubernetes.io/component notin (api, worker)';
 const status = (name: string) => `rollout status deployment/${name} --timeout=20m`;
 
-test('the schema comes first, then the pods, and each roll-out is awaited', async () => {
+test('the schema comes first, then PgBouncer, then the pods, and each roll-out is awaited', async () => {
   const { code, output, calls } = await release({
     job: ['', 'SuccessCriteriaMet', 'SuccessCriteriaMet Complete'],
   });
   expect([code, calls]).toEqual([
     0,
-    [...MIGRATION, 'apply --filename FILE', status('api'), status('pgbouncer'), status('worker')],
+    [
+      ...MIGRATION,
+      POOLER,
+      status('pgbouncer'),
+      'apply --filename FILE',
+      ...['api', 'pgbouncer', 'worker'].map(status),
+    ],
   ]);
   expect(output).toContain('what the migration said');
 });
@@ -89,10 +117,49 @@ test('a migration that does not end is given up', async () => {
   expect(output).toContain('not over after 3 s');
 });
 
-test('a roll-out that does not come on ends it, with the line that undoes it', async () => {
+test('before the migration is over nothing that runs is changed: neither the pods nor PgBouncer', () => {
+  const manifests = readOverlay('production');
+  const runs = manifests.filter(({ kind }) => ['Deployment', 'StatefulSet', 'DaemonSet'].includes(kind));
+  const isLater = ({ metadata: { labels = {} } }: KubernetesObject) =>
+    ['api', 'worker'].includes(labels['app.kubernetes.io/component']!) ||
+    labels['app.kubernetes.io/name'] === 'pgbouncer';
+  expect(runs.map(({ metadata }) => metadata.name).sort()).toEqual(['api', 'pgbouncer', 'worker']);
+  expect(runs.filter((object) => !isLater(object))).toEqual([]);
+  expect(manifests.some((object) => object.kind === 'Job' && !isLater(object))).toBe(true);
+});
+
+test('what the pod of the migration waits for is printed once, and awaited', async () => {
+  const waits = ['Unschedulable', 'Unschedulable', 'ContainerCreating', ''];
+  const { code, output } = await release({ job: ['', '', '', 'Complete'], waits, limitSeconds: 60 });
+  expect(code).toBe(0);
+  expect(output.match(/its pod waits: .*/g)).toEqual([
+    'its pod waits: Unschedulable',
+    'its pod waits: ContainerCreating',
+  ]);
+});
+
+test.each(['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'CreateContainerConfigError'])(
+  'a pod of the migration that cannot start for %s stops the release at once',
+  async (reason) => {
+    const { code, output, calls } = await release({ job: [''], waits: ['ContainerCreating', reason] });
+    expect([code, calls]).toEqual([1, MIGRATION]);
+    expect(output).toContain(`the migration is stopped by ${reason}; the pods were left as they were`);
+  },
+);
+
+test.each(['api', 'worker'])(
+  'a roll-out of %s that does not come on ends it, with the ways back',
+  async (stuck) => {
+    const { code, output, calls } = await release({ job: ['Complete'], stuck });
+    expect([code, calls.at(-1)]).toEqual([1, status(stuck)]);
+    expect(output).toContain('set the tag of the release before');
+    expect(output).toContain('kubectl --namespace bookmarks rollout undo deployment/api deployment/worker');
+  },
+);
+
+test('where PgBouncer does not come on the pods are left as they were', async () => {
   const { code, output, calls } = await release({ job: ['Complete'], stuck: 'pgbouncer' });
-  expect(code).toBe(1);
-  expect(calls.at(-1)).toBe(status('pgbouncer'));
+  expect([code, calls]).toEqual([1, [...MIGRATION, POOLER, status('pgbouncer')]]);
   expect(output).toContain('kubectl --namespace bookmarks rollout undo deployment/pgbouncer');
 });
 

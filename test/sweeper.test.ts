@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { Context } from '../src/context.ts';
 import { deleteLeftovers, startSweeper } from '../src/process/sweeper.ts';
-import { deleteOldResponses, deleteOldImports } from '../src/store/sweep.ts';
+import { deleteOldImports, deleteOldResponses } from '../src/store/sweep.ts';
 import { runOn } from './support/database.ts';
 import { useService } from './support/service.ts';
 import { holdLock } from './support/sessions.ts';

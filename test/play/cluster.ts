@@ -81,10 +81,13 @@ export class Cluster implements AsyncDisposable {
 
   #apply(args: readonly string[]): string {
     const file = args[1]!;
-    const [, label, listed = ''] = /^(\S+) notin \(([\w, ]+)\)$/.exec(args[3] ?? '') ?? [];
-    const left = listed.split(', ');
+    const isLeft = [...(args[3] ?? '').matchAll(/([^\s,]+) notin \(([\w, ]+)\)/g)].map(
+      ([, label, listed]) =>
+        ({ metadata }: KubernetesObject) =>
+          listed!.split(', ').includes(metadata.labels?.[label!] ?? ''),
+    );
     const objects = readObjects(readFileSync(file, 'utf8')).filter(
-      ({ metadata }) => label === undefined || !left.includes(metadata.labels?.[label] ?? ''),
+      (object) => !isLeft.some((leaves) => leaves(object)),
     );
     for (const object of objects) this.#objects.set(nameOf(object), object);
     // An object takes effect with all that came with it, as its pods wait for their files.
@@ -140,9 +143,15 @@ export class Cluster implements AsyncDisposable {
     job.condition ||= 'Failed';
   }
 
-  #get([kind, name, , output = '']: readonly string[]): string {
-    if (kind === 'pods') return this.#listPods();
-    if (kind === 'deployments') return [...this.#deployments.keys()].sort().join(' ');
+  #get([kind, name, value, output = '']: readonly string[]): string {
+    const isChosen = name === '--selector';
+    // The pod of a Job runs at once.
+    if (kind === 'pods') return isChosen ? '' : this.#listPods();
+    if (kind === 'deployments')
+      return [...this.#deployments.keys()]
+        .filter((each) => !isChosen || value === `app.kubernetes.io/name=${each}`)
+        .sort()
+        .join(' ');
     if (kind === 'job') return this.#jobs.get(name!)?.condition ?? '';
     const [, key] = /^go-template={{index .data "([^"]+)" \| base64decode}}$/.exec(output) ?? [];
     const secret = readSecret(this.#node.objects(), name!);
@@ -183,9 +192,13 @@ export class Cluster implements AsyncDisposable {
   async #rollout([verb, ...rest]: readonly string[]): Promise<string> {
     const targets = rest.filter((word) => word.includes('/')).map((word) => this.#deployment(word));
     const [, limitSeconds] = /--timeout=(\d+)s/.exec(rest.join(' ')) ?? [];
+    const [, number] = /--(?:to-)?revision=(\d+)/.exec(rest.join(' ')) ?? [];
+    const revision = number === undefined ? undefined : Number(number);
+    if (verb === 'history') return targets[0]!.describeHistory(revision);
+    if (verb === 'undo' && revision === undefined) throw new Error('the play undoes by a number alone');
     for (const target of targets) {
       if (verb === 'restart') target.restart();
-      if (verb === 'undo') target.undo();
+      if (verb === 'undo') target.undo(revision!);
       if (verb === 'status') await target.untilRolledOut(Number(limitSeconds ?? 300) * 1_000);
     }
     return `${rest.join(' ')} ${verb}\n`;

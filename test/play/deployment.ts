@@ -29,6 +29,7 @@ export class Deployment {
   readonly name: string;
   /** Of each revision, oldest first; the last is the one that should run. */
   readonly #templates: Template[] = [];
+  readonly #revisions = new Map<Template, number>();
   // biome-ignore lint/suspicious/noExplicitAny: the manifests' check validates them against their schema
   #spec: any;
   #replicas = 0;
@@ -61,7 +62,7 @@ export class Deployment {
     // What a restart has noted is nobody's to take away.
     const noted = this.template?.metadata.annotations?.[RESTARTED];
     if (noted) template.metadata.annotations = { ...template.metadata.annotations, [RESTARTED]: noted };
-    if (!isDeepStrictEqual(template, this.template)) this.#templates.push(template);
+    if (!isDeepStrictEqual(template, this.template)) this.#adopt(template);
     this.#loop ??= this.#reconcile();
   }
 
@@ -71,13 +72,33 @@ export class Deployment {
       ...template.metadata.annotations,
       [RESTARTED]: new Date().toISOString(),
     };
-    this.#templates.push(template);
+    this.#adopt(template);
   }
 
-  undo(): void {
-    const before = this.#templates.at(-2);
-    if (before === undefined) throw new Error(`no rollout history found for deployment "${this.name}"`);
-    this.#templates.splice(-2, 2, this.template, before);
+  /** Makes it the newest; a template that was there before has a new number from then on. */
+  #adopt(template: Template): void {
+    const at = this.#templates.indexOf(template);
+    if (at >= 0) this.#templates.splice(at, 1);
+    this.#templates.push(template);
+    this.#revisions.set(template, Math.max(0, ...this.#revisions.values()) + 1);
+  }
+
+  #find(revision: number): Template {
+    const template = this.#templates.find((each) => this.#revisions.get(each) === revision);
+    if (template === undefined) throw new Error(`unable to find the specified revision ${revision}`);
+    return template;
+  }
+
+  /** The numbers of its revisions, oldest first, or the template of one. */
+  describeHistory(revision: number | undefined): string {
+    if (revision !== undefined)
+      return `Pod Template:\n    Image:\t${this.#find(revision).spec.containers[0].image}\n`;
+    const rows = this.#templates.map((template) => `${this.#revisions.get(template)}         <none>\n`);
+    return `REVISION  CHANGE-CAUSE\n${rows.join('')}`;
+  }
+
+  undo(revision: number): void {
+    this.#adopt(this.#find(revision));
   }
 
   /** Whether as many pods as should serve are of the newest template, and there are no others. */

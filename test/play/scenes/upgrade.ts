@@ -49,12 +49,39 @@ export async function upgrade(stage: Stage): Promise<void> {
 const readAdds = ({ operator, postgres }: Stage): number =>
   Number(operator.sql(postgres.urlOfAdmin('bookmarks'), 'select sum(adds_seen) from accounts'));
 
+const WAYS_BACK = {
+  api: {
+    list: 'kubectl -n bookmarks rollout history deployment/api',
+    show: 'kubectl -n bookmarks rollout history deployment/api --revision=…',
+    undo: 'kubectl -n bookmarks rollout undo deployment/api --to-revision=…',
+  },
+  worker: {
+    list: 'kubectl -n bookmarks rollout history deployment/worker',
+    show: 'kubectl -n bookmarks rollout history deployment/worker --revision=…',
+    undo: 'kubectl -n bookmarks rollout undo deployment/worker --to-revision=…',
+  },
+} as const;
+
+/** The newest revision whose image has this tag. */
+async function findRevision(
+  { operator }: Stage,
+  { list, show }: Record<'list' | 'show', string>,
+  tag: string,
+): Promise<string> {
+  const listed = await operator.must(list);
+  for (const [, revision] of [...listed.matchAll(/^(\d+) /gm)].reverse())
+    if ((await operator.must(show, revision!)).includes(`:${tag}\n`)) return revision!;
+  throw new Error(`no revision of ${tag}:\n${listed}`);
+}
+
 /** Back to the release before, on the newer schema, whose functions then serve the older code. */
 export async function rollBack(stage: Stage): Promise<void> {
   const { operator, images, cluster, traffic } = stage;
-  await operator.must('kubectl -n bookmarks rollout undo deployment/api');
-  await operator.must('kubectl -n bookmarks rollout undo deployment/worker');
-  for (const name of ['api', 'worker']) {
+  for (const commands of Object.values(WAYS_BACK)) {
+    const revision = await findRevision(stage, commands, TAGS.first);
+    await operator.must(commands.undo, revision);
+  }
+  for (const name of Object.keys(WAYS_BACK)) {
     await cluster.deployments.get(name)!.untilRolledOut(120_000);
     require(versionsOf(stage, name).join() === TAGS.first, `every ${name} of the older release`);
   }
