@@ -3,9 +3,9 @@ import type { Context } from '../context.ts';
 import { jobIdOf } from '../operations/import/job.ts';
 import {
   deleteExpired,
-  deleteOldResponses,
   deleteOldChanges,
   deleteOldImports,
+  deleteOldResponses,
   findQueuedImports,
   findStaleTags,
   refreshTags,
