@@ -138,7 +138,7 @@ const CHANGES: [check: string, path: string, from: string | RegExp, to: string][
     'commands that the play runs',
     OPERATION,
     'undo deployment/worker --to-revision=…',
-    'undo deployment/worker',
+    'undo deployment/worker --to-revision=2',
   ],
   ['rooms of the design', DESIGN, /^\| `src\/routes\/`.*\n/m, ''],
 ];
