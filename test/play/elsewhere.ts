@@ -6,15 +6,30 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   'npm start': 'first-session.test.ts › the README is played from an empty folder to sync --follow',
   'node src/main.ts api': 'every pod of the play is started so',
   'npm run --silent admin -- …': 'admin.test.ts',
+  'npm ci': '.ci/run runs it',
+  'npm run test:citus': '.ci/run runs it',
   'npm run k8s:check': '.ci/run runs it',
   'npm run test:image': '.ci/run runs it',
   'TEST_ROLLOUT_SCALE=1 npx vitest run test/rollout.test.ts': 'the same test, at a tenth, is in every run',
-  'ACL SETUSER bookmarks on >PASSWORD ~bookmarks:* ~{bookmarks}:* ~{bookmarks:pending}:* &bookmarks:wakes* -@all +hello +client|setname +eval +evalsha +time +get +set +getrange +setrange +strlen +append +pexpire +publish +subscribe +@hash +@list +@set +@sortedset +@stream +del +exists +getdel +incr +persist +pttl':
+  'ACL SETUSER bookmarks reset on >PASSWORD ~bookmarks:* ~{bookmarks}:* ~{bookmarks:pending}:* &bookmarks:wakes* -@all +hello +client|setname +eval +evalsha +time +get +set +getrange +setrange +strlen +append +pexpire +publish +subscribe +@hash +@list +@set +@sortedset +@stream +del +exists +getdel +incr +persist +pttl':
     'redis-rights.test.ts › all of it works under exactly the rights that the document names',
+  'ACL SAVE': 'needs a server of an operator’s own, with an aclfile',
+  'DATABASE_URL="$MIGRATE_DATABASE_URL" REDIS_URL="$REDIS_URL" npm run --silent admin -- …': 'admin.test.ts',
+  'docker tag bookmark-service:1.0.0 registry.example.org/bookmark-service:1.0.0': 'needs a container engine',
+  'docker push registry.example.org/bookmark-service:1.0.0': 'needs a registry of images',
+  'kubectl -n bookmarks create secret docker-registry registry --docker-server=… --docker-username=… --docker-password=…':
+    'needs a registry of images',
+  'kubectl -n bookmarks scale deployment/api deployment/worker --replicas=0':
+    'the play stops its clients, and restores where nobody else writes',
+  'kubectl -n bookmarks scale deployment/api --replicas=3': 'as above',
+  'alter role bookmarks_a nologin password null':
+    'k8s-rotate.test.ts: k8s/rotate.sh says the same to Postgres',
   'docker build --build-arg VERSION=1.0.0 --build-arg REVISION=$(git rev-parse HEAD) -t bookmark-service:1.0.0 .':
     'needs a container engine and a registry of images; npm run test:image builds the same file by buildah',
   'kubectl apply -k k8s/overlays/local':
     'needs a cluster that can pull images; k8s:check builds and checks it',
   'kubectl -n bookmarks port-forward service/api 3000:80': 'needs a cluster',
+  'kubectl -n bookmarks exec deploy/api -- node -e "fetch(\'http://127.0.0.1:3000/readyz\').then(async (r) => console.log(r.status, await r.text()))"':
+    'the pods of the play listen elsewhere; the play awaits /readyz of each',
   'kubectl kustomize': 'k8s:check and the release of the play run it',
 };

@@ -20,7 +20,8 @@ export async function backUp({ operator, traffic }: Stage): Promise<Acknowledged
 /** The role that serves is the one that the Secret names, with the password that it has there. */
 async function makeServingRole(stage: Stage, urlOfAdmin: string): Promise<void> {
   const { username, password } = new URL(await readConnection(stage, 'DATABASE_URL'));
-  stage.operator.sql(urlOfAdmin, `alter role ${username} login password '${password}'`);
+  const line = stage.operator.read("alter role bookmarks_b login password '…'");
+  stage.operator.sql(urlOfAdmin, line.replace('bookmarks_b', username).replace('…', password));
 }
 
 /** Puts the dump into a new cluster, and has the service work with that. */
