@@ -10,6 +10,7 @@ const OF_OTHERS = [
   'kube_deployment_spec_replicas',
   'kube_deployment_status_replicas_available',
   'kube_horizontalpodautoscaler_spec_max_replicas',
+  'kube_horizontalpodautoscaler_status_condition',
   'kube_horizontalpodautoscaler_status_desired_replicas',
   'kube_job_failed',
   'pgbouncer_pools_client_maxwait_seconds',
