@@ -86,7 +86,8 @@ describe.concurrent('the checks of a run find', { timeout: LIMIT_MS }, () => {
     expectFound(withoutChangeRow, 'mirrored', /has another title/, WRITTEN));
 
   test('a number drawn outside the lock, by mirrors that were past it', () =>
-    expectFound(withUnlockedNumbers, 'mirrored', /has another (title|comment)/, WRITTEN));
+    // Two changes of one object have to overtake each other: with seven fleets beside, few are made.
+    expectFound(withUnlockedNumbers, 'mirrored', /has another (title|comment)/, { ...WRITTEN, seconds: 45 }));
 
   test('a replace that begins no generation, by mirrors that hold what was replaced', () =>
     expectFound(withoutGenerations, 'mirrored', /is held and gone from the database/, WRITTEN));
