@@ -322,3 +322,51 @@ browserTest('of 100,000 bookmarks the page holds what it shows', async () => {
   expect(await page.locator('.rows > li').count()).toBeLessThan(60);
   expect(await page.locator('.rows > li').first().getAttribute('aria-setsize')).toBe('100000');
 });
+
+describe('a reader’s own ways', () => {
+  browserTest(
+    'a title is written from right to left where its letters are, the row around it is not',
+    async () => {
+      const reader = await browsers.reader(service);
+      await addSome(reader);
+      const page = await reader.open();
+      const directionOf = (title: string) =>
+        page.getByRole('link', { name: title }).evaluate((link) => getComputedStyle(link).direction);
+      await page.getByRole('link', { name: 'One', exact: true }).waitFor();
+      expect([await directionOf('ויקיפדיה'), await directionOf('One')]).toEqual(['rtl', 'ltr']);
+      const row = page.locator('.rows > li', { hasText: 'ויקיפדיה' });
+      expect(await row.evaluate((element) => getComputedStyle(element).direction)).toBe('ltr');
+    },
+  );
+
+  browserTest('dates are in the language of the browser', async () => {
+    for (const [locale, moment] of [
+      ['de-DE', /^\p{L}+, \d+\. \p{L}+ 2020 um \d\d:\d\d$/u],
+      ['en-US', /^\w+, \w+ \d+, 2020 at \d+:\d\d\s[AP]M$/],
+    ] as const) {
+      const reader = await browsers.reader(service, { locale });
+      await call(reader, '/bookmarks/add', {
+        url: 'https://example.org/',
+        created_at: '2020-03-04T12:00:00.000Z',
+      });
+      const page = await reader.open();
+      const time = page.locator('.rows time').first();
+      await time.waitFor();
+      expect(await time.getAttribute('title')).toMatch(moment);
+    }
+  });
+
+  browserTest('nothing moves for those who want no motion', async () => {
+    for (const reducedMotion of [true, false]) {
+      const reader = await browsers.reader(service, { reducedMotion });
+      await addSome(reader);
+      const page = await reader.open();
+      await page.getByRole('checkbox', { name: 'Select “One”' }).check();
+      await page.getByRole('button', { name: 'Delete', exact: true }).click();
+      const notice = page.locator('.notice').first();
+      await notice.waitFor();
+      const motion = await notice.evaluate((element) => getComputedStyle(element).animationName);
+      expect(motion).toBe(reducedMotion ? 'none' : 'rise');
+    }
+  });
+});
