@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { checkAll, checkPoint } from './chaos/checks/check.ts';
 import { isSound, type Point } from './chaos/checks/findings.ts';
 import type { AddCall, DeleteCall, Evidence, ImportCall } from './chaos/journal.ts';
@@ -19,6 +19,9 @@ import { sampleEvidence } from './chaos/sample-evidence.ts';
 // A short run of `npm run test:chaos`, and that its checks would notice: each mutation breaks a fleet of its own.
 
 const LIMIT_MS = 180_000;
+
+// Each fleet is some ten processes: with more at a time none would get to what it has to show.
+vi.setConfig({ maxConcurrency: 3 });
 
 const SMALL: RunOptions = {
   ...DEFAULTS,
@@ -86,7 +89,7 @@ describe.concurrent('the checks of a run find', { timeout: LIMIT_MS }, () => {
     expectFound(withoutChangeRow, 'mirrored', /has another title/, WRITTEN));
 
   test('a number drawn outside the lock, by mirrors that were past it', () =>
-    // Two changes of one object have to overtake each other: with seven fleets beside, few are made.
+    // Two changes of one object have to overtake each other.
     expectFound(withUnlockedNumbers, 'mirrored', /has another (title|comment)/, { ...WRITTEN, seconds: 45 }));
 
   test('a replace that begins no generation, by mirrors that hold what was replaced', () =>
