@@ -94,7 +94,7 @@ export const withUnlockedNumbers: Mutation = {
         `
         begin
           perform set_config('chaos.number', nextval('chaos_numbers')::text, true);
-          perform pg_sleep(random() / 4);
+          perform pg_sleep(random());
         `,
       ],
     ]);
