@@ -32,6 +32,8 @@ export interface RunOptions {
   mirrorsPerUser: number;
   /** Mean pause between two calls of a writer. */
   pauseMs: number;
+  /** Whether writers also replace collections, after which every mirror begins anew. */
+  withReplaces: boolean;
   /** Mean pause between two reads of a reader. */
   readerPauseMs: number;
   limits: Limits;
@@ -66,6 +68,7 @@ export const DEFAULTS: Omit<RunOptions, 'seed' | 'log'> = {
   followersPerUser: 5,
   mirrorsPerUser: 1,
   pauseMs: 3_000,
+  withReplaces: true,
   readerPauseMs: 8_000,
   limits: { bookmarks: 120, requests: 40, windowMs: 10_000 },
   syncWaitSeconds: 29,
@@ -149,7 +152,8 @@ async function startActors(
   reading: AbortSignal,
 ): Promise<{ writers: Promise<unknown>; readers: Promise<unknown> }> {
   const { origin } = fleet.balancer;
-  const { seed, pauseMs, readerPauseMs, writersPerUser, followersPerUser, mirrorsPerUser, limits } = options;
+  const { seed, pauseMs, withReplaces, readerPauseMs, limits } = options;
+  const { writersPerUser, followersPerUser, mirrorsPerUser } = options;
   const writers: Promise<void>[] = [];
   const readers: Promise<void>[] = [];
   const folder = makeFolder('mirrors', runDir());
@@ -169,8 +173,8 @@ async function startActors(
       readers.push(mirror({ ...parts, store, folder }, reading));
     }
     for (let w = 1; w <= writersPerUser; w += 1) {
-      const parts = { name: `${id}-${w}`, origin, token: take(), user, journal, draw: own(), pauseMs };
-      writers.push(new Writer(parts).run(writing));
+      const parts = { name: `${id}-${w}`, origin, token: take(), user, journal, draw: own() };
+      writers.push(new Writer({ ...parts, pauseMs, withReplaces }).run(writing));
     }
     const fetch = options.mutation?.readerFetch;
     const reader = { user: id, origin, token: take(), journal, draw: own(), pauseMs: readerPauseMs, fetch };

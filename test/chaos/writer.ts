@@ -14,6 +14,8 @@ export interface WriterOptions {
   draw: Random;
   /** Mean pause between two calls. */
   pauseMs: number;
+  /** Whether it replaces collections; merges instead otherwise. */
+  withReplaces: boolean;
 }
 
 /** Longest that a call is retried. */
@@ -64,7 +66,7 @@ export class Writer {
     if (drawn < 0.77) return this.#delete();
     if (drawn < 0.8) return this.#deleteSeveral();
     if (drawn < 0.85) return this.#import('merge');
-    if (drawn < 0.865) return this.#import('replace');
+    if (drawn < 0.865) return this.#import(this.#options.withReplaces ? 'replace' : 'merge');
     return this.#workOnTags();
   }
 
