@@ -1,5 +1,5 @@
--- Adds a bookmark. `p_bookmark` holds its fields, and `url_key`, `host` and `search_text` beside them. A bookmark that passes a cap
--- changes nothing.
+-- Adds a bookmark. `p_bookmark` holds its fields, and `url_key`, `host` and `search_text` beside them. A bookmark that
+-- passes a cap changes nothing.
 create or replace function add_bookmark(
   p_user_id bigint, p_token_hash bytea, p_bookmark jsonb, p_tag_names text[], p_tag_keys text[],
   p_free_limit bigint, p_tag_limit integer,
@@ -22,7 +22,8 @@ begin
       outcome := 'token';
       return;
     end if;
-    select k.outcome, k.response into outcome, bookmark from find_response(p_user_id, p_idempotency_key, p_request_hash) k;
+    select k.outcome, k.response into outcome, bookmark
+    from find_response(p_user_id, p_idempotency_key, p_request_hash) k;
     if outcome is not null or bookmark is not null then
       return;
     end if;

@@ -13,7 +13,8 @@ begin
     outcome := 'token';
     return;
   end if;
-  select k.outcome, k.response into outcome, bookmark from find_response(p_user_id, p_idempotency_key, p_request_hash) k;
+  select k.outcome, k.response into outcome, bookmark
+  from find_response(p_user_id, p_idempotency_key, p_request_hash) k;
   if outcome is not null or bookmark is not null then
     return;
   end if;

@@ -1,6 +1,7 @@
 -- Begins the staging of an import: `import_busy` while the user has another one, `import_unread` while errors of earlier
 -- ones wait to be sent, `responses_full` where the response to a new key could not be kept, `import_full` where all users
--- of this node together would pass the cap of staged bytes. The lock makes that sum exact; large imports are rare enough to wait for it.
+-- of this node together would pass the cap of staged bytes. The lock makes that sum exact; large imports are rare enough
+-- to wait for it.
 create or replace function begin_import(
   p_user_id bigint, p_token_hash bytea, p_import_id uuid, p_bytes bigint, p_staged_limit bigint, p_idempotency_key text,
   out outcome text

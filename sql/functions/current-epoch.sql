@@ -1,6 +1,6 @@
 -- The epoch of the history that this node tells; epochs of two nodes are never the same, as `time_floor` is a multiple of
--- 200,000. Where the server is not the one that was found last, its whole
--- identity is compared: the same one was only restarted, another one begins a new epoch.
+-- 200,000. Where the server is not the one that was found last, its whole identity is compared: the same one was only
+-- restarted, another one begins a new epoch.
 create or replace function current_epoch() returns bigint
 language plpgsql volatile as $$
 declare

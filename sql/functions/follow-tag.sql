@@ -1,6 +1,6 @@
 -- Has the bookmarks that carry a tag follow its rename or deletion. Up to 500 are rewritten at once. More would hold the
--- account's lock for long: then the tag is noted as
--- stale, every reader renders the tags of bookmarks that carry it anew, and `refresh_tags` rewrites them by and by. Under the account's lock only.
+-- account's lock for long: then the tag is noted as stale, every reader renders the tags of bookmarks that carry it anew,
+-- and `refresh_tags` rewrites them by and by. Under the account's lock only.
 create or replace function follow_tag(p_user_id bigint, p_tag_id bigint, p_bookmarks bigint) returns void
 language plpgsql as $$
 declare

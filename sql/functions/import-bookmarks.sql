@@ -64,7 +64,8 @@ begin
     return;
   end if;
 
-  select k.outcome, k.response into outcome, result from find_response(p_user_id, p_idempotency_key, p_request_hash) k;
+  select k.outcome, k.response into outcome, result
+  from find_response(p_user_id, p_idempotency_key, p_request_hash) k;
   if outcome is not null then
     return;
   end if;
@@ -164,7 +165,8 @@ begin
   from tags
   where user_id = p_user_id and name_key = any (v_keys);
 
-  result := '{"imported":' || v_new || ',"skipped":' || p_skipped + cardinality(v_known_before) + cardinality(v_is_new) - v_new || '}';
+  result := '{"imported":' || v_new
+    || ',"skipped":' || p_skipped + cardinality(v_known_before) + cardinality(v_is_new) - v_new || '}';
   outcome := keep_import(
     p_user_id, p_import_id, p_lease_id is not null, result, p_errors, p_idempotency_key, p_request_hash
   );
@@ -238,7 +240,8 @@ begin
       coalesce(entry.created_at::timestamptz, v_now),
       coalesce(entry.updated_at::timestamptz, entry.created_at::timestamptz, v_now),
       coalesce(sets.tag_ids, '{}'), coalesce(sets.tags, '[]'),
-      entry.url_key, coalesce(entry.host, ''), entry.search_text, entry.url, coalesce(entry.title, ''), coalesce(entry.comment, '')
+      entry.url_key, coalesce(entry.host, ''), entry.search_text,
+      entry.url, coalesce(entry.title, ''), coalesce(entry.comment, '')
     from unnest(
       v_piece.url_keys, v_piece.tag_sets, v_is_new[v_from + 1:v_to],
       import_column(v_piece.names, v_columns, v_piece.separator, 'host'),

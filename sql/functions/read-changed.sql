@@ -15,7 +15,8 @@ begin
     limit p_limit
   ), stored as materialized (
     select picked.number, picked.kind, picked.object_id,
-      sum(bookmark_bytes(row(b.*)::bookmarks)) over (order by number rows between unbounded preceding and 1 preceding) as bytes_before
+      sum(bookmark_bytes(row(b.*)::bookmarks))
+        over (order by number rows between unbounded preceding and 1 preceding) as bytes_before
     from picked
     left join bookmarks b on b.user_id = p_user_id and b.id = picked.object_id
       and picked.kind = 'bookmark' and picked.object_id <= p_bookmark_id
@@ -36,7 +37,8 @@ begin
     where coalesce(bytes_before, 0) < 1048576
   ), sized as (
     select number, kind, object_id, object,
-      sum(octet_length(object)) over (order by number rows between unbounded preceding and 1 preceding) as bytes_before
+      sum(octet_length(object))
+        over (order by number rows between unbounded preceding and 1 preceding) as bytes_before
     from rendered
   )
   select

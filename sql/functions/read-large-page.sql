@@ -11,7 +11,9 @@ declare
 begin
   select max(id) into v_last
   from (
-    select id, sum(bookmark_bytes(row(b.*)::bookmarks)) over (order by id rows between unbounded preceding and 1 preceding) as before
+    select id,
+      sum(bookmark_bytes(row(b.*)::bookmarks))
+        over (order by id rows between unbounded preceding and 1 preceding) as before
     from bookmarks b
     where user_id = p_user_id and id > p_after and id <= p_last
   ) stored
@@ -21,7 +23,8 @@ begin
   from (
     select id, rendered, sum(octet_length(rendered)) over (order by id rows unbounded preceding) as bytes
     from (
-      select id, render_bookmark(row(b.*)::bookmarks, (select stale_tags from accounts where user_id = p_user_id)) as rendered
+      select id,
+        render_bookmark(row(b.*)::bookmarks, (select stale_tags from accounts where user_id = p_user_id)) as rendered
       from bookmarks b
       where user_id = p_user_id and id > p_after and id <= v_last
     ) candidates

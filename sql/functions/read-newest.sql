@@ -1,6 +1,6 @@
 -- The newest bookmarks but so many, falling, as JSON texts with commas between: of some `p_bytes` bytes in all, but one at
--- least. What is skipped is neither fetched nor rendered. It must not sort, for the reason
--- that read-page.sql gives; as there, a page of bookmarks that each have no more than their share is rendered in one go.
+-- least. What is skipped is neither fetched nor rendered. It must not sort, for the reason that read-page.sql gives; as
+-- there, a page of bookmarks that each have no more than their share is rendered in one go.
 create or replace function read_newest(
   p_user_id bigint, p_offset bigint, p_limit integer, p_bytes integer,
   out bookmarks text, out count integer, out last_id bigint
@@ -19,7 +19,11 @@ begin
   select coalesce(string_agg(rendered, ','), ''), coalesce(array_agg(id), '{}'), count(rendered)
   into bookmarks, v_ids, v_rendered
   from (
-    select id, case when bookmark_bytes(row(b.*)::bookmarks) <= p_bytes / p_limit then render_bookmark(row(b.*)::bookmarks, v_stale) end as rendered
+    select id,
+      case
+        when bookmark_bytes(row(b.*)::bookmarks) <= p_bytes / p_limit
+        then render_bookmark(row(b.*)::bookmarks, v_stale)
+      end as rendered
     from bookmarks b
     where user_id = p_user_id and id <= v_first
     order by id desc

@@ -30,7 +30,11 @@ begin
   select coalesce(string_agg(rendered, ','), ''), count(*), count(rendered), max(id)
   into bookmarks, count, v_rendered, last_id
   from (
-    select id, case when bookmark_bytes(row(b.*)::bookmarks) <= p_bytes / p_limit then render_bookmark(row(b.*)::bookmarks, v_stale) end as rendered
+    select id,
+      case
+        when bookmark_bytes(row(b.*)::bookmarks) <= p_bytes / p_limit
+        then render_bookmark(row(b.*)::bookmarks, v_stale)
+      end as rendered
     from bookmarks b
     where user_id = p_user_id and id > p_after and id <= p_last
     order by id

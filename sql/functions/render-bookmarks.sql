@@ -20,7 +20,10 @@ begin
   select coalesce(string_agg(rendered, ',' order by place), ''), count(rendered) into bookmarks, v_rendered
   from (
     select wanted.place, (
-      select case when bookmark_bytes(row(b.*)::bookmarks) <= p_bytes / count then render_bookmark(row(b.*)::bookmarks, v_stale) end
+      select case
+          when bookmark_bytes(row(b.*)::bookmarks) <= p_bytes / count
+          then render_bookmark(row(b.*)::bookmarks, v_stale)
+        end
       from bookmarks b
       where b.user_id = p_user_id and b.id = wanted.id
     ) as rendered
@@ -37,13 +40,17 @@ begin
     select place, rendered, sum(octet_length(rendered)) over (order by place rows unbounded preceding) as bytes
     from (
       select stored.place, (
-        select render_bookmark(row(b.*)::bookmarks, v_stale) from bookmarks b where b.user_id = p_user_id and b.id = stored.id
+        select render_bookmark(row(b.*)::bookmarks, v_stale)
+        from bookmarks b
+        where b.user_id = p_user_id and b.id = stored.id
       ) as rendered
       from (
         select place, id, sum(bytes) over (order by place rows between unbounded preceding and 1 preceding) as bytes_before
         from (
           select wanted.place, wanted.id, (
-            select bookmark_bytes(row(b.*)::bookmarks) from bookmarks b where b.user_id = p_user_id and b.id = wanted.id
+            select bookmark_bytes(row(b.*)::bookmarks)
+            from bookmarks b
+            where b.user_id = p_user_id and b.id = wanted.id
           ) as bytes
           from unnest(p_ids) with ordinality as wanted (id, place)
         ) sized

@@ -1,6 +1,6 @@
--- Writes the tags of bookmarks as they are now; ids whose tag was deleted go. What is as it has to be
--- is not written again. Under the account's lock only. Every join has
--- to follow the keys: where statistics make a user's bookmarks few, others would read whole tables.
+-- Writes the tags of bookmarks as they are now; ids whose tag was deleted go. What is as it has to be is not written
+-- again. Under the account's lock only. Every join has to follow the keys: where statistics make a user's bookmarks few,
+-- others would read whole tables.
 create or replace function rewrite_tags(p_user_id bigint, p_bookmark_ids bigint[]) returns void
 language plpgsql set enable_hashjoin = off set enable_mergejoin = off set enable_seqscan = off as $$
 begin

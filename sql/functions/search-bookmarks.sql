@@ -83,7 +83,8 @@ begin
     v_ids := array(
       select b.id
       from bookmarks b
-      where b.user_id = p_user_id and (p_last_id is null or (title_key(row(b.*)::bookmarks), b.id) > (p_last_key, p_last_id))
+      where b.user_id = p_user_id
+        and (p_last_id is null or (title_key(row(b.*)::bookmarks), b.id) > (p_last_key, p_last_id))
         and (v_found is null or b.id = any (v_found))
         and is_found(row(b.*)::bookmarks, p_terms, p_patterns, v_tag_ids, v_without, v_within, p_after, p_before, p_site)
       order by title_key(row(b.*)::bookmarks), b.id
@@ -103,7 +104,12 @@ begin
   select page.bookmarks, page.count into bookmarks, count from render_bookmarks(p_user_id, v_ids, p_bytes) page;
   has_more := has_more or count < cardinality(v_ids);
   last_id := v_ids[count];
-  select case p_sort when 'updated' then render_time(b.updated_at) when 'title' then title_key(row(b.*)::bookmarks) end into last_key
+  select
+    case p_sort
+      when 'updated' then render_time(b.updated_at)
+      when 'title' then title_key(row(b.*)::bookmarks)
+    end
+  into last_key
   from bookmarks b
   where b.user_id = p_user_id and b.id = last_id;
 end
