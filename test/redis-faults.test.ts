@@ -20,6 +20,7 @@ import {
   within,
 } from './support/coordination.ts';
 import { findFreePort } from './support/ports.ts';
+import { startProxy } from './support/proxy.ts';
 import type { RedisServer } from './support/redis.ts';
 
 // One Redis and what can happen to it. Failover pairs, Sentinel and Cluster have their own file.
@@ -195,6 +196,23 @@ describe('Redis loses things', () => {
     }
     await one.imports.add('a');
     while (two.imported.length + one.imported.length === 0) await sleep(5);
+  });
+
+  test('a connection that ends just when it is made is not kept, and the next one is made', async () => {
+    const server = await start();
+    await using proxy = await startProxy(server.url);
+    let ended = 0;
+    // The first two that ask the server what it is are lost before its response.
+    proxy.onRequest = (piece, client) => {
+      if (ended < 2 && /^\*1\r\n\$5\r\nhello\r\n/i.test(piece.toString())) {
+        ended += 1;
+        client.resetAndDestroy();
+      }
+    };
+    const replica = await openReplica(`redis://127.0.0.1:${proxy.port}`, 'test');
+    await within(MAX_RETURN_MS, replica.untilSays(SHARED));
+    expect(ended).toBe(2);
+    await expectShared(replica, await openReplica(server.url, 'test'));
   });
 
   test('a wake during the reconnect of a subscriber is not missed', async () => {

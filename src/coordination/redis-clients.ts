@@ -1,4 +1,4 @@
-import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import { Cluster, Redis, type RedisOptions, ReplyError } from 'ioredis';
 import type { RedisAccess } from './port.ts';
 import { readAccess } from './redis-address.ts';
 import { untilReady } from './redis-calls.ts';
@@ -162,9 +162,12 @@ function guardAsking(cluster: Cluster): Cluster {
   });
 }
 
-/** What the server says it is; a single master where it does not say. */
+/** What the server says it is; a single master where it refuses to say. Rejects where the connection ends before. */
 async function askServer(redis: Redis): Promise<{ mode: string; role: string }> {
-  const reply = await redis.call('HELLO').catch(() => []);
+  const reply = await redis.call('HELLO').catch((error: unknown) => {
+    if (error instanceof ReplyError) return [];
+    throw error;
+  });
   const facts = new Map<unknown, unknown>();
   for (let i = 0; Array.isArray(reply) && i + 1 < reply.length; i += 2) facts.set(reply[i], reply[i + 1]);
   return { mode: String(facts.get('mode') ?? 'standalone'), role: String(facts.get('role') ?? 'master') };

@@ -83,6 +83,8 @@ export class RedisLink {
   async connect(): Promise<void> {
     try {
       const client = await this.#opener.openClient(this.#attempt++);
+      // It may have ended since it was ready: then no event comes any more that says so.
+      if (client.status !== 'ready') throw new Error('connection lost');
       if (this.#ended) client.disconnect();
       else this.#adopt(client);
     } catch (error) {
