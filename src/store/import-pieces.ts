@@ -1,26 +1,28 @@
-import type { Database } from './database.ts';
+import type { Database, Sql } from './database.ts';
 import { LEASE_MS, type Lease } from './import-leases.ts';
 import { type ImportPiece, toValues } from './imports.ts';
 
 /** What a worker writes of a staged import before it is done, all of it under its lease. */
 
+/** Prolongs a lease and counts what is staged under it; the import's row, none where the lease is lost. */
+const prolong = (sql: Sql, { userId, id, leaseId }: Lease, stagedBytes: number) => sql`
+  update imports
+  set bytes = bytes + ${stagedBytes}::bigint,
+    lease_until = now() + ${LEASE_MS} * interval '1 millisecond'
+  where user_id = ${userId} and id = ${id} and state = 'queued' and lease_id = ${leaseId}
+  returning user_id, id`;
+
 /** Stages a piece of checked entries, and prolongs the lease; false where that is lost. */
 export async function stagePiece(
   db: Database,
-  { userId, id, leaseId }: Lease,
+  lease: Lease,
   position: number,
   piece: ImportPiece,
 ): Promise<boolean> {
   const { names, text, columnSeparator, separator, urlKeys, tagSets, setRefs, knownKeys } = toValues(piece);
   const rows = await db.write(
     (sql) => sql`
-      with held as (
-        update imports
-        set bytes = bytes + ${text.length}::bigint,
-          lease_until = now() + ${LEASE_MS} * interval '1 millisecond'
-        where user_id = ${userId} and id = ${id} and state = 'queued' and lease_id = ${leaseId}
-        returning user_id, id
-      )
+      with held as (${prolong(sql, lease, text.length)})
       insert into import_pieces (
         user_id, import_id, position, names, columns, column_separator, separator, url_keys, tag_sets, set_refs, known_keys
       )
@@ -36,19 +38,13 @@ export async function stagePiece(
 /** Stages errors, JSON with commas between, and prolongs the lease; false where that is lost. */
 export async function stageErrors(
   db: Database,
-  { userId, id, leaseId }: Lease,
+  lease: Lease,
   position: number,
   errors: string,
 ): Promise<boolean> {
   const rows = await db.write(
     (sql) => sql`
-      with held as (
-        update imports
-        set bytes = bytes + ${errors.length}::bigint,
-          lease_until = now() + ${LEASE_MS} * interval '1 millisecond'
-        where user_id = ${userId} and id = ${id} and state = 'queued' and lease_id = ${leaseId}
-        returning user_id, id
-      )
+      with held as (${prolong(sql, lease, errors.length)})
       insert into import_errors (user_id, import_id, position, errors)
       select user_id, id, ${position}, ${errors} from held
       returning position`,
