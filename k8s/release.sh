@@ -48,9 +48,17 @@ await_roll_outs() {
   done
 }
 
+echo "== check"
+# What the cluster does not know (an operator that is not installed, an API that is too old) it says here, and nothing is
+# changed. A migration that is there is left out: a Job cannot be changed.
+if ! kubectl apply --dry-run=server --filename "$manifests" --selector 'app.kubernetes.io/component notin (migrate)' >/dev/null; then
+  echo 'release: the cluster refuses these objects; nothing was changed' >&2
+  exit 1
+fi
+
 echo "== migrate"
-# A Job cannot be changed, so the last one goes. Its pods go with it before the next one begins.
-in_namespace delete job migrate --ignore-not-found --cascade=foreground
+# The last one goes, and its pods with it before the next one begins.
+in_namespace delete job migrate --ignore-not-found --cascade=foreground --timeout=5m
 # Nothing that runs is changed before the schema is; the migration goes straight to Postgres, not by PgBouncer.
 kubectl apply --filename "$manifests" \
   --selector 'app.kubernetes.io/component notin (api, worker),app.kubernetes.io/name notin (pgbouncer)'

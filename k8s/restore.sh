@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Restores a backup: k8s/restore.sh FILE, with DATABASE_URL of an empty database, straight to Postgres, as the role that owns
-# it. The roles of k8s/database/roles.sql must be there; in a new cluster, create them first. All of it or nothing.
+# it. The roles of k8s/database/administrator.sql must be there; in a new cluster, make them first. All of it or nothing.
 set -euo pipefail
 file=$1
 : "${DATABASE_URL:?of an empty database, straight to Postgres, as its owner}"

@@ -132,7 +132,7 @@ const CHANGES: [check: string, path: string, from: string | RegExp, to: string][
   ['decisions and their tests', CONTRACT, /^(\| 7 \|.*\|) `.*` \|$/m, '$1 |'],
   ['sections and decisions that are cited', CONTRACT, /^\| 7 \|.*\n/m, ''],
   ['sections and decisions that are cited', CONTRACT, '### 4.3 Tags', '### 4.5 Tags'],
-  ['metrics, alerts and commands of the operator', OPERATION, /^\| `BookmarksDown`.*\n/m, ''],
+  ['metrics, alerts and commands of the operator', OPERATION, /^### BookmarksDown\n/m, ''],
   ['metrics, alerts and commands of the operator', OPERATION, '`admin token revoke', '`admin token end'],
   [
     'commands that the play runs',

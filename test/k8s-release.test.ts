@@ -18,6 +18,8 @@ interface Played {
   job: string[];
   /** Why the migration's pod does not run, one call after the other; the last one again and again. */
   waits?: string[];
+  /** The cluster does not know a kind of the manifests. */
+  isRefused?: boolean;
   /** Deployments whose roll-out does not come on. */
   stuck?: string;
   /** What the migration may take. */
@@ -33,7 +35,12 @@ interface Release {
   calls: string[];
 }
 
-const describeKubectl = (real: string, folder: string, stuck: string) => `#!/usr/bin/env bash
+const describeKubectl = (
+  real: string,
+  folder: string,
+  stuck: string,
+  isRefused: boolean,
+) => `#!/usr/bin/env bash
 set -eu
 next() { head -n 1 "$1"; if [ "$(wc -l < "$1")" -gt 1 ]; then sed -i 1d "$1"; fi; }
 if [ "$1" = kustomize ]; then exec ${real} "$@"; fi
@@ -44,6 +51,7 @@ case "$1 \${2-}" in
   'get deployments') if [ "$3" = --selector ]; then echo pgbouncer; else echo 'api pgbouncer worker'; fi ;;
   'logs job/migrate') echo 'what the migration said' ;;
   'rollout status') echo "$*" >> ${folder}/calls; [ "$3" != 'deployment/${stuck}' ] ;;
+  'apply --dry-run=server') echo "$*" | sed 's|--filename [^ ]*|--filename FILE|' >> ${folder}/calls; ${isRefused ? 'echo no matches for kind ServiceMonitor; exit 1' : ''} ;;
   *) echo "$*" | sed 's|--filename [^ ]*|--filename FILE|' >> ${folder}/calls ;;
 esac
 `;
@@ -52,13 +60,14 @@ async function release({
   job,
   waits = [''],
   stuck = 'none',
+  isRefused = false,
   limitSeconds = 3,
   overlay = '',
 }: Played): Promise<Release> {
   const folder = makeFolder('release');
   onTestFinished(() => removeFolder(folder));
   const real = execFileSync('sh', ['-c', 'command -v kubectl'], { encoding: 'utf8' }).trim();
-  writeFileSync(join(folder, 'kubectl'), describeKubectl(real, folder, stuck));
+  writeFileSync(join(folder, 'kubectl'), describeKubectl(real, folder, stuck, isRefused));
   chmodSync(join(folder, 'kubectl'), 0o755);
   const writeLines = (name: string, lines: string[]) =>
     writeFileSync(join(folder, name), lines.map((line) => `${line}\n`).join(''));
@@ -80,8 +89,10 @@ async function release({
   return { code, output, calls };
 }
 
+const CHECK = 'apply --dry-run=server --filename FILE --selector app.kubernetes.io/component notin (migrate)';
 const MIGRATION = [
-  'delete job migrate --ignore-not-found --cascade=foreground',
+  CHECK,
+  'delete job migrate --ignore-not-found --cascade=foreground --timeout=5m',
   'apply --filename FILE --selector app.kubernetes.io/component notin (api, worker),app.kubernetes.io/name notin (pgbouncer)',
 ];
 const POOLER = 'apply --filename FILE --selector app.kubernetes.io/component notin (api, worker)';
@@ -102,6 +113,12 @@ test('the schema comes first, then PgBouncer, then the pods, and each roll-out i
     ],
   ]);
   expect(output).toContain('what the migration said');
+});
+
+test('what the cluster does not know is said before anything is changed', async () => {
+  const { code, output, calls } = await release({ job: ['Complete'], isRefused: true });
+  expect([code, calls]).toEqual([1, [CHECK]]);
+  expect(output).toContain('nothing was changed');
 });
 
 test('a migration that fails is told with its log, and the pods are left as they were', async () => {

@@ -7,16 +7,16 @@ import { runOn } from './support/database.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { runPgBouncer } from './support/pgbouncer.ts';
 import { provide } from './support/programs.ts';
-import { readAdministratorLines } from './support/roles.ts';
 import { startSystemPostgres } from './support/system-postgres.ts';
 
 /**
  * `k8s/rotate.sh` against a real Postgres and a real PgBouncer. The cluster is played by a script: Secrets are files, and
  * while a Deployment rolls both the old and the new way to the database are tried, as its pods do. The administrator is a
- * provider's: no superuser, and what `k8s/database/roles.sql` has it run is all that it has of the roles.
+ * provider's: no superuser, and what `k8s/database/administrator.sql` has it run is all that it has of the roles.
  */
 
 const SCRIPT = join(import.meta.dirname, '../k8s/rotate.sh');
+const ADMINISTRATOR = join(import.meta.dirname, '../k8s/database/administrator.sql');
 
 /** PgBouncer reads its users again; of a Deployment that has rolled, its url must work through PgBouncer. */
 const describeKubectl = (folder: string, admin: string) => `#!/usr/bin/env bash
@@ -34,6 +34,13 @@ case "$1 $2" in
 esac
 `;
 
+/** Runs `k8s/database/administrator.sql`, with one password for both roles. */
+async function administer(programs: string, url: string, password: string): Promise<void> {
+  const passwords = { OWNER_PASSWORD: password, SERVING_PASSWORD: password };
+  const args = ['--no-psqlrc', '--set=ON_ERROR_STOP=1', `--dbname=${url}`, `--file=${ADMINISTRATOR}`];
+  await promisify(execFile)(join(programs, 'psql'), args, { env: { ...process.env, ...passwords } });
+}
+
 beforeAll(() => provide('postgresql'), 300_000);
 
 test('a rotation changes the role while the service can work at every moment, and ends the old one', {
@@ -43,10 +50,14 @@ test('a rotation changes the role while the service can work at every moment, an
   const folder = makeFolder('rotate');
   onTestFinished(() => removeFolder(folder));
   const superuser = new URL(await postgres.createDatabase('empty', 'postgres'));
-  await runOn(superuser.href, 'drop role bookmarks_serving; create role provider login createrole createdb');
+  await runOn(
+    superuser.href,
+    'drop role bookmarks_serving; drop role bookmarks_backup; create role provider login createrole createdb',
+  );
   const admin = Object.assign(new URL(superuser), { username: 'provider', pathname: '/postgres' }).href;
-  const sql = readFileSync(join(import.meta.dirname, '../k8s/database/roles.sql'), 'utf8');
-  for (const line of readAdministratorLines(sql)) await runOn(admin, line.replace('…', 'first'));
+  const programs = dirname(await provide('postgresql'));
+  // Once more changes nothing: no password either.
+  for (const password of ['first', 'second']) await administer(programs, admin, password);
   for (const secret of ['connections', 'pgbouncer']) mkdirSync(join(folder, secret));
   const userlist = join(folder, 'pgbouncer/userlist.txt');
   writeFileSync(userlist, '"bookmarks_a" "first"\n"metrics" "stats"\n');
@@ -70,7 +81,6 @@ pool_mode = transaction
   writeFileSync(join(folder, 'kubectl'), describeKubectl(folder, urlOf('metrics', 'stats', 'pgbouncer')));
   chmodSync(join(folder, 'kubectl'), 0o755);
 
-  const programs = dirname(await provide('postgresql'));
   const rotate = () =>
     promisify(execFile)('bash', [SCRIPT], {
       env: { ...process.env, PATH: `${folder}:${programs}:${process.env.PATH}`, ADMIN_DATABASE_URL: admin },

@@ -4,7 +4,9 @@ import { parse } from 'yaml';
 import { readObjects } from '../k8s/check/kustomize.ts';
 import type { KubernetesObject } from '../k8s/check/objects.ts';
 import { listOverlays, readOverlay } from '../k8s/check/overlay.ts';
+import { findAdapterFaults } from '../k8s/check/rules/adapter.ts';
 import { listAlerts, listMetrics } from '../k8s/check/rules/monitoring.ts';
+import { findAlertsAstray } from '../k8s/check/rules/runbook.ts';
 import { findFaults } from '../k8s/check/rules.ts';
 import { validateObject } from '../k8s/check/schemas.ts';
 import { container, copyOverlay, pick, pod, variable } from './k8s/overlay-copy.ts';
@@ -71,17 +73,48 @@ test('the local overlay holds nothing that cannot be applied again', () => {
 
 const readProjectFile = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
 
-test('of every alert it is tested when it fires and when it does not, and the runbook says what to do', () => {
+test('of every alert it is tested when it fires and when it does not', () => {
   const { tests }: { tests: { alert_rule_test: { alertname: string; exp_alerts: object[] }[] }[] } = parse(
     readProjectFile('k8s/monitoring/alerts.test.yaml'),
   );
   const cases = tests.flatMap(({ alert_rule_test }) => alert_rule_test);
-  const runbook = readProjectFile('docs/operation.md');
   for (const alert of listAlerts(copyOverlay())) {
     const outcomes = cases
       .filter(({ alertname }) => alertname === alert)
       .map(({ exp_alerts }) => exp_alerts.length > 0);
     expect(new Set(outcomes), alert).toEqual(new Set([true, false]));
-    expect(runbook, alert).toContain(`| \`${alert}\``);
+  }
+});
+
+test('an adapter that serves another series, not each pod, or nothing is found', () => {
+  const text = readProjectFile('k8s/monitoring/prometheus-adapter.yaml');
+  const objects = copyOverlay();
+  expect(findAdapterFaults(objects, text)).toEqual([]);
+  const broken: [from: string, to: string][] = [
+    ['seriesQuery: bookmarks_waiters{', 'seriesQuery: bookmarks_waiters_limit{'],
+    ['seriesQuery: bookmarks_waiters{', 'name: { as: bookmarks_waiters }\n      seriesQuery: waiters{'],
+    [',pod!=""', ''],
+    ['            resource: pod', '            resource: node'],
+    ['<<.LabelMatchers>>', ''],
+    ['<<.GroupBy>>', 'namespace'],
+    ['  custom:', '  external:'],
+  ];
+  for (const [from, to] of broken) {
+    expect(text).toContain(from);
+    expect(findAdapterFaults(objects, text.replace(from, to)), to).not.toEqual([]);
+  }
+});
+
+test('a section of the runbook that is renamed, gone or says another urgency is found', () => {
+  const text = readProjectFile('docs/operation.md');
+  const objects = copyOverlay();
+  expect(findAlertsAstray(objects, text)).toEqual([]);
+  for (const [from, to] of [
+    ['### BookmarksSlow\n', '### Slowness\n'],
+    ['### BookmarksSlow\n\n*Ticket*', '### BookmarksSlow\n\n*Page*'],
+    ['### BookmarksSlow\n\n*Ticket*', '### BookmarksSlow\n\nTicket'],
+  ] as const) {
+    expect(text).toContain(from);
+    expect(findAlertsAstray(objects, text.replace(from, to)), to).not.toEqual([]);
   }
 });

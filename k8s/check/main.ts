@@ -8,7 +8,7 @@ import { findFaults, RULES } from './rules.ts';
  */
 
 async function checkOverlay(name: string): Promise<number> {
-  const objects = readOverlay(name);
+  const objects = readOverlay(name, 'own');
   const faults = [...(await findFaults(objects)), ...checkRules(objects)];
   for (const fault of faults) console.error(`${name}: ${fault}`);
   if (faults.length === 0)

@@ -1,5 +1,6 @@
 import type { KubernetesObject } from './objects.ts';
 import { nameOf } from './objects.ts';
+import { adapterRules } from './rules/adapter.ts';
 import { environmentRules } from './rules/environment.ts';
 import { flowRules } from './rules/flows.ts';
 import { monitoringRules } from './rules/monitoring.ts';
@@ -8,6 +9,7 @@ import { poolerRules } from './rules/pooler.ts';
 import { referenceRules } from './rules/references.ts';
 import { rollOutRules } from './rules/roll-out.ts';
 import type { Rule } from './rules/rule.ts';
+import { runbookRules } from './rules/runbook.ts';
 import { trafficRules } from './rules/traffic.ts';
 import { validateObject } from './schemas.ts';
 
@@ -21,6 +23,8 @@ export const RULES: readonly Rule[] = [
   ...flowRules,
   ...poolerRules,
   ...monitoringRules,
+  ...adapterRules,
+  ...runbookRules,
 ];
 
 /** What is wrong with an overlay's objects: against their schemas first, and where they fit those, against the rules. */

@@ -144,7 +144,7 @@ export function findOperationFaults(operation: Markdown): string[] {
     ),
     ...differ(
       'alerts',
-      tableOf(operation, '| alert |').map(([name]) => spansIn(name)[0]!),
+      [...operation.text.matchAll(/^### (Bookmarks\w+)$/gm)].map(([, name]) => name!),
       [...alerts.matchAll(/- alert: (\w+)/g)].map(([, name]) => name!),
     ),
     ...differ('admin commands', commands, listAdminCommands().keys()),

@@ -79,9 +79,10 @@ export class Cluster implements AsyncDisposable {
     }
   }
 
-  #apply(args: readonly string[]): string {
-    const file = args[1]!;
-    const isLeft = [...(args[3] ?? '').matchAll(/([^\s,]+) notin \(([\w, ]+)\)/g)].map(
+  #apply(args: readonly string[], isDry = false): string {
+    if (args[0] === '--dry-run=server') return this.#apply(args.slice(1), true);
+    const [, file = '', , selector = ''] = args;
+    const isLeft = [...selector.matchAll(/([^\s,]+) notin \(([\w, ]+)\)/g)].map(
       ([, label, listed]) =>
         ({ metadata }: KubernetesObject) =>
           listed!.split(', ').includes(metadata.labels?.[label!] ?? ''),
@@ -89,6 +90,7 @@ export class Cluster implements AsyncDisposable {
     const objects = readObjects(readFileSync(file, 'utf8')).filter(
       (object) => !isLeft.some((leaves) => leaves(object)),
     );
+    if (isDry) return '';
     for (const object of objects) this.#objects.set(nameOf(object), object);
     // An object takes effect with all that came with it, as its pods wait for their files.
     for (const object of objects) this.#take(object);
@@ -176,7 +178,8 @@ export class Cluster implements AsyncDisposable {
   }
 
   #logs(args: readonly string[]): string {
-    const target = args.find((word) => word.includes('/'));
+    const [, component] = /component=(\w+)/.exec(args.join(' ')) ?? [];
+    const target = component ? `deployment/${component}` : args.find((word) => word.includes('/'));
     if (target === undefined) throw new Error('expected a pod, or what makes one');
     const [kind, name = ''] = target.split('/');
     if (kind === 'job') return this.#jobs.get(name)?.log ?? '';

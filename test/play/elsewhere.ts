@@ -11,9 +11,6 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   'npm run k8s:check': '.ci/run runs it',
   'npm run test:image': '.ci/run runs it',
   'TEST_ROLLOUT_SCALE=1 npx vitest run test/rollout.test.ts': 'the same test, at a tenth, is in every run',
-  'ACL SETUSER bookmarks reset on >PASSWORD ~bookmarks:* ~{bookmarks}:* ~{bookmarks:pending}:* &bookmarks:wakes* -@all +hello +client|setname +eval +evalsha +time +get +set +getrange +setrange +strlen +append +pexpire +publish +subscribe +@hash +@list +@set +@sortedset +@stream +del +exists +getdel +incr +persist +pttl':
-    'redis-rights.test.ts › all of it works under exactly the rights that the document names',
-  'ACL SAVE': 'needs a server of an operator’s own, with an aclfile',
   'DATABASE_URL="$MIGRATE_DATABASE_URL" REDIS_URL="$REDIS_URL" npm run --silent admin -- …': 'admin.test.ts',
   'docker tag bookmark-service:1.0.0 registry.example.org/bookmark-service:1.0.0': 'needs a container engine',
   'docker push registry.example.org/bookmark-service:1.0.0': 'needs a registry of images',
@@ -32,5 +29,11 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   'kubectl -n bookmarks port-forward service/api 3000:80': 'needs a cluster',
   'kubectl -n bookmarks exec deploy/api -- node -e "fetch(\'http://127.0.0.1:3000/readyz\').then(async (r) => console.log(r.status, await r.text()))"':
     'the pods of the play listen elsewhere; the play awaits /readyz of each',
+  'docker build -t bookmark-service:local .': 'needs a container engine',
+  'kubectl -n bookmarks rollout status deployment/api --timeout=5m': 'needs a laptop’s cluster',
+  'kubectl -n bookmarks get hpa api': 'needs a cluster with an autoscaler',
+  'kubectl -n bookmarks rollout restart deployment/api deployment/worker deployment/pgbouncer':
+    'k8s/rotate.sh restarts the three, one by one',
+  'kubectl -n bookmarks rollout restart deployment/pgbouncer': 'k8s/rotate.sh runs it',
   'kubectl kustomize': 'k8s:check and the release of the play run it',
 };

@@ -15,7 +15,7 @@ const PROJECT = resolve(import.meta.dirname, '../..');
 const DOCUMENT = 'docs/operation.md';
 
 /** What the scripts wait for a roll-out; theirs is 20 minutes. */
-const ROLL_OUT_LIMIT = '60s';
+const ROLL_OUT_LIMIT = '180s';
 
 /** How a command ended. */
 export interface Ran {

@@ -60,7 +60,7 @@ export async function play(scale: number, note: (line: string) => void): Promise
     redis: 'redisPassword',
   };
   const postgres = stack.use(await startManagedPostgres(connections));
-  const redis = stack.use(await startManagedRedis(passwords.redis));
+  const redis = stack.use(await startManagedRedis());
   const before = findReleaseBefore();
   note(`the release before: ${before ?? 'none in the history with this schema; the same code again'}`);
   const images = makeImages(before);

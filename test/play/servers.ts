@@ -86,13 +86,9 @@ export interface ManagedRedis extends AsyncDisposable {
   readonly adminUrl: string;
 }
 
-/** Starts Redis with TLS alone and with a user `bookmarks` of this password, who may do what the service does. */
-export async function startManagedRedis(password: string): Promise<ManagedRedis> {
+/** Starts Redis with TLS alone, an administrator, and a file that keeps its users. */
+export async function startManagedRedis(): Promise<ManagedRedis> {
   const port = await findFreePort();
-  const users = [
-    `user default on >${ADMIN_PASSWORD} ~* &* +@all`,
-    `user bookmarks on >${password} ~* &* +@all -@admin -@dangerous +info +keys`,
-  ];
   const tls = ['cert', 'key', 'ca-cert'].map((name) => [
     `--tls-${name}-file`,
     name === 'key' ? 'key.pem' : 'certificate.pem',
@@ -113,7 +109,7 @@ export async function startManagedRedis(password: string): Promise<ManagedRedis>
     files: {
       'certificate.pem': CERTIFICATE,
       'key.pem': PRIVATE_KEY,
-      'users.acl': users.map((line) => `${line}\n`).join(''),
+      'users.acl': `user default on >${ADMIN_PASSWORD} ~* &* +@all\n`,
     },
   });
   return {

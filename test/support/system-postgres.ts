@@ -76,7 +76,7 @@ export async function startSystemPostgres(more: ServerSettings = {}): Promise<Sy
   const urlOf = (user: string, database: string) => `postgres://${user}@127.0.0.1:${server.port}/${database}`;
   await runOn(
     urlOf(SUPERUSER, 'postgres'),
-    `create role ${OWNER} login; create role bookmarks_serving nologin`,
+    `create role ${OWNER} login; create role bookmarks_serving nologin; create role bookmarks_backup nologin`,
   );
   return {
     createDatabase: async (name, role = OWNER, template = 'template1') => {

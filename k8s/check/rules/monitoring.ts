@@ -71,16 +71,18 @@ export const listDashboards = (objects: readonly KubernetesObject[]): Dashboard[
       ),
     }));
 
-interface AlertingRule {
+/** A rule of Prometheus: an alert, or a series that is recorded. */
+export interface AlertingRule {
   alert?: string;
   record?: string;
   expr: string;
   for?: string;
   labels?: { severity?: string };
-  annotations?: { summary?: string };
+  annotations?: { summary?: string; runbook_url?: string };
 }
 
-const listAlertingRules = (objects: readonly KubernetesObject[]): AlertingRule[] =>
+/** Every rule of the alerts' files. */
+export const listAlertingRules = (objects: readonly KubernetesObject[]): AlertingRule[] =>
   ofKind(objects, 'PrometheusRule').flatMap(({ spec }) =>
     (spec.groups as { rules: AlertingRule[] }[]).flatMap(({ rules }) => rules),
   );

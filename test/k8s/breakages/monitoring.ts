@@ -1,4 +1,7 @@
-import { type Breakage, edit } from '../overlay-copy.ts';
+import { type AnyObject, type Breakage, edit } from '../overlay-copy.ts';
+
+/** Of the first alert that is no recorded series. */
+const annotationsOf = (spec: AnyObject) => spec.groups[1].rules[0].annotations;
 
 /** Mistakes about alerts, dashboard and scrapes. */
 export const MONITORING: Breakage[] = [
@@ -46,6 +49,37 @@ export const MONITORING: Breakage[] = [
     'how urgent',
     'PrometheusRule/bookmarks',
     ({ spec }) => (spec.groups[1].rules[0].expr = 'sum by (namespace) (up{namespace="bookmarks"}) == 0'),
+  ],
+  [
+    'serves each pod metric',
+    'HorizontalPodAutoscaler/api',
+    ({ spec }) => (spec.metrics[1].pods.metric.name = 'bookmarks_waiters_limit'),
+  ],
+  [
+    'section of the runbook',
+    'PrometheusRule/bookmarks',
+    ({ spec }) => delete annotationsOf(spec).runbook_url,
+  ],
+  [
+    'section of the runbook',
+    'PrometheusRule/bookmarks',
+    ({ spec }) => (annotationsOf(spec).runbook_url += '-and-more'),
+  ],
+  [
+    'section of the runbook',
+    'PrometheusRule/bookmarks',
+    ({ spec }) =>
+      (annotationsOf(spec).runbook_url = 'https://elsewhere.example.org/docs/operation.md#bookmarksdown'),
+  ],
+  [
+    'section of the runbook',
+    'PrometheusRule/bookmarks',
+    ({ spec }) => (spec.groups[1].rules[0].labels.severity = 'ticket'),
+  ],
+  [
+    'section of the runbook',
+    'PrometheusRule/bookmarks',
+    ({ spec }) => (spec.groups[1].rules[0].alert += 'Too'),
   ],
   ['scrape ends', 'ServiceMonitor/bookmarks', ({ spec }) => (spec.endpoints[0].scrapeTimeout = '20s')],
 ];

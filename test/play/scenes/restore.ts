@@ -29,7 +29,7 @@ export async function restore(stage: Stage, acknowledged: Acknowledged, connecti
   const { operator, postgres: lost, passwords, traffic, cluster, note } = stage;
   await traffic.stop();
   const postgres = cluster.keep(await startManagedPostgres(connections));
-  makeRoles(stage, postgres);
+  await makeRoles(stage, postgres);
   await makeServingRole(stage, postgres.urlOfAdmin());
   operator.variables.NEW_DATABASE_URL = postgres.urlOf('bookmarks_owner', passwords.owner, 'bookmarks');
   await operator.must('DATABASE_URL="$NEW_DATABASE_URL" k8s/restore.sh bookmarks.dump');

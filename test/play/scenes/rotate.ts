@@ -40,7 +40,8 @@ async function rotateRedis(stage: Stage): Promise<void> {
     await call('ACL SETUSER bookmarks >new-password', 'new-password', NEW_PASSWORD);
     await patchSecret(stage, 'REDIS_URL', (url) => url.replace(passwords.redis, NEW_PASSWORD));
     await operator.must('kubectl -n bookmarks rollout restart deployment/api deployment/worker');
-    for (const name of ['api', 'worker']) await cluster.deployments.get(name)!.untilRolledOut(120_000);
+    await operator.must('kubectl -n bookmarks rollout status deployment/api --timeout=20m');
+    await cluster.deployments.get('worker')!.untilRolledOut(120_000);
     await cluster.untilQuiet();
     await call('ACL SETUSER bookmarks <old-password', 'old-password', passwords.redis);
   } finally {

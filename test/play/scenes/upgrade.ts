@@ -25,6 +25,14 @@ async function failToUpgrade(stage: Stage): Promise<void> {
   require(log.includes('division by zero'), `a log that says why, got ${log}`);
   await operator.must('kubectl -n bookmarks describe pods');
   await operator.must('kubectl -n bookmarks logs --previous deployment/api');
+  await operator.must(
+    'kubectl -n bookmarks logs --selector=app.kubernetes.io/component=api --tail=200 --prefix',
+  );
+  await operator.must(`psql "$ADMIN_DATABASE_URL" --command='select 1'`);
+  const atWork = await operator.must(
+    `psql "$ADMIN_DATABASE_URL" --command="select pid, usename, wait_event_type, now() - xact_start as open_for, left(query, 60) as query from pg_stat_activity where datname = 'bookmarks' order by xact_start"`,
+  );
+  require(atWork.includes('bookmarks_a'), `the statements of the role that serves, got ${atWork}`);
   await operator.must('kubectl -n bookmarks rollout status deployment/pgbouncer');
   const pods = await operator.must('kubectl -n bookmarks get pods');
   require(!pods.includes('NotReady'), `pods that serve, got ${pods}`);

@@ -1,0 +1,63 @@
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import { type KubernetesObject, nameOf } from '../objects.ts';
+import { ofKind, type Rule, unless } from './rule.ts';
+
+/** The adapter's own configuration, which no overlay holds, against the metrics that autoscalers ask it for. */
+
+const FILE = new URL('../../monitoring/prometheus-adapter.yaml', import.meta.url);
+
+/** One rule of prometheus-adapter: which series it serves, under which name, and how it asks Prometheus. */
+interface AdapterRule {
+  seriesQuery: string;
+  name?: { as?: string };
+  resources?: { overrides?: Record<string, { resource: string }> };
+  metricsQuery: string;
+}
+
+const seriesOf = ({ seriesQuery }: AdapterRule): string => seriesQuery.replace(/\{.*/s, '');
+
+/** The name that autoscalers know the metric by. */
+const servedNameOf = (rule: AdapterRule): string => rule.name?.as ?? seriesOf(rule);
+
+function findRuleFaults(rule: AdapterRule): string[] {
+  const { seriesQuery, resources, metricsQuery } = rule;
+  const unknown = ['namespace', 'pod'].filter(
+    (label) => !seriesQuery.includes(`${label}!=""`) || resources?.overrides?.[label]?.resource !== label,
+  );
+  const absent = ['<<.Series>>', '<<.LabelMatchers>>', '<<.GroupBy>>'].filter(
+    (part) => !metricsQuery.includes(part),
+  );
+  return [
+    ...unknown.map((label) => `does not tell by ${label} whose it is`),
+    ...absent.map((part) => `its query lacks ${part}`),
+  ];
+}
+
+/** Metrics of pods that autoscalers ask for and the adapter does not serve, or not for each pod. */
+export function findAdapterFaults(objects: readonly KubernetesObject[], configuration: string): string[] {
+  const rules: AdapterRule[] = parse(configuration).rules?.custom ?? [];
+  return ofKind(objects, 'HorizontalPodAutoscaler').flatMap((autoscaler) => {
+    const asked: string[] = autoscaler.spec.metrics.flatMap(
+      ({ pods }: { pods?: { metric: { name: string } } }) => pods?.metric.name ?? [],
+    );
+    return asked.flatMap((name) => {
+      const served = rules.filter((rule) => servedNameOf(rule) === name);
+      const faults = served.flatMap((rule) => [
+        ...unless(seriesOf(rule) === name, `is made of ${seriesOf(rule)}`),
+        ...findRuleFaults(rule),
+      ]);
+      return [
+        ...unless(served.length === 1, `${served.length} rules of the adapter serve it`),
+        ...faults,
+      ].map((fault) => `${nameOf(autoscaler)}: ${name}: ${fault}`);
+    });
+  });
+}
+
+export const adapterRules: Rule[] = [
+  {
+    name: 'the adapter serves each pod metric that an autoscaler follows',
+    check: (objects) => findAdapterFaults(objects, readFileSync(FILE, 'utf8')),
+  },
+];
