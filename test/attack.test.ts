@@ -11,10 +11,7 @@ import type { Logger } from '../src/observability/log.ts';
 import type { PrometheusMetrics } from '../src/observability/metrics.ts';
 import { createDatabase, runOn } from './support/database.ts';
 import { fill } from './support/fill.ts';
-import { HOSTILE_IMPORTS } from './support/hostile-imports.ts';
-import { measureGrowth } from './support/memory.ts';
-import { type RedisServer, startRedis } from './support/redis.ts';
-import { type LogLine, type Replica, startReplica } from './support/replica.ts';
+import type { LogLine } from './support/replica.ts';
 import { connectTo, sendRaw } from './support/responses.ts';
 import { startService, type TestService, type TestUser, useService, useUser } from './support/service.ts';
 import { holdLock } from './support/sessions.ts';
@@ -434,40 +431,7 @@ describe('bodies that grow when they are read', () => {
   });
 });
 
-describe('bodies of imports', { timeout: 240_000 }, () => {
-  let redis: RedisServer;
-  let api: Replica;
-  let worker: Replica;
-
-  beforeAll(async () => {
-    redis = await startRedis();
-    const env = { DATABASE_URL: service.database.url, REDIS_URL: redis.url };
-    [api, worker] = await Promise.all([startReplica('api', env), startReplica('worker', env)]);
-  }, 60_000);
-  afterAll(async () => {
-    await Promise.all([api, worker].map((replica) => replica[Symbol.asyncDispose]()));
-    await redis.stop();
-  });
-
-  test.for(Object.entries(HOSTILE_IMPORTS))(
-    'of %s cost a worker less than 384 MiB and its replica less than 64',
-    async ([_, { body, response }]) => {
-      const greedy = await service.user({ premium: true });
-      const text = body();
-      expect(Buffer.byteLength(text)).toBeLessThanOrEqual(64 * MIB);
-      let received: unknown;
-      let apiGrowth = 0;
-      const workerGrowth = await measureGrowth(worker.pid, async () => {
-        apiGrowth = await measureGrowth(api.pid, async () => {
-          received = (await api.post('/import', text, greedy.token)).body;
-        });
-      });
-      expect(received).toMatchObject(response);
-      expect(workerGrowth).toBeLessThan(384 * MIB);
-      expect(apiGrowth).toBeLessThan(64 * MIB);
-    },
-  );
-
+describe('bodies of imports', () => {
   test('of an entry over 512 KiB in a replace change nothing', async () => {
     const owner = await service.user();
     await owner.post('/bookmarks/add', { url: 'http://e/1' });

@@ -10,7 +10,8 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   'npm run test:citus': '.ci/run runs it',
   'npm run k8s:check': '.ci/run runs it',
   'npm run test:image': '.ci/run runs it',
-  'TEST_ROLLOUT_SCALE=1 npx vitest run test/rollout.test.ts': 'the same test, at a tenth, is in every run',
+  'TEST_ROLLOUT_SCALE=1 npx vitest run test/long/rollout.test.ts':
+    'the same test, at a tenth, is in npm run test:long',
   'DATABASE_URL="$MIGRATE_DATABASE_URL" REDIS_URL="$REDIS_URL" npm run --silent admin -- …': 'admin.test.ts',
   'docker tag bookmark-service:1.0.0 registry.example.org/bookmark-service:1.0.0': 'needs a container engine',
   'docker push registry.example.org/bookmark-service:1.0.0': 'needs a registry of images',

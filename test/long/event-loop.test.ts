@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { BodyScanner } from '../src/operations/import/body-scanner.ts';
-import { jobIdOf } from '../src/operations/import/job.ts';
-import { runImport } from '../src/operations/import/run.ts';
-import { beginImport, queueImport, stageChunk } from '../src/store/staged-imports.ts';
-import { HOSTILE_IMPORTS } from './support/hostile-imports.ts';
-import { startService } from './support/service.ts';
-import { longestTurn } from './support/turns.ts';
+import { BodyScanner } from '../../src/operations/import/body-scanner.ts';
+import { jobIdOf } from '../../src/operations/import/job.ts';
+import { runImport } from '../../src/operations/import/run.ts';
+import { beginImport, queueImport, stageChunk } from '../../src/store/staged-imports.ts';
+import { HOSTILE_IMPORTS } from '../support/hostile-imports.ts';
+import { startService } from '../support/service.ts';
+import { longestTurn } from '../support/turns.ts';
 
 // Nobody waits for another's import: a worker takes at most 100 ms of its thread's CPU time before others come in between.
 

@@ -3,14 +3,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { deleteOldImports } from '../src/store/sweep.ts';
-import { runOn } from './support/database.ts';
-import { fill } from './support/fill.ts';
-import { measureGrowth } from './support/memory.ts';
-import { type RedisServer, startRedis } from './support/redis.ts';
-import { type Replica, startReplica } from './support/replica.ts';
-import { startService, type TestService, type TestUser, useService } from './support/service.ts';
-import { holdAccount } from './support/sessions.ts';
+import { deleteOldImports } from '../../src/store/sweep.ts';
+import { runOn } from '../support/database.ts';
+import { fill } from '../support/fill.ts';
+import { measureGrowth } from '../support/memory.ts';
+import { type RedisServer, startRedis } from '../support/redis.ts';
+import { type Replica, startReplica } from '../support/replica.ts';
+import { startService, type TestService, type TestUser, useService } from '../support/service.ts';
+import { holdAccount } from '../support/sessions.ts';
 
 // Decisions 9, 17, 19 and 21 at their limits: 100,000 entries in one transaction, exports and imports in flat memory.
 

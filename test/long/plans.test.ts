@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { migrate } from '../src/store/migrations.ts';
+import { migrate } from '../../src/store/migrations.ts';
 import {
   BIG,
   type Collection,
@@ -8,11 +8,11 @@ import {
   KNOWLEDGE,
   type Knowledge,
   TABLES,
-} from './plans/collections.ts';
-import { OPERATIONS } from './plans/operations.ts';
-import { createDatabase, runOn } from './support/database.ts';
-import { startSystemPostgres } from './support/system-postgres.ts';
-import { openWatched, type RanStatement, type WatchedDatabase } from './support/work.ts';
+} from '../plans/collections.ts';
+import { OPERATIONS } from '../plans/operations.ts';
+import { createDatabase, runOn } from '../support/database.ts';
+import { startSystemPostgres } from '../support/system-postgres.ts';
+import { openWatched, type RanStatement, type WatchedDatabase } from '../support/work.ts';
 
 /**
  * What a statement goes through is bounded by what it is about, whatever Postgres knows of the tables and whatever the

@@ -1,19 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { migrate } from '../src/store/migrations.ts';
-import { createDatabase, runOn } from './support/database.ts';
-import { type Fleet, openFleet } from './support/fleet.ts';
-import { findFaults } from './support/invariants.ts';
-import { startPgBouncer } from './support/pgbouncer.ts';
-import { throughPort } from './support/pool.ts';
-import { type PostgresServer, startPostgres } from './support/postgres.ts';
-import { startProxy } from './support/proxy.ts';
-import type { Replica } from './support/replica.ts';
-import type { ApiResponse } from './support/responses.ts';
-import { silentLog } from './support/silent-log.ts';
-import { until } from './support/until.ts';
-import type { Caller } from './support/users.ts';
+import { migrate } from '../../src/store/migrations.ts';
+import { createDatabase, runOn } from '../support/database.ts';
+import { type Fleet, openFleet } from '../support/fleet.ts';
+import { findFaults } from '../support/invariants.ts';
+import { startPgBouncer } from '../support/pgbouncer.ts';
+import { throughPort } from '../support/pool.ts';
+import { type PostgresServer, startPostgres } from '../support/postgres.ts';
+import { startProxy } from '../support/proxy.ts';
+import type { Replica } from '../support/replica.ts';
+import type { ApiResponse } from '../support/responses.ts';
+import { silentLog } from '../support/silent-log.ts';
+import { until } from '../support/until.ts';
+import type { Caller } from '../support/users.ts';
 
 // Redis and Postgres away, slow or restarted under a running service of real processes (decisions 3, 19 and 27).
 

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { readOverlay } from '../k8s/check/overlay.ts';
-import { startEndpointBalancer } from './load/balancer.ts';
-import { startClients } from './load/clients.ts';
-import { endPod, type PodEnd, readPodLife, startPod } from './load/kubelet.ts';
-import { type Fleet, openFleet } from './support/fleet.ts';
-import { findFaults } from './support/invariants.ts';
+import { readOverlay } from '../../k8s/check/overlay.ts';
+import { startEndpointBalancer } from '../load/balancer.ts';
+import { startClients } from '../load/clients.ts';
+import { endPod, type PodEnd, readPodLife, startPod } from '../load/kubelet.ts';
+import { type Fleet, openFleet } from '../support/fleet.ts';
+import { findFaults } from '../support/invariants.ts';
 
 /**
  * A roll-out with the production manifests' own numbers, played by local processes: this test is kubelet and endpoint
- * controller, HAProxy is the balancer. Waits are a tenth; `TEST_ROLLOUT_SCALE=1 npx vitest run test/rollout.test.ts`
+ * controller, HAProxy is the balancer. Waits are a tenth; `TEST_ROLLOUT_SCALE=1 npx vitest run test/long/rollout.test.ts`
  * takes them whole.
  */
 const SCALE = Number(process.env.TEST_ROLLOUT_SCALE ?? 0.1);

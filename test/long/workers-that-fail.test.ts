@@ -1,0 +1,302 @@
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { type Fleet, openFleet } from '../support/fleet.ts';
+import { findFaults } from '../support/invariants.ts';
+import type { Replica } from '../support/replica.ts';
+import type { ApiResponse } from '../support/responses.ts';
+import { until } from '../support/until.ts';
+import type { Caller } from '../support/users.ts';
+
+// Large imports in a fleet of real processes, each of which may end, hang or be told to go at any moment (decision 21).
+
+/** Settles with the response, and with nothing where the connection broke off instead. */
+const orBroken = (response: Promise<ApiResponse>): Promise<ApiResponse | undefined> =>
+  response.catch(() => undefined);
+
+const entries = (count: number) =>
+  Array.from({ length: count }, (_, n) => ({ url: `http://entry/${n}`, tags: ['a', `tag-${n % 3}`] }));
+
+describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => {
+  const body = { bookmarks: [...entries(50), { url: 'http://entry/0' }, { url: 'nonsense' }] };
+  const counts = { imported: 50, skipped: 1 };
+
+  const expectWhole = async (fleet: Fleet, user: Caller, response: ApiResponse) => {
+    expect(response.status).toBe(200);
+    expect(response.body).toMatchObject({ ...counts, errors: [{ index: 51, url: 'nonsense' }] });
+    expect(await fleet.urls(user)).toEqual(entries(50).map(({ url }) => url));
+    const kept = await fleet.sql`select state, result from imports where user_id = ${user.id}`;
+    expect(kept).toEqual([{ state: 'done', result: JSON.stringify(counts) }]);
+    expect(await findFaults(fleet.databaseUrl)).toEqual([]);
+  };
+  const openWithApi = async (env = {}) => {
+    const fleet = await openFleet({ env: { IMPORT_INLINE_BYTES: 0, ...env } });
+    return { fleet, api: await fleet.start('api'), user: await fleet.user() };
+  };
+
+  test('before its transaction is done by another, and the same request is answered', async () => {
+    const { fleet, api, user } = await openWithApi();
+    await using _ = fleet;
+    const response = api.post('/import', body, user.token);
+    await until(async () => (await fleet.imports(user))[0] === 'queued');
+    const chunks = await fleet.hold('lock table import_chunks in access exclusive mode');
+    const doomed = await fleet.start('worker');
+    await fleet.untilBlocked('from import_chunks');
+    await Promise.all([doomed.kill(), fleet.start('worker')]);
+    await chunks.release();
+    await expectWhole(fleet, user, await response);
+  });
+
+  test('in its transaction, which is lost with it, is done by another', async () => {
+    const { fleet, api, user } = await openWithApi();
+    await using _ = fleet;
+    const [doomed, account] = [await fleet.start('worker'), await fleet.holdAccount(user)];
+    const response = api.post('/import', body, user.token);
+    const backend = await fleet.untilBlocked('from import_bookmarks(');
+    await Promise.all([doomed.kill(), fleet.start('worker')]);
+    await fleet.sql`select pg_terminate_backend(${backend})`;
+    await account.release();
+    await expectWhole(fleet, user, await response);
+  });
+
+  test('in its transaction, which Postgres still commits, is answered with its result', async () => {
+    const { fleet, api, user } = await openWithApi();
+    await using _ = fleet;
+    const [doomed, account] = [await fleet.start('worker'), await fleet.holdAccount(user)];
+    const response = api.post('/import', body, user.token);
+    await fleet.untilBlocked('from import_bookmarks(');
+    await Promise.all([doomed.kill(), fleet.start('worker')]);
+    await account.release();
+    await expectWhole(fleet, user, await response);
+    await until(async () => (await fleet.jobs()).length === 0);
+    await expectWhole(fleet, user, await response);
+  });
+
+  test('right after its transaction, before it could tell anybody, is answered and not done again', async () => {
+    const { fleet, api, user } = await openWithApi();
+    await using _ = fleet;
+    const [doomed, account] = [await fleet.start('worker'), await fleet.holdAccount(user)];
+    const poll = api.post('/bookmarks/sync', { wait: true }, user.token);
+    const response = api.post('/import', body, user.token);
+    await fleet.untilBlocked('from import_bookmarks(');
+    await doomed.freeze();
+    await account.release();
+    await until(async () => (await fleet.imports(user))[0] === 'done');
+    await doomed.kill();
+    await expectWhole(fleet, user, await response);
+    // Told by the replica that answers, long before the poll would end by itself.
+    const told = Promise.race([poll, sleep(15_000)]);
+    expect((await told)?.body.bookmarks).toHaveLength(50);
+    await fleet.start('worker');
+    await until(async () => (await fleet.jobs()).length === 0);
+    await expectWhole(fleet, user, await response);
+  });
+
+  test('with Redis restarted empty while it is queued is done all the same', async () => {
+    const { fleet, api, user } = await openWithApi();
+    await using _ = fleet;
+    const response = api.post('/import', body, user.token);
+    await until(async () => (await fleet.jobs()).length === 1);
+    await Promise.all([fleet.redis.restart(), fleet.start('worker')]);
+    await expectWhole(fleet, user, await response);
+  });
+
+  test('killed in its transaction, with Redis restarted empty, is done by another', async () => {
+    const { fleet, api, user } = await openWithApi();
+    await using _ = fleet;
+    const [doomed, account] = [await fleet.start('worker'), await fleet.holdAccount(user)];
+    const response = api.post('/import', body, user.token);
+    const backend = await fleet.untilBlocked('from import_bookmarks(');
+    await Promise.all([doomed.kill(), fleet.redis.restart(), fleet.start('worker')]);
+    await fleet.sql`select pg_terminate_backend(${backend})`;
+    await account.release();
+    await expectWhole(fleet, user, await response);
+  });
+
+  test('by hanging in its transaction is not run by a second one beside it, and done once', async () => {
+    const { fleet, api, user } = await openWithApi();
+    await using _ = fleet;
+    const [hung, account] = [await fleet.start('worker'), await fleet.holdAccount(user)];
+    const response = api.post('/import', body, user.token);
+    await fleet.untilBlocked('from import_bookmarks(');
+    await Promise.all([hung.freeze(), fleet.start('worker')]);
+    const isOver = async () =>
+      (await fleet.sql`select from imports where user_id = ${user.id} and lease_until < now()`).length > 0;
+    await until(isOver);
+    const running = await fleet.sql`
+      select from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like '%from import_bookmarks(%'
+        and pid <> pg_backend_pid()`;
+    expect(running).toHaveLength(1);
+    hung.thaw();
+    await account.release();
+    await expectWhole(fleet, user, await response);
+    await until(async () => (await fleet.jobs()).length === 0);
+    await expectWhole(fleet, user, await response);
+  });
+});
+
+describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
+  const open = (env = {}) => openFleet({ env: { IMPORT_INLINE_BYTES: 0, ...env } });
+  const replace = { bookmarks: entries(3), mode: 'replace' };
+
+  /** Has a worker, which starts now, look at all that is queued; then nothing but the bookmark is there. */
+  const expectNeverRuns = async (fleet: Fleet, user: Caller, kept: string) => {
+    const worker = await fleet.start('worker');
+    await until(async () => (await fleet.jobs()).length === 0);
+    await worker.kill();
+    expect(await fleet.imports(user)).toEqual(['cancelled']);
+    expect(await fleet.urls(user)).toEqual([kept]);
+    expect(await findFaults(fleet.databaseUrl)).toEqual([]);
+  };
+  const expectUnavailable = ({ status, headers, body }: ApiResponse) => {
+    expect([status, body.code]).toEqual([503, 'UNAVAILABLE']);
+    expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+  };
+
+  test('longer than IMPORT_WAIT_SECONDS is answered with 503 and never runs, by its job or by a sweep', async () => {
+    await using fleet = await open();
+    const [hasty, patient] = [await fleet.start('api', { IMPORT_WAIT_SECONDS: 2 }), await fleet.start('api')];
+    const [user, other] = [await fleet.user(), await fleet.user()];
+    expectUnavailable(await hasty.post('/import', replace, user.token));
+    expect(await fleet.jobs()).toHaveLength(1);
+    await hasty.post('/bookmarks/add', { url: 'http://kept/' }, user.token);
+    await expectNeverRuns(fleet, user, 'http://kept/');
+    // Without their jobs, only a sweep finds imports.
+    const swept = patient.post('/import', replace, other.token);
+    await until(async () => (await fleet.jobs()).length === 1);
+    await Promise.all([fleet.redis.restart(), fleet.start('worker')]);
+    expect((await swept).body.imported).toBe(3);
+    expect([await fleet.imports(user), await fleet.urls(user)]).toEqual([['cancelled'], ['http://kept/']]);
+  });
+
+  test('on a replica that is killed is done all the same', async () => {
+    await using fleet = await open();
+    const [api, user] = [await fleet.start('api'), await fleet.user()];
+    const response = orBroken(api.post('/import', replace, user.token));
+    await until(async () => (await fleet.imports(user))[0] === 'queued');
+    await api.kill();
+    expect(await response).toBeUndefined();
+    await fleet.start('worker');
+    await until(async () => (await fleet.imports(user))[0] === 'done');
+    expect(await fleet.urls(user)).toHaveLength(3);
+  });
+
+  test('on a replica that must end is answered with 503 before it ends, and never runs', async () => {
+    await using fleet = await open();
+    const [api, user] = [await fleet.start('api'), await fleet.user()];
+    await api.post('/bookmarks/add', { url: 'http://kept/' }, user.token);
+    const response = api.post('/import', replace, user.token);
+    await until(async () => (await fleet.imports(user))[0] === 'queued');
+    const ended = api.stop();
+    expectUnavailable(await response);
+    expect(await ended).toBe(0);
+    await expectNeverRuns(fleet, user, 'http://kept/');
+  });
+
+  test('on a replica that must end is answered with its result where a worker still does it', async () => {
+    await using fleet = await open();
+    const [api, user] = [await fleet.start('api'), await fleet.user()];
+    await fleet.start('worker');
+    await using account = await fleet.holdAccount(user);
+    const response = api.post('/import', replace, user.token);
+    await fleet.untilBlocked('from import_bookmarks(');
+    const ended = api.stop();
+    await api.untilLogged('draining');
+    await account.release();
+    expect((await response).body).toEqual({ imported: 3, skipped: 0, errors: [] });
+    expect((await response).headers.get('connection')).toBe('close');
+    expect(await ended).toBe(0);
+  });
+
+  test('and is done in the moment that it is given up is answered with its result', async () => {
+    await using fleet = await open({ IMPORT_WAIT_SECONDS: 2 });
+    const [api, user] = [await fleet.start('api'), await fleet.user()];
+    await fleet.start('worker', { IMPORT_WAIT_SECONDS: 60 });
+    await using account = await fleet.holdAccount(user);
+    const response = api.post('/import', replace, user.token);
+    await fleet.untilBlocked('insert into imports as i');
+    await account.release();
+    expect((await response).body).toEqual({ imported: 3, skipped: 0, errors: [] });
+  });
+
+  test('and whose client has gone is done all the same', async () => {
+    await using fleet = await open();
+    const [api, user] = [await fleet.start('api'), await fleet.user()];
+    const client = new AbortController();
+    const response = orBroken(api.post('/import', replace, user.token, { signal: client.signal }));
+    await until(async () => (await fleet.imports(user))[0] === 'queued');
+    client.abort();
+    expect(await response).toBeUndefined();
+    await fleet.start('worker');
+    await until(async () => (await fleet.imports(user))[0] === 'done');
+    expect(await fleet.urls(user)).toHaveLength(3);
+  });
+
+  test('holds back further large ones of its user, and of all beyond the cap of staged bytes', async () => {
+    const text = JSON.stringify(replace);
+    await using fleet = await open({ IMPORT_STAGED_BYTES: 2 * text.length });
+    const [one, two] = await Promise.all([fleet.start('api'), fleet.start('api')]);
+    const [ann, ben, cid] = [await fleet.user(), await fleet.user(), await fleet.user()];
+    const first = one!.post('/import', text, ann.token);
+    await until(async () => (await fleet.imports(ann))[0] === 'queued');
+    const again = await two!.post('/import', text, ann.token);
+    expect([again.status, again.body.code]).toEqual([429, 'RATE_LIMITED']);
+    expect(Number(again.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    const second = two!.post('/import', text, ben.token);
+    await until(async () => (await fleet.imports(ben))[0] === 'queued');
+    expectUnavailable(await one!.post('/import', text, cid.token));
+    await fleet.start('worker');
+    for (const response of await Promise.all([first, second])) expect(response.body.imported).toBe(3);
+    expect((await one!.post('/import', text, cid.token)).body.imported).toBe(3);
+    expect((await two!.post('/import', text, ann.token)).body.imported).toBe(3);
+  });
+
+  test('and is no JSON, or no import, is refused as it arrives and frees its place', async () => {
+    await using fleet = await open();
+    const [api, user] = [await fleet.start('api'), await fleet.user()];
+    await fleet.start('worker');
+    const broken = await api.post('/import', '{"bookmarks":[', user.token);
+    expect([broken.status, broken.body.code]).toEqual([400, 'VALIDATION_ERROR']);
+    const wrong = await api.post('/import', { bookmarks: {} }, user.token);
+    expect([wrong.status, wrong.body.error]).toEqual([400, expect.stringContaining('bookmarks')]);
+    expect(await fleet.imports(user)).toEqual(['cancelled', 'cancelled']);
+  });
+
+  /** Sends two of three announced megabytes; resolves once some of them are staged. */
+  const beginUpload = async (fleet: Fleet, replica: Replica, user: Caller): Promise<Socket> => {
+    const { hostname, port } = new URL(replica.origin);
+    const socket = connect(Number(port), hostname);
+    socket.on('error', () => {});
+    socket.write(
+      `POST /api/v1/import HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n` +
+        `Authorization: Bearer ${user.token}\r\nContent-Length: 3000000\r\n\r\n{"bookmarks":[${`"${'x'.repeat(20)}",`.repeat(80_000)}`,
+    );
+    await until(
+      async () => (await fleet.sql`select from import_chunks where user_id = ${user.id}`).length > 0,
+    );
+    expect(await fleet.imports(user)).toEqual(['receiving']);
+    return socket;
+  };
+
+  test('for the rest of its bytes, which never come, is never queued and frees its place at once', async () => {
+    await using fleet = await open();
+    const [api, user] = [await fleet.start('all'), await fleet.user()];
+    const socket = await beginUpload(fleet, api, user);
+    socket.resetAndDestroy();
+    await until(async () => (await fleet.imports(user))[0] === 'cancelled');
+    expect((await api.post('/import', replace, user.token)).body.imported).toBe(3);
+    expect(await fleet.imports(user)).toEqual(['cancelled', 'done']);
+  });
+
+  test('for its bytes on a replica that is killed is never queued and frees its place after a minute', async () => {
+    await using fleet = await open();
+    const [doomed, api, user] = [await fleet.start('api'), await fleet.start('all'), await fleet.user()];
+    await beginUpload(fleet, doomed, user);
+    await doomed.kill();
+    expect((await api.post('/import', replace, user.token)).status).toBe(429);
+    await fleet.sql`update imports set touched_at = touched_at - interval '1 minute'`;
+    await until(async () => (await fleet.imports(user)).length === 0, 15_000);
+    expect((await api.post('/import', replace, user.token)).body.imported).toBe(3);
+  });
+});
