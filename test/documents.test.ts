@@ -103,7 +103,7 @@ function withChange(path: string, from: string | RegExp, to: string): Markdown[]
 const CHANGES: [check: string, path: string, from: string | RegExp, to: string][] = [
   ['links and anchors', README, '](docs/scaling.md)', '](docs/scale.md)'],
   ['links and anchors', README, '#users-and-tokens', '#tokens-and-users'],
-  ['files and folders', DESIGN, '`src/http/access.ts`', '`src/http/entry.ts`'],
+  ['files and folders', DESIGN, '`src/http/authentication.ts`', '`src/http/access.ts`'],
   ['files and folders', CONTRIBUTING, 'test/spec-4-3-tags.test.ts', 'test/spec-4-3-tag.test.ts'],
   ['tests', CONTRACT, '› the order of checks (decision 1)', '› the order of the checks (decision 1)'],
   ['names of code', DESIGN, '`BOUNDS`', '`LIMITS_OF_FIELDS`'],

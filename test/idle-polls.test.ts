@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { parseRedisAddress } from '../src/coordination/redis-address.ts';
-import { parseAuthorization } from '../src/domain/tokens.ts';
+import { parseToken } from '../src/domain/tokens.ts';
 import type { ChangesStart } from '../src/store/changes.ts';
 import { findCaller } from '../src/store/tokens.ts';
 import { findFreePort } from './support/ports.ts';
@@ -16,7 +16,7 @@ const SYNC = '/bookmarks/sync';
 const service = useService();
 
 const callerOf = async ({ token }: TestUser) =>
-  (await findCaller(service.context.database, parseAuthorization(`Bearer ${token}`)!))!;
+  (await findCaller(service.context.database, parseToken(token)!))!;
 
 /** Counts the statements of a service's requests, whatever they are. */
 const countStatements = ({ context: { database } }: TestService) => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createSecret, formatToken, KnownCallers, parseAuthorization } from '../src/domain/tokens.ts';
+import { createSecret, formatToken, KnownCallers, parseToken } from '../src/domain/tokens.ts';
 
 // What a replica remembers of tokens that it found valid: a hint, which is bounded in time and number.
 
@@ -8,7 +8,7 @@ const NOW_MS = 1_000_000;
 /** A token as it is presented, of a user of its own. */
 function present(userId: number) {
   const { secret } = createSecret();
-  return parseAuthorization(`Bearer ${formatToken('api', userId, secret)}`)!;
+  return parseToken(formatToken('api', userId, secret))!;
 }
 
 const callerOf = (token: ReturnType<typeof present>) =>

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { parseAuthorization } from '../src/domain/tokens.ts';
+import { parseToken } from '../src/domain/tokens.ts';
 import { PageReader, SYNC_PAGES } from '../src/operations/page-reads.ts';
 import { findCaller } from '../src/store/tokens.ts';
 import { runOn } from './support/database.ts';
@@ -10,7 +10,7 @@ import { type TestUser, useService } from './support/service.ts';
 const service = useService();
 
 async function callerOf(token: string) {
-  return (await findCaller(service.context.database, parseAuthorization(`Bearer ${token}`)!))!;
+  return (await findCaller(service.context.database, parseToken(token)!))!;
 }
 
 /** Holds polls of a user, so many by each token; resolves when all are held. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseAuthorization } from '../src/domain/tokens.ts';
+import { parseToken } from '../src/domain/tokens.ts';
 import { setPremium } from '../src/store/admin.ts';
 import type { ApiResponse } from './support/responses.ts';
 import { startService, type TestService, useService } from './support/service.ts';
@@ -55,7 +55,7 @@ describe('the limit of a token', () => {
     const user = await own.user();
     const setTier = async (isPremium: boolean) => {
       await setPremium(own.context.database, user.email, isPremium);
-      own.context.callers.forget(parseAuthorization(`Bearer ${user.token}`)!);
+      own.context.callers.forget(parseToken(user.token)!);
     };
     const post = async () => {
       const response = await user.post(PROFILE);

@@ -60,12 +60,7 @@ export function createSecret(): NewSecret {
 export const formatToken = (kind: TokenKind, userId: number, secret: string): string =>
   `${PREFIX_BY_KIND[kind]}_${userId}_${secret}`;
 
-const AUTHORIZATION = /^Bearer +([\w-]+) *$/i;
 const TOKEN = /^(bks|bka)_([1-9]\d{0,15})_([A-Za-z0-9_-]{43})$/;
-
-/** Reads an `Authorization` header; `undefined` for anything that no token of this service can be. */
-export const parseAuthorization = (header: string | undefined): PresentedToken | undefined =>
-  parseToken(AUTHORIZATION.exec(header ?? '')?.[1]);
 
 /** Reads a token as its owner keeps it; `undefined` for anything that no token of this service can be. */
 export function parseToken(text: string | undefined): PresentedToken | undefined {

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Context } from '../context.ts';
 import { parseBody } from '../domain/validation.ts';
-import { authenticate, confirmCaller, limitAddress } from './access.ts';
+import { authenticate, confirmCaller, limitAddress } from './authentication.ts';
 import { sendError, toApiError } from './error-responses.ts';
 import { readIdempotency } from './idempotency.ts';
 import type { Mount } from './mount.ts';

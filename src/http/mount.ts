@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { invalid, permissionDenied } from '../domain/errors.ts';
-import { type PresentedToken, parseAuthorization } from '../domain/tokens.ts';
+import { type PresentedToken, parseToken } from '../domain/tokens.ts';
 import { readSessionCookie } from './session-cookie.ts';
 
 /** The places where routes are mounted, and how a request presents its token at each. */
@@ -20,12 +20,18 @@ export interface Mount {
 /** Where every endpoint of the specification begins (spec 1). */
 export const BASE_PATH = '/api/v1';
 
+const AUTHORIZATION = /^Bearer +([\w-]+) *$/i;
+
+/** The token in an `Authorization` header; undefined for anything that no token of this service can be. */
+const readBearerToken = (header: string | undefined): PresentedToken | undefined =>
+  parseToken(AUTHORIZATION.exec(header ?? '')?.[1]);
+
 /** The API: the token is in the `Authorization` header, and a cookie is nothing. */
 export const API: Mount = {
   basePath: BASE_PATH,
   isForBrowser: false,
   refuse: () => {},
-  readToken: (_context, { headers }) => parseAuthorization(headers.authorization),
+  readToken: (_context, { headers }) => readBearerToken(headers.authorization),
 };
 
 /** Where everything for the service's own pages begins. */

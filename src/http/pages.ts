@@ -5,7 +5,7 @@ import { type ApiError, invalid } from '../domain/errors.ts';
 import { type Page, PRIVATE_HEADERS, pageHeaders, renderPage } from '../sign-in/page.ts';
 import { badRequestPage, faultPage, limitedPage } from '../sign-in/pages.ts';
 import { SignInError } from '../sign-in/sign-in-error.ts';
-import { limitAddress } from './access.ts';
+import { limitAddress } from './authentication.ts';
 import { toApiError } from './error-responses.ts';
 import type { Overload } from './overload.ts';
 

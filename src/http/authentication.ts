@@ -9,7 +9,10 @@ import type { Overload } from './overload.ts';
 import { addressKey, clientAddress, removeQuotaHeaders, requireQuota } from './quota-headers.ts';
 import type { CallerRoute } from './route.ts';
 
-/** Who may come in: token, rate limit, scope, in this order (decision 1), before a byte of the body is read. */
+/**
+ * Where the token of a request is checked: token, rate limit, scope, in this order (decision 1), before a byte of the body is
+ * read. The statement of the operation checks the token once more (`tokenIsValid` in `store/tokens.ts`).
+ */
 
 /** What a route needs of a token. */
 type Needs = Pick<CallerRoute, 'scope' | 'needsSession'>;
@@ -58,9 +61,13 @@ async function admitToken(
   const { tokens } = context.coordination.limiters;
   requireQuota(reply, await tokens.consume(token.key, requestLimit(context, caller)));
   overload.refuse(caller.userId);
-  if (needs.needsSession && caller.kind !== 'session')
+  requireScope(needs, caller);
+}
+
+function requireScope({ scope, needsSession }: Needs, caller: Caller): void {
+  if (needsSession && caller.kind !== 'session')
     throw permissionDenied('this needs a session, not an API token');
-  if (needs.scope === 'write' && caller.scope !== 'write')
+  if (scope === 'write' && caller.scope !== 'write')
     throw permissionDenied('the token has scope read, not write');
 }
 
