@@ -3,11 +3,10 @@ import { nameKeys } from './keys.ts';
 import { LinkState } from './link-state.ts';
 import type { Clock, Coordination, Counters, RedisAccess } from './port.ts';
 import type { ProcessImportQueue } from './process-imports.ts';
-import type { ProcessRateLimiter } from './process-limiter.ts';
 import { throttleWarnings, withDeadline } from './redis-calls.ts';
 import { RedisImportQueue } from './redis-imports.ts';
 import { openRedisLimiters } from './redis-limiter.ts';
-import { RedisLink } from './redis-link.ts';
+import { RedisLink, type RedisSide } from './redis-link.ts';
 import { RedisPendingValues } from './redis-pending.ts';
 import { RedisWakeBus } from './redis-wakes.ts';
 import type { WaiterRegistry } from './waiters.ts';
@@ -24,20 +23,18 @@ export interface SharedOptions {
   counters: Counters;
   waiters: WaiterRegistry;
   imports: ProcessImportQueue;
-  openLimiter: (windowMs: number, counters: Counters) => ProcessRateLimiter;
 }
 
 /** Opens the Redis side. Resolves when Redis serves, or after two seconds without it. */
 export async function openShared(shared: SharedOptions): Promise<Coordination> {
-  const { redis, windowMs, log, clock, counters, waiters, openLimiter } = shared;
-  const keys = nameKeys(redis.prefix);
+  const { redis, log, clock, counters, waiters } = shared;
   waiters.setConnected(false);
   const state = new LinkState(log, counters, (connected) => waiters.setConnected(connected));
   const link = new RedisLink(redis, state);
-  const limiters = openRedisLimiters({ link, keys, windowMs, openMemory: openLimiter, counters });
-  const wakes = new RedisWakeBus({ link, keys, waiters, counters });
-  const warn = throttleWarnings(log);
-  const imports = new RedisImportQueue({ link, keys, local: shared.imports, counters, warn });
+  const side: RedisSide = { link, keys: nameKeys(redis.prefix), clock, counters };
+  const limiters = openRedisLimiters(side, shared.windowMs);
+  const wakes = new RedisWakeBus(side, waiters);
+  const imports = new RedisImportQueue(side, shared.imports, throttleWarnings(log));
   void link.connect();
   // Nothing else keeps a process running whose connections to Postgres were lost meanwhile.
   const keptRunning = setInterval(() => {}, START_WAIT_MS);
@@ -47,7 +44,7 @@ export async function openShared(shared: SharedOptions): Promise<Coordination> {
     limiters,
     wakes,
     imports,
-    pending: new RedisPendingValues(link, keys),
+    pending: new RedisPendingValues(side),
     get state() {
       return state.isShared ? 'shared' : 'degraded';
     },

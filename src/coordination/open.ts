@@ -50,16 +50,16 @@ export async function openCoordination(
   const runImport = watchRuns(context.runImport, log, counters);
   const waiters = new WaiterRegistry(clock, options, { hearsOthers: options.redis !== undefined });
   const imports = new ProcessImportQueue(runImport, clock, counters);
-  const openLimiter = (windowMs: number, counted: Counters) =>
-    new ProcessRateLimiter(windowMs, clock, counted);
   if (options.redis !== undefined) {
     const { openShared } = await import('./open-redis.ts');
     const { redis, windowMs } = options;
-    return openShared({ redis, windowMs, log, clock, counters, waiters, imports, openLimiter });
+    return openShared({ redis, windowMs, log, clock, counters, waiters, imports });
   }
   return {
-    limiters: openLimiters(options.windowMs, counters, (_keyPart, windowMs, counted) =>
-      openLimiter(windowMs, counted),
+    limiters: openLimiters(
+      options.windowMs,
+      counters,
+      (_keyPart, windowMs, counted) => new ProcessRateLimiter(windowMs, clock, counted),
     ),
     wakes: waiters,
     imports,

@@ -1,6 +1,7 @@
 /**
- * What replicas share, as the rest of the service sees it: the rate limit, the wake-ups of long polls and the
- * import queue. The Redis side and the in-process side keep the same promises; nobody else knows which one serves.
+ * What replicas share, as the rest of the service sees it: the rate limit, the wakes of long polls, the import queue and logins
+ * under way. The Redis side and the in-process side keep the same promises; nobody else knows which one serves. A replica is
+ * a process of this service; one of a Redis server is always called a Redis replica.
  */
 
 import type { PendingKind } from './pending-kinds.ts';
@@ -97,8 +98,8 @@ export class PendingUnavailable extends Error {
 
 /**
  * Values that are kept for minutes and taken once, by whichever replica is asked first: logins under way, codes of apps.
- * Keys are hashes, so that who reads the memory learns nothing that can be presented. Of each kind there is a largest
- * number; the oldest ones make room, so a flood costs those who are slow and fills nothing. Both functions reject with
+ * Keys are hashes: who can read Redis' memory can present none of them. The number of values of a kind is bounded, and the
+ * oldest make room for new ones: a flood of logins ends slow logins, and fills no memory. Both functions reject with
  * `PendingUnavailable` while a configured Redis is away: another replica could not take what this one kept.
  */
 export interface PendingValues {

@@ -13,7 +13,7 @@ const DEFAULT_CONCURRENCY = 2;
 /** How long imports that are told to stop may take to be given back. */
 const GIVE_BACK_WAIT_MS = 1_000;
 
-/** The same, counted, and logged where it fails. */
+/** Runs imports by `runImport`; counts them, and logs those that fail. */
 export function watchRuns(runImport: RunImport, log: Logger, counters: Counters): RunImport {
   return async (id, stop) => {
     try {

@@ -7,6 +7,12 @@ interface Access {
   tls: boolean;
 }
 
+/** Where one server listens. */
+export interface Endpoint {
+  host: string;
+  port: number;
+}
+
 /** Servers to connect to by themselves: one, a failover pair, or some nodes of a cluster. */
 export interface RedisServers {
   kind: 'servers';
@@ -16,7 +22,7 @@ export interface RedisServers {
 /** A master that Sentinels know the address of. The credentials are the data nodes'. */
 export interface RedisSentinels extends Access {
   kind: 'sentinels';
-  sentinels: readonly { host: string; port: number }[];
+  sentinels: readonly Endpoint[];
   /** What the Sentinels call the master. */
   name: string;
   db: number;
@@ -72,14 +78,14 @@ function parseSentinelUrl(text: string): RedisSentinels | undefined {
   return { kind: 'sentinels', sentinels, name: decodedName, db: Number(db), tls, ...credentials };
 }
 
-function parseHost(text: string): { host: string; port: number } | undefined {
+function parseHost(text: string): Endpoint | undefined {
   const match = HOST.exec(text.trim());
   const port = Number(match?.[2] ?? SENTINEL_PORT);
   if (match === null || port < 1 || port > 65_535) return undefined;
   return { host: match[1]!.replace(/^\[|\]$/g, ''), port };
 }
 
-const decodeCredentials = (username: string, password: string): { username?: string; password?: string } => ({
+const decodeCredentials = (username: string, password: string): Omit<Access, 'tls'> => ({
   ...(username && { username: decodeURIComponent(username) }),
   ...(password && { password: decodeURIComponent(password) }),
 });

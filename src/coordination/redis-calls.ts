@@ -7,7 +7,7 @@ export const REPLY_WAIT_MS = 200;
 /** What follows from a fault that was logged before, and says nothing about its cause. */
 export const NOT_CONNECTED = 'not connected';
 
-/** How the limiter's library says so. */
+/** The same, as the limiter's library words it. */
 const LIBRARY_NOT_CONNECTED = 'Redis connection is not ready';
 
 /** A warning that comes again is logged again after this time. */
@@ -34,6 +34,13 @@ export function withDeadline<T>(work: Promise<T>, waitMs: number): Promise<T> {
   });
 }
 
+/**
+ * The pause before the next attempt, in milliseconds: twice as long after each failure in a row, and spread by a quarter, so
+ * that replicas which lost Redis together do not come back together.
+ */
+export const backOff = (failures: number, firstMs: number, maxMs: number): number =>
+  Math.min(firstMs * 2 ** failures, maxMs) * (0.75 + Math.random() / 2);
+
 /** The client once it is ready; rejects with its last error where its connection ended instead. */
 export async function untilReady<Client extends Redis | Cluster>(client: Client): Promise<Client> {
   let lastError = new Error('no connection');
@@ -54,8 +61,10 @@ export function describeRedisError(error: unknown): string {
   return error instanceof Error ? error.message || error.name : 'unknown';
 }
 
+export type Warn = (message: string, error: unknown) => void;
+
 /** Logs warnings, each kind once a minute. */
-export function throttleWarnings(log: Logger): (message: string, error: unknown) => void {
+export function throttleWarnings(log: Logger): Warn {
   const last = new Map<string, number>();
   return (message, error) => {
     const reason = describeRedisError(error);

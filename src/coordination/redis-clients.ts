@@ -1,8 +1,8 @@
 import { Cluster, Redis, type RedisOptions, ReplyError } from 'ioredis';
 import type { RedisAccess } from './port.ts';
 import { readAccess } from './redis-address.ts';
-import { untilReady } from './redis-calls.ts';
-import { type Endpoint, SentinelWatch } from './redis-sentinels.ts';
+import { backOff, untilReady } from './redis-calls.ts';
+import { SentinelWatch } from './redis-sentinels.ts';
 
 /** One connection to one server, or the client of a cluster. */
 export type RedisClient = Redis | Cluster;
@@ -26,17 +26,13 @@ const FAIL_FAST: ConnectionOptions = {
   autoResubscribe: false,
 };
 
-/** Pauses between the attempts of a blocking connection to come back. */
-const RETRY_MIN_MS = 100;
-const RETRY_MAX_MS = 500;
-
-/** A blocking call may be silent for long, and waits for its connection, which comes back by itself. */
+/** For the queue's blocking call: Redis may be silent for long, and the connection comes back by itself. */
 const BLOCKING: ConnectionOptions = {
   ...FAIL_FAST,
   enableOfflineQueue: true,
   maxRetriesPerRequest: null,
   socketTimeout: undefined,
-  retryStrategy: (attempt) => Math.min(RETRY_MIN_MS * attempt, RETRY_MAX_MS) * (0.75 + Math.random() / 2),
+  retryStrategy: (attempt) => backOff(attempt - 1, 100, 500),
 };
 
 /** Opens connections to where Redis is. */
@@ -58,14 +54,14 @@ export class RedisOpener {
 
   /**
    * Connects for commands, to a master or to a cluster: the server itself says which it is. Rejects where it cannot,
-   * and for a replica; the next attempt then goes to the next url.
+   * and for a Redis replica; the next attempt then goes to the next url.
    */
   async openClient(attempt: number): Promise<RedisClient> {
     const redis = await untilReady(await this.#openServer(attempt));
     const { mode, role } = await askServer(redis);
     if (mode !== 'cluster' && role === 'master') return redis;
     redis.disconnect();
-    if (mode !== 'cluster') throw new Error('is a replica');
+    if (mode !== 'cluster') throw new Error('is a Redis replica');
     return untilReady(this.#openCluster());
   }
 
@@ -100,7 +96,7 @@ export class RedisOpener {
       return new Redis(url, { ...common, ...(readAccess(url).tls && this.#tls) });
     }
     const { username, password, db, tls } = address;
-    const master: Endpoint = await this.#sentinels!.findMaster();
+    const master = await this.#sentinels!.findMaster();
     const credentials = { ...(username && { username }), ...(password && { password }) };
     return new Redis({ ...common, ...master, ...credentials, db, ...(tls && this.#tls) });
   }

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Queue, Worker } from 'bullmq';
 import type { RedisKeys } from './keys.ts';
-import type { Counters, ImportQueue } from './port.ts';
+import type { ImportQueue } from './port.ts';
 import type { ProcessImportQueue } from './process-imports.ts';
-import { NOT_CONNECTED, REPLY_WAIT_MS, withDeadline } from './redis-calls.ts';
+import { NOT_CONNECTED, REPLY_WAIT_MS, type Warn, withDeadline } from './redis-calls.ts';
 import { duplicateForBlocking, type RedisClient } from './redis-clients.ts';
-import type { RedisLink } from './redis-link.ts';
+import type { RedisSide } from './redis-link.ts';
 
 /** Where a process ends between taking a job and removing it, another takes the job after two checks. */
 const STALLED_CHECK_MS = 3_000;
@@ -19,47 +19,40 @@ const CLOSE_WAIT_MS = 1_000;
 /** The library's name for who has a job, for the moment between taking and removing it. */
 const TAKER = 'worker';
 
-/** What a shared import queue is made of. */
-export interface RedisImportOptions {
-  link: RedisLink;
-  keys: RedisKeys;
-  /** Runs the imports of this process, whether they come from the queue or cannot be queued. */
-  local: ProcessImportQueue;
-  counters: Counters;
-  /** Logs a failure, each kind once a minute. */
-  warn: (message: string, error: unknown) => void;
-}
-
 /**
  * Says through BullMQ that there is an import to run, to one worker of all; runs imports here while Redis is away. A job is
  * removed as soon as a worker has it: from then on the import's lease says who runs it, and the sweep of staged imports
  * adds again what nobody runs.
  */
 export class RedisImportQueue implements ImportQueue {
-  readonly #options: RedisImportOptions;
+  readonly #side: RedisSide;
+  readonly #local: ProcessImportQueue;
+  readonly #warn: Warn;
   /** Of the link's client; they end with it. */
   #queue: Queue | undefined;
   #worker: ImportWorker | undefined;
   #takes = false;
 
-  constructor(options: RedisImportOptions) {
-    this.#options = options;
-    options.link.onClient((client) => this.#follow(client));
+  /** `local` runs the imports of this process, whether they come from the queue or cannot be queued. */
+  constructor(side: RedisSide, local: ProcessImportQueue, warn: Warn) {
+    this.#side = side;
+    this.#local = local;
+    this.#warn = warn;
+    side.link.onClient((client) => this.#follow(client));
   }
 
   async add(id: string): Promise<void> {
-    const { warn, local } = this.#options;
     try {
       await this.#queueJob(id);
     } catch (error) {
-      warn('import cannot be queued, it runs in this process', error);
-      await local.add(id);
+      this.#warn('import cannot be queued, it runs in this process', error);
+      await this.#local.add(id);
     }
   }
 
   async startWorker(concurrency: number): Promise<void> {
     this.#takes = true;
-    await this.#options.local.startWorker(concurrency);
+    await this.#local.startWorker(concurrency);
     this.#openWorker();
   }
 
@@ -68,7 +61,7 @@ export class RedisImportQueue implements ImportQueue {
     const worker = this.#worker;
     this.#worker = undefined;
     await worker?.close();
-    const left = await this.#options.local.stopWorker(graceMs);
+    const left = await this.#local.stopWorker(graceMs);
     // Best effort: other workers find them by their sweep, but later.
     await Promise.allSettled([...left, ...(worker?.leftOver ?? [])].map((id) => this.#queueJob(id)));
     return left;
@@ -83,7 +76,7 @@ export class RedisImportQueue implements ImportQueue {
   async #queueJob(id: string): Promise<void> {
     if (this.#queue === undefined) throw new Error(NOT_CONNECTED);
     await withDeadline(this.#queue.add('import', { id }, { jobId: `imp-${id}` }), REPLY_WAIT_MS);
-    this.#options.counters.importsQueued += 1;
+    this.#side.counters.importsQueued += 1;
   }
 
   #follow(client: RedisClient | undefined): void {
@@ -95,25 +88,27 @@ export class RedisImportQueue implements ImportQueue {
   }
 
   #openQueue(client: RedisClient): Queue {
-    const queue = new Queue(this.#options.keys.importsQueue, {
+    const queue = new Queue(this.#side.keys.importsQueue, {
       connection: client,
-      prefix: this.#options.keys.importsPrefix,
+      prefix: this.#side.keys.importsPrefix,
       skipVersionCheck: true,
       streams: { events: { maxLen: 100 } },
       defaultJobOptions: { removeOnComplete: true },
     });
-    return queue.on('error', (error) => this.#warn(client, error));
+    return queue.on('error', (error) => this.#warnOf(client, error));
   }
 
   #openWorker(): void {
-    const { client } = this.#options.link;
+    const { client } = this.#side.link;
     if (client === undefined || !this.#takes) return;
-    this.#worker ??= new ImportWorker(this.#options, client, (error) => this.#warn(client, error));
+    this.#worker ??= new ImportWorker(this.#side.keys, this.#local, client, (error) =>
+      this.#warnOf(client, error),
+    );
   }
 
   /** What follows from the loss of the client says nothing: the link has logged it. */
-  #warn(client: RedisClient, error: unknown): void {
-    if (client === this.#options.link.client) this.#options.warn('import queue failed', error);
+  #warnOf(client: RedisClient, error: unknown): void {
+    if (client === this.#side.link.client) this.#warn('import queue failed', error);
   }
 }
 
@@ -128,7 +123,12 @@ class ImportWorker {
   /** What was taken after closing began. */
   readonly leftOver: string[] = [];
 
-  constructor({ local, keys }: RedisImportOptions, client: RedisClient, onError: (error: unknown) => void) {
+  constructor(
+    keys: RedisKeys,
+    local: ProcessImportQueue,
+    client: RedisClient,
+    onError: (error: unknown) => void,
+  ) {
     this.#local = local;
     this.#onError = onError;
     this.#blocking = duplicateForBlocking(client);

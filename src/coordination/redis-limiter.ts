@@ -1,28 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
-import { type RedisKeys, tagSlot } from './keys.ts';
+import { tagSlot } from './keys.ts';
 import type { Counters, Limiters, Quota, RateLimiter } from './port.ts';
-import type { ProcessRateLimiter } from './process-limiter.ts';
+import { ProcessRateLimiter } from './process-limiter.ts';
 import { REPLY_WAIT_MS, withDeadline } from './redis-calls.ts';
 import { type RedisClient, writeTogether } from './redis-clients.ts';
-import type { RedisLink } from './redis-link.ts';
+import type { RedisLink, RedisSide } from './redis-link.ts';
 import { openLimiters } from './windows.ts';
 
 const SLIDING_WINDOW = readFileSync(new URL('./sliding-window.lua', import.meta.url), 'utf8');
 
-/** What the shared limiters are made of. */
-export interface RedisLimitersOptions {
-  link: RedisLink;
-  keys: RedisKeys;
-  /** The window of the limiters that have none of their own. */
-  windowMs: number;
-  openMemory: (windowMs: number, counters: Counters) => ProcessRateLimiter;
-  counters: Counters;
-}
-
-/** Opens the limiters that all replicas share, and has the link check what they need: a write by their script. */
-export function openRedisLimiters(options: RedisLimitersOptions): Limiters {
-  const { link, keys, windowMs, openMemory, counters } = options;
+/**
+ * Opens the limiters that all replicas share, and has the link check what they need: a write by their script. `windowMs` is
+ * for those that have no window of their own.
+ */
+export function openRedisLimiters({ link, keys, clock, counters }: RedisSide, windowMs: number): Limiters {
   // A cluster may serve one key and not another, so the check asks for the one that failed last.
   let failedKey = 'start';
   const probes = new ClientWindows(keys.probe, 1_000);
@@ -32,7 +24,7 @@ export function openRedisLimiters(options: RedisLimitersOptions): Limiters {
     link.fail('limits', error);
   };
   return openLimiters(windowMs, counters, (keyPart, ownWindowMs, counted) => {
-    const memory = openMemory(ownWindowMs, counted);
+    const memory = new ProcessRateLimiter(ownWindowMs, clock, counted);
     const windowOptions = { link, keyPrefix: keys.limit(keyPart), windowMs: ownWindowMs };
     return new RedisRateLimiter({ ...windowOptions, memory, counters: counted, fail });
   });

@@ -1,6 +1,7 @@
+import type { RedisKeys } from './keys.ts';
 import type { LinkState } from './link-state.ts';
-import type { RedisAccess, SharedPart } from './port.ts';
-import { describeRedisError, NOT_CONNECTED, withDeadline } from './redis-calls.ts';
+import type { Clock, Counters, RedisAccess, SharedPart } from './port.ts';
+import { backOff, describeRedisError, NOT_CONNECTED, withDeadline } from './redis-calls.ts';
 import { type RedisClient, RedisOpener } from './redis-clients.ts';
 
 /** Pace of the checks while all is well; with what a check may take, a fault that nothing else shows is known in 2 s. */
@@ -16,6 +17,14 @@ const CHECK_WAIT_MS = 500;
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 400;
 
+/** What each part of the Redis side works with. */
+export interface RedisSide {
+  link: RedisLink;
+  keys: RedisKeys;
+  clock: Clock;
+  counters: Counters;
+}
+
 /** Resolves if Redis does for a part what it is there for. */
 export type Check = (client: RedisClient) => Promise<unknown>;
 
@@ -23,9 +32,9 @@ export type Check = (client: RedisClient) => Promise<unknown>;
 export type ClientListener = (client: RedisClient | undefined) => void;
 
 /**
- * The process's client for commands. When it is lost all its users know at once, and the next one is opened, where the
- * address leads by then. Checks of each part run all the time; they alone find a part served, and whoever finds it
- * failing says so.
+ * The process's client for commands. When its connection is lost, the listeners are called at once, and a new client is opened
+ * where the address leads by then. Each part is checked all the time: only a check that succeeds marks it as served; whoever
+ * sees it fail calls `fail`.
  */
 export class RedisLink {
   readonly #opener: RedisOpener;
@@ -40,7 +49,7 @@ export class RedisLink {
 
   constructor(access: RedisAccess, state: LinkState) {
     this.#opener = new RedisOpener(access, ({ message }) => {
-      // A master became a replica: what is published to it goes no further, though it says so of writes alone.
+      // The master has become a Redis replica: it takes PUBLISH still, and nobody hears it. Only to writes it says so.
       if (message.startsWith('READONLY')) this.reconnect('READONLY');
     });
     this.#state = state;
@@ -68,7 +77,7 @@ export class RedisLink {
     this.#listeners.push(listener);
   }
 
-  /** Says that a part failed. The caller goes on without it; the next check that succeeds finds it served again. */
+  /** Marks a part as away. The caller goes on without it, until a check of it succeeds again. */
   fail(part: SharedPart, error: unknown): void {
     this.#state.set([part], false, describeRedisError(error));
     this.#schedule(RECHECK_MS);
@@ -92,7 +101,7 @@ export class RedisLink {
     }
   }
 
-  /** Gives the connection up for a new one, perhaps to another server. */
+  /** Closes the connection and opens a new one, perhaps to another server. */
   reconnect(reason: string): void {
     this.#client?.disconnect();
     if (this.#client) this.#release(reason);
@@ -127,9 +136,9 @@ export class RedisLink {
     this.#state.set(this.#checks.keys(), false, reason);
     if (hadClient) for (const listener of this.#listeners) listener(undefined);
     if (this.#ended) return;
-    const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, MAX_PAUSE_MS);
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.connect(), pauseMs * (0.75 + Math.random() / 2));
+    const pauseMs = backOff(this.#failures++, FIRST_PAUSE_MS, MAX_PAUSE_MS);
+    this.#timer = setTimeout(() => void this.connect(), pauseMs);
     this.#timer.unref();
   }
 

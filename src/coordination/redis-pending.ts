@@ -4,7 +4,7 @@ import { PENDING_KINDS, type PendingKind } from './pending-kinds.ts';
 import { PendingUnavailable, type PendingValues } from './port.ts';
 import { describeRedisError, NOT_CONNECTED, REPLY_WAIT_MS, withDeadline } from './redis-calls.ts';
 import type { RedisClient } from './redis-clients.ts';
-import type { RedisLink } from './redis-link.ts';
+import type { RedisLink, RedisSide } from './redis-link.ts';
 
 const KEEP = readFileSync(new URL('./keep-pending.lua', import.meta.url), 'utf8');
 
@@ -16,7 +16,7 @@ export class RedisPendingValues implements PendingValues {
   readonly #link: RedisLink;
   readonly #keys: RedisKeys;
 
-  constructor(link: RedisLink, keys: RedisKeys) {
+  constructor({ link, keys }: RedisSide) {
     this.#link = link;
     this.#keys = keys;
   }
@@ -40,7 +40,7 @@ export class RedisPendingValues implements PendingValues {
     });
   }
 
-  /** One call, at most `WAIT_MS` long. The value of a `take` that comes later is lost, and never given twice. */
+  /** One call, at most `WAIT_MS` long. A value that `take` gets later than that is lost: it is never given twice. */
   async #ask<T>(call: (client: RedisClient) => Promise<T>): Promise<T> {
     const { client } = this.#link;
     if (client === undefined || !this.#link.serves('limits')) throw new PendingUnavailable(NOT_CONNECTED);

@@ -1,14 +1,9 @@
 import type { Redis } from 'ioredis';
-import type { RedisSentinels } from './redis-address.ts';
+import type { Endpoint, RedisSentinels } from './redis-address.ts';
 import { untilReady, withDeadline } from './redis-calls.ts';
 
 /** How long one Sentinel may take to respond: the next one is asked then. */
 const SENTINEL_WAIT_MS = 500;
-
-export interface Endpoint {
-  host: string;
-  port: number;
-}
 
 /** Asks Sentinels where the master is, over one connection to the one that responded last. */
 export class SentinelWatch {

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { describeRedisError } from './redis-calls.ts';
+import { backOff, describeRedisError } from './redis-calls.ts';
 import type { RedisLink } from './redis-link.ts';
 
 /** Pauses between attempts, in milliseconds: the first is short, for a killed connection. */
@@ -79,8 +79,8 @@ export class RedisSubscription {
   #reopen(reason: string): void {
     this.end();
     this.#options.onLost(reason);
-    const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, MAX_PAUSE_MS);
-    this.#pause = setTimeout(() => this.#open(), pauseMs * (0.75 + Math.random() / 2));
+    const pauseMs = backOff(this.#failures++, FIRST_PAUSE_MS, MAX_PAUSE_MS);
+    this.#pause = setTimeout(() => this.#open(), pauseMs);
     this.#pause.unref();
   }
 }

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
-import type { RedisKeys } from './keys.ts';
 import type { Counters, Waiter, WakeBus } from './port.ts';
 import { NOT_CONNECTED, REPLY_WAIT_MS, withDeadline } from './redis-calls.ts';
 import type { RedisClient } from './redis-clients.ts';
-import type { RedisLink } from './redis-link.ts';
+import type { RedisLink, RedisSide } from './redis-link.ts';
 import { RedisSubscription } from './redis-subscription.ts';
 import type { WaiterRegistry } from './waiters.ts';
 
@@ -14,24 +13,19 @@ const MAX_KEPT = 10_000;
 /** Stands for every topic. */
 const EVERYBODY = '*';
 
-/** Heartbeats in a row that this replica may miss before it looks for another way. */
+/** After so many heartbeats in a row that did not come back, the process closes its connections and opens new ones. */
 const MAX_MISSED = 2;
 
-/** What a shared wake bus is made of. */
-export interface RedisWakeOptions {
-  link: RedisLink;
-  keys: RedisKeys;
-  waiters: WaiterRegistry;
-  counters: Counters;
-}
-
 /**
- * Wakes waiters here at once and those of other replicas by one message for all topics of a tick. A heartbeat goes the
- * whole way, through what is published to and back by the subscription. What was published since the last one that
- * was heard may be lost: while wakes are away, every check publishes it again, just before its heartbeat.
+ * Wakes waiters here at once, and those of other replicas by one message for all topics of a tick. A heartbeat that comes back
+ * through the subscription proves that what was published before it was delivered; what was published since may be lost.
+ * While wakes are away, every check publishes that again, just before its heartbeat.
  */
 export class RedisWakeBus implements WakeBus {
-  readonly #options: RedisWakeOptions;
+  readonly #link: RedisLink;
+  readonly #channel: string;
+  readonly #counters: Counters;
+  readonly #waiters: WaiterRegistry;
   /** Marks this replica's messages, which it hears itself as well. */
   readonly #origin = randomBytes(6).toString('base64url');
   readonly #beatChannel: string;
@@ -47,32 +41,35 @@ export class RedisWakeBus implements WakeBus {
   #missed = 0;
   #failures = 0;
 
-  constructor(options: RedisWakeOptions) {
-    this.#options = options;
-    this.#beatChannel = options.keys.beats(this.#origin);
+  constructor({ link, keys, counters }: RedisSide, waiters: WaiterRegistry) {
+    this.#link = link;
+    this.#channel = keys.wakes;
+    this.#counters = counters;
+    this.#waiters = waiters;
+    this.#beatChannel = keys.beats(this.#origin);
     this.#subscription = new RedisSubscription({
-      link: options.link,
-      channels: [options.keys.wakes, this.#beatChannel],
+      link,
+      channels: [this.#channel, this.#beatChannel],
       onMessage: (channel, message) => this.#receive(channel, message),
-      onLost: (reason) => options.link.fail('wakes', new Error(reason)),
+      onLost: (reason) => link.fail('wakes', new Error(reason)),
     });
-    options.link.addCheck('wakes', (client) => this.#check(client));
+    link.addCheck('wakes', (client) => this.#check(client));
   }
 
   get connected(): boolean {
-    return this.#options.waiters.connected;
+    return this.#waiters.connected;
   }
 
   get held(): number {
-    return this.#options.waiters.held;
+    return this.#waiters.held;
   }
 
   register(topic: string, holder: string): Waiter {
-    return this.#options.waiters.register(topic, holder);
+    return this.#waiters.register(topic, holder);
   }
 
   wake(topic: string): void {
-    this.#options.waiters.wake(topic);
+    this.#waiters.wake(topic);
     keep(this.#pending, [topic]);
     if (this.#isScheduled) return;
     this.#isScheduled = true;
@@ -80,19 +77,19 @@ export class RedisWakeBus implements WakeBus {
   }
 
   drain(spreadMs: number): void {
-    this.#options.waiters.drain(spreadMs);
+    this.#waiters.drain(spreadMs);
   }
 
   /** Publishes what is left, if that can be, and ends the subscription. Never rejects. */
   async close(): Promise<void> {
-    const { client } = this.#options.link;
+    const { client } = this.#link;
     if (client) await withDeadline(this.#publish(client), REPLY_WAIT_MS).catch(() => {});
     this.#subscription.end();
   }
 
   async #publishSoon(): Promise<void> {
     this.#isScheduled = false;
-    const { link } = this.#options;
+    const link = this.#link;
     // While wakes are away the check publishes what is pending: one attempt at a time, however many wakes there are.
     if (link.client === undefined || !link.serves('wakes')) return;
     await this.#publish(link.client).catch((error: unknown) => link.fail('wakes', error));
@@ -104,9 +101,9 @@ export class RedisWakeBus implements WakeBus {
     if (topics.size === 0) return;
     this.#pending = new Set();
     try {
-      await this.#send(client, this.#options.keys.wakes, [this.#origin, ...topics].join('\n'));
+      await this.#send(client, this.#channel, [this.#origin, ...topics].join('\n'));
       keep(this.#publishedAfter, topics);
-      this.#options.counters.wakesPublished += topics.size;
+      this.#counters.wakesPublished += topics.size;
     } catch (error) {
       keep(this.#pending, topics);
       throw error;
@@ -115,7 +112,7 @@ export class RedisWakeBus implements WakeBus {
 
   /** Publishes what is pending and what may be lost, then a heartbeat; resolves once it is heard. */
   async #check(client: RedisClient): Promise<void> {
-    const { link } = this.#options;
+    const link = this.#link;
     if (this.#subscription.connection === undefined) throw new Error(NOT_CONNECTED);
     if (this.#missed >= MAX_MISSED) {
       this.#missed = 0;
@@ -151,13 +148,12 @@ export class RedisWakeBus implements WakeBus {
       if (message === String(this.#beats)) this.#heard.resolve();
       return;
     }
-    const { waiters, counters } = this.#options;
     const [origin, ...topics] = message.split('\n');
     if (origin === this.#origin) return;
-    counters.wakesReceived += topics.length;
+    this.#counters.wakesReceived += topics.length;
     for (const topic of topics) {
-      if (topic === EVERYBODY) waiters.checkAll();
-      else waiters.wake(topic);
+      if (topic === EVERYBODY) this.#waiters.checkAll();
+      else this.#waiters.wake(topic);
     }
   }
 
