@@ -2,7 +2,8 @@ import type { Sql } from './database.ts';
 
 /**
  * The tables over the nodes of a Citus cluster. A user's rows lie together on one node: each table whose primary key begins
- * with `user_id` is distributed by it, and every other one is a reference table, which each node has whole.
+ * with `user_id` is distributed by it, and every other one is a reference table, which each node has whole. A worker node is
+ * one of Citus; a worker without more is a process of this service.
  */
 
 /** How the tables of a database lie. */
@@ -16,7 +17,7 @@ export async function readSharding(sql: Sql, wanted: 'citus' | undefined): Promi
     if (wanted === undefined) return 'none';
     throw new ShardingRefused(
       'the database has no extension `citus`: run `create extension citus` in it on every node, ' +
-        'add the workers on the coordinator, and migrate again',
+        'add the worker nodes on the coordinator, and migrate again',
     );
   }
   const [accounts] = await sql<{ column: string | null }[]>`
@@ -32,9 +33,9 @@ export async function readSharding(sql: Sql, wanted: 'citus' | undefined): Promi
 
 /** Throws where the tables of a cluster cannot be changed from this node, or two of its nodes would give the same ids. */
 export async function checkCluster(sql: Sql): Promise<void> {
-  const [cluster] = await sql<{ isWorker: boolean; twins: string | null }[]>`
+  const [cluster] = await sql<{ isWorkerNode: boolean; twins: string | null }[]>`
     select
-      (select groupid <> 0 from pg_dist_local_group) as "isWorker",
+      (select groupid <> 0 from pg_dist_local_group) as "isWorkerNode",
       (
         select string_agg(groups, '; ')
         from (
@@ -45,8 +46,9 @@ export async function checkCluster(sql: Sql): Promise<void> {
           having count(distinct groupid) > 1
         ) same
       ) as twins`;
-  const { isWorker, twins } = cluster!;
-  if (isWorker) throw new ShardingRefused('this node is a worker: migrate through the coordinator');
+  const { isWorkerNode, twins } = cluster!;
+  if (isWorkerNode)
+    throw new ShardingRefused('this is a worker node of the cluster: migrate through the coordinator');
   if (twins !== null)
     throw new ShardingRefused(
       `the nodes of the groups ${twins} would give the same ids: remove the newest of them and add it again`,

@@ -4,7 +4,7 @@ import { runOn } from '../support/run-on.ts';
 
 const IMAGE = 'citusdata/citus:13.0.3';
 
-/** A coordinator and two workers in containers, on this machine's network: tests and nodes then have one address for each. */
+/** A coordinator and two worker nodes in containers, on this machine's network: tests and nodes then have one address for each. */
 export async function startCluster(): Promise<{ url: string; stop(): Promise<void> }> {
   const started: StartedTestContainer[] = [];
   const stop = async () => {

@@ -45,7 +45,7 @@ test('each table lies by user or whole on every node, and migrating again change
   expect(whole).toEqual(['epoch', 'identities', 'invites', 'schema_functions', 'schema_migrations', 'users']);
   expect(await migrate({ url, sharding })).toEqual([]);
   expect(await migrate({ url })).toEqual([]);
-  // A replica of the role `all` may have a worker as its database: where nothing is to be done it does nothing.
+  // A replica of the role `all` may have a worker node as its database: where nothing is to be done it does nothing.
   expect(await migrate({ url: nodes[1]!.url, sharding })).toEqual([]);
 });
 
@@ -62,7 +62,7 @@ test('a later release brings its tables and functions to all nodes, without bein
     end $$;`,
   );
   const worker = database.nodes[1]!.url;
-  await expect(migrate({ url: worker, folder })).rejects.toThrow('this node is a worker');
+  await expect(migrate({ url: worker, folder })).rejects.toThrow('this is a worker node');
   expect(await migrate({ url: database.url, folder, log: silentLog })).toEqual([5]);
   expect(await tablesOf(worker)).toContainEqual(
     expect.objectContaining({ name: 'notes', kind: 'distributed', column: 'user_id' }),

@@ -12,7 +12,7 @@ let database: TestDatabase & { nodes: CitusNode[] };
 let coordinator: TestService;
 let worker: TestService;
 
-/** Two replicas with one Redis, at the coordinator and at a worker. */
+/** Two replicas with one Redis, at the coordinator and at a worker node. */
 beforeAll(async () => {
   database = await createShardedDatabase(inject('citusUrl')!);
   const redis = await startRedis();
@@ -41,7 +41,7 @@ async function nodeOf({ id }: { id: number }): Promise<CitusNode> {
 const otherThan = (node: CitusNode): CitusNode =>
   database.nodes.find(({ group }) => group !== 0 && group !== node.group)!;
 
-/** Moves the shard of a user's rows to the other worker, while it is written. */
+/** Moves the shard of a user's rows to the other worker node, while it is written. */
 async function move(user: { id: number }): Promise<void> {
   const from = await nodeOf(user);
   const to = otherThan(from);
@@ -158,7 +158,7 @@ test('rows move while clients write and follow: nothing acknowledged is lost, an
   }
 });
 
-test('a worker that is down fails its own users with 503, and nobody else', async () => {
+test('a worker node that is down fails its own users with 503, and nobody else', async () => {
   const users = await Promise.all(Array.from({ length: 12 }, () => coordinator.user()));
   const nodes = await Promise.all(users.map(nodeOf));
   const down = database.nodes[2]!;
