@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { type Config, ConfigError, readConfig } from '../src/config.ts';
+import { type Config, readConfig } from '../src/config.ts';
 import { SIGN_IN_SCHEMAS } from '../src/sign-in/variables.ts';
+import { messageFor } from './support/config-error.ts';
 
 // Every variable of the environment: its default, its range, and what a wrong value is told.
 
@@ -265,16 +266,6 @@ const OTHERS: [string, keyof Config, unknown, [string, unknown][], string[]][] =
     ['pod', 'a=%', '=b', 'a=b,c'],
   ],
 ];
-
-const messageFor = (env: Record<string, string>): string => {
-  try {
-    readConfig(env);
-  } catch (error) {
-    expect(error).toBeInstanceOf(ConfigError);
-    return (error as Error).message;
-  }
-  throw new Error(`${JSON.stringify(env)} is taken`);
-};
 
 test('these are all variables', () => {
   const names = new Set<string>();

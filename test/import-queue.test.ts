@@ -1,12 +1,11 @@
 import { fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { openCoordination, startCounters, systemClock } from '../src/coordination/open.ts';
 import type { Coordination } from '../src/coordination/port.ts';
 import { ProcessImportQueue, type RunImport, watchRuns } from '../src/coordination/process-imports.ts';
-import { openRedis, startRedis } from './support/redis.ts';
+import { startRedis, useRedis } from './support/redis.ts';
 import { accessTo } from './support/redis-access.ts';
 import { silentLog } from './support/silent-log.ts';
 
@@ -98,16 +97,7 @@ describe('imports in this process', () => {
 });
 
 describe('imports over Redis', () => {
-  let server: Awaited<ReturnType<typeof openRedis>>;
-  let redis: Redis;
-  beforeAll(async () => {
-    server = await openRedis();
-    redis = new Redis(server.url);
-  });
-  afterAll(async () => {
-    redis.disconnect();
-    await server.stop();
-  });
+  const server = useRedis();
 
   const open = async (runImport: RunImport, redisPrefix: string, url = server.url) => {
     const coordination = await openCoordination(
@@ -151,7 +141,7 @@ describe('imports over Redis', () => {
     const adder = await open(neverHere, prefix);
     const id = randomUUID();
     await addToRedis(adder, id);
-    expect(await redis.hget(`{${prefix}}:imports:imp-${id}`, 'data')).toBe(JSON.stringify({ id }));
+    expect(await server.client.hget(`{${prefix}}:imports:imp-${id}`, 'data')).toBe(JSON.stringify({ id }));
   });
 
   test('an id added twice while it is queued runs once; added after its end it runs again', async () => {
@@ -196,7 +186,7 @@ describe('imports over Redis', () => {
     await imports.startWorker(1);
     await imports.add('a');
     await expect.poll(() => counters.importsFailed).toBe(1);
-    await expect.poll(() => redis.exists(`{${prefix}}:imports:imp-a`)).toBe(0);
+    await expect.poll(() => server.client.exists(`{${prefix}}:imports:imp-a`)).toBe(0);
     await imports.add('b');
     await imports.add('a');
     await expect.poll(() => counters.importsDone).toBe(2);
@@ -211,7 +201,7 @@ describe('imports over Redis', () => {
     expect((await once(child, 'message'))[0]).toBe('ready');
     await imports.add('a');
     expect((await once(child, 'message'))[0]).toBe('a');
-    await expect.poll(() => redis.exists(`{${prefix}}:imports:imp-a`)).toBe(0);
+    await expect.poll(() => server.client.exists(`{${prefix}}:imports:imp-a`)).toBe(0);
     child.kill('SIGKILL');
     await imports.startWorker(1);
     await imports.add('a');
@@ -223,10 +213,10 @@ describe('imports over Redis', () => {
     const { imports, counters } = await open(async () => {}, prefix);
     await imports.add('a');
     const key = (name: string) => `{${prefix}}:imports:${name}`;
-    await redis.lmove(key('wait'), key('active'), 'RIGHT', 'LEFT');
+    await server.client.lmove(key('wait'), key('active'), 'RIGHT', 'LEFT');
     await imports.startWorker(1);
     await expect.poll(() => counters.importsDone, { timeout: 15_000 }).toBe(1);
-    await expect.poll(() => redis.exists(key('imp-a'))).toBe(0);
+    await expect.poll(() => server.client.exists(key('imp-a'))).toBe(0);
   });
 
   // Sooner than any sweep would add it again, so it was given back.
@@ -259,8 +249,8 @@ describe('imports over Redis', () => {
     await stopped;
     expect(counters.importsDone).toBe(1);
     expect(begun).toEqual(['a']);
-    expect(await redis.exists(`{${prefix}}:imports:imp-a`)).toBe(0);
-    expect(await redis.exists(`{${prefix}}:imports:imp-b`)).toBe(1);
+    expect(await server.client.exists(`{${prefix}}:imports:imp-a`)).toBe(0);
+    expect(await server.client.exists(`{${prefix}}:imports:imp-b`)).toBe(1);
   });
 
   test('a job that comes while a worker is being stopped is left to another', async () => {

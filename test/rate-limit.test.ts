@@ -2,29 +2,19 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
-import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { openCoordination, startCounters } from '../src/coordination/open.ts';
 import type { Quota, RateLimiter } from '../src/coordination/port.ts';
 import { ProcessRateLimiter } from '../src/coordination/process-limiter.ts';
 import { ManualClock } from './support/manual-clock.ts';
-import { openRedis } from './support/redis.ts';
+import { useRedis } from './support/redis.ts';
 import { accessTo } from './support/redis-access.ts';
 import { silentLog } from './support/silent-log.ts';
 
 const LIMIT = 5;
 const WINDOW_MS = 1_000;
 
-let server: Awaited<ReturnType<typeof openRedis>>;
-let redis: Redis;
-beforeAll(async () => {
-  server = await openRedis();
-  redis = new Redis(server.url);
-});
-afterAll(async () => {
-  redis.disconnect();
-  await server.stop();
-});
+const server = useRedis();
 
 /** The window as the decision words it: at most `limit` admitted times in any `windowMs`. */
 class ExactWindow {
@@ -115,7 +105,7 @@ describe('the script', () => {
     const script = source.replace(asksTime, 'cjson.decode(ARGV[5])');
     const seconds = String(windowMs / 1_000);
     const time = JSON.stringify([String(Math.floor(now / 1_000)), String((now % 1_000) * 1_000)]);
-    const reply = await redis.eval(script, 1, key, '1', seconds, String(limit), seconds, time);
+    const reply = await server.client.eval(script, 1, key, '1', seconds, String(limit), seconds, time);
     const [consumed, resetMs] = reply as [number, number];
     const remaining = Math.max(limit - consumed, 0);
     return { admitted: consumed <= limit, limit, remaining, resetMs };
@@ -136,7 +126,7 @@ describe('the script', () => {
           const limit = limitAt(list, call);
           expect(await callAt(key, limit, windowMs, now)).toEqual(model.call(now, limit));
         }
-        await redis.del(key);
+        await server.client.del(key);
       }),
       { numRuns: 60 },
     );
@@ -193,7 +183,7 @@ describe('the script', () => {
     log.writeDoubleBE(weeksAgo, 0);
     log.writeUInt32BE(3, 8);
     log.writeUInt32BE(START - 100 - weeksAgo, 12 + 3 * 4);
-    await redis.set(key, log, 'PX', 60_000);
+    await server.client.set(key, log, 'PX', 60_000);
     expect(await callAt(key, 2, 60_000, START)).toMatchObject({
       admitted: true,
       remaining: 0,
@@ -201,28 +191,28 @@ describe('the script', () => {
     });
     expect(await callAt(key, 2, 60_000, START + 59_899)).toMatchObject({ admitted: false, resetMs: 1 });
     expect(await callAt(key, 2, 60_000, START + 59_900)).toMatchObject({ admitted: true, resetMs: 100 });
-    expect((await redis.getBuffer(key))?.readDoubleBE(0)).toBeGreaterThan(weeksAgo);
+    expect((await server.client.getBuffer(key))?.readDoubleBE(0)).toBeGreaterThan(weeksAgo);
   });
 
   test('keys expire, one window after the last admitted request; refused ones do not keep them', async () => {
     const key = newKey();
     for (let i = 0; i < LIMIT; i += 1) await callAt(key, LIMIT, 60_000, START);
-    const before = await redis.pttl(key);
+    const before = await server.client.pttl(key);
     await callAt(key, LIMIT, 60_000, START + 1);
     expect(before).toBeGreaterThan(50_000);
-    expect(await redis.pttl(key)).toBeLessThanOrEqual(before);
+    expect(await server.client.pttl(key)).toBeLessThanOrEqual(before);
   });
 
   test('a log of 100,000 entries stays small and is moved through without rewriting it', async () => {
     const key = newKey();
     const calls = Array.from({ length: 30_000 }, (_, i) => callAt(key, 100_000, 60_000, START + i));
     await Promise.all(calls);
-    expect(await redis.strlen(key)).toBe(12 + 4 * 30_000);
+    expect(await server.client.strlen(key)).toBe(12 + 4 * 30_000);
     expect(await callAt(key, 100_000, 60_000, START + 70_000)).toMatchObject({
       remaining: 100_000 - 20_000,
       resetMs: 1,
     });
-    expect(await redis.strlen(key)).toBe(12 + 4 * 30_001);
+    expect(await server.client.strlen(key)).toBe(12 + 4 * 30_001);
   });
 });
 
@@ -302,11 +292,11 @@ describe('limiters of several replicas on one Redis', () => {
     await one.consume('key', 2);
     expect(other.refusal('key', 2)).toBeUndefined();
     expect(await other.consume('key', 2)).toMatchObject({ admitted: false, remaining: 0 });
-    await redis.del(`${redisPrefix}:limit:token:key`);
+    await server.client.del(`${redisPrefix}:limit:token:key`);
     const refusal = other.refusal('key', 2)!;
     expect(refusal).toMatchObject({ admitted: false, limit: 2, remaining: 0 });
     expect((await other.consume('key', 2)).admitted).toBe(false);
-    expect(await redis.exists(`${redisPrefix}:limit:token:key`)).toBe(0);
+    expect(await server.client.exists(`${redisPrefix}:limit:token:key`)).toBe(0);
     await sleep(refusal.resetMs);
     expect(other.refusal('key', 2)).toBeUndefined();
     expect((await other.consume('key', 2)).admitted).toBe(true);
@@ -406,10 +396,10 @@ describe('limiters of several replicas on one Redis', () => {
   test('every key expires', async () => {
     const { replicas, redisPrefix } = await openReplicas(1, WINDOW_MS);
     for (let i = 0; i < 20; i += 1) await replicas[0]!.limiters.tokens.consume(`key ${i}`, LIMIT);
-    const keys = await redis.keys(`${redisPrefix}:*`);
+    const keys = await server.client.keys(`${redisPrefix}:*`);
     expect(keys.length).toBeGreaterThanOrEqual(20);
     for (const key of keys) {
-      const ttlMs = await redis.pttl(key);
+      const ttlMs = await server.client.pttl(key);
       expect(ttlMs).toBeGreaterThan(-1);
       expect(ttlMs).toBeLessThanOrEqual(WINDOW_MS);
     }

@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ConfigError, readConfig } from '../src/config.ts';
+import { readConfig } from '../src/config.ts';
 import { isAllowedRedirect } from '../src/sign-in/app-redirects.ts';
+import { messageFor } from './support/config-error.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { runDir } from './support/run.ts';
 
@@ -20,16 +21,6 @@ const read = (env: Env) => readConfig({ ...PROVIDER, ...env }).signIn;
 
 const without = (...names: string[]): Env =>
   Object.fromEntries(Object.entries(PROVIDER).filter(([name]) => !names.includes(name)));
-
-function messageFor(env: Env): string {
-  try {
-    readConfig(env);
-  } catch (error) {
-    expect(error).toBeInstanceOf(ConfigError);
-    return (error as Error).message;
-  }
-  throw new Error(`${JSON.stringify(env)} is taken`);
-}
 
 describe('what is configured', () => {
   test('without a provider nobody signs in by one', () => {

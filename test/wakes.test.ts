@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { openCoordination } from '../src/coordination/open.ts';
 import type { Coordination, Waiter } from '../src/coordination/port.ts';
 import { WaiterRegistry } from '../src/coordination/waiters.ts';
 import { ManualClock } from './support/manual-clock.ts';
-import { openRedis } from './support/redis.ts';
+import { useRedis } from './support/redis.ts';
 import { accessTo } from './support/redis-access.ts';
 import { silentLog } from './support/silent-log.ts';
 
@@ -275,11 +275,7 @@ test('10,000 clients that go away leave no waiter, timer or entry behind', async
 });
 
 describe('wakes between replicas', () => {
-  let server: Awaited<ReturnType<typeof openRedis>>;
-  beforeAll(async () => {
-    server = await openRedis();
-  });
-  afterAll(() => server.stop());
+  const server = useRedis();
 
   const openReplicas = async (count: number) => {
     const redisPrefix = `test-${randomUUID()}`;

@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { useApiAndWorker } from '../support/api-and-worker.ts';
 import { HOSTILE_IMPORTS } from '../support/hostile-imports.ts';
 import { measureGrowth } from '../support/memory.ts';
-import { type RedisServer, startRedis } from '../support/redis.ts';
-import { type Replica, startReplica } from '../support/replica.ts';
 import { useService } from '../support/service.ts';
 
 // Bodies of 64 MiB that are as costly as can be harm nobody but who sends them.
@@ -12,23 +11,12 @@ const MIB = 1_048_576;
 const service = useService();
 
 describe('bodies of imports', { timeout: 240_000 }, () => {
-  let redis: RedisServer;
-  let api: Replica;
-  let worker: Replica;
-
-  beforeAll(async () => {
-    redis = await startRedis();
-    const env = { DATABASE_URL: service.database.url, REDIS_URL: redis.url };
-    [api, worker] = await Promise.all([startReplica('api', env), startReplica('worker', env)]);
-  }, 60_000);
-  afterAll(async () => {
-    await Promise.all([api, worker].map((replica) => replica[Symbol.asyncDispose]()));
-    await redis.stop();
-  });
+  const processes = useApiAndWorker(service);
 
   test.for(Object.entries(HOSTILE_IMPORTS))(
     'of %s cost a worker less than 384 MiB and its replica less than 64',
     async ([_, { body, response }]) => {
+      const { api, worker } = processes;
       const greedy = await service.user({ premium: true });
       const text = body();
       expect(Buffer.byteLength(text)).toBeLessThanOrEqual(64 * MIB);

@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { deleteOldImports } from '../../src/store/sweep.ts';
+import { useApiAndWorker } from '../support/api-and-worker.ts';
 import { runOn } from '../support/database.ts';
 import { fill } from '../support/fill.ts';
 import { measureGrowth } from '../support/memory.ts';
-import { type RedisServer, startRedis } from '../support/redis.ts';
 import { type Replica, startReplica } from '../support/replica.ts';
 import { startService, type TestService, type TestUser, useService } from '../support/service.ts';
 import { holdAccount } from '../support/sessions.ts';
@@ -280,22 +280,10 @@ describe('an upload', { timeout: 60_000 }, () => {
 });
 
 describe('64 MiB', { timeout: 120_000 }, () => {
-  let redis: RedisServer;
-  let api: Replica;
-  let worker: Replica;
-
-  beforeAll(async () => {
-    redis = await startRedis();
-    const env = { DATABASE_URL: inline.database.url, REDIS_URL: redis.url };
-    [api, worker] = await Promise.all([startReplica('api', env), startReplica('worker', env)]);
-  }, 60_000);
-  afterAll(async () => {
-    await Promise.all([api, worker].map((replica) => replica[Symbol.asyncDispose]()));
-    await redis.stop();
-  });
+  const processes = useApiAndWorker(inline);
 
   const send = async (user: TestUser, body: string | Buffer) => {
-    const response = await fetch(`${api.origin}/api/v1/import`, {
+    const response = await fetch(`${processes.api.origin}/api/v1/import`, {
       ...requestOptions(user),
       body: body as BodyInit,
     });
@@ -308,7 +296,7 @@ describe('64 MiB', { timeout: 120_000 }, () => {
     await send(user, bodyOf(400, 9_000));
     const body = bodyOf(6_900, 9_580);
     expect(body.length).toBeGreaterThan(63 * MIB);
-    const growth = await measureGrowth(api.pid, async () => {
+    const growth = await measureGrowth(processes.api.pid, async () => {
       expect(await send(user, body)).toEqual({ imported: 6_500, skipped: 400, errors: [] });
     });
     expect(growth).toBeLessThan(32 * MIB);
@@ -323,7 +311,7 @@ describe('64 MiB', { timeout: 120_000 }, () => {
       const user = await inline.user({ premium: true });
       const nested = (depth: number) => `{"bookmarks":[${open.repeat(depth)}0${close.repeat(depth)}]}`;
       const deepest = Math.floor((64 * MIB - 64) / (open.length + close.length));
-      const growth = await measureGrowth(worker.pid, async () => {
+      const growth = await measureGrowth(processes.worker.pid, async () => {
         expect(await send(user, nested(deepest))).toMatchObject({ code: 'VALIDATION_ERROR' });
         expect(await send(user, nested(1_000_000))).toMatchObject({
           imported: 0,

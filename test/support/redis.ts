@@ -1,7 +1,8 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { inject } from 'vitest';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, inject } from 'vitest';
 import { makeFolder, removeFolder } from './folders.ts';
 import { findFreePort } from './ports.ts';
 import { findProgram, provide } from './programs.ts';
@@ -97,6 +98,20 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServe
 export async function openRedis(): Promise<{ url: string; stop(): Promise<void> }> {
   const url = inject('redisUrl');
   return url ? { url, stop: async () => {} } : startRedis();
+}
+
+/** A Redis that its tests do not hurt, for all tests of a file or `describe` block, and a client of it. */
+export function useRedis(): { url: string; client: Redis } {
+  const opened = {} as { url: string; client: Redis; stop(): Promise<void> };
+  beforeAll(async () => {
+    const server = await openRedis();
+    Object.assign(opened, server, { client: new Redis(server.url) });
+  });
+  afterAll(async () => {
+    opened.client?.disconnect();
+    await opened.stop?.();
+  });
+  return opened;
 }
 
 async function chooseLauncher(): Promise<StartRedis> {
