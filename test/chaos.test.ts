@@ -252,6 +252,16 @@ describe('of evidence made by hand', () => {
       ({ journal }) => Object.assign(journal.lives[0]!, { endedBy: undefined, end: 1 }),
     ],
     [
+      'a start that ended while the database was away, but for another reason',
+      'lived',
+      /ended with 1 by itself: TypeError/,
+      ({ journal }) => {
+        Object.assign(journal.lives[0]!, { answeredMs: undefined, endedBy: undefined, end: 1 });
+        journal.lives[0]!.problems.push({ level: 60, text: 'TypeError: x is not a function' });
+        journal.faults.push({ kind: 'kill and restart', target: 'postgres', startMs: 0, endMs: 500 });
+      },
+    ],
+    [
       'a process that did not end in order',
       'lived',
       /ended with SIGKILL after SIGTERM/,

@@ -42,8 +42,11 @@ export function checkLived({ evidence }: Story): Result {
   return { point: 'lived', counts, findings };
 }
 
+/** What a process says that found no database at its start. */
+const NO_DATABASE = 'DATABASE_URL: database unavailable';
+
 function findBadEnd({ faults }: Journal, life: Life): string[] {
-  const { name, end, endedBy, answeredMs, startMs, endMs } = life;
+  const { name, end, endedBy, answeredMs, startMs, endMs, problems } = life;
   if (end === undefined) return [];
   if (endedBy === 'SIGKILL' && end === 'SIGKILL') return [];
   if (endedBy === 'SIGTERM' && end === 0) return [];
@@ -51,8 +54,10 @@ function findBadEnd({ faults }: Journal, life: Life): string[] {
   const wasCut = faults.some(
     (fault) => fault.target.includes('postgres') && fault.startMs < endMs && fault.endMs + 5_000 > startMs,
   );
-  if (endedBy === undefined && answeredMs === undefined && end === 1 && wasCut) return [];
-  return [`${name} ended with ${end}${endedBy === undefined ? ' by itself' : ` after ${endedBy}`}`];
+  const foundNone = problems.some(({ text }) => text.includes(NO_DATABASE));
+  if (endedBy === undefined && answeredMs === undefined && end === 1 && foundNone && wasCut) return [];
+  const words = problems.at(-1)?.text.slice(0, 600) ?? '';
+  return [`${name} ended with ${end}${endedBy === undefined ? ' by itself' : ` after ${endedBy}`}: ${words}`];
 }
 
 /** An import that found no database to ask breaks its connection and says so; one that a worker could not run is run again. */
