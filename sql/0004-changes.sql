@@ -40,7 +40,9 @@ create table epoch (
   system_identifier bigint not null,
   database_id bigint not null,
   timeline text collate "C" not null,
-  -- when the server that was last found to be this one was started: as long as it runs, nothing else need be compared
+  -- when the server that was last found to be this one was started, and this table's file there, in whose path the database
+  -- is: as long as both and the timeline stay, nothing else need be compared
   server_started_at timestamptz not null,
+  file_path text collate "C" not null,
   constraint epoch_pkey primary key (node)
 );

@@ -23,7 +23,7 @@ declare
   v_bytes bigint := 0;
   v_page record;
 begin
-  epoch := current_epoch();
+  epoch := coalesce(known_epoch(), current_epoch());
   select a.last_change, a.changes_floor, a.generation into v_last_change, v_floor, generation
   from accounts a
   where a.user_id = p_user_id;
