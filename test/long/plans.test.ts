@@ -10,7 +10,7 @@ import {
   TABLES,
 } from '../plans/collections.ts';
 import { OPERATIONS } from '../plans/operations.ts';
-import { createDatabase, runOn } from '../support/database.ts';
+import { createDatabase, openSnapshot, runOn } from '../support/database.ts';
 import { startSystemPostgres } from '../support/system-postgres.ts';
 import { openWatched, type RanStatement, type WatchedDatabase } from '../support/work.ts';
 
@@ -69,10 +69,11 @@ describe.each(Object.keys(SERVERS))('%s, with statistics', (serverName) => {
   }, 120_000);
   afterAll(() => opened.disposeAsync());
 
-  describe.each(Object.entries(KNOWLEDGE))('%s', (knowledge, { from, steps }) => {
+  describe.each(Object.entries(KNOWLEDGE))('%s', (knowledge, { from, steps, hasOldSnapshot }) => {
     testOperations(async () => {
       const database = await server.create(filled[from]);
       for (const step of steps) await runOn(database.url, step);
+      if (hasOldSnapshot) opened.use(await openSnapshot(database.url));
       return database;
     }, knowledge === 'fresh');
   });

@@ -75,6 +75,8 @@ const forgetWith = (rows: -1 | 0): readonly string[] => [
 export interface Knowledge {
   from: 'others' | 'all';
   steps: readonly string[];
+  /** A transaction stays open beside, as that of a dump does: no version of a row that is deleted meanwhile can be removed. */
+  hasOldSnapshot?: boolean;
 }
 
 export const KNOWLEDGE: Readonly<Record<string, Knowledge>> = {
@@ -83,6 +85,11 @@ export const KNOWLEDGE: Readonly<Record<string, Knowledge>> = {
   'of a handful of other accounts': { from: 'all', steps: [] },
   'of empty tables': { from: 'all', steps: forgetWith(0) },
   missing: { from: 'all', steps: forgetWith(-1) },
+  'missing, beside a transaction that stays open': {
+    from: 'all',
+    steps: forgetWith(-1),
+    hasOldSnapshot: true,
+  },
 };
 
 /** The tables that are filled, whose statistics must stay as they are made. */

@@ -3,7 +3,7 @@ import { inject } from 'vitest';
 import { createShardedDatabase } from './citus.ts';
 import { runOn, type TestDatabase, withDatabase } from './run-on.ts';
 
-export { runOn, type TestDatabase, withDatabase } from './run-on.ts';
+export { openSnapshot, runOn, type TestDatabase, withDatabase } from './run-on.ts';
 
 /**
  * Copies the run's migrated template: an empty database for a test file, in tens of milliseconds. Or copies another one

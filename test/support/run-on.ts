@@ -24,3 +24,10 @@ export async function runOn<Row extends object>(url: string, statements: string)
     await sql.end({ timeout: 0 });
   }
 }
+
+/** Opens a transaction that keeps what it sees, as a dump does, until it is disposed of. */
+export async function openSnapshot(url: string): Promise<AsyncDisposable> {
+  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  await sql.unsafe('begin isolation level repeatable read; select').simple();
+  return { [Symbol.asyncDispose]: () => sql.end({ timeout: 0 }) };
+}
