@@ -348,7 +348,8 @@ const IMPORTS: Operation[] = [
   },
   {
     name: 'a look for 2,000 urls',
-    atMost: 2_000 * 10 + 2 * BIG.bookmarks,
+    // What else the user has is not gone through: an import looks once for every few thousand entries.
+    atMost: 2_000 * 6,
     run: async (db, c, n) =>
       findKnownUrls(db, c.owner.userId, (await prepareWork(c, sizeFor(c, n), freshUrl)).piece.urlKeys),
   },
