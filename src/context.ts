@@ -1,3 +1,4 @@
+import { HeldBytes } from './concurrency/held-bytes.ts';
 import { Semaphore } from './concurrency/semaphore.ts';
 import { UnsentBytes } from './concurrency/unsent-bytes.ts';
 import { type Config, ConfigError } from './config.ts';
@@ -42,6 +43,8 @@ export interface Context {
   readonly metrics: Metrics;
   readonly tracing: Tracing;
   readonly unsent: UnsentBytes;
+  /** Bytes of the bodies of requests that are under way. */
+  readonly received: HeldBytes;
   /** Limits how many requests of one user run at a time. The key is the user's id. */
   readonly requestPermits: Semaphore<number>;
   /** Limits how many imports of one user write at a time. The key is the user's id. */
@@ -59,6 +62,9 @@ const WAITS_PER_TOKEN = 16;
 
 /** Eight of the largest pages. */
 const UNSENT_BYTES_PER_USER = 8 * 1_048_576;
+
+/** 25 of the longest bookmarks, or 16 imports that are not staged; of all users a tenth of a pod's memory. */
+const RECEIVED_BYTES = { userBytes: 16 * 1_048_576, processBytes: 256 * 1_048_576 };
 
 /** How long a request waits for earlier ones of its user. With the 7 s of an operation it is 10 s at most. */
 const PERMIT_WAIT_MS = 3_000;
@@ -136,6 +142,7 @@ export async function openContext(
     pageReader: new PageReader(database, SYNC_PAGES, requestPermits, OPERATION_DEADLINE_MS),
     changesReader: new PageReader(database, CHANGES_PAGES, requestPermits, OPERATION_DEADLINE_MS),
     unsent,
+    received: new HeldBytes(RECEIVED_BYTES),
     requestPermits,
     importPermits: halfForEachUser(config.databaseImportPoolSize, config.importWaitSeconds * 1_000),
     provider: config.signIn.provider && new Provider(config.signIn.provider),

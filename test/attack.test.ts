@@ -11,7 +11,8 @@ import type { Logger } from '../src/observability/log.ts';
 import type { PrometheusMetrics } from '../src/observability/metrics.ts';
 import { createDatabase, runOn } from './support/database.ts';
 import { fill } from './support/fill.ts';
-import type { LogLine } from './support/replica.ts';
+import { measureGrowth } from './support/memory.ts';
+import { type LogLine, startReplica } from './support/replica.ts';
 import { connectTo, sendRaw } from './support/responses.ts';
 import { startService, type TestService, type TestUser, useService, useUser } from './support/service.ts';
 import { holdLock } from './support/sessions.ts';
@@ -335,6 +336,136 @@ describe('a connection with more requests than anyone sends at once', () => {
       expect(await client.take(100)).toBeGreaterThan(0);
     }
   });
+});
+
+describe('bodies that come in very many parts', () => {
+  /** A body in chunks of a byte each, which a client is free to send. */
+  const inChunks = (text: string) => `${[...text].map((byte) => `1\r\n${byte}\r\n`).join('')}0\r\n\r\n`;
+
+  const headOf = (path: string, token?: string) =>
+    `POST /api/v1${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n` +
+    `${token === undefined ? '' : `Authorization: Bearer ${token}\r\n`}Transfer-Encoding: chunked\r\n\r\n`;
+
+  const ADD = JSON.stringify({ url: 'http://e/', x: 'x'.repeat(200_000) });
+  const IMPORT = JSON.stringify({ bookmarks: [{ url: 'http://e/', x: 'x'.repeat(200_000) }] });
+
+  /** The connections that a service accepts until the test ends, and the most that it reads of one before others come in between. */
+  function watchReads() {
+    const before = new Map<Socket, number>();
+    let most = 0;
+    const accept = (socket: Socket) => before.set(socket, 0);
+    service.app.server.on('connection', accept);
+    let immediate: NodeJS.Immediate;
+    const check = () => {
+      for (const [socket, bytes] of before) {
+        most = Math.max(most, socket.bytesRead - bytes);
+        before.set(socket, socket.bytesRead);
+      }
+      immediate = setImmediate(check);
+    };
+    check();
+    onTestFinished(() => {
+      clearImmediate(immediate);
+      service.app.server.off('connection', accept);
+    });
+    return () => most;
+  }
+
+  test.each([
+    ['an add', '/bookmarks/add', ADD],
+    ['an import', '/import', IMPORT],
+  ])(
+    'of %s are read a little at a time, and are bodies like others',
+    async (_, path, text) => {
+      const most = watchReads();
+      const connection = connectTo(service.origin);
+      void connection.write(
+        headOf(path, user.token) +
+          inChunks(text) +
+          formatPost('/user/profile', user.token, {}, 'Connection: close'),
+      );
+      const responses = await connection.responses();
+      expect(responses.map(({ status }) => status)).toEqual([200, 200]);
+      // Node reads 64 KiB, and 31 times more where nobody stops it.
+      expect(most()).toBeLessThanOrEqual(65_536);
+    },
+    120_000,
+  );
+
+  test('of a request without a token are read a little at a time, and dropped', async () => {
+    const most = watchReads();
+    const connection = connectTo(service.origin);
+    void connection.write(
+      headOf('/bookmarks/add') +
+        inChunks(ADD) +
+        formatPost('/user/profile', user.token, {}, 'Connection: close'),
+    );
+    expect((await connection.responses()).map(({ status }) => status)).toEqual([401, 200]);
+    expect(most()).toBeLessThanOrEqual(65_536);
+  }, 120_000);
+
+  test.each([
+    ['of an add', '/bookmarks/add', ADD],
+    ['of an import', '/import', IMPORT],
+  ])(
+    '%s take little more memory than their bytes',
+    async (_, path, text) => {
+      await using replica = await startReplica('api', { DATABASE_URL: service.database.url });
+      const half = inChunks(text).slice(0, -1_000);
+      const clients = await Promise.all(Array.from({ length: 4 }, () => sendUnread(replica.origin, '')));
+      const growth = await measureGrowth(replica.pid, async () => {
+        for (const { socket } of clients) socket.write(headOf(path, user.token) + half);
+        // The kernel takes some of it before the service does.
+        await expect
+          .poll(() => clients.every(({ socket }) => socket.writableLength === 0), { timeout: 100_000 })
+          .toBe(true);
+        expect((await replica.post('/user/profile', {}, user.token)).status).toBe(200);
+      });
+      for (const client of clients) client[Symbol.dispose]();
+      expect(growth).toBeLessThan(100 * MIB);
+    },
+    120_000,
+  );
+});
+
+describe('bodies that do not end', () => {
+  const announced = 640 * 1_024;
+
+  /** A client that sends a body but for its last byte. */
+  const sendMost = (token: string, path: string) => {
+    const connection = connectTo(service.origin);
+    const head =
+      `POST /api/v1${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${announced}\r\n\r\n`;
+    // What was refused takes no more.
+    connection.write(head + ' '.repeat(announced - 1)).catch(() => {});
+    return connection;
+  };
+
+  test.each(['/bookmarks/add', '/import'])(
+    'of %s are kept up to 16 MiB of an account: then some get 503, others are served',
+    async (path) => {
+      const greedy = await service.user();
+      const received = () => service.context.received.of(greedy.id);
+      const highest = watchHighest(received);
+      const clients = Array.from({ length: 60 }, () => sendMost(greedy.token, path));
+      onTestFinished(() => {
+        for (const client of clients) client.destroy();
+      });
+      const [refused] = await Promise.race(clients.map((client) => client.responses()));
+      expect(refused).toMatchObject({
+        status: 503,
+        body: { code: 'UNAVAILABLE', error: 'other requests of this account are still on their way' },
+      });
+      expect(Number(refused!.headers.get('retry-after'))).toBeGreaterThan(0);
+      expect((await user.post('/bookmarks/add', { url: 'http://e/' })).status).toBe(200);
+      for (const client of clients) client.destroy();
+      await eventually(received).toBe(0);
+      expect(highest()).toBeLessThan(17 * MIB);
+      expect((await greedy.post('/bookmarks/add', { url: 'http://e/' })).status).toBe(200);
+    },
+    60_000,
+  );
 });
 
 describe('text that is dear to normalise', () => {

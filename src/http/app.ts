@@ -26,6 +26,8 @@ import { tagRoutes } from '../routes/tags.ts';
 import { tokenRoutes } from '../routes/tokens.ts';
 import { webRoutes } from '../routes/web.ts';
 import { addRoute, handleErrors } from './add-route.ts';
+import { Bodies } from './bodies.ts';
+import type { BodyReader } from './body-reader.ts';
 import { Connections } from './connections.ts';
 import { sendError } from './error-responses.ts';
 import { healthRoutes } from './health.ts';
@@ -44,6 +46,10 @@ declare module 'fastify' {
     caller: Caller | undefined;
     /** Whether this very request looked the token up, rather than remembered it. */
     callerIsFresh: boolean;
+    /** Reads its body, where it has one. */
+    bodyReader: BodyReader | undefined;
+    /** Each releases what is held of its body. */
+    heldBody: (() => void)[];
     /** Of the path and the body, where a key came with them. */
     requestHash: Buffer | undefined;
     /** Whether it was held as a long poll. */
@@ -112,25 +118,26 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   respondToOddRequests(app.server);
   app.decorateRequest('caller', undefined);
   app.decorateRequest('callerIsFresh', false);
+  app.decorateRequest('bodyReader', undefined);
   app.decorateRequest('requestHash', undefined);
   app.decorateRequest('wasHeld', false);
   app.decorateRequest('unserved', undefined);
   app.decorateRequest('wasBrokenOff', false);
   app.setErrorHandler(handleErrors(context));
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser(
-    'application/json',
-    { parseAs: 'buffer' },
-    async (request: FastifyRequest, bytes: Buffer) => {
-      request.requestHash = hashKeyedRequest(request)?.update(bytes).digest();
-      const { fields } = request.routeOptions.config;
-      return fields === undefined ? parseJson(bytes) : parseFields(bytes, fields);
-    },
-  );
+  const overload = new Overload(context);
+  app.addHook('onClose', async () => overload.close());
+  const bodies = new Bodies(context.received, overload);
+  app.addContentTypeParser('application/json', async (request: FastifyRequest) => {
+    const { bodyLimit = DEFAULT_BODY_BYTES, config } = request.routeOptions;
+    const bytes = await bodies.readWhole(request, bodyLimit);
+    request.requestHash = hashKeyedRequest(request)?.update(bytes).digest();
+    return config.fields === undefined ? parseJson(bytes) : parseFields(bytes, config.fields);
+  });
 
   const connections = new Connections(config.responseStallSeconds * 1_000);
   app.addHook('onClose', async () => connections.close());
-  addFirstHook(app, context, connections);
+  addFirstHook(app, context, connections, bodies);
   if (config.corsOrigins.length > 0) await app.register(cors, corsOptions(config.corsOrigins));
   addHooks(app, context);
   app.setNotFoundHandler(() => {
@@ -138,10 +145,8 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   });
   healthRoutes(app, context);
   referenceRoutes(app, ROUTES, BASE_PATH);
-  const overload = new Overload(context);
-  app.addHook('onClose', async () => overload.close());
   const mountAll = (mount: Mount, routes: readonly Route[]) =>
-    mountRoutes(app, context, overload, mount, routes);
+    mountRoutes(app, context, overload, bodies, mount, routes);
   await mountAll(API, ROUTES);
   if (servesPages(config)) {
     pageRoutes(app, config);
@@ -166,13 +171,14 @@ async function mountRoutes(
   app: FastifyInstance,
   context: Context,
   overload: Overload,
+  bodies: Bodies,
   mount: Mount,
   routes: readonly Route[],
 ): Promise<void> {
   const isImport = (route: Route) => importRoutes.includes(route as CallerRoute);
   for (const route of routes) if (!isImport(route)) addRoute(app, context, overload, mount, route);
   await app.register(async (scope) => {
-    addImportParser(scope, context);
+    addImportParser(scope, context, bodies);
     for (const route of routes) if (isImport(route)) addRoute(scope, context, overload, mount, route);
   });
 }

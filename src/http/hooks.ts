@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Context } from '../context.ts';
 import { invalid, notFound } from '../domain/errors.ts';
+import type { Bodies } from './bodies.ts';
 import type { Connections } from './connections.ts';
 import { SECURITY_HEADERS } from './error-responses.ts';
 import { WEB_PATH } from './mount.ts';
@@ -13,7 +14,12 @@ import { traceRequests } from './trace-requests.ts';
  * What comes before CORS: headers of its responses too, and OPTIONS that is no preflight, which is another method. Other
  * origins have no business where the browser's session counts.
  */
-export function addFirstHook(app: FastifyInstance, context: Context, connections: Connections): void {
+export function addFirstHook(
+  app: FastifyInstance,
+  context: Context,
+  connections: Connections,
+  bodies: Bodies,
+): void {
   app.addHook('onRequest', (request, reply, done) => {
     const { id, method, url, headers } = request;
     const connection = connections.of(request.raw.socket);
@@ -21,8 +27,11 @@ export function addFirstHook(app: FastifyInstance, context: Context, connections
       reply.hijack();
       return;
     }
+    request.heldBody = [];
+    bodies.open(request);
     reply.raw.once('close', () => {
       connection.end();
+      bodies.close(request);
       if (!reply.raw.writableFinished) reportBroken(context, connection, request, reply);
     });
     reply.header('x-request-id', id);

@@ -7,14 +7,19 @@ const SAMPLE_MS = 500;
 
 const TOO_BUSY = 'the service has too much to do';
 
+/** Longer bodies are refused where those of all users together are too much. */
+const SHORT_BODY_BYTES = 65_536;
+
 const MESSAGES: Record<OverloadReason, string> = {
   event_loop: TOO_BUSY,
   pool: TOO_BUSY,
   unsent: TOO_BUSY,
   account: 'earlier responses to this account have not been read yet',
+  received: TOO_BUSY,
+  account_received: 'other requests of this account are still on their way',
 };
 
-type Watched = Pick<Context, 'config' | 'database' | 'metrics' | 'unsent'>;
+type Watched = Pick<Context, 'config' | 'database' | 'metrics' | 'unsent' | 'received'>;
 
 /** Delays of the event loop since the last reset, in nanoseconds. */
 interface RecentDelays {
@@ -56,6 +61,13 @@ export class Overload {
   /** The same before a token is looked up. That takes a moment, unless the database cannot be asked in time. */
   refuseLookup(): void {
     if (this.#isPoolLate) this.#throw('pool');
+  }
+
+  /** The same before more is held of a body of which `bytes` are held. */
+  refuseBody(userId: number, bytes: number): void {
+    const refusal = this.#context.received.refusal(userId);
+    if (refusal === 'account') this.#throw('account_received');
+    if (refusal === 'process' && bytes >= SHORT_BODY_BYTES) this.#throw('received');
   }
 
   #reasonFor(userId: number | undefined): OverloadReason | undefined {

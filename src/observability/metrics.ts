@@ -65,7 +65,7 @@ const BREAK_REASONS = ['stalled', 'client', 'service', 'unanswered'] as const;
 export type BreakReason = (typeof BREAK_REASONS)[number];
 
 /** Why a request is refused early; `account`: too much of what was sent to its own one has not been read. */
-const OVERLOAD_REASONS = ['event_loop', 'pool', 'unsent', 'account'] as const;
+const OVERLOAD_REASONS = ['event_loop', 'pool', 'unsent', 'account', 'received', 'account_received'] as const;
 export type OverloadReason = (typeof OVERLOAD_REASONS)[number];
 
 /** What is guessed, and whether the guess was tried and wrong, or refused as too many were wrong before. */

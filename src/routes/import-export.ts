@@ -1,8 +1,8 @@
-import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Context } from '../context.ts';
 import { invalid } from '../domain/errors.ts';
+import type { Bodies } from '../http/bodies.ts';
 import { hashKeyedRequest } from '../http/idempotency.ts';
 import { callerRoute } from '../http/route.ts';
 import { exportBookmarks } from '../operations/export.ts';
@@ -87,11 +87,13 @@ const importAll = callerRoute({
 });
 
 /** Lets `/import` read its own body: of a large one the replica that receives it holds a part at a time. */
-export function addImportParser(scope: FastifyInstance, context: Context): void {
+export function addImportParser(scope: FastifyInstance, context: Context, bodies: Bodies): void {
   scope.removeAllContentTypeParsers();
-  scope.addContentTypeParser('application/json', async (request: FastifyRequest, body: Readable) => {
+  scope.addContentTypeParser('application/json', async (request: FastifyRequest) => {
     const announced = request.headers['content-length'];
     const requestHash = hashKeyedRequest(request);
+    // What comes later goes on to Postgres.
+    const body = bodies.source(request, context.config.importInlineBytes);
     const received = await receiveImport(context, request.caller!, body, {
       announcedBytes: announced === undefined ? undefined : Number(announced),
       idempotencyKey: requestHash && String(request.headers['idempotency-key']),

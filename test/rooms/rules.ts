@@ -39,6 +39,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'src/store',
   ],
   'src/http': [
+    'src/concurrency',
     'src/config.ts',
     'src/context.ts',
     'src/coordination',

@@ -1,3 +1,5 @@
+import { ByteList } from '../../concurrency/byte-list.ts';
+
 /** An entry with more bytes is not read: it is an error of its own (decision 33). */
 export const MAX_ENTRY_BYTES = 524_288;
 
@@ -13,8 +15,7 @@ const GAP_BYTES = 64;
 /** Gathers the bytes of entries out of the parts of a body. Places are those of the part at hand. */
 export class EntryBytes {
   #part: Buffer = Buffer.alloc(0);
-  #kept: Buffer[] = [];
-  #keptBytes = 0;
+  #kept = new ByteList();
   /** Of those, the ones up to the end of the last whole entry. */
   #wholeBytes = 0;
   /** Entries of this part that are not among the kept ones yet: from here to the end of the last one. */
@@ -52,7 +53,7 @@ export class EntryBytes {
   endPart(): void {
     if (this.#from === undefined) return;
     this.#keep(this.#entry === 'open' ? this.#part.length : this.#to);
-    if (this.#entry === 'open' && this.#keptBytes - this.#entryAt > MAX_ENTRY_BYTES) this.#leaveOut(0);
+    if (this.#entry === 'open' && this.#kept.length - this.#entryAt > MAX_ENTRY_BYTES) this.#leaveOut(0);
   }
 
   get whole(): number {
@@ -61,11 +62,10 @@ export class EntryBytes {
 
   /** Between two parts: takes the whole entries out. */
   take(): Buffer {
-    const all = this.#kept.length === 1 ? this.#kept[0]! : Buffer.concat(this.#kept);
+    const all = this.#kept.take();
     const whole = all.subarray(0, this.#wholeBytes);
     const rest = all.subarray(this.#wholeBytes);
-    this.#kept = rest.length > 0 ? [rest] : [];
-    this.#keptBytes = rest.length;
+    if (rest.length > 0) this.#kept.add(rest);
     this.#entryAt -= this.#wholeBytes;
     this.#wholeBytes = 0;
     return whole;
@@ -73,12 +73,11 @@ export class EntryBytes {
 
   /** A place of this part, counted in kept bytes. */
   #place(at: number): number {
-    return this.#keptBytes + at - this.#from!;
+    return this.#kept.length + at - this.#from!;
   }
 
   #add(bytes: Buffer): void {
-    this.#kept.push(bytes);
-    this.#keptBytes += bytes.length;
+    this.#kept.add(bytes);
   }
 
   #keep(to: number): void {
@@ -89,10 +88,10 @@ export class EntryBytes {
   /** Drops what is kept of the entry at hand, and puts the mark in its place. */
   #leaveOut(at: number): void {
     if (this.#from !== undefined) this.#keep(at);
-    const before = Buffer.concat(this.#kept).subarray(0, this.#entryAt);
-    this.#kept = [before, OVERSIZED_BYTES];
-    this.#keptBytes = before.length + OVERSIZED_BYTES.length;
-    this.#wholeBytes = this.#keptBytes;
+    const before = this.#kept.take().subarray(0, this.#entryAt);
+    if (before.length > 0) this.#kept.add(before);
+    this.#kept.add(OVERSIZED_BYTES);
+    this.#wholeBytes = this.#kept.length;
     this.#entry = 'oversized';
   }
 }

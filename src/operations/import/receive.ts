@@ -1,5 +1,4 @@
 import type { Hash } from 'node:crypto';
-import type { Readable } from 'node:stream';
 import { invalid, unavailable } from '../../domain/errors.ts';
 import type { Caller } from '../../domain/tokens.ts';
 import { DatabaseUnavailable } from '../../store/errors.ts';
@@ -42,6 +41,11 @@ export interface ReceivedStaged {
 
 export type ReceivedImport = ReceivedEntries | ReceivedStaged;
 
+/** Where the bytes of a body come from: the next ones, undefined at the end; throws `VALIDATION_ERROR` where it broke off. */
+export interface ImportBody {
+  next(): Promise<Buffer | undefined>;
+}
+
 /** What came with a body. */
 export interface BodyFacts {
   announcedBytes: number | undefined;
@@ -60,21 +64,21 @@ const tooLarge = () => invalid(`body: at most ${IMPORT_BODY_BYTES} bytes`);
 export async function receiveImport(
   context: ImportContext,
   caller: Caller,
-  body: Readable,
+  body: ImportBody,
   facts: BodyFacts,
 ): Promise<ReceivedImport> {
   if (facts.announcedBytes !== undefined && facts.announcedBytes > IMPORT_BODY_BYTES) throw tooLarge();
-  const parts = readParts(body, facts.requestHash);
   const upload = new Upload(context, caller, facts);
   try {
     for (;;) {
-      const { value, done } = await parts.next();
-      if (done) return await upload.end();
-      await upload.take(value);
+      const part = await body.next();
+      if (part === undefined) return await upload.end();
+      facts.requestHash?.update(part);
+      await upload.take(part);
     }
   } catch (error) {
     await upload.drop();
-    await discard(parts);
+    await discard(body);
     throw error;
   }
 }
@@ -172,28 +176,16 @@ class Upload {
   }
 }
 
-async function* readParts(body: Readable, requestHash: Hash | undefined): AsyncGenerator<Buffer, undefined> {
-  try {
-    for await (const part of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      requestHash?.update(part);
-      yield part;
-    }
-  } catch {
-    // The client has gone. Nobody gets the response, but it is no fault of the service.
-    throw invalid('body: broke off');
-  }
-}
-
 /**
  * Reads on to the body's end, at most as much as a body may have: many clients read the response only when they have
  * sent everything, and would find their connection reset instead.
  */
-async function discard(parts: AsyncIterator<Buffer>): Promise<void> {
+async function discard(body: ImportBody): Promise<void> {
   try {
     for (let left = IMPORT_BODY_BYTES; left > 0; ) {
-      const { value, done } = await parts.next();
-      if (done) return;
-      left -= value.length;
+      const part = await body.next();
+      if (part === undefined) return;
+      left -= part.length;
     }
   } catch {
     // The client has gone.

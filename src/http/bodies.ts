@@ -1,0 +1,70 @@
+import type { FastifyRequest } from 'fastify';
+import { ByteList } from '../concurrency/byte-list.ts';
+import type { HeldBytes } from '../concurrency/held-bytes.ts';
+import { invalid } from '../domain/errors.ts';
+import { BodyReader, PartPace } from './body-reader.ts';
+import type { Overload } from './overload.ts';
+
+/** The bodies of a process's requests: read at their users' paces, and counted for as long as their requests last. */
+
+/** Where the bytes of a body come from. */
+export interface BodySource {
+  /** The next bytes, one at least; undefined at the end. Throws what the response should say. */
+  next(): Promise<Buffer | undefined>;
+}
+
+export class Bodies {
+  readonly #pace = new PartPace();
+  readonly #received: HeldBytes;
+  readonly #overload: Overload;
+
+  constructor(received: HeldBytes, overload: Overload) {
+    this.#received = received;
+    this.#overload = overload;
+  }
+
+  /** Begins to read a request that has a body. */
+  open(request: FastifyRequest): void {
+    const { 'content-length': announced = '0', 'transfer-encoding': encoding } = request.headers;
+    if (announced !== '0' || encoding !== undefined) request.bodyReader = new BodyReader(request.raw);
+  }
+
+  /**
+   * The body of a request, the first `countedBytes` of which count as held until its response has gone. Throws `UNAVAILABLE`
+   * where bodies of the same account, or long ones of all, are too much.
+   */
+  source(request: FastifyRequest, countedBytes: number): BodySource {
+    const { caller, bodyReader } = request;
+    if (bodyReader === undefined) return { next: async () => undefined };
+    bodyReader.begin(this.#pace, caller?.userId);
+    let held = 0;
+    const next = async () => {
+      const bytes = await bodyReader.next();
+      if (bytes === undefined || caller === undefined || held >= countedBytes) return bytes;
+      this.#overload.refuseBody(caller.userId, held);
+      held += bytes.length;
+      request.heldBody.push(this.#received.hold(caller.userId, bytes.length));
+      return bytes;
+    };
+    return { next };
+  }
+
+  /** Reads a whole body; throws `VALIDATION_ERROR` for one over the limit. */
+  async readWhole(request: FastifyRequest, limitBytes: number): Promise<Buffer> {
+    const tooLarge = () => invalid('body: is too large');
+    if (Number(request.headers['content-length'] ?? 0) > limitBytes) throw tooLarge();
+    const source = this.source(request, limitBytes);
+    const bytes = new ByteList();
+    for (let part = await source.next(); part !== undefined; part = await source.next()) {
+      bytes.add(part);
+      if (bytes.length > limitBytes) throw tooLarge();
+    }
+    return bytes.concat();
+  }
+
+  /** The response has gone, or never will: what of the body is not read is dropped, and nothing is held. */
+  close(request: FastifyRequest): void {
+    for (const release of request.heldBody) release();
+    request.bodyReader?.drop(this.#pace);
+  }
+}
