@@ -157,7 +157,7 @@ describe('/account/delete', () => {
       `select from users where id = ${user.id} for update`,
     );
     const deleting = remove(user);
-    const pid = await untilBlocked(service.database.url, 'delete_account');
+    const { pid } = await untilBlocked(service.database.url, 'delete_account');
     await service.context.database.sql`select pg_cancel_backend(${pid})`;
     expect((await deleting).body.code).toBe('UNAVAILABLE');
     await lock.release();

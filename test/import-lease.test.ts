@@ -185,7 +185,7 @@ describe('a worker', { timeout: 60_000 }, () => {
       const doomed = await fleet.start('worker');
       const backend = await fleet.untilBlocked('from import_bookmarks(');
       await doomed.kill();
-      await fleet.sql`select pg_terminate_backend(${backend})`;
+      await backend.end();
       await expireLeases();
     }
     await account.release();

@@ -67,8 +67,8 @@ test('an import outlasts what cuts off a request that waits for the same user', 
   const user = await fleet.user();
   await using lock = await fleet.hold(`select from accounts where user_id = ${user.id} for no key update`);
   const imported = replica.post('/import', { bookmarks: [{ url: 'https://example.org/' }] }, user.token);
-  const backend = await fleet.untilBlocked('from import_bookmarks(');
-  const readStart = () => fleet.sql`select state, query_start from pg_stat_activity where pid = ${backend}`;
+  const { pid } = await fleet.untilBlocked('from import_bookmarks(');
+  const readStart = () => fleet.sql`select state, query_start from pg_stat_activity where pid = ${pid}`;
   const before = await readStart();
   const added = await replica.post('/bookmarks/add', { url: 'https://example.org/other' }, user.token);
   expect(added.status).toBe(503);

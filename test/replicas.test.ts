@@ -196,7 +196,7 @@ describe.concurrent('a replica that is told to end', { timeout: 120_000 }, () =>
     const ended = worker.stop();
     const heir = await fleet.start('worker');
     expect(await ended).toBe(0);
-    await fleet.sql`select pg_terminate_backend(${backend})`;
+    await backend.end();
     await account.release();
     expect((await response).body.imported).toBe(3);
     expect(await heir.stop()).toBe(0);

@@ -1,13 +1,24 @@
 import type { TestProject } from 'vitest/node';
+import { makeShardedTemplate } from '../support/citus.ts';
 import { startCluster } from './containers.ts';
 
-/** Provides the cluster of the run: the one whose coordinator `TEST_CITUS_URL` names, or one in containers. */
+/**
+ * Provides the cluster of the run, the one whose coordinator `TEST_CITUS_URL` names or one in containers, with a migrated
+ * template database on all its nodes.
+ */
 export default async function provideCitus(project: TestProject): Promise<(() => Promise<void>) | undefined> {
-  const url = process.env.TEST_CITUS_URL;
-  project.provide('citusUrl', url);
   // Without either no test is part of the run.
-  if (url || project.config.include.length === 0) return undefined;
+  if (project.config.include.length === 0) return undefined;
+  const cleanUp = new AsyncDisposableStack();
+  const url = process.env.TEST_CITUS_URL || (await startContainers(cleanUp));
+  const template = cleanUp.use(await makeShardedTemplate(url));
+  project.provide('citusUrl', url);
+  project.provide('citusTemplate', template.name);
+  return () => cleanUp.disposeAsync();
+}
+
+async function startContainers(cleanUp: AsyncDisposableStack): Promise<string> {
   const cluster = await startCluster();
-  project.provide('citusUrl', cluster.url);
-  return cluster.stop;
+  cleanUp.defer(cluster.stop);
+  return cluster.url;
 }

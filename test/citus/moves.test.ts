@@ -1,20 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { parseRedisAddress } from '../../src/coordination/redis-address.ts';
-import { type CitusNode, createShardedDatabase } from '../support/citus.ts';
-import { runOn, type TestDatabase } from '../support/database.ts';
+import {
+  type CitusNode,
+  copyShardedDatabase,
+  nodeOf,
+  type ShardedDatabase,
+  withNodeClosed,
+} from '../support/citus.ts';
+import { runOn } from '../support/database.ts';
 import { startRedis } from '../support/redis.ts';
 import { startService, type TestService, type TestUser } from '../support/service.ts';
 
 vi.setConfig({ testTimeout: 240_000 });
 
-let database: TestDatabase & { nodes: CitusNode[] };
+let database: ShardedDatabase;
 let coordinator: TestService;
 let worker: TestService;
 
 /** Two replicas with one Redis, at the coordinator and at a worker node. */
 beforeAll(async () => {
-  database = await createShardedDatabase(inject('citusUrl')!);
+  database = await copyShardedDatabase(inject('citusUrl')!, inject('citusTemplate')!);
   const redis = await startRedis();
   const redisAddress = parseRedisAddress(redis.url);
   const config = { redisAddress, freeBookmarkLimit: 1_000_000, syncWaitSeconds: 1 };
@@ -28,22 +34,12 @@ beforeAll(async () => {
   };
 });
 
-/** The node that has a user's rows. */
-async function nodeOf({ id }: { id: number }): Promise<CitusNode> {
-  const [row] = await runOn<{ shard: string; port: number; host: string }>(
-    database.url,
-    `select shardid as shard, nodename as host, nodeport as port from pg_dist_shard_placement
-    where shardid = get_shard_id_for_distribution_column('accounts', ${id})`,
-  );
-  return database.nodes.find(({ host, port }) => host === row!.host && port === row!.port)!;
-}
-
 const otherThan = (node: CitusNode): CitusNode =>
   database.nodes.find(({ group }) => group !== 0 && group !== node.group)!;
 
 /** Moves the shard of a user's rows to the other worker node, while it is written. */
 async function move(user: { id: number }): Promise<void> {
-  const from = await nodeOf(user);
+  const from = await nodeOf(database, user);
   const to = otherThan(from);
   await runOn(
     database.url,
@@ -62,7 +58,7 @@ test('ids of a user rise although the rows move to a node whose sequences are fa
     return (await service.post('/bookmarks/add', body, { token: user.token })).body;
   };
   await add(coordinator, 'first');
-  await runOn((await nodeOf(user)).url, ahead);
+  await runOn((await nodeOf(database, user)).url, ahead);
   const early = await add(coordinator, 'second');
   // What was deleted counts too: its id is never given again.
   const deleted = await add(coordinator, 'third');
@@ -160,16 +156,9 @@ test('rows move while clients write and follow: nothing acknowledged is lost, an
 
 test('a worker node that is down fails its own users with 503, and nobody else', async () => {
   const users = await Promise.all(Array.from({ length: 12 }, () => coordinator.user()));
-  const nodes = await Promise.all(users.map(nodeOf));
+  const nodes = await Promise.all(users.map((user) => nodeOf(database, user)));
   const down = database.nodes[2]!;
-  const at = inject('citusUrl')!.replace(/@[^/]*/, `@${down.host}:${down.port}`);
-  const allow = (yes: boolean) => runOn(at, `alter database ${database.name} allow_connections ${yes}`);
-  await allow(false);
-  try {
-    await runOn(
-      at,
-      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${database.name}'`,
-    );
+  await withNodeClosed(down, async () => {
     for (const [n, { token }] of users.entries()) {
       const isDown = nodes[n] === down;
       for (const service of [coordinator, worker]) {
@@ -183,9 +172,7 @@ test('a worker node that is down fails its own users with 503, and nobody else',
       }
     }
     expect(new Set(nodes).size).toBe(2);
-  } finally {
-    await allow(true);
-  }
+  });
   for (const { token } of users)
     expect((await coordinator.post('/bookmarks/list', {}, { token })).status).toBe(200);
 });

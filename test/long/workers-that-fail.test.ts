@@ -54,7 +54,7 @@ describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => 
     const response = api.post('/import', body, user.token);
     const backend = await fleet.untilBlocked('from import_bookmarks(');
     await Promise.all([doomed.kill(), fleet.start('worker')]);
-    await fleet.sql`select pg_terminate_backend(${backend})`;
+    await backend.end();
     await account.release();
     await expectWhole(fleet, user, await response);
   });
@@ -108,7 +108,7 @@ describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => 
     const response = api.post('/import', body, user.token);
     const backend = await fleet.untilBlocked('from import_bookmarks(');
     await Promise.all([doomed.kill(), fleet.redis.restart(), fleet.start('worker')]);
-    await fleet.sql`select pg_terminate_backend(${backend})`;
+    await backend.end();
     await account.release();
     await expectWhole(fleet, user, await response);
   });
@@ -123,11 +123,7 @@ describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => 
     const isOver = async () =>
       (await fleet.sql`select from imports where user_id = ${user.id} and lease_until < now()`).length > 0;
     await until(isOver);
-    const running = await fleet.sql`
-      select from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock' and query like '%from import_bookmarks(%'
-        and pid <> pg_backend_pid()`;
-    expect(running).toHaveLength(1);
+    expect(await fleet.blocked('from import_bookmarks(')).toHaveLength(1);
     hung.thaw();
     await account.release();
     await expectWhole(fleet, user, await response);

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { inject } from 'vitest';
-import { createShardedDatabase } from './citus.ts';
+import { copyShardedDatabase } from './citus.ts';
 import { runOn, type TestDatabase, withDatabase } from './run-on.ts';
 
 export { openSnapshot, runOn, type TestDatabase, withDatabase } from './run-on.ts';
@@ -11,7 +11,7 @@ export { openSnapshot, runOn, type TestDatabase, withDatabase } from './run-on.t
  */
 export async function createDatabase(template = inject('templateDatabase')): Promise<TestDatabase> {
   const citusUrl = inject('citusUrl');
-  if (citusUrl !== undefined) return createShardedDatabase(citusUrl);
+  if (citusUrl !== undefined) return copyShardedDatabase(citusUrl, inject('citusTemplate')!);
   const serverUrl = inject('postgresUrl');
   const name = `${inject('templateDatabase')}_${randomBytes(6).toString('hex')}`;
   await runOn(serverUrl, `create database ${name} template ${template}`);

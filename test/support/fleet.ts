@@ -5,7 +5,7 @@ import { openDatabase } from '../../src/store/open-database.ts';
 import { createDatabase } from './database.ts';
 import { type RedisServer, startRedis } from './redis.ts';
 import { type Replica, type ReplicaEnv, startReplica } from './replica.ts';
-import { holdAccount, holdLock, type Lock, untilBlocked } from './sessions.ts';
+import { type Backend, findBlocked, holdAccount, holdLock, type Lock, untilBlocked } from './sessions.ts';
 import { type Caller, createCaller, type UserOptions } from './users.ts';
 
 /** Replicas with one database and one Redis that nobody else uses. */
@@ -27,7 +27,9 @@ export interface Fleet extends AsyncDisposable {
   /** Takes the lock that every writer of the user's bookmarks takes first. */
   holdAccount(user: Caller): Promise<Lock>;
   /** Resolves with the backend of a statement with this text, once one waits for a lock. */
-  untilBlocked(text: string): Promise<number>;
+  untilBlocked(text: string): Promise<Backend>;
+  /** The backends of statements with this text that wait for a lock now. */
+  blocked(text: string): Promise<Backend[]>;
   /** The import jobs in Redis, waiting or at work. */
   jobs(): Promise<string[]>;
 }
@@ -69,6 +71,7 @@ export async function openFleet({ databaseUrl, env = {} }: FleetOptions = {}): P
     hold: (statement) => holdLock(url, statement),
     holdAccount: (user) => holdAccount(url, user),
     untilBlocked: (text) => untilBlocked(url, text),
+    blocked: (text) => findBlocked(url, text),
     jobs: () => listJobs(redis.url),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };

@@ -10,6 +10,8 @@ declare module 'vitest' {
     templateDatabase: string;
     /** The coordinator of a Citus cluster, where the tests run on one: every database is then a sharded one. */
     citusUrl: string | undefined;
+    /** A migrated database on all nodes of it that tests copy. */
+    citusTemplate: string | undefined;
     /** The Redis that `TEST_REDIS_URL` names. */
     redisUrl: string | undefined;
     /** Whether Redis servers run in containers, because there is no program. */

@@ -1,5 +1,7 @@
 import postgres from 'postgres';
-import { runOn } from './database.ts';
+import { inject } from 'vitest';
+import { findNodes } from './citus.ts';
+import { runOn } from './run-on.ts';
 import { until } from './until.ts';
 
 /** A lock in the database, held by a connection of its own. */
@@ -27,17 +29,33 @@ export async function holdLock(databaseUrl: string, statement: string): Promise<
 export const holdAccount = (databaseUrl: string, user: { id: number }): Promise<Lock> =>
   holdLock(databaseUrl, `select from accounts where user_id = ${user.id} for no key update`);
 
+/** A server process that runs somebody's statements; of a sharded database on any node. */
+export interface Backend {
+  pid: number;
+  /** The database on the node that it is on. */
+  url: string;
+  /** Ends it, and with it the transaction that it is in. */
+  end(): Promise<void>;
+}
+
+/** The backends of statements with this text that wait for a lock now. */
+export async function findBlocked(databaseUrl: string, text: string): Promise<Backend[]> {
+  await using servers = await openServers(databaseUrl);
+  return await servers.find(text, BLOCKED);
+}
+
 /** Resolves with a backend of a statement with this text, once `count` of them wait for a lock. */
-export const untilBlocked = (databaseUrl: string, text = '', count = 1): Promise<number> =>
-  untilSession(databaseUrl, text, "wait_event_type = 'Lock'", count);
+export const untilBlocked = (databaseUrl: string, text = '', count = 1): Promise<Backend> =>
+  untilSession(databaseUrl, text, BLOCKED, count);
 
 /** Resolves with the backend of a statement with this text, once one runs or waits. */
-export const untilRunning = (databaseUrl: string, text: string): Promise<number> =>
+export const untilRunning = (databaseUrl: string, text: string): Promise<Backend> =>
   untilSession(databaseUrl, text, "state = 'active'");
 
 /** Ends the sessions whose last statement holds this text. */
 export async function killSessions(databaseUrl: string, text: string): Promise<void> {
-  await runOn(databaseUrl, `select pg_terminate_backend(pid) ${sessionsWith(text)}`);
+  for (const url of await findServers(databaseUrl))
+    await runOn(url, `select pg_terminate_backend(pid) ${sessionsWith(text)}`);
 }
 
 async function untilSession(
@@ -45,18 +63,47 @@ async function untilSession(
   text: string,
   condition: string,
   count = 1,
-): Promise<number> {
-  const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} });
-  try {
-    return await until(async () => {
-      const rows = await sql.unsafe<{ pid: number }[]>(`select pid ${sessionsWith(text)} and ${condition}`);
-      return rows.length >= count && rows[0]!.pid;
-    });
-  } finally {
-    await sql.end({ timeout: 0 });
-  }
+): Promise<Backend> {
+  await using servers = await openServers(databaseUrl);
+  return await until(async () => {
+    const backends = await servers.find(text, condition);
+    return backends.length >= count && backends[0]!;
+  });
 }
 
+/** A connection to each server that runs statements of the database. */
+async function openServers(databaseUrl: string) {
+  const stack = new AsyncDisposableStack();
+  const servers = (await findServers(databaseUrl)).map((url) => {
+    const sql = postgres(url, { max: 1, onnotice: () => {} });
+    stack.defer(() => sql.end({ timeout: 0 }));
+    return { url, sql };
+  });
+  const find = async (text: string, condition: string): Promise<Backend[]> => {
+    const found = servers.map(async ({ url, sql }) => {
+      const rows = await sql.unsafe<{ pid: number }[]>(`select pid ${sessionsWith(text)} and ${condition}`);
+      return rows.map(({ pid }) => backendOf(url, pid));
+    });
+    return (await Promise.all(found)).flat();
+  };
+  return { find, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+}
+
+async function findServers(databaseUrl: string): Promise<string[]> {
+  if (inject('citusUrl') === undefined) return [databaseUrl];
+  return (await findNodes(databaseUrl)).map(({ url }) => url);
+}
+
+const BLOCKED = "wait_event_type = 'Lock'";
+
+const backendOf = (url: string, pid: number): Backend => ({
+  pid,
+  url,
+  end: async () => void (await runOn(url, `select pg_terminate_backend(${pid})`)),
+});
+
+/** A coordinator sends workers its statements written anew: in capitals, with the schema and the numbers of shards. */
 const sessionsWith = (text: string): string =>
   `from pg_stat_activity
-  where datname = current_database() and pid <> pg_backend_pid() and position('${text}' in query) > 0`;
+  where datname = current_database() and pid <> pg_backend_pid()
+    and position(lower('${text}') in regexp_replace(lower(query), 'public\\.|_\\d{6,}\\M', '', 'g')) > 0`;
