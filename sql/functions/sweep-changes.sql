@@ -7,10 +7,15 @@ declare
   v_floor bigint;
   v_count bigint;
 begin
-  select user_id into v_user_id
-  from changes
-  where changed_at < now() - make_interval(days => p_days)
-  order by changed_at
+  select (oldest ->> 'user_id')::bigint into v_user_id
+  from rows_of_shards(
+    'changes',
+    format(
+      'select user_id, changed_at from %%s where changed_at < now() - make_interval(days => %s) order by changed_at limit 1',
+      p_days
+    )
+  ) oldest
+  order by (oldest ->> 'changed_at')::timestamptz
   limit 1;
   if not found then
     return 0;

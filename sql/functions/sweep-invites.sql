@@ -8,6 +8,9 @@ begin
   v_codes := array(
     select code from invites where expires_at < now() order by expires_at limit p_limit for update skip locked
   );
+  if cardinality(v_codes) = 0 then
+    return 0;
+  end if;
   delete from invites where code = any (v_codes);
   get diagnostics v_deleted = row_count;
   return v_deleted;

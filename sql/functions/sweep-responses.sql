@@ -6,10 +6,14 @@ declare
   v_user_id bigint;
   v_keys text[];
 begin
-  select user_id into v_user_id
-  from idempotency_keys
-  where created_at < now() - interval '24 hours'
-  order by created_at
+  select (oldest ->> 'user_id')::bigint into v_user_id
+  from rows_of_shards(
+    'idempotency_keys',
+    $q$
+      select user_id, created_at from %s where created_at < now() - interval '24 hours' order by created_at limit 1
+    $q$
+  ) oldest
+  order by (oldest ->> 'created_at')::timestamptz
   limit 1;
   if not found then
     return 0;

@@ -1,5 +1,5 @@
--- Deletes tokens that have expired, at most so many, and says how many. It waits for nobody: a row that somebody has locked
--- stays for the next sweep.
+-- Deletes tokens that have expired, at most so many of a shard's, and says how many. It waits for nobody: a row that somebody
+-- has locked stays for the next sweep.
 create or replace function sweep_tokens(p_limit integer) returns bigint
 language plpgsql as $$
 declare
@@ -8,15 +8,17 @@ declare
   v_deleted bigint := 0;
 begin
   for v_user in
-    select user_id as id, array_agg(token_hash) as hashes
-    from (
-      select user_id, token_hash
-      from tokens
-      where expires_at < now() and expires_at < 'infinity'
-      order by expires_at
-      limit p_limit
+    select (expired ->> 'user_id')::bigint as id, array_agg(decode(expired ->> 'hash', 'hex')) as hashes
+    from rows_of_shards(
+      'tokens',
+      $q$
+        select user_id, encode(token_hash, 'hex') as hash
+        from %s
+        where expires_at < now() and expires_at < 'infinity'
+        order by expires_at
+        limit $q$ || p_limit
     ) expired
-    group by user_id
+    group by 1
   loop
     delete from tokens
     where user_id = v_user.id and token_hash in (

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Context } from '../context.ts';
 import { jobIdOf } from '../operations/import/job.ts';
 import {
-  deleteExpired,
+  deleteExpiredInvites,
+  deleteExpiredTokens,
   deleteOldChanges,
   deleteOldImports,
   deleteOldResponses,
@@ -65,9 +66,11 @@ export async function refreshStaleTags({ database, lifecycle, log }: Context): P
 export async function deleteLeftovers({ config, database, lifecycle, log }: Context): Promise<void> {
   let deleted = 0;
   const steps = [
-    () => deleteExpired(database),
+    () => deleteExpiredTokens(database),
     () => deleteOldResponses(database),
     () => deleteOldChanges(database, config.changesDays),
+    // Of a sharded database every node has the invites: while one is down none of them can be deleted.
+    () => deleteExpiredInvites(database),
   ];
   for (const step of steps) {
     for (let count = 1; count > 0 && !lifecycle.draining; deleted += count) count = await step();

@@ -6,7 +6,8 @@ import type { Database, Sql } from './database.ts';
 export interface UserRecord {
   id: number;
   email: string;
-  is_premium: boolean;
+  /** Null in a list where the user's node cannot be reached. */
+  is_premium: boolean | null;
   created_at: string;
 }
 
@@ -68,23 +69,22 @@ export async function findUser(
 ): Promise<UserDetails | undefined> {
   const [row] = await db.read(
     (sql) => sql<UserDetails[]>`
-      select u.id, u.email, a.is_premium, render_time(u.created_at) as created_at,
-        a.bookmark_count, a.tag_count,
-        (select count(*) from tokens k where k.user_id = a.user_id and k.expires_at > now()) as token_count
-      from users u
-      join accounts a on a.user_id = u.id
-      where u.id = ${id} or u.email_key = ${emailKey}`,
+      select id, email, is_premium, created_at, bookmark_count, tag_count, token_count
+      from find_user(${id}, ${emailKey})`,
   );
   return row;
 }
+
+const accountsAfter = (after: number, limit: number): string =>
+  `select user_id, is_premium from %s where user_id > ${after} order by user_id limit ${limit}`;
 
 /** At most `limit` users with ids above `after`, in the order of ids. */
 export async function listUsers(db: Database, after: number, limit: number): Promise<UserRecord[]> {
   const rows = await db.read(
     (sql) => sql<UserRecord[]>`
-      select u.id, u.email, a.is_premium, render_time(u.created_at) as created_at
+      select u.id, u.email, (a ->> 'is_premium')::boolean as is_premium, render_time(u.created_at) as created_at
       from users u
-      join accounts a on a.user_id = u.id
+      left join rows_of_shards('accounts', ${accountsAfter(after, limit)}) a on (a ->> 'user_id')::bigint = u.id
       where u.id > ${after}
       order by u.id
       limit ${limit}`,

@@ -1,17 +1,22 @@
 import type { Database } from './database.ts';
 
-/** Leftovers, over all users: the operator's tables and what has run out. Each statement takes a bounded bite. */
+/**
+ * Leftovers, over all users: the operator's tables and what has run out. Each statement takes a bounded bite. What lies on a
+ * node that cannot be reached is left out, and swept when it is back.
+ */
 
 const BATCH = 1_000;
 
-/**
- * Deletes tokens and invites that have run out; says how many. It waits for nobody: a row that somebody has locked stays
- * for the next sweep.
- */
-export async function deleteExpired(db: Database): Promise<number> {
+/** Deletes tokens that have run out; says how many. It waits for nobody: a row that somebody has locked stays for the next sweep. */
+export async function deleteExpiredTokens(db: Database): Promise<number> {
+  const [row] = await db.write((sql) => sql<{ deleted: number }[]>`select sweep_tokens(${BATCH}) as deleted`);
+  return row!.deleted;
+}
+
+/** The same of invites. */
+export async function deleteExpiredInvites(db: Database): Promise<number> {
   const [row] = await db.write(
-    (sql) => sql<{ deleted: number }[]>`
-      select (sweep_tokens(${BATCH}) + sweep_invites(${BATCH}))::integer as deleted`,
+    (sql) => sql<{ deleted: number }[]>`select sweep_invites(${BATCH}) as deleted`,
   );
   return row!.deleted;
 }
@@ -35,24 +40,19 @@ export async function deleteOldChanges(db: Database, days: number): Promise<numb
  * could run for a day; says how many.
  */
 export async function deleteOldImports(db: Database): Promise<number> {
-  const rows = await db.write(
-    (sql) => sql`
-      delete from imports
-      where (user_id, id) in (
-        select user_id, id
-        from imports
-        where touched_at < now() - interval '1 minute'
-          and touched_at < now() - case
-            when state = 'receiving' then interval '1 minute'
-            when state = 'queued' then interval '1 day'
-            else interval '1 hour'
-          end
-        limit ${BATCH}
-      )
-      returning id`,
+  const [row] = await db.write(
+    (sql) => sql<{ deleted: number }[]>`select sweep_imports(${BATCH}) as deleted`,
   );
-  return rows.length;
+  return row!.deleted;
 }
+
+/** Runs on each shard. */
+const QUEUED_IMPORTS = `
+  select user_id, id, extract(epoch from now() - touched_at) * 1000 as waits_ms
+  from %s
+  where state = 'queued' and (lease_until is null or lease_until < now())
+  order by touched_at
+  limit ${BATCH}`;
 
 /**
  * Imports that no worker has, and that have been queued for longer than `olderThanMs`, oldest first: their job may have
@@ -64,26 +64,27 @@ export async function findQueuedImports(
 ): Promise<{ userId: number; id: string }[]> {
   const rows = await db.read(
     (sql) => sql<{ userId: number; id: string }[]>`
-      select user_id as "userId", id
-      from imports
-      where state = 'queued'
-        and touched_at < now() - ${olderThanMs} * interval '1 millisecond'
-        and (lease_until is null or lease_until < now())
-      order by touched_at
-      limit ${BATCH}`,
+      select (queued ->> 'user_id')::bigint as "userId", queued ->> 'id' as id
+      from rows_of_shards('imports', ${QUEUED_IMPORTS}) queued
+      where (queued ->> 'waits_ms')::float8 > ${olderThanMs}
+      order by (queued ->> 'waits_ms')::float8 desc`,
   );
   return [...rows];
 }
+
+const STAGED_IMPORTS = `
+  select count(*) filter (where state = 'receiving') as receiving, count(*) filter (where state = 'queued') as queued
+  from %s
+  where state in ('receiving', 'queued')`;
 
 /** How many staged imports are being received, and how many are queued, of all users. */
 export async function countStagedImports(db: Database): Promise<Map<'receiving' | 'queued', number>> {
   const [row] = await db.read(
     (sql) => sql<{ receiving: number; queued: number }[]>`
       select
-        (count(*) filter (where state = 'receiving'))::integer as receiving,
-        (count(*) filter (where state = 'queued'))::integer as queued
-      from imports
-      where state in ('receiving', 'queued')`,
+        coalesce(sum((staged ->> 'receiving')::integer), 0)::integer as receiving,
+        coalesce(sum((staged ->> 'queued')::integer), 0)::integer as queued
+      from rows_of_shards('imports', ${STAGED_IMPORTS}) staged`,
   );
   return new Map([
     ['receiving', row!.receiving],
@@ -91,11 +92,15 @@ export async function countStagedImports(db: Database): Promise<Map<'receiving' 
   ]);
 }
 
+const STALE_TAGS = `select user_id from %s where stale_tags is not null order by user_id limit ${BATCH}`;
+
 /** Users with tags that were renamed or deleted on many bookmarks, which still have to be rewritten; some of them. */
 export async function findStaleTags(db: Database): Promise<number[]> {
   const rows = await db.read(
     (sql) => sql<{ userId: number }[]>`
-      select user_id as "userId" from accounts where stale_tags is not null order by user_id limit ${BATCH}`,
+      select (stale ->> 'user_id')::bigint as "userId"
+      from rows_of_shards('accounts', ${STALE_TAGS}) stale
+      order by 1`,
   );
   return rows.map(({ userId }) => userId);
 }
@@ -104,7 +109,8 @@ export async function findStaleTags(db: Database): Promise<number[]> {
 export async function countStaleTags(db: Database): Promise<number> {
   const [row] = await db.read(
     (sql) => sql<{ users: number }[]>`
-      select count(*)::integer as users from accounts where stale_tags is not null`,
+      select coalesce(sum((stale ->> 'users')::integer), 0)::integer as users
+      from rows_of_shards('accounts', 'select count(*) as users from %s where stale_tags is not null') stale`,
   );
   return row!.users;
 }

@@ -13,6 +13,11 @@ export const SHARDED_TESTS: readonly string[] = [
   'test/spec-4-4-import-export.test.ts',
   'test/sync-never-misses.test.ts',
   'test/exact-caps.test.ts',
+  'test/replicas.test.ts',
+  'test/long/workers-that-fail.test.ts',
+  'test/long/replicas-under-load.test.ts',
   'test/citus/migrate.test.ts',
   'test/citus/moves.test.ts',
+  'test/citus/hosts.test.ts',
+  'test/citus/down.test.ts',
 ];

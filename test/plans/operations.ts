@@ -367,7 +367,8 @@ const OTHERS: Operation[] = [
     // Once a minute, and until the first statistics.
     atMostUnknown: 4 * SMALL.users,
     run: async (db) => {
-      await sweep.deleteExpired(db);
+      await sweep.deleteExpiredTokens(db);
+      await sweep.deleteExpiredInvites(db);
       await sweep.deleteOldResponses(db);
       await sweep.deleteOldChanges(db, 90);
       await sweep.deleteOldImports(db);

@@ -192,7 +192,8 @@ async function playImports(db: Database, owner: Owner): Promise<void> {
 }
 
 async function playSweep(db: Database): Promise<void> {
-  await sweep.deleteExpired(db);
+  await sweep.deleteExpiredTokens(db);
+  await sweep.deleteExpiredInvites(db);
   await sweep.deleteOldResponses(db);
   await sweep.deleteOldChanges(db, 90);
   await sweep.deleteOldImports(db);

@@ -1,0 +1,25 @@
+-- Notes that tokens of a user were used now; sessions that end before `p_ends_soon` are prolonged to `p_until`, to
+-- `p_max_days` from their creation at most. A row that is locked is left out.
+create or replace function note_user_uses(
+  p_user_id bigint, p_token_hashes bytea[], p_ends_soon timestamptz, p_until timestamptz, p_max_days integer
+) returns void
+language plpgsql as $$
+begin
+  update tokens
+  set last_used_at = date_trunc('milliseconds', now()),
+    expires_at = case
+      when kind = 'session' and expires_at < p_ends_soon then
+        greatest(
+          expires_at,
+          least(p_until, (created_at at time zone 'UTC' + make_interval(days => p_max_days)) at time zone 'UTC')
+        )
+      else expires_at
+    end
+  where user_id = p_user_id and token_hash in (
+    select token_hash
+    from tokens
+    where user_id = p_user_id and token_hash = any (p_token_hashes) and expires_at > now()
+    for no key update skip locked
+  );
+end
+$$;

@@ -1,0 +1,33 @@
+-- Deletes imports that are over for an hour, uploads that nobody has fed for a minute, and queued ones that nobody could run
+-- for a day, at most so many of a shard's; says how many.
+create or replace function sweep_imports(p_limit integer) returns bigint
+language plpgsql as $$
+declare
+  v_user record;
+  v_count bigint;
+  v_deleted bigint := 0;
+begin
+  for v_user in
+    select (old ->> 'user_id')::bigint as id, array_agg((old ->> 'id')::uuid) as imports
+    from rows_of_shards(
+      'imports',
+      $q$
+        select user_id, id
+        from %s
+        where touched_at < now() - interval '1 minute'
+          and touched_at < now() - case
+            when state = 'receiving' then interval '1 minute'
+            when state = 'queued' then interval '1 day'
+            else interval '1 hour'
+          end
+        limit $q$ || p_limit
+    ) old
+    group by 1
+  loop
+    delete from imports where user_id = v_user.id and id = any (v_user.imports);
+    get diagnostics v_count = row_count;
+    v_deleted := v_deleted + v_count;
+  end loop;
+  return v_deleted;
+end
+$$;

@@ -1,0 +1,167 @@
+import { beforeAll, beforeEach, expect, inject, test, vi } from 'vitest';
+import { issueInvite } from '../../src/admin/invites.ts';
+import { foldText } from '../../src/domain/text.ts';
+import { parseToken } from '../../src/domain/tokens.ts';
+import { deleteLeftovers } from '../../src/process/sweeper.ts';
+import { createUser, findUser, listUsers, setPremium } from '../../src/store/admin.ts';
+import {
+  countStagedImports,
+  deleteOldImports,
+  findQueuedImports,
+  findStaleTags,
+} from '../../src/store/sweep.ts';
+import { noteUses } from '../../src/store/tokens.ts';
+import {
+  type CitusNode,
+  copyShardedDatabase,
+  nodeOf,
+  type ShardedDatabase,
+  withNodeClosed,
+} from '../support/citus.ts';
+import { runOn } from '../support/database.ts';
+import { catchUnavailable } from '../support/pool.ts';
+import { startService, type TestService, type TestUser } from '../support/service.ts';
+
+// One worker is down: what spans all users goes on for those of the others.
+
+vi.setConfig({ testTimeout: 240_000 });
+
+let database: ShardedDatabase;
+let service: TestService;
+let users: TestUser[];
+/** The users of the worker that will be down, and the others. */
+let lost: number[];
+let served: number[];
+let down: CitusNode;
+
+beforeAll(async () => {
+  database = await copyShardedDatabase(inject('citusUrl')!, inject('citusTemplate')!);
+  service = await startService({}, { database });
+  down = database.nodes[2]!;
+  return async () => {
+    await service[Symbol.asyncDispose]();
+    await database.drop();
+  };
+});
+
+beforeEach(async () => {
+  users = await Promise.all(Array.from({ length: 12 }, () => service.user()));
+  const nodes = await Promise.all(users.map((user) => nodeOf(database, user)));
+  const idsOf = (isLost: boolean) =>
+    users.filter((_user, n) => (nodes[n]!.port === down.port) === isLost).map(({ id }) => id);
+  [lost, served] = [idsOf(true), idsOf(false)];
+  expect(lost.length * served.length).toBeGreaterThan(0);
+});
+
+/** The users that have rows of a table which a sweep should delete. */
+async function usersOf(table: string, condition: string): Promise<number[]> {
+  const rows = await runOn<{ id: number }>(
+    database.url,
+    `select distinct user_id::float8 as id from ${table} where ${condition} order by 1`,
+  );
+  return rows.map(({ id }) => id);
+}
+
+const sorted = (ids: readonly number[]) => ids.toSorted((a, b) => a - b);
+
+test('sweeps delete what has run out of the users that can be reached, and the rest once the worker is back', async () => {
+  for (const { id } of users) {
+    await runOn(
+      database.url,
+      `insert into tokens (user_id, id, token_hash, last_four, kind, scope, expires_at)
+      values (${id}, draw_id('tokens_id_seq'), sha256('${id}'), '', 'api', 'read', now() - interval '1 second');
+      insert into idempotency_keys (user_id, key, request_hash, response, bytes, created_at)
+      values (${id}, 'old', '', '{}', 100, now() - interval '25 hours');
+      update accounts set kept_bytes = kept_bytes + 100 where user_id = ${id};
+      insert into imports (user_id, id, bytes, state, touched_at)
+      values (${id}, gen_random_uuid(), 0, 'receiving', now() - interval '2 minutes')`,
+    );
+    const token = users.find((user) => user.id === id)!.token;
+    await service.post('/bookmarks/add', { url: 'https://example.org/' }, { token });
+    await runOn(
+      database.url,
+      `update changes set changed_at = now() - interval '1 year' where user_id = ${id}`,
+    );
+  }
+  const left = async () => [
+    await usersOf('tokens', 'expires_at < now()'),
+    await usersOf('idempotency_keys', "key = 'old'"),
+    await usersOf('imports', "state = 'receiving'"),
+    await usersOf('changes', "changed_at < now() - interval '200 days'"),
+  ];
+  const all = sorted(users.map(({ id }) => id));
+  const [tokens, keys, imports] = await left();
+  expect([tokens, keys, imports]).toEqual([all, all, all]);
+  const sweep = async () => {
+    await deleteLeftovers(service.context);
+    await deleteOldImports(service.context.database);
+  };
+  await withNodeClosed(down, sweep);
+  const rest = await left();
+  expect(rest.slice(0, 3)).toEqual([sorted(lost), sorted(lost), sorted(lost)]);
+  expect(rest[3]!.filter((id) => served.includes(id))).toEqual([]);
+  await sweep();
+  expect(await left()).toEqual([[], [], [], []]);
+});
+
+test('queued imports and stale tags are found, and uses noted, of the users that can be reached', async () => {
+  const { database: db } = service.context;
+  for (const { id } of users) {
+    await runOn(
+      database.url,
+      `insert into imports (user_id, id, bytes, state, touched_at)
+      values (${id}, gen_random_uuid(), 0, 'queued', now() - interval '1 minute');
+      update accounts set stale_tags = array[1] where user_id = ${id}`,
+    );
+  }
+  const owners = users.map(({ token }) => parseToken(token)!);
+  await runOn(database.url, 'update tokens set last_used_at = null');
+  await withNodeClosed(down, async () => {
+    const queued = (await findQueuedImports(db, 1_000)).map(({ userId }) => userId);
+    expect(sorted(queued)).toEqual(sorted(served));
+    expect((await countStagedImports(db)).get('queued')).toBe(served.length);
+    expect(await findStaleTags(db)).toEqual(sorted(served));
+    await noteUses(db, owners, 90);
+  });
+  const used = (await usersOf('tokens', 'last_used_at is not null')).filter((id) =>
+    users.some((user) => user.id === id),
+  );
+  expect(used).toEqual(sorted(served));
+  expect(sorted((await findQueuedImports(db, 1_000)).map(({ userId }) => userId))).toEqual(
+    sorted([...lost, ...served]),
+  );
+  await runOn(
+    database.url,
+    "delete from imports where state = 'queued'; update accounts set stale_tags = null",
+  );
+});
+
+test("the operator's commands find, list and change the users that can be reached", async () => {
+  const { database: db } = service.context;
+  const [first] = served;
+  const { email } = users.find(({ id }) => id === first)!;
+  const last = Math.min(...users.map(({ id }) => id)) - 1;
+  await withNodeClosed(down, async () => {
+    expect(await findUser(db, { id: first! })).toMatchObject({ email, token_count: 1 });
+    expect(await setPremium(db, foldText(email), true)).toMatchObject({ id: first, is_premium: true });
+    expect(await findUser(db, { emailKey: foldText(email) })).toMatchObject({ is_premium: true });
+    const listed = await listUsers(db, last, 100);
+    expect(listed.map(({ id }) => id)).toEqual(sorted(users.map(({ id }) => id)));
+    const unknown = listed.filter(({ is_premium }) => is_premium === null).map(({ id }) => id);
+    expect(unknown).toEqual(sorted(lost));
+    await catchUnavailable(findUser(db, { id: lost[0]! }));
+  });
+});
+
+test('a user whom not every node can be told of is refused and not made on any, and made once the worker is back', async () => {
+  const { database: db } = service.context;
+  const email = 'new@example.org';
+  await withNodeClosed(down, async () => {
+    await catchUnavailable(createUser(db, email, email, false));
+    await catchUnavailable(issueInvite(db, email, 7));
+  });
+  const count = `select count(*)::int as users from users where email_key = '${email}'`;
+  for (const { url } of database.nodes) expect(await runOn(url, count)).toEqual([{ users: 0 }]);
+  expect(await createUser(db, email, email, false)).toMatchObject({ email });
+  for (const { url } of database.nodes) expect(await runOn(url, count)).toEqual([{ users: 1 }]);
+});
