@@ -37,18 +37,21 @@ const CLIENT_PARAMETERS = [
 
 /**
  * Reads a url as libpq does: `sslmode` with the files of `sslrootcert`, `sslcert` and `sslkey`, `host=/folder` of a
- * Unix socket, several hosts. Throws where a file cannot be read.
+ * Unix socket, several hosts. Throws where a file cannot be read. With `load_balance_hosts=random` the hosts come in another
+ * order each time, unless `inOrder`.
  */
-export function parseDatabaseUrl(text: string): Target {
+export function parseDatabaseUrl(text: string, { inOrder = false } = {}): Target {
   const [address = '', query = ''] = text.split(/\?(.*)/s);
   const parameters = new URLSearchParams(query);
   const ssl = readTls(parameters, hostsOf(address));
   const path = readSocketPath(parameters);
+  const isSpread = readIsSpread(parameters) && !inOrder;
   for (const name of CLIENT_PARAMETERS) parameters.delete(name);
   if (ssl) parameters.delete('sslmode');
   // With a Unix socket the host of the url is empty, which the driver does not accept.
   const named = path ? address.replace(/^(\w+:\/\/(?:[^/]*@)?)(?=\/|$)/, '$1localhost') : address;
-  const url = parameters.size > 0 ? `${named}?${parameters}` : named;
+  const ordered = isSpread ? shuffleHosts(named) : named;
+  const url = parameters.size > 0 ? `${ordered}?${parameters}` : ordered;
   return { url, ...(ssl && { ssl }), ...(path && { path }) };
 }
 
@@ -60,11 +63,28 @@ export function findUrlFault(text: string): string | undefined {
     new URL(address.replace(/(^\w+:\/\/(?:[^/]*@)?[^/,@]*)(,[^/?@]*)(?=[/?]|$)/, '$1'));
     return undefined;
   } catch (error) {
+    if (error instanceof RangeError) return error.message;
     const { code, path } = error as NodeJS.ErrnoException;
     return path === undefined
       ? 'expected a url that can be parsed'
       : `expected ${path} to be readable (${code})`;
   }
+}
+
+function readIsSpread(parameters: URLSearchParams): boolean {
+  const value = parameters.get('load_balance_hosts') ?? 'disable';
+  if (!['disable', 'random'].includes(value))
+    throw new RangeError('expected load_balance_hosts to be disable or random');
+  return value === 'random';
+}
+
+/** The driver begins with the first host, and goes to the next one with each further attempt of a connection. */
+function shuffleHosts(address: string): string {
+  const [, before, hosts, after] = /^(\w+:\/\/(?:[^/]*@)?)([^/]*)(.*)$/s.exec(address) ?? [];
+  if (hosts === undefined) return address;
+  const order = hosts.split(',').map((host) => ({ host, place: Math.random() }));
+  order.sort((a, b) => a.place - b.place);
+  return `${before}${order.map(({ host }) => host).join(',')}${after}`;
 }
 
 function hostsOf(address: string): string[] {

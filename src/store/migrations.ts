@@ -62,6 +62,8 @@ export async function migrate({ url, folder, log, sharding }: MigrateOptions): P
   const database = await openDatabase({
     url,
     application: 'migrate',
+    // The coordinator is named first.
+    inOrder: true,
     max: 1,
     prepare: false,
     onNotice,

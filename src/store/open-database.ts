@@ -15,6 +15,8 @@ export interface DatabaseOptions {
   url: string;
   /** The name in pg_stat_activity; default `bookmark-service`. */
   application?: string;
+  /** Tries several hosts in the order of the url, whatever it says of their order; default false. */
+  inOrder?: boolean;
   /** The number of connections; default 8. */
   max?: number;
   /**
@@ -57,6 +59,7 @@ type Settings = Required<Omit<DatabaseOptions, Optional>> & Pick<DatabaseOptions
 
 const DEFAULTS: Omit<Settings, 'url'> = {
   application: 'bookmark-service',
+  inOrder: false,
   max: 8,
   shared: 0,
   prepare: true,
@@ -160,8 +163,8 @@ function connect(settings: Settings, withTimeouts: boolean, pipeline = 0): Sql {
       'the postgres driver lacks the patch of src/store/patches: run `npm ci` again, with scripts',
     );
   }
-  const { application, max, prepare, deadlineMs } = settings;
-  const { url, ...target } = parseDatabaseUrl(settings.url);
+  const { application, inOrder, max, prepare, deadlineMs } = settings;
+  const { url, ...target } = parseDatabaseUrl(settings.url, { inOrder });
   return postgres(url, {
     ...target,
     max,
