@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sendSignal } from '../support/processes.ts';
+import { runOn } from '../support/run-on.ts';
+import type { Crash } from './database-nodes.ts';
 import type { Fleet } from './fleet.ts';
 import type { Random } from './random.ts';
 import type { ServiceProcess } from './service-process.ts';
@@ -58,29 +59,41 @@ const stepClock: FaultKind = {
   },
 };
 
+/** Those of the database: `postgres`, or `postgres-1` and on where it has several nodes. */
+const serverNames = ({ database: { urls } }: Fleet) =>
+  urls.length === 1 ? ['postgres'] : urls.map((_url, n) => `postgres-${n + 1}`);
+
+const findServer = (fleet: Fleet, target: string) => fleet.database.urls[serverNames(fleet).indexOf(target)]!;
+
 const terminateBackends: FaultKind = {
   kind: 'pg_terminate_backend',
   weight: 3,
-  targets: () => ['postgres'],
-  async run({ sql }, _target, draw) {
+  targets: serverNames,
+  async run(fleet, target, draw) {
     const share = draw.pick([0.1, 0.5, 1]);
-    await sql`
-      select pg_terminate_backend(pid) from pg_stat_activity
-      where application_name like 'bookmark-service%' and datname = current_database() and random() < ${share}`;
+    // What one node does for another one has a name of its own.
+    await runOn(
+      findServer(fleet, target),
+      `select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and random() < ${share}
+        and (application_name like 'bookmark-service%' or application_name like 'citus_internal%')`,
+    );
   },
 };
 
-const restartPostgres = (signal: 'SIGQUIT' | 'SIGKILL'): FaultKind => ({
-  kind: signal === 'SIGQUIT' ? 'immediate restart' : 'kill and restart',
+const crashServer = (how: Crash): FaultKind => ({
+  kind: how === 'SIGQUIT' ? 'immediate restart' : 'kill and restart',
   weight: 1,
-  targets: () => ['postgres'],
-  async run({ postgres }, _target, draw) {
-    if (signal === 'SIGQUIT') sendSignal(postgres.pid, 'SIGQUIT');
-    else await postgres.kill();
-    await linger(draw, 0, 500);
-    await postgres.restart();
-  },
+  targets: serverNames,
+  run: (fleet, target, draw) => fleet.database.crash(findServer(fleet, target), how, draw),
 });
+
+const moveRows: FaultKind = {
+  kind: 'shards moved',
+  weight: 4,
+  targets: ({ database }) => (database.moveRows === undefined ? [] : ['rows of postgres']),
+  run: ({ database }, _target, draw) => database.moveRows!(draw),
+};
 
 const nodeNames = ({ redis }: Fleet) => redis.nodes.map((_node, n) => `redis-${n + 1}`);
 
@@ -150,8 +163,9 @@ export const FAULT_KINDS: readonly FaultKind[] = [
   freezeProcess,
   stepClock,
   terminateBackends,
-  restartPostgres('SIGQUIT'),
-  restartPostgres('SIGKILL'),
+  crashServer('SIGQUIT'),
+  crashServer('SIGKILL'),
+  moveRows,
   killRedis,
   freezeRedis,
   failOverRedis,

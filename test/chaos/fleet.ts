@@ -1,25 +1,23 @@
 import postgres from 'postgres';
 import type { ServingRole } from '../../src/process/serve.ts';
 import type { Database } from '../../src/store/database.ts';
-import { migrate } from '../../src/store/migrations.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
 import { makeFolder } from '../support/folders.ts';
 import type { Balancer } from '../support/haproxy.ts';
 import { findFreePort } from '../support/ports.ts';
-import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { type FaultyProxy, startProxy } from '../support/proxy.ts';
 import type { ReplicaEnv } from '../support/replica.ts';
 import { runDir } from '../support/run.ts';
-import { silentLog } from '../support/silent-log.ts';
 import { createCaller, issueToken } from '../support/users.ts';
 import { startBalancer } from './balancer.ts';
+import { type DatabaseNodes, openDatabaseNodes } from './database-nodes.ts';
 import type { Journal, Limits } from './journal.ts';
 import { openRedisNodes, type RedisKind, type RedisNodes } from './redis-nodes.ts';
 import { openProcess, type ServiceProcess } from './service-process.ts';
 
-/** The service as it is deployed: replicas behind a balancer, workers, Postgres, Redis, and proxies that can hurt. */
+/** The service as it is deployed: replicas behind a balancer, workers, the database, Redis, and proxies that can hurt. */
 export interface Fleet extends AsyncDisposable {
-  readonly postgres: PostgresServer;
+  readonly database: DatabaseNodes;
   readonly redis: RedisNodes;
   readonly balancer: Balancer;
   readonly processes: ServiceProcess[];
@@ -37,21 +35,17 @@ export interface FleetOptions {
   apis: number;
   workers: number;
   syncWaitSeconds: number;
+  /** The coordinator of a cluster for the database, in the place of a Postgres alone. */
+  citusUrl?: string | undefined;
   /** Sees each piece that a process sends to Redis before Redis does. */
   onRedisRequest?: ((piece: Buffer) => void) | undefined;
 }
 
-/**
- * fsync is off: a killed Postgres has lost nothing that it wrote, for the system's cache stays; only a machine that
- * loses its power would differ.
- */
-const POSTGRES_SETTINGS = { max_connections: 200, shared_buffers: '128MB' };
-
 /** Starts all of it; every process answers when this resolves. */
 export async function openFleet(options: FleetOptions, journal: Journal): Promise<Fleet> {
   await using opened = new AsyncDisposableStack();
-  const server = opened.use(await startPostgres(POSTGRES_SETTINGS));
-  await migrate({ url: server.url, log: silentLog });
+  const database = opened.use(await openDatabaseNodes(options.citusUrl));
+  const [url] = database.urls as [string];
   const redis = opened.use(await openRedisNodes(options.redis));
   const proxies = new Map<string, FaultyProxy>();
   opened.defer(async () => {
@@ -62,7 +56,7 @@ export async function openFleet(options: FleetOptions, journal: Journal): Promis
   const starts = [];
   for (const [n, role] of listRoles(options).entries()) {
     const name = `${role}-${n + 1}`;
-    const env = await connectProcess(name, server, redis, proxies, options);
+    const env = await connectProcess(name, database.urls[n % database.urls.length]!, redis, proxies, options);
     const [port, metricsPort] = [await findFreePort(), await findFreePort()];
     starts.push(openProcess({ name, role, port, metricsPort, env, folder }, journal));
   }
@@ -75,19 +69,19 @@ export async function openFleet(options: FleetOptions, journal: Journal): Promis
     backends.push({ name, port: proxy.port });
   }
   const balancer = opened.use(await startBalancer(backends));
-  const sql = postgres(server.url, { max: 3, onnotice: () => {}, backoff: () => 0.1 });
+  const sql = postgres(url, { max: 3, onnotice: () => {}, backoff: () => 0.1 });
   opened.defer(() => sql.end({ timeout: 0 }));
-  const database = await openDatabase({ url: server.url, max: 1, application: 'chaos' });
-  opened.defer(() => database.close(0));
+  const store = await openDatabase({ url, max: 1, application: 'chaos' });
+  opened.defer(() => store.close(0));
   const closing = opened.move();
   return {
-    postgres: server,
+    database,
     redis,
     balancer,
     processes: processes.all,
     proxies,
     sql,
-    user: (tokens) => createWithTokens(database, tokens),
+    user: (tokens) => createWithTokens(store, tokens),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
 }
@@ -107,12 +101,12 @@ class Processes implements AsyncDisposable {
 
 async function connectProcess(
   name: string,
-  server: PostgresServer,
+  databaseUrl: string,
   redis: RedisNodes,
   proxies: Map<string, FaultyProxy>,
   { limits, syncWaitSeconds, onRedisRequest }: FleetOptions,
 ): Promise<ReplicaEnv> {
-  const toPostgres = await startProxy(server.url);
+  const toPostgres = await startProxy(databaseUrl);
   const toRedis = await redis.connect();
   proxies.set(`${name} to postgres`, toPostgres);
   if (toRedis.proxy !== undefined) {
@@ -120,7 +114,7 @@ async function connectProcess(
     proxies.set(`${name} to redis`, toRedis.proxy);
   }
   return {
-    DATABASE_URL: Object.assign(new URL(server.url), { port: String(toPostgres.port) }).href,
+    DATABASE_URL: Object.assign(new URL(databaseUrl), { port: String(toPostgres.port) }).href,
     ...toRedis.env,
     RATE_LIMIT_REQUESTS: limits.requests,
     RATE_LIMIT_WINDOW_SECONDS: limits.windowMs / 1_000,

@@ -13,6 +13,7 @@ interface Options {
   seconds: number;
   minutes?: number;
   redis: RedisKind;
+  citus?: string;
   pauseMs: number;
 }
 
@@ -21,15 +22,18 @@ const wholeNumber = (text: string): number => {
   return Number(text);
 };
 
-async function run({ seed, seconds, minutes, redis, pauseMs }: Options): Promise<void> {
+async function run({ seed, seconds, minutes, redis, citus, pauseMs }: Options): Promise<void> {
   for (const program of ['redis', 'haproxy'] as const) await provide(program);
   using _folder = openRunFolder();
   const begunAt = performance.now();
   const log = (line: string) =>
     console.error(`${Math.round((performance.now() - begunAt) / 1_000)} s: ${line}`);
   const lasting = minutes === undefined ? seconds : minutes * 60;
-  console.log(`seed ${seed}, ${lasting} s, redis ${redis}`);
-  const { results, evidence } = await runChaos({ ...DEFAULTS, seed, seconds: lasting, redis, pauseMs, log });
+  console.log(`seed ${seed}, ${lasting} s, redis ${redis}${citus ? ', Citus' : ''}`);
+  const { results, evidence } = await runChaos({
+    ...{ ...DEFAULTS, seed, seconds: lasting, redis, pauseMs, log },
+    citusUrl: citus,
+  });
   console.log(`\n${formatTable(results)}\n\nfaults: ${formatFaults(evidence.journal.faults)}`);
   console.log(`\nwarnings:\n${formatWarnings(evidence.journal.lives)}`);
   if (isSound(results)) return;
@@ -44,6 +48,11 @@ await new Command('test:chaos')
   .addOption(new Option('--seconds <n>', 'how long').argParser(wholeNumber).default(60))
   .addOption(new Option('--minutes <n>', 'how long, instead').argParser(wholeNumber))
   .addOption(new Option('--redis <kind>', 'alone, or several').choices(REDIS_KINDS).default('single'))
+  .addOption(
+    new Option('--citus <url>', 'the coordinator of a cluster whose nodes may be crashed').env(
+      'TEST_CITUS_URL',
+    ),
+  )
   .addOption(
     new Option('--pause-ms <n>', 'mean pause between the calls of a writer')
       .argParser(wholeNumber)

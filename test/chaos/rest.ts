@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findFaults } from '../support/invariants.ts';
 import { scrape } from '../support/replica.ts';
+import { runOn } from '../support/run-on.ts';
 import { readCollections } from './collections.ts';
 import type { Fleet } from './fleet.ts';
 import { type Journal, nowMs, type Rest, type Row } from './journal.ts';
@@ -55,7 +56,7 @@ export async function comeToRest(
   await Promise.all(fleet.processes.map((each) => each.end('SIGTERM')));
   log('all processes have ended');
   leftovers.push(...(await findConnections(fleet)));
-  const recountFaults = await findFaults(fleet.postgres.url);
+  const recountFaults = await findFaults(fleet.database.urls[0]!);
   const collections = await readCollections(fleet);
   return { rows: await readRows(fleet), recountFaults, leftovers, behind, collections };
 }
@@ -114,16 +115,21 @@ function compareReports(
 }
 
 /** Once the processes have ended none of their connections may be left. */
-async function findConnections({ sql }: Fleet): Promise<string[]> {
+async function findConnections({ database }: Fleet): Promise<string[]> {
   for (const giveUpAt = nowMs() + SETTLE_MS; ; ) {
-    const left = await sql<{ application_name: string; state: string }[]>`
-      select application_name, state from pg_stat_activity
-      where application_name like 'bookmark-service%' and datname = current_database()`;
+    const left = (await Promise.all(database.urls.map(listConnections))).flat();
     if (left.length === 0) return [];
     if (nowMs() > giveUpAt) return left.map((each) => `a connection is left: ${JSON.stringify(each)}`);
     await sleep(100);
   }
 }
+
+const listConnections = (url: string) =>
+  runOn<{ application_name: string; state: string }>(
+    url,
+    `select application_name, state from pg_stat_activity
+    where application_name like 'bookmark-service%' and datname = current_database()`,
+  );
 
 const readRows = async ({ sql }: Fleet): Promise<Row[]> => [
   ...(await sql<Row[]>`

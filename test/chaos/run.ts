@@ -24,6 +24,8 @@ export interface RunOptions {
   /** Judges what is known so far, without the final database, twice a second: true ends the run. */
   isEnough?: (evidence: Evidence) => boolean;
   redis: RedisKind;
+  /** The coordinator of a Citus cluster, whose nodes it may crash; without, a Postgres of its own. */
+  citusUrl?: string | undefined;
   /** How many processes serve, and how many run imports. */
   fleet: { apis: number; workers: number };
   users: number;
@@ -82,10 +84,10 @@ const LAST_CALLS_MS = 200_000;
 
 /** Starts the fleet, lets the actors work while faults happen, waits for rest, and checks. */
 export async function runChaos(options: RunOptions): Promise<{ results: Result[]; evidence: Evidence }> {
-  const { limits, redis, syncWaitSeconds, mutation, seconds, log } = options;
+  const { limits, redis, citusUrl, syncWaitSeconds, mutation, seconds, log } = options;
   const journal = openJournal();
   await using fleet = await openFleet(
-    { limits, redis, syncWaitSeconds, ...options.fleet, onRedisRequest: mutation?.onRedisRequest },
+    { limits, redis, citusUrl, syncWaitSeconds, ...options.fleet, onRedisRequest: mutation?.onRedisRequest },
     journal,
   );
   const before = await reportAll(fleet);
