@@ -19,7 +19,7 @@ import type { Caller } from './support/users.ts';
 /** Backing up a running service and restoring it, by the scripts that docs/operation.md names. */
 
 const scriptOf = (name: string): string => fileURLToPath(new URL(`../k8s/${name}`, import.meta.url));
-const BACKUP = scriptOf('backup.sh');
+const BACKUP = scriptOf('backups/backup.sh');
 const RESTORE = scriptOf('restore.sh');
 
 /** Sends a request that must succeed; the body of the response. */

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { readObjects } from '../k8s/check/kustomize.ts';
 import { checkRules } from '../k8s/check/promtool.ts';
 import { findFaults, RULES } from '../k8s/check/rules.ts';
+import { BACKUPS } from './k8s/breakages/backups.ts';
 import { ENVIRONMENT } from './k8s/breakages/environment.ts';
 import { FLOWS } from './k8s/breakages/flows.ts';
 import { MONITORING } from './k8s/breakages/monitoring.ts';
@@ -34,6 +35,7 @@ const BREAKAGES: Breakage[] = [
   ...FLOWS,
   ...POOLER,
   ...MONITORING,
+  ...BACKUPS,
 ];
 
 test('every rule has something here that breaks it', () => {
@@ -132,7 +134,7 @@ test('a service without a trace collector needs no way to it', async () => {
   expect(await findFaults(objects)).toEqual([]);
 });
 
-test('promtool finds what no reading of ours does', async () => {
+test('promtool finds what no reading of ours does', { timeout: 180_000 }, async () => {
   await provide('promtool');
   const broken: [string, Change][] = [
     ['PrometheusRule/bookmarks', ({ spec }) => (spec.groups[1].rules[0].expr = 'sum by (namespace) up')],

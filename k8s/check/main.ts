@@ -1,4 +1,5 @@
-import { listOverlays, readOverlay } from './overlay.ts';
+import type { KubernetesObject } from './objects.ts';
+import { listOverlays, readOverlay, readOverlayWithBackups } from './overlay.ts';
 import { checkRules, findPromtool } from './promtool.ts';
 import { findFaults, RULES } from './rules.ts';
 
@@ -7,8 +8,7 @@ import { findFaults, RULES } from './rules.ts';
  * rules, offline; where promtool is on the PATH, also the alerts' and dashboards' expressions and the alerts' own tests.
  */
 
-async function checkOverlay(name: string): Promise<number> {
-  const objects = readOverlay(name, 'own');
+async function checkObjects(name: string, objects: readonly KubernetesObject[]): Promise<number> {
   const faults = [...(await findFaults(objects)), ...checkRules(objects)];
   for (const fault of faults) console.error(`${name}: ${fault}`);
   if (faults.length === 0)
@@ -17,7 +17,8 @@ async function checkOverlay(name: string): Promise<number> {
 }
 
 let faults = 0;
-for (const overlay of listOverlays()) faults += await checkOverlay(overlay);
+for (const overlay of listOverlays()) faults += await checkObjects(overlay, readOverlay(overlay, 'own'));
+faults += await checkObjects('production with backups', readOverlayWithBackups('production'));
 if (findPromtool() === undefined)
   console.log('alerts: NOT TESTED, there is no promtool (Debian: apt-get install prometheus)');
 process.exitCode = faults === 0 ? 0 : 1;

@@ -1,9 +1,20 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { stringify } from 'yaml';
 import { buildKustomization, readObjects } from './kustomize.ts';
 import type { KubernetesObject } from './objects.ts';
 
+const BACKUPS_FOLDER = fileURLToPath(new URL('../backups', import.meta.url));
 const OVERLAYS_FOLDER = fileURLToPath(new URL('../overlays/', import.meta.url));
 
 export const listOverlays = (): string[] => readdirSync(OVERLAYS_FOLDER).sort();
@@ -19,7 +30,27 @@ const SECRETS = { example: ['secrets.example.yaml'], own: ['secrets.yaml', 'secr
  * where they are there.
  */
 export function readOverlay(name: string, secrets: keyof typeof SECRETS = 'example'): KubernetesObject[] {
+  return [...buildKustomization(overlayFolder(name)), ...readSecrets(name, secrets)];
+}
+
+/** The same of an overlay that names the folder `k8s/backups` under `components`. */
+export function readOverlayWithBackups(name: string): KubernetesObject[] {
+  const folder = mkdtempSync(join(tmpdir(), 'bookmarks-overlay-'));
+  try {
+    const from = realpathSync(folder);
+    const kustomization = {
+      namespace: 'bookmarks',
+      resources: [relative(from, overlayFolder(name))],
+      components: [relative(from, BACKUPS_FOLDER)],
+    };
+    writeFileSync(join(folder, 'kustomization.yaml'), stringify(kustomization));
+    return [...buildKustomization(folder), ...readSecrets(name, 'example')];
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function readSecrets(name: string, secrets: keyof typeof SECRETS): KubernetesObject[] {
   const file = SECRETS[secrets].map((each) => join(overlayFolder(name), each)).find(existsSync);
-  const made = file === undefined ? [] : readObjects(readFileSync(file, 'utf8'));
-  return [...buildKustomization(overlayFolder(name)), ...made];
+  return file === undefined ? [] : readObjects(readFileSync(file, 'utf8'));
 }

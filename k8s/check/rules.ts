@@ -1,6 +1,7 @@
 import type { KubernetesObject } from './objects.ts';
 import { nameOf } from './objects.ts';
 import { adapterRules } from './rules/adapter.ts';
+import { backupRules } from './rules/backups.ts';
 import { environmentRules } from './rules/environment.ts';
 import { flowRules } from './rules/flows.ts';
 import { monitoringRules } from './rules/monitoring.ts';
@@ -25,6 +26,7 @@ export const RULES: readonly Rule[] = [
   ...monitoringRules,
   ...adapterRules,
   ...runbookRules,
+  ...backupRules,
 ];
 
 /** What is wrong with an overlay's objects: against their schemas first, and where they fit those, against the rules. */

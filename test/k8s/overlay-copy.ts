@@ -1,11 +1,15 @@
 import { expect } from 'vitest';
 import { type KubernetesObject, nameOf } from '../../k8s/check/objects.ts';
-import { readOverlay } from '../../k8s/check/overlay.ts';
+import { readOverlay, readOverlayWithBackups } from '../../k8s/check/overlay.ts';
 
 /** An overlay that tests break. */
-export type Overlay = 'local' | 'production';
+export type Overlay = 'local' | 'production' | 'production with backups';
 
-const built = { local: readOverlay('local'), production: readOverlay('production') };
+const built: Record<Overlay, KubernetesObject[]> = {
+  local: readOverlay('local'),
+  production: readOverlay('production'),
+  'production with backups': readOverlayWithBackups('production'),
+};
 
 /** An overlay's objects, to be broken. */
 export const copyOverlay = (overlay: Overlay = 'production') => structuredClone(built[overlay]);

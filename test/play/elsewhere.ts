@@ -30,6 +30,17 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   'kubectl -n bookmarks port-forward service/api 3000:80': 'needs a cluster',
   'kubectl -n bookmarks exec deploy/api -- node -e "fetch(\'http://127.0.0.1:3000/readyz\').then(async (r) => console.log(r.status, await r.text()))"':
     'the pods of the play listen elsewhere; the play awaits /readyz of each',
+  'kubectl apply -f k8s/backups/reader.yaml': 'needs a cluster with volumes; k8s.test.ts checks the pod',
+  'kubectl -n bookmarks create job --from=cronjob/backup backup-now':
+    'backup-schedule.test.ts › a scheduled backup is made as the role that reads, read through, and the oldest go',
+  'kubectl -n bookmarks wait --for=condition=complete --timeout=1h job/backup-now': 'as above',
+  'kubectl -n bookmarks logs job/backup-now': 'as above',
+  'kubectl -n bookmarks logs job/…': 'the play reads the log of a migration so',
+  'kubectl -n bookmarks get jobs': 'as above',
+  'kubectl -n bookmarks wait --for=condition=ready --timeout=5m pod/backup-reader': 'needs a cluster',
+  'kubectl -n bookmarks exec backup-reader -- ls -l /backups': 'needs a cluster',
+  'kubectl -n bookmarks cp backup-reader:/backups/… bookmarks.dump': 'needs a cluster',
+  'kubectl -n bookmarks delete pod backup-reader': 'needs a cluster',
   'docker build -t bookmark-service:local .': 'needs a container engine',
   'kubectl -n bookmarks rollout status deployment/api --timeout=5m': 'needs a laptop’s cluster',
   'kubectl -n bookmarks get hpa api': 'needs a cluster with an autoscaler',

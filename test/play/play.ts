@@ -56,6 +56,7 @@ export async function play(scale: number, note: (line: string) => void): Promise
   const passwords = {
     owner: 'ownerPassword',
     serving: 'servingPassword',
+    backup: 'backupPassword',
     metrics: 'metricsPassword',
     redis: 'redisPassword',
   };

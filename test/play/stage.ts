@@ -14,7 +14,7 @@ export interface Stage {
   operator: Operator;
   postgres: ManagedPostgres;
   redis: ManagedRedis;
-  passwords: Record<'owner' | 'serving' | 'metrics' | 'redis', string>;
+  passwords: Record<'owner' | 'serving' | 'backup' | 'metrics' | 'redis', string>;
   traffic: Traffic;
   /** Says what was seen. */
   note(line: string): void;
@@ -51,6 +51,7 @@ export function fillInSecrets(stage: Stage, authority: string): void {
     .replaceAll('bookmarks_a:PASSWORD', `bookmarks_a:${passwords.serving}`)
     .replaceAll('"bookmarks_a" "PASSWORD"', `"bookmarks_a" "${passwords.serving}"`)
     .replaceAll('bookmarks_owner:PASSWORD', `bookmarks_owner:${passwords.owner}`)
+    .replaceAll('bookmarks_backup:PASSWORD', `bookmarks_backup:${passwords.backup}`)
     .replaceAll('rediss://bookmarks:PASSWORD', `rediss://bookmarks:${passwords.redis}`)
     .replaceAll('PASSWORD', passwords.metrics)
     .replaceAll('@pgbouncer:6432', `@127.0.0.1:${port(cluster.pooler.origin)}`)

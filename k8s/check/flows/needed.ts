@@ -1,7 +1,7 @@
 import type { KubernetesObject } from '../objects.ts';
 import { readEnvironment } from '../rules/environment.ts';
 import { type Pooler, readPooler } from '../rules/pooler.ts';
-import { isOfService, listWorkloads, ofKind, selects, type Workload } from '../rules/rule.ts';
+import { listWorkloads, ofKind, selects, type Workload } from '../rules/rule.ts';
 import type { Flow, Place } from './flow.ts';
 
 /** Who must reach whom, worked out from the configuration itself: urls of the environment, the pooler's, routes, monitors. */
@@ -40,7 +40,6 @@ function listTargets(objects: readonly KubernetesObject[], workload: Workload): 
       isPublic: false,
     }));
   }
-  if (!isOfService(workload)) return [];
   const environments = workload.containers.map((container) => readEnvironment(objects, container));
   return environments.flatMap((environment) => listUrls(environment, workload));
 }

@@ -12,6 +12,8 @@ const OF_OTHERS = [
   'kube_horizontalpodautoscaler_spec_max_replicas',
   'kube_horizontalpodautoscaler_status_condition',
   'kube_horizontalpodautoscaler_status_desired_replicas',
+  'kube_cronjob_created',
+  'kube_cronjob_status_last_successful_time',
   'kube_job_failed',
   'pgbouncer_pools_client_maxwait_seconds',
   'pgbouncer_pools_client_waiting_connections',

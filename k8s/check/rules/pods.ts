@@ -2,6 +2,7 @@ import { nameOf } from '../objects.ts';
 import { readQuantity } from '../quantity.ts';
 import {
   type Container,
+  endsByItself,
   listServiceWorkloads,
   listWorkloads,
   ofKind,
@@ -115,14 +116,12 @@ export const podRules: Rule[] = [
       ...unless(!isSlow, `readinessProbe takes ${periodSeconds * failureThreshold} s to say no`),
     ];
   }),
-  containerRule(
-    'containers that serve have startup, liveness and readiness probes',
-    (container, { owner, spec }) =>
-      owner.kind === 'Job' || (spec.initContainers ?? []).includes(container)
-        ? []
-        : ['startupProbe', 'livenessProbe', 'readinessProbe'].flatMap((probe) =>
-            unless(container[probe] !== undefined, `has no ${probe}`),
-          ),
+  containerRule('containers that serve have startup, liveness and readiness probes', (container, workload) =>
+    endsByItself(workload) || (workload.spec.initContainers ?? []).includes(container)
+      ? []
+      : ['startupProbe', 'livenessProbe', 'readinessProbe'].flatMap((probe) =>
+          unless(container[probe] !== undefined, `has no ${probe}`),
+        ),
   ),
   containerRule('images have a fixed tag', ({ image }) =>
     unless(/:[\w.-]+$/.test(image) && !image.endsWith(':latest'), `${image} has no fixed tag`),

@@ -3,6 +3,7 @@ import { readSecret } from './environment.ts';
 import { listMountedFiles } from './files.ts';
 import {
   type Container,
+  endsByItself,
   find,
   findRole,
   listWorkloads,
@@ -142,7 +143,7 @@ function checkWorkload(workload: Workload, objects: readonly KubernetesObject[])
   const claimed = owner.spec.serviceName;
   const spreads: { labelSelector: object }[] = spec.topologySpreadConstraints ?? [];
   return [
-    ...unless(owner.kind === 'Job' || selects(owner.spec.selector, labels), 'selects no pods'),
+    ...unless(endsByItself(workload) || selects(owner.spec.selector, labels), 'selects no pods'),
     ...unless(
       account === undefined || !!find(objects, 'ServiceAccount', account),
       `no ServiceAccount ${account}`,

@@ -33,13 +33,16 @@ export const find = (objects: readonly KubernetesObject[], kind: string, name: s
 /** Everything that makes pods. */
 export function listWorkloads(objects: readonly KubernetesObject[]): Workload[] {
   return objects
-    .filter(({ kind }) => ['Deployment', 'StatefulSet', 'Job'].includes(kind))
+    .filter(({ kind }) => ['Deployment', 'StatefulSet', 'Job', 'CronJob'].includes(kind))
     .map((owner) => {
-      const { spec, metadata } = owner.spec.template;
+      const { spec, metadata } = (owner.spec.jobTemplate?.spec ?? owner.spec).template;
       const containers = [...(spec.initContainers ?? []), ...spec.containers];
       return { owner, labels: metadata.labels, spec, containers, main: spec.containers[0] };
     });
 }
+
+/** Whether its pods end by themselves, and serve nobody. */
+export const endsByItself = ({ owner }: Workload): boolean => ['Job', 'CronJob'].includes(owner.kind);
 
 export const isOfService = ({ labels }: Workload): boolean =>
   labels['app.kubernetes.io/name'] === 'bookmarks';

@@ -8,12 +8,15 @@ import { makeRoles } from './install.ts';
 /** What was acknowledged to each client before the dump began. */
 type Acknowledged = Map<number, string[]>;
 
-/** Dumps amid requests. */
-export async function backUp({ operator, traffic }: Stage): Promise<Acknowledged> {
+/** Dumps amid requests, as the role that reads. */
+export async function backUp({ operator, traffic, postgres, passwords }: Stage): Promise<Acknowledged> {
+  const line = operator.read("alter role bookmarks_backup login password '…'");
+  operator.sql(postgres.urlOfAdmin(), line.replace('…', passwords.backup));
+  operator.variables.BACKUP_DATABASE_URL = postgres.urlOf('bookmarks_backup', passwords.backup, 'bookmarks');
   const acknowledged = new Map(
     traffic.journals.map(({ user, acknowledged }) => [user.id, acknowledged.slice()]),
   );
-  await operator.must('DATABASE_URL="$MIGRATE_DATABASE_URL" k8s/backup.sh bookmarks.dump');
+  await operator.must('DATABASE_URL="$BACKUP_DATABASE_URL" k8s/backups/backup.sh bookmarks.dump');
   return acknowledged;
 }
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Backs up the database of a running service: k8s/backup.sh FILE, with DATABASE_URL straight to Postgres (not through
-# PgBouncer) as the owner of the tables. pg_dump of the server's version or a newer one.
+# Backs up the database of a running service: k8s/backups/backup.sh FILE, with DATABASE_URL straight to Postgres (not through
+# PgBouncer) as bookmarks_backup, who reads, or as the owner of the tables. pg_dump of the server's version or a newer one.
 set -euo pipefail
 file=$1
-: "${DATABASE_URL:?straight to Postgres, as the owner of the tables}"
+: "${DATABASE_URL:?straight to Postgres, as bookmarks_backup or as the owner of the tables}"
 # Imports under way are left out: a client may have been told that one failed, and it would run again. A dump that breaks off
 # leaves no file that looks whole.
 pg_dump --format=custom --exclude-table-data=imports --exclude-table-data=import_chunks \

@@ -1,0 +1,77 @@
+import { type KubernetesObject, nameOf } from '../objects.ts';
+import { readEnvironment, readSecret } from './environment.ts';
+import { listWorkloads, ofKind, type Rule, unless, type Workload } from './rule.ts';
+
+/** A backup that takes longer is not over when the next begins. */
+const LONGEST_SECONDS = 12 * 3_600;
+
+function findScheduleFaults({ spec }: KubernetesObject): string[] {
+  const { concurrencyPolicy, timeZone, startingDeadlineSeconds, suspend, jobTemplate } = spec;
+  const limit = jobTemplate.spec.activeDeadlineSeconds ?? Number.POSITIVE_INFINITY;
+  return [
+    ...unless(concurrencyPolicy === 'Forbid', 'two may run at once'),
+    ...unless(timeZone !== undefined, 'its hour is that of whoever runs the cluster'),
+    ...unless(startingDeadlineSeconds > 0, 'a start that was missed is not made up for'),
+    ...unless(!suspend, 'is suspended'),
+    ...unless(limit <= LONGEST_SECONDS, `may take ${limit} s`),
+    ...unless(jobTemplate.spec.template.spec.restartPolicy === 'Never', 'restartPolicy is not Never'),
+  ];
+}
+
+function findPlaceFaults({ spec, main }: Workload): string[] {
+  const folder: string | undefined = main.command?.find((word: string) => /^\/(?!etc\/)/.test(word));
+  const mount = main.volumeMounts?.find(({ mountPath }: { mountPath: string }) => mountPath === folder);
+  const volume = spec.volumes?.find(({ name }: { name: string }) => name === mount?.name);
+  return unless(volume?.persistentVolumeClaim !== undefined, `what it writes to ${folder} goes with its pod`);
+}
+
+function findRoleFaults(objects: readonly KubernetesObject[], { main }: Workload): string[] {
+  const url = URL.parse(readEnvironment(objects, main).DATABASE_URL ?? '');
+  const { DATABASE_URL = '', MIGRATE_DATABASE_URL = '' } = readSecret(objects, 'connections') ?? {};
+  const others = [DATABASE_URL, MIGRATE_DATABASE_URL].map((text) => URL.parse(text));
+  const owner = others[1];
+  return [
+    ...unless(
+      url !== null && others.every((other) => other?.username !== url.username),
+      'is of a role that writes',
+    ),
+    ...unless(
+      url?.host === owner?.host && url?.pathname === owner?.pathname,
+      'is of another database, or goes through the pooler',
+    ),
+    ...unless(
+      url?.searchParams.get('sslmode') === 'verify-full',
+      'does not prove who Postgres is (verify-full)',
+    ),
+  ].map((fault) => `its DATABASE_URL ${fault}`);
+}
+
+export const backupRules: Rule[] = [
+  {
+    name: 'a scheduled backup runs alone, reads only, ends, and outlives its pod',
+    check: (objects) =>
+      listWorkloads(objects)
+        .filter(({ owner }) => owner.kind === 'CronJob')
+        .flatMap((workload) =>
+          [
+            ...findScheduleFaults(workload.owner),
+            ...findPlaceFaults(workload),
+            ...findRoleFaults(objects, workload),
+          ].map((fault) => `${nameOf(workload.owner)}: ${fault}`),
+        ),
+  },
+  {
+    name: 'a volume that a pod claims is there',
+    check: (objects) =>
+      listWorkloads(objects).flatMap(({ owner, spec }) => {
+        const claims: string[] = (spec.volumes ?? []).flatMap(
+          (volume: { persistentVolumeClaim?: { claimName: string } }) =>
+            volume.persistentVolumeClaim?.claimName ?? [],
+        );
+        const there = ofKind(objects, 'PersistentVolumeClaim').map(({ metadata }) => metadata.name);
+        return claims
+          .filter((claim) => !there.includes(claim))
+          .map((claim) => `${nameOf(owner)}: there is no PersistentVolumeClaim ${claim}`);
+      }),
+  },
+];

@@ -1,0 +1,57 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import { migrate } from '../src/store/migrations.ts';
+import { runOn } from './support/database.ts';
+import { makeFolder } from './support/folders.ts';
+import { provide } from './support/programs.ts';
+import { runDir } from './support/run.ts';
+import { startSystemPostgres } from './support/system-postgres.ts';
+
+/** What the CronJob of `k8s/backups/` runs, against a real Postgres, as the role that it is given. */
+
+const K8S = join(import.meta.dirname, '../k8s');
+const SCHEDULED = join(K8S, 'backups/scheduled.sh');
+
+const OLDEST = 'bookmarks-20200101T000000Z.dump';
+const OLDER = 'bookmarks-20200102T000000Z.dump';
+
+beforeAll(() => provide('postgresql'), 300_000);
+
+test('a scheduled backup is made as the role that reads, read through, and the oldest go', {
+  timeout: 90_000,
+}, async () => {
+  await using postgres = await startSystemPostgres();
+  const owner = await postgres.createDatabase('source');
+  const as = (username: string) => Object.assign(new URL(owner), { username }).href;
+  await runOn(as('postgres'), 'alter role bookmarks_backup login');
+  await runOn(owner, readFileSync(join(K8S, 'database/roles.sql'), 'utf8'));
+  // The rights reach what later migrations make.
+  await migrate({ url: owner });
+  await runOn(
+    owner,
+    "insert into invites (code, email, email_key, expires_at) values ('ABCDEFGH', 'ann@example.org', 'ann@example.org', now())",
+  );
+  const reader = as('bookmarks_backup');
+  await expect(runOn(reader, 'delete from invites')).rejects.toThrow(/permission denied/);
+  await expect(runOn(reader, "select nextval('bookmarks_id_seq')")).rejects.toThrow();
+
+  const folder = makeFolder('backups', runDir());
+  for (const name of [OLDEST, OLDER, `${OLDER}.part`]) writeFileSync(join(folder, name), '');
+  await postgres.runScript(SCHEDULED, reader, [folder, '2']);
+  const kept = readdirSync(folder).sort();
+  expect(kept).toEqual([OLDER, expect.stringMatching(/^bookmarks-20\d{6}T\d{6}Z\.dump$/)]);
+
+  const restored = await postgres.createDatabase('restored');
+  await postgres.runScript(join(K8S, 'restore.sh'), restored, [join(folder, kept[1]!)]);
+  expect(await runOn(restored, 'select email from invites')).toEqual([{ email: 'ann@example.org' }]);
+
+  // What fails takes nothing away, and leaves nothing that looks whole.
+  await postgres.dropDatabase('source');
+  await expect(postgres.runScript(SCHEDULED, reader, [folder, '1'])).rejects.toThrow('does not exist');
+  expect(
+    readdirSync(folder)
+      .filter((name) => name.endsWith('.dump'))
+      .sort(),
+  ).toEqual(kept);
+});

@@ -1,0 +1,76 @@
+import { type AnyObject, type Breakage, edit, remove } from '../overlay-copy.ts';
+
+const OVERLAY = 'production with backups';
+
+const podOf = ({ spec }: AnyObject) => spec.jobTemplate.spec.template.spec;
+
+/** Mistakes about scheduled backups. */
+export const BACKUPS: Breakage[] = [
+  ['scheduled backup', 'CronJob/backup', ({ spec }) => (spec.concurrencyPolicy = 'Allow'), OVERLAY],
+  ['scheduled backup', 'CronJob/backup', ({ spec }) => delete spec.timeZone, OVERLAY],
+  ['scheduled backup', 'CronJob/backup', ({ spec }) => (spec.suspend = true), OVERLAY],
+  ['scheduled backup', 'CronJob/backup', ({ spec }) => delete spec.startingDeadlineSeconds, OVERLAY],
+  [
+    'scheduled backup',
+    'CronJob/backup',
+    ({ spec }) => delete spec.jobTemplate.spec.activeDeadlineSeconds,
+    OVERLAY,
+  ],
+  ['scheduled backup', 'CronJob/backup', (job) => (podOf(job).restartPolicy = 'OnFailure'), OVERLAY],
+  [
+    'scheduled backup',
+    'CronJob/backup',
+    (job) => (podOf(job).volumes[2] = { name: 'backups', emptyDir: {} }),
+    OVERLAY,
+  ],
+  ['scheduled backup', 'CronJob/backup', (job) => (podOf(job).containers[0].command[2] = '/tmp'), OVERLAY],
+  [
+    'scheduled backup',
+    'Secret/connections',
+    edit('BACKUP_DATABASE_URL', 'bookmarks_backup', 'bookmarks_owner'),
+    OVERLAY,
+  ],
+  [
+    'scheduled backup',
+    'Secret/connections',
+    edit('BACKUP_DATABASE_URL', 'bookmarks_backup', 'bookmarks_a'),
+    OVERLAY,
+  ],
+  ['scheduled backup', 'Secret/connections', edit('BACKUP_DATABASE_URL', 'verify-full', 'require'), OVERLAY],
+  [
+    'scheduled backup',
+    'Secret/connections',
+    edit('BACKUP_DATABASE_URL', 'postgres.example.org:5432', 'pgbouncer:6432'),
+    OVERLAY,
+  ],
+  ['claims is there', 'PersistentVolumeClaim/backups', remove, OVERLAY],
+  ['find what they mean', 'ConfigMap/backup', remove, OVERLAY],
+  ['find what they mean', 'ConfigMap/backup', ({ data }) => delete data['scheduled.sh'], OVERLAY],
+  [
+    'find what they mean',
+    'CronJob/backup',
+    (job) => (podOf(job).containers[0].env[0].valueFrom.secretKeyRef.key = 'BACKUP_URL'),
+    OVERLAY,
+  ],
+  ['must reach somebody', 'NetworkPolicy/backup', ({ spec }) => spec.egress.pop(), OVERLAY],
+  ['must reach somebody', 'NetworkPolicy/backup', ({ spec }) => spec.egress.shift(), OVERLAY],
+  [
+    'must reach somebody',
+    'NetworkPolicy/backup',
+    ({ spec }) => (spec.egress[1].to[0].ipBlock.cidr = '10.30.0.0/24'),
+    OVERLAY,
+  ],
+  [
+    'open nothing beyond',
+    'NetworkPolicy/backup',
+    ({ spec }) => spec.egress[1].ports.push({ protocol: 'TCP', port: 443 }),
+    OVERLAY,
+  ],
+  [
+    'containers can gain nothing',
+    'CronJob/backup',
+    (job) => delete podOf(job).containers[0].securityContext,
+    OVERLAY,
+  ],
+  ['hold no token', 'CronJob/backup', (job) => delete podOf(job).automountServiceAccountToken, OVERLAY],
+];
