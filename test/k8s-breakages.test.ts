@@ -4,6 +4,7 @@ import { readObjects } from '../k8s/check/kustomize.ts';
 import { checkRules } from '../k8s/check/promtool.ts';
 import { findFaults, RULES } from '../k8s/check/rules.ts';
 import { BACKUPS } from './k8s/breakages/backups.ts';
+import { CITUS } from './k8s/breakages/citus.ts';
 import { ENVIRONMENT } from './k8s/breakages/environment.ts';
 import { FLOWS } from './k8s/breakages/flows.ts';
 import { MONITORING } from './k8s/breakages/monitoring.ts';
@@ -36,6 +37,7 @@ const BREAKAGES: Breakage[] = [
   ...POOLER,
   ...MONITORING,
   ...BACKUPS,
+  ...CITUS,
 ];
 
 test('every rule has something here that breaks it', () => {

@@ -7,7 +7,8 @@ import { runPgBouncer } from './support/pgbouncer.ts';
 import { openPool, throughPort } from './support/pool.ts';
 
 const objects = buildKustomization(overlayFolder('production'));
-const ini: string = objects.find(({ data }) => data?.['pgbouncer.ini'])!.data['pgbouncer.ini'];
+const { data } = objects.find((object) => object.data?.['pgbouncer.ini'])!;
+const ini: string = data['pgbouncer.ini'].replace(/^%include .*$/m, data['databases.ini']);
 
 /** What needs a newer PgBouncer than Debian's, certificates, or a list of users. */
 const NOT_HERE = /^(max_prepared_statements|server_tls_\w+|auth_\w+|listen_\w+) = .*\n/gm;

@@ -10,7 +10,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { buildKustomization, readObjects } from './kustomize.ts';
 import type { KubernetesObject } from './objects.ts';
 
@@ -50,7 +50,16 @@ export function readOverlayWithBackups(name: string): KubernetesObject[] {
   }
 }
 
+/** The overlays that one is made of. */
+function listBases(name: string): string[] {
+  const { resources = [] } = parse(readFileSync(join(overlayFolder(name), 'kustomization.yaml'), 'utf8'));
+  return listOverlays().filter((overlay) => resources.includes(`../${overlay}`));
+}
+
 function readSecrets(name: string, secrets: keyof typeof SECRETS): KubernetesObject[] {
-  const file = SECRETS[secrets].map((each) => join(overlayFolder(name), each)).find(existsSync);
+  const files = SECRETS[secrets].flatMap((each) =>
+    [name, ...listBases(name)].map((overlay) => join(overlayFolder(overlay), each)),
+  );
+  const file = files.find(existsSync);
   return file === undefined ? [] : readObjects(readFileSync(file, 'utf8'));
 }

@@ -2,6 +2,7 @@ import type { KubernetesObject } from './objects.ts';
 import { nameOf } from './objects.ts';
 import { adapterRules } from './rules/adapter.ts';
 import { backupRules } from './rules/backups.ts';
+import { citusRules } from './rules/citus.ts';
 import { environmentRules } from './rules/environment.ts';
 import { flowRules } from './rules/flows.ts';
 import { monitoringRules } from './rules/monitoring.ts';
@@ -27,6 +28,7 @@ export const RULES: readonly Rule[] = [
   ...adapterRules,
   ...runbookRules,
   ...backupRules,
+  ...citusRules,
 ];
 
 /** What is wrong with an overlay's objects: against their schemas first, and where they fit those, against the rules. */

@@ -3,11 +3,12 @@ import { type KubernetesObject, nameOf } from '../../k8s/check/objects.ts';
 import { readOverlay, readOverlayWithBackups } from '../../k8s/check/overlay.ts';
 
 /** An overlay that tests break. */
-export type Overlay = 'local' | 'production' | 'production with backups';
+export type Overlay = 'local' | 'production' | 'production-citus' | 'production with backups';
 
 const built: Record<Overlay, KubernetesObject[]> = {
   local: readOverlay('local'),
   production: readOverlay('production'),
+  'production-citus': readOverlay('production-citus'),
   'production with backups': readOverlayWithBackups('production'),
 };
 

@@ -30,7 +30,7 @@ const fileOf = ({ checkout }: Operator, name: string) => join(checkout, PRODUCTI
 
 /** Writes the address of Postgres where the document says that it stands. */
 export function nameHost(operator: Operator, before: string, { port }: ManagedPostgres): void {
-  editFile(fileOf(operator, 'pgbouncer.ini'), new RegExp(before, 'g'), `host=127.0.0.1 port=${port}`);
+  editFile(fileOf(operator, 'databases.ini'), new RegExp(before, 'g'), `host=127.0.0.1 port=${port}`);
 }
 
 /** Sets the tag of the next release. */

@@ -1,6 +1,6 @@
 import type { KubernetesObject } from '../objects.ts';
 import { readEnvironment } from '../rules/environment.ts';
-import { type Pooler, readPooler } from '../rules/pooler.ts';
+import { listHosts, type Pooler, readPooler } from '../rules/pooler.ts';
 import { listWorkloads, ofKind, selects, type Workload } from '../rules/rule.ts';
 import type { Flow, Place } from './flow.ts';
 
@@ -34,11 +34,13 @@ interface Target {
 function listTargets(objects: readonly KubernetesObject[], workload: Workload): Target[] {
   const pooler: Pooler | undefined = readPooler(objects, workload);
   if (pooler) {
-    return Object.values(pooler.databases).map((line) => ({
-      host: /host=(\S+)/.exec(line)?.[1] ?? '',
-      port: Number(/\bport=(\d+)/.exec(line)?.[1] ?? 5432),
-      isPublic: false,
-    }));
+    return Object.values(pooler.databases).flatMap((line) =>
+      listHosts(line).map((host) => ({
+        host,
+        port: Number(/\bport=(\d+)/.exec(line)?.[1] ?? 5432),
+        isPublic: false,
+      })),
+    );
   }
   const environments = workload.containers.map((container) => readEnvironment(objects, container));
   return environments.flatMap((environment) => listUrls(environment, workload));

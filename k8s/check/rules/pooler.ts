@@ -46,10 +46,17 @@ export function readIni(text: string): Record<string, Record<string, string>> {
 export function readPooler(objects: readonly KubernetesObject[], workload: Workload): Pooler | undefined {
   if (workload.labels['app.kubernetes.io/name'] !== 'pgbouncer') return undefined;
   const path: string | undefined = workload.main.command?.at(-1);
-  const text = listMountedFiles(objects, workload, workload.main).get(path ?? '');
-  const { databases = {}, pgbouncer = {} } = readIni(text ?? '');
+  const files = listMountedFiles(objects, workload, workload.main);
+  const text = (files.get(path ?? '') ?? '').replaceAll(
+    /^%include (\S+)$/gm,
+    (_, included) => files.get(included) ?? '',
+  );
+  const { databases = {}, pgbouncer = {} } = readIni(text);
   return { workload, settings: pgbouncer, databases };
 }
+
+/** The servers that a line of `[databases]` names. */
+export const listHosts = (line: string): string[] => /\bhost=(\S+)/.exec(line)?.[1]?.split(',') ?? [''];
 
 /** Connections that all pods of the service may open together. */
 export function countClientConnections(objects: readonly KubernetesObject[]): number {

@@ -1,14 +1,15 @@
 import { type Breakage, container, edit, set } from '../overlay-copy.ts';
 
 const PGBOUNCER_INI = 'pgbouncer.ini';
+const DATABASES_INI = 'databases.ini';
 
 /** Mistakes about PgBouncer, and the Secrets. */
 export const POOLER: Breakage[] = [
   ['replicas times pool', 'HorizontalPodAutoscaler/api', ({ spec }) => (spec.maxReplicas = 100)],
   ['replicas times pool', 'ConfigMap/settings', set('DATABASE_POOL_SIZE', '50')],
   ['fit into Postgres', 'Deployment/pgbouncer', ({ spec }) => (spec.replicas = 4)],
-  ['fit into Postgres', 'ConfigMap/pgbouncer', edit(PGBOUNCER_INI, ' pool_size=6', '')],
-  ['fit into Postgres', 'ConfigMap/pgbouncer', edit(PGBOUNCER_INI, ' max_db_connections=20', '')],
+  ['fit into Postgres', 'ConfigMap/pgbouncer', edit(DATABASES_INI, ' pool_size=6', '')],
+  ['fit into Postgres', 'ConfigMap/pgbouncer', edit(DATABASES_INI, ' max_db_connections=20', '')],
   ['pools transactions', 'ConfigMap/pgbouncer', edit(PGBOUNCER_INI, '= transaction', '= session')],
   ['pools transactions', 'ConfigMap/pgbouncer', edit(PGBOUNCER_INI, 'max_prepared_statements = 200', '')],
   ['pools transactions', 'Deployment/pgbouncer', (pooler) => (container(pooler).image = 'pgbouncer:1.18.0')],
@@ -17,13 +18,13 @@ export const POOLER: Breakage[] = [
     'ConfigMap/pgbouncer',
     edit(PGBOUNCER_INI, 'extra_float_digits', 'extra_float_digits, statement_timeout'),
   ],
-  ['sessions have', 'ConfigMap/pgbouncer', edit(PGBOUNCER_INI, 'set statement_timeout = 120000;', '')],
+  ['sessions have', 'ConfigMap/pgbouncer', edit(DATABASES_INI, 'set statement_timeout = 120000;', '')],
   [
     'sessions have',
     'ConfigMap/pgbouncer',
-    edit(PGBOUNCER_INI, 'lock_timeout = 3000', 'lock_timeout = 30000'),
+    edit(DATABASES_INI, 'lock_timeout = 3000', 'lock_timeout = 30000'),
   ],
-  ['sessions have', 'ConfigMap/pgbouncer', edit(PGBOUNCER_INI, 'set bytea_output = hex;', '')],
+  ['sessions have', 'ConfigMap/pgbouncer', edit(DATABASES_INI, 'set bytea_output = hex;', '')],
   ['sessions have', 'ConfigMap/settings', set('IMPORT_WAIT_SECONDS', '100')],
   [
     'listens where its pods',
@@ -38,7 +39,7 @@ export const POOLER: Breakage[] = [
   [
     'listens where its pods',
     'ConfigMap/pgbouncer',
-    edit(PGBOUNCER_INI, 'bookmarks_import =', 'bookmarks_imports ='),
+    edit(DATABASES_INI, 'bookmarks_import =', 'bookmarks_imports ='),
   ],
   [
     'listens where its pods',
