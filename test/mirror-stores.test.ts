@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { readFileSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Bookmark, BookmarkTag, MirrorPage } from '../src/client/index.ts';
+import { type Bookmark, type BookmarkTag, MirrorConflict, type MirrorPage } from '../src/client/index.ts';
 import { MemoryStore } from '../src/client/memory-store.ts';
 import { SqliteStore, UnusableMirror } from '../src/client/sqlite-store.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
@@ -39,7 +40,7 @@ const bookmark = (id: number, title: string, tags: BookmarkTag[] = []): Bookmark
 });
 
 interface ReadableStore {
-  apply(page: MirrorPage): Promise<void>;
+  apply(page: MirrorPage, after?: string | undefined): Promise<void>;
   readCursor(): Promise<string | undefined>;
   bookmarks(): Iterable<Bookmark>;
   tags(): BookmarkTag[];
@@ -159,7 +160,53 @@ test('both stores hold the same after any pages, and a page applied twice change
   );
 });
 
+describe('of two mirrors of one store', () => {
+  test.each(STORES)('%s the one that lags changes nothing and says so', async (_, open) => {
+    const store = open();
+    await store.apply(page({ bookmarks: [bookmark(1, 'old')], cursor: 'c1' }), undefined);
+    // Both have read on from c1: one two pages, the other the first of these, late.
+    await store.apply(page({ bookmarks: [bookmark(1, 'new')], cursor: 'c2' }), 'c1');
+    await store.apply(page({ bookmarks: [bookmark(2, 'two')], cursor: 'c3' }), 'c2');
+    const late = page({ bookmarks: [bookmark(1, 'old')], deleted: [2], cursor: 'c2' });
+    await expect(store.apply(late, 'c1')).rejects.toThrow(MirrorConflict);
+    expect([...store.bookmarks()]).toEqual([bookmark(1, 'new'), bookmark(2, 'two')]);
+    expect(await store.readCursor()).toBe('c3');
+  });
+
+  test.each(STORES)('%s any may begin anew: a reset does not depend on what was there', async (_, open) => {
+    const store = open();
+    await store.apply(page({ bookmarks: [bookmark(1, 'one')], cursor: 'c1' }), undefined);
+    await store.apply(page({ reset: true, bookmarks: [bookmark(2, 'two')], cursor: 'd1' }), 'c0');
+    expect([...store.bookmarks()]).toEqual([bookmark(2, 'two')]);
+    await expect(store.apply(page({ deleted: [2], cursor: 'c2' }), 'c1')).rejects.toThrow(MirrorConflict);
+    expect(await store.readCursor()).toBe('d1');
+  });
+
+  test('in two processes the cursor in the file decides', async () => {
+    const path = nextFile();
+    using one = new SqliteStore(path);
+    using other = new SqliteStore(path);
+    await one.apply(page({ bookmarks: [bookmark(1, 'new')], cursor: 'c1' }), undefined);
+    await other.apply(page({ bookmarks: [bookmark(2, 'two')], cursor: 'c2' }), 'c1');
+    await expect(one.apply(page({ deleted: [2], cursor: 'c1b' }), 'c1')).rejects.toThrow(MirrorConflict);
+    expect([...one.bookmarks()]).toEqual([bookmark(1, 'new'), bookmark(2, 'two')]);
+    expect(await one.readCursor()).toBe('c2');
+  });
+});
+
 describe('a file', () => {
+  test('cut in half is refused and left as it was', async () => {
+    const path = nextFile();
+    const store = new SqliteStore(path);
+    const many = Array.from({ length: 500 }, (_, n) => bookmark(n + 1, `title ${n}`));
+    await store.apply(page({ bookmarks: many }));
+    store[Symbol.dispose]();
+    truncateSync(path, statSync(path).size / 2);
+    const before = readFileSync(path);
+    expect(() => new SqliteStore(path)).toThrow(UnusableMirror);
+    expect(readFileSync(path).equals(before)).toBe(true);
+  });
+
   test('goes on where another process ended', async () => {
     const path = nextFile();
     const first = new SqliteStore(path);

@@ -5,7 +5,13 @@ export { BookmarkClient, type ClientOptions } from './client.ts';
 export { ApiError, type ApiErrorDetails, type ClientErrorCode } from './errors.ts';
 export type { FollowOptions, SyncBatch } from './follow.ts';
 export { MemoryStore } from './memory-store.ts';
-export type { MirrorBatch, MirrorOptions, MirrorPage, MirrorStore } from './mirror.ts';
+export {
+  type MirrorBatch,
+  MirrorConflict,
+  type MirrorOptions,
+  type MirrorPage,
+  type MirrorStore,
+} from './mirror.ts';
 export {
   type LocalBookmark,
   type ReconcileOptions,

@@ -1,5 +1,5 @@
 import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
-import type { MirrorPage, MirrorStore } from './mirror.ts';
+import { type MirrorPage, type MirrorStore, requireNext } from './mirror.ts';
 
 /** A bookmark with the ids of its tags. Names of tags are held once, for all bookmarks. */
 type StoredBookmark = Omit<Bookmark, 'tags'> & { tagIds: number[] };
@@ -16,7 +16,9 @@ export class MemoryStore implements MirrorStore {
     return this.#cursor;
   }
 
-  async apply({ reset, bookmarks, deleted, tags, deleted_tags, cursor }: MirrorPage): Promise<void> {
+  async apply(page: MirrorPage, after?: string | undefined): Promise<void> {
+    requireNext(page, after, this.#cursor);
+    const { reset, bookmarks, deleted, tags, deleted_tags, cursor } = page;
     if (reset) {
       this.#bookmarks.clear();
       this.#nameByTag.clear();

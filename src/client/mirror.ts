@@ -11,8 +11,25 @@ import { POLL_PAUSE_MS, pausePolling, type Timing } from './timing.ts';
 export interface MirrorStore {
   /** The cursor of the last page that was applied; undefined in a new store. */
   readCursor(): Promise<string | undefined>;
-  /** Applies a page and stores its cursor: both or neither, so that a crash between two pages loses nothing. */
-  apply(page: MirrorPage): Promise<void>;
+  /**
+   * Applies a page and stores its cursor: both or neither, so that a crash between two pages loses nothing. The page
+   * follows the cursor `after`; a store that others can write to throws `MirrorConflict` where it is at another cursor.
+   */
+  apply(page: MirrorPage, after?: string | undefined): Promise<void>;
+}
+
+/**
+ * Something else has written to the store since the mirror read its cursor. Nothing was applied: what is older than the
+ * store's content must not replace it. A mirror that is begun again goes on from what the store then holds.
+ */
+export class MirrorConflict extends Error {
+  override readonly name = 'MirrorConflict';
+}
+
+/** Throws `MirrorConflict` where a page does not follow the cursor of a store; a reset follows any. */
+export function requireNext({ reset }: MirrorPage, after: string | undefined, at: string | undefined): void {
+  if (reset || after === undefined || after === at) return;
+  throw new MirrorConflict('another mirror writes to this store');
 }
 
 /** A page of `/bookmarks/changes`, as a store applies it. */
@@ -62,7 +79,7 @@ export async function* mirrorBookmarks(
     );
     const isCaughtUp = !page.has_more;
     if (page.cursor !== cursor || page.reset) {
-      await store.apply(page);
+      await store.apply(page, cursor);
       cursor = page.cursor;
     }
     if (hasContent(page) || isCaughtUp !== wasCaughtUp) yield toBatch(page);

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
 import { sortTags } from './memory-store.ts';
-import type { MirrorPage, MirrorStore } from './mirror.ts';
+import { type MirrorPage, type MirrorStore, requireNext } from './mirror.ts';
 
 /** The version of the tables. A file with another version is refused. */
 const VERSION = 1;
@@ -47,7 +47,8 @@ export class UnusableMirror extends Error {
 
 /**
  * A mirror's copy in a SQLite file, for Node. Each page is one transaction, so the copy goes on from its cursor
- * whenever its process dies. One process at a time may write to a file; others may read it meanwhile.
+ * whenever its process dies. One process at a time may write to a file, of several all but the quickest throw
+ * `MirrorConflict`; others may read it meanwhile.
  */
 export class SqliteStore implements MirrorStore, Disposable {
   readonly #db: DatabaseSync;
@@ -80,12 +81,19 @@ export class SqliteStore implements MirrorStore, Disposable {
   }
 
   async readCursor(): Promise<string | undefined> {
-    const row = this.#db.prepare('select cursor from position').get() as { cursor: string } | undefined;
-    return row?.cursor;
+    return this.#findCursor();
   }
 
-  async apply(page: MirrorPage): Promise<void> {
-    this.#transact(() => this.#write(page));
+  async apply(page: MirrorPage, after?: string | undefined): Promise<void> {
+    this.#transact(() => {
+      requireNext(page, after, this.#findCursor());
+      this.#write(page);
+    });
+  }
+
+  #findCursor(): string | undefined {
+    const row = this.#db.prepare('select cursor from position').get() as { cursor: string } | undefined;
+    return row?.cursor;
   }
 
   #write({ reset, bookmarks, deleted, tags, deleted_tags, cursor }: MirrorPage): void {

@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
-import type { MirrorBatch } from '../../client/index.ts';
+import { type BookmarkClient, type MirrorBatch, MirrorConflict } from '../../client/index.ts';
 import { SqliteStore, UnusableMirror } from '../../client/sqlite-store.ts';
 import { CliError } from '../faults.ts';
-
 import { openOwnClient, type Run, type Session } from '../session.ts';
 
 interface MirrorCommandOptions {
@@ -23,9 +22,23 @@ export function addMirrorCommand(program: Command, run: Run): void {
 }
 
 async function mirror(session: Session, file: string, { follow }: MirrorCommandOptions): Promise<void> {
-  const { terminal, signal } = session;
   const client = await openOwnClient(session);
   using store = openStore(file);
+  try {
+    await keepTrue(session, client, store, follow);
+  } catch (error) {
+    if (!(error instanceof MirrorConflict)) throw error;
+    throw new CliError(`${file}: another process writes to it`, 'End one of the two; nothing is lost');
+  }
+}
+
+async function keepTrue(
+  session: Session,
+  client: BookmarkClient,
+  store: SqliteStore,
+  follow: boolean,
+): Promise<void> {
+  const { terminal, signal } = session;
   using progress = terminal.progress();
   let sum = { changed: 0, removed: 0 };
   for await (const batch of client.mirror({ store, signal, follow })) {
