@@ -365,6 +365,27 @@ describe('import', () => {
     expect((await run([...replace, '--yes'])).code).toBe(0);
   });
 
+  test.each([
+    ['an empty export', 'empty.json', '{"bookmarks":[]}'],
+    ['an empty page', 'empty.html', '<!DOCTYPE NETSCAPE-Bookmark-file-1>\n<DL><p>\n</DL><p>\n'],
+    ['a table without rows', 'empty.csv', 'url,title,note,folder,tags,created\n'],
+  ])('asks before %s replaces all bookmarks by none', async (_, name, text) => {
+    const { run, all, user, env } = await openShell();
+    await user.post('/bookmarks/add', { url: 'https://example.org/old' });
+    const file = join(env.XDG_CONFIG_HOME, name);
+    writeFileSync(file, text);
+    const replace = ['import', file, '--replace'];
+    expect((await run(replace)).code).toBe(1);
+    const { code, err } = await run(replace, { screen: 100, input: 'n\n' });
+    expect([code, err]).toEqual([
+      1,
+      expect.stringContaining('Put 0 bookmarks in the place of ALL your bookmarks?'),
+    ]);
+    expect(await all()).toHaveLength(1);
+    expect((await run(replace, { screen: 100, input: 'y\n' })).code).toBe(0);
+    expect(await all()).toEqual([]);
+  });
+
   test('reads UTF-16 and what its META names, and says what it cannot read', async () => {
     const { run, all } = await openShell();
     const html = readFileSync(join(SAMPLES, 'firefox.html'), 'utf8');
@@ -418,6 +439,19 @@ describe('export', () => {
     await run(['import', file, '--replace', '--yes']);
     expect(essence(await all())).toEqual(before);
     expect(JSON.parse((await run(['export'])).out).bookmarks).toHaveLength(8);
+  });
+
+  test.each([
+    ['a.html', [], '<!DOCTYPE'],
+    ['a.HTM', [], '<!DOCTYPE'],
+    ['a.html', ['--format', 'json'], '{"bookmarks"'],
+    ['a.json', ['--format', 'html'], '<!DOCTYPE'],
+    ['a', [], '{"bookmarks"'],
+  ])('to %s with %j is what the name or the format says', async (name, options, begin) => {
+    const { run, env } = await openShell();
+    const file = join(env.XDG_CONFIG_HOME, name);
+    expect((await run(['export', file, ...options])).code).toBe(0);
+    expect(readFileSync(file, 'utf8').startsWith(begin)).toBe(true);
   });
 
   test('of HTML can be imported by browsers, and by this service with all but milliseconds', async () => {

@@ -19,10 +19,9 @@ export function addExportCommand(program: Command, run: Run): void {
     .addOption(
       new Option(
         '-f, --format <format>',
-        'json: what `import` takes back whole; html: for browsers and other services',
-      )
-        .choices(['json', 'html'])
-        .default('json'),
+        'json: what `import` takes back whole; html: for browsers and other services ' +
+          '(default: html for a file whose name ends so, else json)',
+      ).choices(['json', 'html']),
     )
     .action(run(exportAll));
 }
@@ -30,7 +29,7 @@ export function addExportCommand(program: Command, run: Run): void {
 async function exportAll(
   session: Session,
   file: string | undefined,
-  { format }: { format: ExportFormat },
+  { format = formatOf(file) }: { format?: ExportFormat },
 ): Promise<void> {
   const client = await openOwnClient(session);
   const { terminal } = session;
@@ -42,6 +41,9 @@ async function exportAll(
   const bytes = await writeWhole(session, client, file, format);
   await terminal.print({ file, bytes }, () => `Exported to ${file} (${bytes.toLocaleString('en')} bytes)`);
 }
+
+/** What somebody who names a file so will take it for. */
+const formatOf = (file = ''): ExportFormat => (/\.html?$/i.test(file) ? 'html' : 'json');
 
 /**
  * Writes to a draft beside the file and renames it at the end, so the old file stays until the export is complete.
