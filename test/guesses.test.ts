@@ -139,6 +139,27 @@ describe('tokens that do not exist', () => {
     expect(statuses).toEqual([401, 429]);
   });
 
+  test('keep no valid token out that is new to a replica: beyond the bound they are looked up one by one', async () => {
+    await using service = await startService({ trustProxy: 1 });
+    const user = await service.user();
+    const profile = (token: string) => service.post('/user/profile', {}, { token, headers: from(3) });
+    /** Sends so many made-up tokens at once; the statuses that they get. */
+    const guessMany = async (first: number, count: number) => {
+      const made = Array.from(
+        { length: count },
+        (_, n) => `bka_${user.id}_${String(first + n).padStart(43, 'A')}`,
+      );
+      return new Set((await Promise.all(made.map(profile))).map(({ status }) => status));
+    };
+    for (let first = 0; first < 600; first += 100) await guessMany(first, 100);
+    const guessed = guessMany(1_000, 50);
+    expect((await profile(user.token)).status).toBe(200);
+    expect(await guessed).toEqual(new Set([429]));
+    // More than can wait are refused at once.
+    expect(await guessMany(2_000, 300)).toEqual(new Set([429]));
+    expect((await profile(await service.token(user.id, 'read'))).status).toBe(200);
+  }, 60_000);
+
   test('are told by WWW-Authenticate how to present one', async () => {
     await using service = await startService();
     const { status, headers } = await service.post('/user/profile', {});

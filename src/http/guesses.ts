@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
+import { Semaphore } from '../concurrency/semaphore.ts';
 import type { Context } from '../context.ts';
 import type { RateLimiter } from '../coordination/port.ts';
 import { ApiError, rateLimited } from '../domain/errors.ts';
@@ -12,6 +13,15 @@ import { addressKey, clientAddress, retryAfterSeconds } from './quota-headers.ts
  * How often credentials may be guessed wrongly (decision 42). What succeeds counts nowhere and waits for nobody: before a
  * try only this replica's memory is asked, and only a failure is counted, over all replicas.
  */
+
+/** Why a look-up beyond its network's budget was not made. */
+class NoPermit extends Error {}
+
+/** How long it waits for those before it, and how many wait: with a third of a millisecond each nobody waits long. */
+const LOOK_UPS_BEYOND = { permits: 1, maxWaiting: 100, waitMs: 1_000 };
+
+/** The permits of this process for such look-ups, by network. */
+const beyondBudget = new Semaphore<string>({ ...LOOK_UPS_BEYOND, refusalError: () => new NoPermit() });
 
 /** How many failures of a key its limiter admits in one window. */
 interface Budget {
@@ -48,8 +58,9 @@ export function limitInviteGuesses<Result>(
 }
 
 /**
- * Runs the look-up of a token that this replica does not remember. Throws `RATE_LIMITED` beyond the network's budget; a token
- * that was valid when this replica last asked is no guess, and is looked up however many others of its network were.
+ * Runs the look-up of a token that this replica does not remember. Beyond the network's budget look-ups go one after the
+ * other, and a wrong token, or one too many that wait, is `RATE_LIMITED`. A token that was valid when this replica last asked
+ * is no guess, and waits for nobody.
  */
 export function limitTokenGuesses<Result>(
   context: Context,
@@ -59,28 +70,47 @@ export function limitTokenGuesses<Result>(
 ): Promise<Result> {
   if (context.callers.hasSeen(token)) return lookUp();
   const { tokenFailures: limiter } = context.coordination.limiters;
-  const budget = { limiter, key: addressKey(clientAddress(request)), limit: TOKEN_FAILURES_PER_MINUTE };
-  return withinBudgets(context, 'bearer', [budget], 'INVALID_TOKEN', lookUp);
+  const key = addressKey(clientAddress(request));
+  const budget = { limiter, key, limit: TOKEN_FAILURES_PER_MINUTE };
+  const lookUpCounted = () => counted(context, 'bearer', [budget], 'INVALID_TOKEN', lookUp);
+  const refusal = limiter.refusal(key, budget.limit);
+  if (refusal === undefined) return lookUpCounted();
+  return beyondBudget.run(key, lookUpCounted).catch((error: unknown) => {
+    throw error instanceof NoPermit ? refuse(context, 'bearer', refusal.resetMs) : error;
+  });
 }
 
-async function withinBudgets<Result>(
-  { metrics }: Context,
+function refuse({ metrics }: Context, credential: Credential, resetMs: number): ApiError {
+  metrics.guessed(credential, 'refused');
+  return rateLimited(
+    retryAfterSeconds(resetMs),
+    `too many wrong ${credential === 'invite' ? 'invite codes' : 'tokens'} were sent`,
+  );
+}
+
+/** Runs what is tried unless a budget is used up already. */
+function withinBudgets<Result>(
+  context: Context,
   credential: Credential,
   budgets: readonly Budget[],
   failureCode: ErrorCode,
   run: () => Promise<Result>,
 ): Promise<Result> {
-  const refuse = (resetMs: number): ApiError => {
-    metrics.guessed(credential, 'refused');
-    return rateLimited(
-      retryAfterSeconds(resetMs),
-      `too many wrong ${credential === 'invite' ? 'invite codes' : 'tokens'} were sent`,
-    );
-  };
   for (const { limiter, key, limit } of budgets) {
     const refusal = limiter.refusal(key, limit);
-    if (refusal !== undefined) throw refuse(refusal.resetMs);
+    if (refusal !== undefined) throw refuse(context, credential, refusal.resetMs);
   }
+  return counted(context, credential, budgets, failureCode, run);
+}
+
+/** Runs what is tried, and counts its failure in each budget. */
+async function counted<Result>(
+  context: Context,
+  credential: Credential,
+  budgets: readonly Budget[],
+  failureCode: ErrorCode,
+  run: () => Promise<Result>,
+): Promise<Result> {
   try {
     return await run();
   } catch (error) {
@@ -88,8 +118,8 @@ async function withinBudgets<Result>(
     const quotas = await Promise.all(budgets.map(({ limiter, key, limit }) => limiter.consume(key, limit)));
     const refused = quotas.find(({ admitted }) => !admitted);
     // Whether this guess was right or wrong is told to nobody who has used up the budget.
-    if (refused !== undefined) throw refuse(refused.resetMs);
-    metrics.guessed(credential, 'failed');
+    if (refused !== undefined) throw refuse(context, credential, refused.resetMs);
+    context.metrics.guessed(credential, 'failed');
     throw error;
   }
 }
