@@ -40,27 +40,28 @@ export function addPage(
 
 /** The parameters of a page. */
 export class PageQuery {
-  readonly #parameters: URLSearchParams;
+  /** Undefined: given twice, and two readers could take different ones. */
+  readonly #parameters = new Map<string, string | undefined>();
   /** As it was sent. */
   readonly text: string;
 
   constructor({ raw }: FastifyRequest) {
     const at = raw.url!.indexOf('?');
     this.text = at < 0 ? '' : raw.url!.slice(at + 1);
-    this.#parameters = new URLSearchParams(this.text);
+    for (const [name, value] of new URLSearchParams(this.text))
+      this.#parameters.set(name, this.#parameters.has(name) ? undefined : value);
   }
 
-  /** A parameter; throws `VALIDATION_ERROR` where it is given twice: two readers could take different ones. */
+  /** A parameter; throws `VALIDATION_ERROR` where it is given twice. */
   get(name: string): string | undefined {
-    const values = this.#parameters.getAll(name);
-    if (values.length > 1) throw invalid(`${name}: given more than once`);
-    return values[0];
+    const value = this.#parameters.get(name);
+    if (value === undefined && this.#parameters.has(name)) throw invalid(`${name}: given more than once`);
+    return value;
   }
 
   /** All parameters by name. */
   toObject(): Record<string, string> {
-    const names = [...new Set(this.#parameters.keys())];
-    return Object.fromEntries(names.map((name) => [name, this.get(name)!]));
+    return Object.fromEntries([...this.#parameters.keys()].map((name) => [name, this.get(name)!]));
   }
 }
 

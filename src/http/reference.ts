@@ -38,7 +38,8 @@ const TYPE_BY_FILE = {
 
 /** Adds the reference, outside the versioned base path. */
 export function referenceRoutes(app: FastifyInstance, routes: readonly Route[], basePath: string): void {
-  const document = JSON.stringify(describeApi(routes, basePath));
+  // A buffer is sent as it lies here; a text would be copied for each client that does not read.
+  const document = Buffer.from(JSON.stringify(describeApi(routes, basePath)));
   const { resolve } = createRequire(import.meta.url);
   const serve = (url: string, type: string, read: () => string | Buffer) =>
     app.get(url, (_request, reply) =>

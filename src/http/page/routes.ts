@@ -129,5 +129,6 @@ function sendAsset(request: FastifyRequest, reply: FastifyReply, asset: Asset): 
     'content-type': asset.type,
     ...(encoding && { 'content-encoding': encoding }),
   });
-  return reply.send(Buffer.from(asset[encoding ?? 'raw']));
+  const { buffer, byteOffset, byteLength } = asset[encoding ?? 'raw'];
+  return reply.send(Buffer.from(buffer, byteOffset, byteLength));
 }
