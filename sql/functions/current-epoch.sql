@@ -7,6 +7,9 @@ declare
   v_epoch bigint := known_epoch();
   v_system_identifier bigint;
   v_node integer;
+  -- Citus takes no subquery among the values of an insert, and each node has a file of its own.
+  v_database_id bigint := (select oid from pg_database where datname = current_database());
+  v_file_path text := pg_relation_filepath('epoch');
 begin
   if v_epoch is not null then
     return v_epoch;
@@ -19,8 +22,7 @@ begin
   )
   values (
     v_node, time_floor() + v_node, v_system_identifier,
-    (select oid from pg_database where datname = current_database()),
-    left(pg_walfile_name(pg_current_wal_lsn()), 8), pg_postmaster_start_time(), pg_relation_filepath('epoch')
+    v_database_id, left(pg_walfile_name(pg_current_wal_lsn()), 8), pg_postmaster_start_time(), v_file_path
   )
   on conflict (node) do update
   set number = case

@@ -38,7 +38,7 @@ async function run({ seed, seconds, minutes, redis, citus, pauseMs }: Options): 
   console.log(`\nwarnings:\n${formatWarnings(evidence.journal.lives)}`);
   if (isSound(results)) return;
   console.log(
-    `\n${formatFindings(results)}\n\nrepeat by: npm run test:chaos -- --seed ${seed} --seconds ${lasting} --redis ${redis}`,
+    `\n${formatFindings(results)}\n\nrepeat by: npm run test:chaos -- --seed ${seed} --seconds ${lasting} --redis ${redis}${citus ? ` --citus ${citus}` : ''}`,
   );
   process.exitCode = 1;
 }
