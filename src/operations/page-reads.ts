@@ -12,7 +12,7 @@ import {
 } from '../store/changes.ts';
 import type { Database } from '../store/database.ts';
 
-/** A batch waits for the one before it at most so long, and its statement then has so much less time. */
+/** How long a batch waits for the one before it, at most; its statement then has that much less time. */
 const WAIT_BEHIND_MS = 500;
 
 /** Responses are written in one go, while nobody else is served: those of many polls go in parts. */

@@ -61,7 +61,7 @@ async function openApprovedSession(
   return undefined;
 }
 
-/** Who presents a code again has stolen it, or whoever did first has: the session of its first use ends (RFC 6749 4.1.2). */
+/** A code that comes twice was stolen, by its first or its second sender: the session of its first use ends (RFC 6749 4.1.2). */
 async function endRepeated(context: Context, code: string): Promise<undefined> {
   const { pending } = context.coordination;
   const session = await noteRepeat(pending, code);

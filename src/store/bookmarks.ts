@@ -36,7 +36,7 @@ export interface Page {
 /** What makes two urls the same (decision 10): 128 bits of the SHA-256 of the WHATWG serialisation, as a uuid. */
 export const urlKey = (url: string): string => hrefKey(new URL(url).href);
 
-/** The same, of an url that is serialised already. */
+/** `urlKey` of a url that is serialised already. */
 export function hrefKey(href: string): string {
   const hex = hash('sha256', href, 'hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`;

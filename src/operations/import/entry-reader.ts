@@ -72,7 +72,7 @@ export class EntryReader {
     return entry;
   }
 
-  /** The names of tags; what is none is null, and nothing after it is read, for it fails the entry. */
+  /** The names of tags, up to the first value that is none: null stands for it, which fails the entry. */
   #readTags(): (string | null)[] {
     const json = this.#json;
     const names: (string | null)[] = [];

@@ -7,10 +7,10 @@ import { EntryReader } from './entry-reader.ts';
 import { PieceBuilder } from './piece.ts';
 import { ImportTags } from './tag-sets.ts';
 
-/** Other requests come in between: entries are read and checked for so long at a time. */
+/** For so long entries are read and checked without a pause; then other requests come in between. */
 const SLICE_MS = 5;
 
-/** The same of their tags: sets of a hundred are sorted in a tenth of a millisecond each. */
+/** So many tags are sorted without a pause: sets of a hundred take a tenth of a millisecond each. */
 const SLICE_TAGS = 10_000;
 
 /** Entries that go on together: so many bytes, as they were sent or as they will be written, or so many entries. */
@@ -27,7 +27,7 @@ const LOOK_AHEAD_ENTRIES = 200;
  */
 const PIECE_BYTES = 4_194_304;
 
-/** The same of its errors. */
+/** Errors beyond so many characters are stored too, a part at a time. */
 const ERRORS_LENGTH = 65_536;
 
 /** Where what a large import has too much of is put by, until the statement that writes it. */
@@ -46,7 +46,7 @@ export interface PreparationOptions {
   stage?: Stage;
 }
 
-/** Makes of entries as they were sent what is written of them (decisions 18 to 20), some at a time. */
+/** Turns entries as they were sent into what is written of them (decisions 18 to 20), batch by batch. */
 export class Preparation {
   readonly #options: PreparationOptions;
   readonly #checks = new EntryChecks();
@@ -54,11 +54,13 @@ export class Preparation {
   readonly #urlKeys = new Set<string>();
   /** The account's version at each look-up of known urls; where there are several, it changed in between. */
   readonly #versions = new Set<string | null>();
+  /** When the last pause for others ended: a turn of the event loop may bring many calls of `add`, each of them short. */
+  #sliceBegan = performance.now();
   #entries = 0;
   #skipped = 0;
   #batch: CheckedEntry[] = [];
   #batchBytes = 0;
-  /** The batch before, which goes on while this one is gathered. */
+  /** Settles when the batch before is in its piece; this one is gathered meanwhile. */
   #going: Promise<void> = Promise.resolve();
   #piece = new PieceBuilder(this.#tags);
   #pieceBytes = 0;
@@ -76,15 +78,14 @@ export class Preparation {
   /** Takes entries as they were sent, whole ones. Throws `LIMIT_EXCEEDED` at more tags than an account may have. */
   async add(entries: string): Promise<void> {
     const reader = new EntryReader(entries);
-    let sliceBegan = performance.now();
     let readTo = 0;
     for (let raw = reader.next(); raw !== undefined; raw = reader.next()) {
       this.#take(raw, reader.at - readTo);
       readTo = reader.at;
       if (this.#batchBytes >= BATCH_BYTES || this.#batch.length >= BATCH_ENTRIES) await this.#passBatch();
-      if (performance.now() - sliceBegan > SLICE_MS) {
+      if (performance.now() - this.#sliceBegan > SLICE_MS) {
         await yieldToLoop();
-        sliceBegan = performance.now();
+        this.#sliceBegan = performance.now();
       }
     }
     await this.#putErrors();
@@ -196,7 +197,7 @@ export class Preparation {
 
 const lengthOf = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + text.length, 0);
 
-/** Does the work, once more without looking ahead where what it had looked at was changed before it was done. */
+/** Does the work; does it again, without looking for known urls, where those were changed before the work was done. */
 export async function tryAgainWhereChanged<Result>(
   work: (looksAhead: boolean) => Promise<Result>,
 ): Promise<Result> {

@@ -169,7 +169,7 @@ async function* readEntries(db: Database, staged: StagedImport): AsyncGenerator<
     const chunks = await next;
     if (chunks.length === 0) return;
     next = readChunks(db, staged, chunks.at(-1)!.position);
-    // Who breaks off here never learns how it went.
+    // A reader that stops here does not await it any more.
     next.catch(() => {});
     for (const { entries } of chunks) yield entries;
   }
