@@ -14,8 +14,8 @@ export default defineConfig({
     exclude: ['test/citus/**'],
     globalSetup: ['test/support/global-setup.ts'],
     pool: 'forks',
-    // Tests wait for servers and timers about as long as they compute: a third worker uses two cores to the full.
-    maxWorkers: Math.max(2, Math.ceil(availableParallelism() * 1.5)),
+    // Tests wait for servers and timers as long as they compute: two workers for each core use it to the full.
+    maxWorkers: 2 * availableParallelism(),
     sequence: { sequencer: LongestFirst },
     testTimeout: 30_000,
     hookTimeout: 60_000,

@@ -64,9 +64,15 @@ browserTest('typing fast sends far fewer requests than keys', async () => {
   page.on('request', (request) => {
     if (request.url().endsWith('/bookmarks/search')) sent += 1;
   });
-  await page.getByLabel('Search bookmarks').pressSequentially('alpha beta gamma', { delay: 5 });
+  // From within the page: on a busy machine keys that are sent to it one by one come slowly.
+  await page.getByLabel('Search bookmarks').evaluate((field: HTMLInputElement) => {
+    for (const key of 'alpha beta gamma') {
+      field.value += key;
+      field.dispatchEvent(new InputEvent('input', { bubbles: true }));
+    }
+  });
   await page.getByText('Nothing found', { exact: true }).first().waitFor();
-  expect(sent).toBeLessThan(8);
+  expect(sent).toBeLessThan(4);
 });
 
 browserTest('a tag narrows the list down, from the side and from a row; the way back widens it', async () => {

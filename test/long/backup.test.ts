@@ -2,23 +2,23 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
-import { BookmarkClient, MemoryStore } from '../src/client/index.ts';
-import type { Bookmark } from '../src/domain/resources.ts';
-import { migrate } from '../src/store/migrations.ts';
-import { runOn } from './support/database.ts';
-import { type Fleet, openFleet } from './support/fleet.ts';
-import { makeFolder } from './support/folders.ts';
-import { findFaults } from './support/invariants.ts';
-import { provide } from './support/programs.ts';
-import type { Replica } from './support/replica.ts';
-import { runDir } from './support/run.ts';
-import { type SystemPostgres, startSystemPostgres } from './support/system-postgres.ts';
-import { until } from './support/until.ts';
-import type { Caller } from './support/users.ts';
+import { BookmarkClient, MemoryStore } from '../../src/client/index.ts';
+import type { Bookmark } from '../../src/domain/resources.ts';
+import { migrate } from '../../src/store/migrations.ts';
+import { runOn } from '../support/database.ts';
+import { type Fleet, openFleet } from '../support/fleet.ts';
+import { makeFolder } from '../support/folders.ts';
+import { findFaults } from '../support/invariants.ts';
+import { provide } from '../support/programs.ts';
+import type { Replica } from '../support/replica.ts';
+import { runDir } from '../support/run.ts';
+import { type SystemPostgres, startSystemPostgres } from '../support/system-postgres.ts';
+import { until } from '../support/until.ts';
+import type { Caller } from '../support/users.ts';
 
 /** Backing up a running service and restoring it, by the scripts that docs/operation.md names. */
 
-const scriptOf = (name: string): string => fileURLToPath(new URL(`../k8s/${name}`, import.meta.url));
+const scriptOf = (name: string): string => fileURLToPath(new URL(`../../k8s/${name}`, import.meta.url));
 const BACKUP = scriptOf('backups/backup.sh');
 const RESTORE = scriptOf('restore.sh');
 

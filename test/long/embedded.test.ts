@@ -17,21 +17,21 @@ import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { type OwnerLock, takeOwnerLock } from '../src/embedded/owner-lock.ts';
+import { type OwnerLock, takeOwnerLock } from '../../src/embedded/owner-lock.ts';
 import {
   attachEmbeddedPostgres,
   type EmbeddedPostgres,
   openEmbeddedPostgres,
-} from '../src/embedded/postgres.ts';
-import { asAccount, chooseServerAccount } from '../src/embedded/server-account.ts';
-import { runOn } from './support/database.ts';
-import { makeFolder, removeFolder } from './support/folders.ts';
-import { freezeFamily, isRunning, listFamily, noteProcess, sendSignal } from './support/processes.ts';
-import { runDir } from './support/run.ts';
-import { silentLog } from './support/silent-log.ts';
+} from '../../src/embedded/postgres.ts';
+import { asAccount, chooseServerAccount } from '../../src/embedded/server-account.ts';
+import { runOn } from '../support/database.ts';
+import { makeFolder, removeFolder } from '../support/folders.ts';
+import { freezeFamily, isRunning, listFamily, noteProcess, sendSignal } from '../support/processes.ts';
+import { runDir } from '../support/run.ts';
+import { silentLog } from '../support/silent-log.ts';
 
 const isRoot = process.getuid?.() === 0;
-const projectDir = join(import.meta.dirname, '..');
+const projectDir = join(import.meta.dirname, '../..');
 
 /** What a child said: a server that it opened, or why it could not. */
 interface ChildFact {

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { refreshStaleTags } from '../src/process/sweeper.ts';
-import { refreshTags } from '../src/store/sweep.ts';
-import { runOn } from './support/database.ts';
-import { findFaults } from './support/invariants.ts';
-import { startService, type TestUser, useService } from './support/service.ts';
-import { holdAccount } from './support/sessions.ts';
-import { until } from './support/until.ts';
+import { refreshStaleTags } from '../../src/process/sweeper.ts';
+import { refreshTags } from '../../src/store/sweep.ts';
+import { runOn } from '../support/database.ts';
+import { findFaults } from '../support/invariants.ts';
+import { startService, type TestUser, useService } from '../support/service.ts';
+import { holdAccount } from '../support/sessions.ts';
+import { until } from '../support/until.ts';
 
 // Spec 4.3 on many bookmarks: a tag's rename and deletion are seen at once and everywhere, and are written by and by.
 
@@ -277,7 +277,7 @@ describe('while the tags of bookmarks are stale', () => {
     await using running = await startService({}, { database: service.database });
     const { user, many } = await makeUser();
     await user.post('/tags/update', { id: many, name: 'renamed' });
-    const { startSweeper } = await import('../src/process/sweeper.ts');
+    const { startSweeper } = await import('../../src/process/sweeper.ts');
     const stop = startSweeper(running.context, false);
     await until(async () => !(await isStale(user)));
     await stop();

@@ -1,17 +1,17 @@
 import { beforeAll, expect, test } from 'vitest';
-import { BookmarkClient, type Clock, MemoryStore } from '../src/client/index.ts';
-import { SqliteStore } from '../src/client/sqlite-store.ts';
-import type { Bookmark, BookmarkTag } from '../src/domain/resources.ts';
-import { migrate } from '../src/store/migrations.ts';
-import { runOn } from './support/database.ts';
-import { type Fleet, openFleet } from './support/fleet.ts';
-import { findFaults } from './support/invariants.ts';
-import { provide } from './support/programs.ts';
-import { type FaultyProxy, startProxy } from './support/proxy.ts';
-import type { Replica } from './support/replica.ts';
-import { REPLICATING, type SystemPostgres, startSystemPostgres } from './support/system-postgres.ts';
-import { until } from './support/until.ts';
-import type { Caller } from './support/users.ts';
+import { BookmarkClient, type Clock, MemoryStore } from '../../src/client/index.ts';
+import { SqliteStore } from '../../src/client/sqlite-store.ts';
+import type { Bookmark, BookmarkTag } from '../../src/domain/resources.ts';
+import { migrate } from '../../src/store/migrations.ts';
+import { runOn } from '../support/database.ts';
+import { type Fleet, openFleet } from '../support/fleet.ts';
+import { findFaults } from '../support/invariants.ts';
+import { provide } from '../support/programs.ts';
+import { type FaultyProxy, startProxy } from '../support/proxy.ts';
+import type { Replica } from '../support/replica.ts';
+import { REPLICATING, type SystemPostgres, startSystemPostgres } from '../support/system-postgres.ts';
+import { until } from '../support/until.ts';
+import type { Caller } from '../support/users.ts';
 
 /** A standby that lags takes the place of a primary that is lost, beside clients that saw what it never received. */
 

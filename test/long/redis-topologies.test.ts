@@ -13,9 +13,9 @@ import {
   start,
   wait,
   within,
-} from './support/coordination.ts';
-import { type ClusterOptions, failOver, startCluster as openCluster } from './support/redis-cluster.ts';
-import { startSentinels as openSentinels, type SentinelOptions } from './support/redis-sentinel.ts';
+} from '../support/coordination.ts';
+import { type ClusterOptions, failOver, startCluster as openCluster } from '../support/redis-cluster.ts';
+import { startSentinels as openSentinels, type SentinelOptions } from '../support/redis-sentinel.ts';
 
 // The same promises over a failover pair, Sentinel and Cluster (decision 27).
 
