@@ -1,7 +1,10 @@
+import { copyFileSync } from 'node:fs';
+import { join } from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { BookmarkClient, type Changes, MemoryStore } from '../src/client/index.ts';
 import { SqliteStore } from '../src/client/sqlite-store.ts';
+import { makeFolder, removeFolder } from './support/folders.ts';
 import { type TestUser, useService } from './support/service.ts';
 
 /** A mirror holds what the service holds, whatever histories are written meanwhile (decision 37). */
@@ -256,6 +259,61 @@ describe('client.mirror', () => {
     await user.post('/import', { mode: 'replace', bookmarks: [{ url: nameUrl(1) }] });
     const later = await Array.fromAsync(clientOf(user).mirror({ store, follow: false }));
     expect(later).toMatchObject([{ reset: true, isCaughtUp: true }]);
+    expect(contentOf(store)).toEqual(await shown(user));
+  });
+
+  test('of a file that was made for another account is refused, and the copy stays', async () => {
+    const [user, other] = [await service.user(), await service.user()];
+    await user.post('/bookmarks/add', { url: nameUrl(1), tags: ['a'] });
+    await other.post('/bookmarks/add', { url: nameUrl(2) });
+    const folder = makeFolder('copies');
+    onTestFinished(() => removeFolder(folder));
+    using store = new SqliteStore(join(folder, 'mine.sqlite'));
+    await Array.fromAsync(clientOf(user).mirror({ store, follow: false }));
+    const copied = Array.fromAsync(clientOf(other).mirror({ store, follow: false }));
+    await expect(copied).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
+    expect(contentOf(store)).toEqual(await shown(user));
+    await user.post('/bookmarks/add', { url: nameUrl(3) });
+    await Array.fromAsync(clientOf(user).mirror({ store, follow: false }));
+    expect(contentOf(store)).toEqual(await shown(user));
+  });
+
+  test('of a copy of a file, made while it was written, goes on by itself', async () => {
+    const user = await service.user();
+    await user.post('/bookmarks/add', { url: nameUrl(1), tags: ['a'] });
+    const folder = makeFolder('copies');
+    onTestFinished(() => removeFolder(folder));
+    using store = new SqliteStore(join(folder, 'first.sqlite'));
+    await Array.fromAsync(clientOf(user).mirror({ store, follow: false }));
+    // Without its log beside it, in which the pages still are: an older copy, or an empty one.
+    copyFileSync(join(folder, 'first.sqlite'), join(folder, 'second.sqlite'));
+    using second = new SqliteStore(join(folder, 'second.sqlite'));
+    const { bookmarks } = await shown(user);
+    await user.post('/bookmarks/delete', { id: bookmarks[0].id });
+    for (const each of [store, second]) {
+      await Array.fromAsync(clientOf(user).mirror({ store: each, follow: false }));
+      expect(contentOf(each)).toEqual(await shown(user));
+    }
+  });
+
+  test('begun twice on one store: one of the two ends with an error, the copy is right', async () => {
+    const user = await service.user();
+    await user.post('/bookmarks/add', { url: nameUrl(1), tags: ['a'] });
+    const store = new MemoryStore();
+    const client = clientOf(user);
+    await Array.fromAsync(client.mirror({ store, follow: false }));
+    const ending = new AbortController();
+    const follow = () => Array.fromAsync(client.mirror({ store, signal: ending.signal }));
+    const ends = Promise.allSettled([follow(), follow()]);
+    await expect.poll(() => service.context.coordination.wakes.held).toBe(2);
+    await user.post('/bookmarks/add', { url: nameUrl(2) });
+    await expect.poll(() => store.size).toBe(2);
+    await expect.poll(() => service.context.coordination.wakes.held).toBe(1);
+    await user.post('/bookmarks/add', { url: nameUrl(3) });
+    await expect.poll(() => store.size).toBe(3);
+    ending.abort();
+    const reasons = (await ends).map((end) => end.status === 'rejected' && end.reason.name);
+    expect(reasons.toSorted()).toEqual(['AbortError', 'MirrorConflict']);
     expect(contentOf(store)).toEqual(await shown(user));
   });
 });

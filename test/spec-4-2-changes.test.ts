@@ -1,8 +1,10 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { MemoryStore } from '../src/client/memory-store.ts';
 import { deleteLeftovers } from '../src/process/sweeper.ts';
+import { deleteUser } from '../src/store/admin.ts';
 import { runOn } from './support/database.ts';
-import { type TestUser, useService } from './support/service.ts';
+import { startService, type TestUser, useService } from './support/service.ts';
+import { newEmail } from './support/users.ts';
 
 /** `/bookmarks/changes`: sync that shows everything (decision 37). */
 
@@ -272,6 +274,102 @@ describe('a reset', () => {
       `update accounts set last_change = last_change - 1 where user_id = ${user.id}`,
     );
     expect(await read(user, { cursor: await store.readCursor() })).toMatchObject({ reset: true });
+  });
+});
+
+describe('what nobody expects', () => {
+  test('renamed and deleted since the last page: only the deletion is shown', async () => {
+    const user = await service.user();
+    const [one, two] = [await add(user, 1, ['a', 'b']), await add(user, 2, ['b'])];
+    const [a, b] = one.tags;
+    const store = await openMirror(user);
+    await user.post('/bookmarks/edit', { id: one.id, title: 'renamed' });
+    await user.post('/tags/rename', { id: b.id, name: 'c' });
+    await user.post('/bookmarks/delete', { id: one.id });
+    await user.post('/tags/delete', { id: b.id });
+    const again = (await user.post('/tags/create', { name: 'c' })).body;
+    const page = await read(user, { cursor: await store.readCursor() });
+    expect(page).toMatchObject({ deleted: [one.id], deleted_tags: [b.id], has_more: false });
+    expect(page.bookmarks.map(({ id }: { id: number }) => id)).not.toContain(one.id);
+    expect(page.tags.map(({ id }: { id: number }) => id)).not.toContain(b.id);
+    expect(page.tags).toContainEqual({ id: again.id, name: 'c' });
+    await expectMirrored(user, store, 1);
+    expect(store.find(two.id)!.tags).toEqual([]);
+    expect(store.tags().map(({ id }) => id)).toContain(a.id);
+  });
+
+  test('a thousand edits of one bookmark are one row and one entry', async () => {
+    const user = await service.user();
+    const { id } = await add(user, 1);
+    const store = await openMirror(user);
+    const edit = (n: number) => user.post('/bookmarks/edit', { id, title: `edit ${n}` });
+    for (let n = 0; n < 1_000; n += 50) await Promise.all(Array.from({ length: 50 }, (_, k) => edit(n + k)));
+    const rows = await runOn(service.database.url, `select from changes where user_id = ${user.id}`);
+    expect(rows).toHaveLength(1);
+    expect(await expectMirrored(user, store, 1)).toMatchObject([{ bookmarks: [{ id }], has_more: false }]);
+  });
+
+  test('the days that changes are kept are lowered between two pages: the reader begins anew', async () => {
+    const user = await service.user();
+    const ids: number[] = [];
+    for (const n of [1, 2, 3, 4]) ids.push((await add(user, n, ['t'])).id);
+    const store = await openMirror(user);
+    await user.post('/bookmarks/delete', { ids: ids.slice(0, 3) });
+    const first = await read(user, { cursor: await store.readCursor(), limit: 1 });
+    expect(first).toMatchObject({ reset: false, has_more: true, deleted: [ids[0]] });
+    await store.apply(first);
+    await runOn(
+      service.database.url,
+      `update changes set changed_at = now() - interval '2 days' where user_id = ${user.id}`,
+    );
+    await deleteLeftovers({ ...service.context, config: { ...service.context.config, changesDays: 1 } });
+    const [second] = await expectMirrored(user, store, 1);
+    expect(second!.reset).toBe(true);
+    expect(store.find(ids[1]!)).toBeUndefined();
+  });
+
+  test('the clock of the database is set back by a day: nothing is missed, and ids go on rising', async () => {
+    await using set = await startService();
+    const user = await set.user();
+    const [one, two] = [await add(user, 1, ['a']), await add(user, 2, ['b'])];
+    await user.post('/bookmarks/edit', { id: one.id, title: 'before' });
+    const store = await openMirror(user);
+    const [floor] = await runOn<{ text: string }>(
+      set.database.url,
+      `select pg_get_functiondef('time_floor'::regproc) as text`,
+    );
+    await runOn(
+      set.database.url,
+      floor!.text.replace('clock_timestamp()', `(clock_timestamp() - interval '1 day')`),
+    );
+    const three = await add(user, 3, ['c']);
+    expect(three.id).toBeGreaterThan(two.id);
+    await user.post('/bookmarks/edit', { id: one.id, title: 'after' });
+    await user.post('/bookmarks/delete', { id: two.id });
+    await user.post('/tags/rename', { id: one.tags[0].id, name: 'renamed' });
+    const pages = await catchUp(user, store, 1);
+    expect(pages.some(({ reset }) => reset)).toBe(false);
+    expect(contentOf(store)).toEqual(await shown(user));
+    const { body } = await user.post('/bookmarks/sync', { cursor: two.id });
+    expect(body.bookmarks).toMatchObject([{ id: three.id }]);
+    await runOn(set.database.url, floor!.text);
+    await user.post('/bookmarks/edit', { id: one.id, title: 'set forward again' });
+    expect(await expectMirrored(user, store)).toMatchObject([{ bookmarks: [{ id: one.id }], reset: false }]);
+  });
+
+  test('the user is deleted and made again: the cursor is another user’s, the token nobody’s', async () => {
+    const email = newEmail();
+    const gone = await service.user({ email });
+    await add(gone, 1);
+    const { cursor } = await read(gone);
+    expect(await deleteUser(service.context.database, email)).toBe(true);
+    expect((await gone.post('/bookmarks/changes', { cursor })).status).toBe(401);
+    const again = await service.user({ email });
+    expect((await again.post('/bookmarks/changes', { cursor })).body).toEqual({
+      code: 'VALIDATION_ERROR',
+      error: 'cursor: belongs to another user',
+    });
+    expect(await read(again)).toMatchObject({ reset: true, bookmarks: [] });
   });
 });
 
