@@ -157,6 +157,8 @@ export interface Fault {
   target: string;
   startMs: number;
   endMs: number;
+  /** Why it could not be done to the end. */
+  failure?: string;
 }
 
 /** The life of a process of the service. */

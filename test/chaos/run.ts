@@ -3,6 +3,7 @@ import { makeFolder } from '../support/folders.ts';
 import { runDir } from '../support/run.ts';
 import { checkAll } from './checks/check.ts';
 import type { Result } from './checks/findings.ts';
+import { FAULT_KINDS } from './faults.ts';
 import { type Fleet, openFleet } from './fleet.ts';
 import { follow } from './follow.ts';
 import { beGreedy } from './greedy.ts';
@@ -43,6 +44,8 @@ export interface RunOptions {
   syncWaitSeconds: number;
   /** Without, the service is only used, not hurt. */
   withFaults: boolean;
+  /** Faults of this kind alone. */
+  onlyFault?: string;
   /** What a test breaks, to see the checks find it. */
   mutation?: Mutation | undefined;
   log: (line: string) => void;
@@ -97,7 +100,8 @@ export async function runChaos(options: RunOptions): Promise<{ results: Result[]
   const mutated = mutation?.during?.(fleet, reading.signal);
   const actors = await startActors(fleet, journal, options, writing.signal, reading.signal);
   const draw = seedRandom(deriveSeed(options.seed, 0));
-  const faults = options.withFaults ? runFaults(fleet, journal, draw, writing.signal) : undefined;
+  const kinds = FAULT_KINDS.filter(({ kind }) => kind === (options.onlyFault ?? kind));
+  const faults = options.withFaults ? runFaults(fleet, journal, draw, writing.signal, kinds) : undefined;
   log(`${seconds} s of work begin`);
   const progress = setInterval(() => log(describeProgress(journal)), 15_000);
   const wasEnough = await untilEnough(options, journal);

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { FAULT_KINDS, type FaultKind } from './faults.ts';
+import type { FaultKind } from './faults.ts';
 import type { Fleet } from './fleet.ts';
 import { type Fault, type Journal, nowMs } from './journal.ts';
 import { type Random, seedRandom } from './random.ts';
@@ -15,9 +15,10 @@ export async function runFaults(
   journal: Journal,
   draw: Random,
   signal: AbortSignal,
+  faultKinds: readonly FaultKind[],
 ): Promise<void> {
   const busy = new Map<string, Promise<void>>();
-  const kinds = FAULT_KINDS.filter(({ targets }) => targets(fleet).length > 0);
+  const kinds = faultKinds.filter(({ targets }) => targets(fleet).length > 0);
   for (let stormMs = 0; !signal.aborted; ) {
     const pauseMs = draw.integer(PAUSE_MS.min, PAUSE_MS.max);
     stormMs += pauseMs;
@@ -61,6 +62,7 @@ async function runFault(
   try {
     await run(fleet, target, draw);
   } catch (error) {
+    fault.failure = String(error);
     // A backend cannot be ended, nor a row moved, through a server that is just being restarted.
     if (!target.includes('postgres')) journal.surprises.push(`fault ${kind} of ${target}: ${String(error)}`);
   }

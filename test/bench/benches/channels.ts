@@ -20,7 +20,7 @@ const BURST = 20;
 
 /** Spreads numbers that follow each other. */
 const channelOf = (topic: number, channels: number): string =>
-  `{wakes:${(Math.imul(topic, 2_654_435_761) % channels) >>> 0}}`;
+  `{wakes:${(Math.imul(topic, 2_654_435_761) >>> 0) % channels}}`;
 
 interface Simulation {
   replicas: Redis[];

@@ -1,0 +1,17 @@
+import { expect, inject, test } from 'vitest';
+import { formatFindings, formatTable } from '../chaos/report.ts';
+import { runChaos } from '../chaos/run.ts';
+import { SMALL_RUN } from '../chaos/small-run.ts';
+
+// The proof under faults on a cluster, with one kind of them: rows that move to another node and back.
+
+test('shards are moved and rebalanced under writers, followers and mirrors, and nothing is lost, doubled or missed', {
+  timeout: 400_000,
+}, async () => {
+  const citusUrl = inject('citusUrl')!;
+  const options = { ...SMALL_RUN, citusUrl, seconds: 30, pauseMs: 1_500, onlyFault: 'shards moved' };
+  const { results, evidence } = await runChaos(options);
+  expect(formatFindings(results), formatTable(results)).toBe('');
+  const moves = evidence.journal.faults.map(({ kind, failure }) => failure ?? kind);
+  expect(new Set(moves)).toEqual(new Set(['shards moved']));
+});
