@@ -1,13 +1,34 @@
--- Which of these keys of urls the user's bookmarks have. Each is looked up by itself: a join, or an array that is compared
--- with, may go through all that the user has, once for every few thousand entries of an import.
+-- Which of these keys of urls the user's bookmarks have, each once where they come once. An import asks for some thousand
+-- keys at a time: of a user who has many more bookmarks each key is looked up by itself, for all bookmarks would be gone
+-- through again at every call.
 create or replace function known_url_keys(p_user_id bigint, p_url_keys uuid[]) returns uuid[]
-language plpgsql stable set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
+language plpgsql stable
+  set plan_cache_mode = force_custom_plan
+  set enable_seqscan = off
+  set enable_bitmapscan = off as $$
 begin
+  -- To look up a key takes 2 µs, to go through a bookmark a tenth of that. Planned for the array at hand, whose keys are then
+  -- hashed.
+  if (select bookmark_count from accounts where user_id = p_user_id) <= 10 * cardinality(p_url_keys) then
+    return array(
+      select distinct url_key
+      from bookmarks
+      where user_id = p_user_id and url_key = any (p_url_keys)
+    );
+  end if;
   return array(
     select known.url_key
-    from unnest(p_url_keys) as wanted (url_key)
+    -- Neighbours in the index lie on the same pages.
+    from (
+      select url_key
+      from unnest(p_url_keys) as wanted (url_key)
+      order by url_key
+    ) wanted
     cross join lateral (
-      select b.url_key from bookmarks b where b.user_id = p_user_id and b.url_key = wanted.url_key limit 1
+      select b.url_key
+      from bookmarks b
+      where b.user_id = p_user_id and b.url_key = wanted.url_key
+      limit 1
     ) known
   );
 end

@@ -347,11 +347,13 @@ const IMPORTS: Operation[] = [
     },
   },
   {
-    name: 'a look for 2,000 urls',
+    name: 'a look for 1,000 urls',
     // What else the user has is not gone through: an import looks once for every few thousand entries.
-    atMost: 2_000 * 6,
-    run: async (db, c, n) =>
-      findKnownUrls(db, c.owner.userId, (await prepareWork(c, sizeFor(c, n), freshUrl)).piece.urlKeys),
+    atMost: 1_000 * 8,
+    run: async (db, c, n) => {
+      const { urlKeys } = (await prepareWork(c, sizeFor(c, n), freshUrl)).piece;
+      return findKnownUrls(db, c.owner.userId, urlKeys.slice(0, 1_000));
+    },
   },
   {
     name: 'a staged import that is cancelled',
