@@ -13,6 +13,7 @@ import { mixed } from './benches/mixed.ts';
 import { list, list500, sync100 } from './benches/pages.ts';
 import { refused, request } from './benches/request.ts';
 import { search, tags } from './benches/search.ts';
+import { sharded } from './benches/sharded.ts';
 import { waiters } from './benches/waiters.ts';
 import { web } from './benches/web.ts';
 import type { Bench, Plan } from './harness/bench.ts';
@@ -43,6 +44,7 @@ const BENCHES: readonly Bench[] = [
   web,
   growth,
   aged,
+  sharded,
 ];
 
 /** A smoke run shows that every bench works, also on a machine whose other work would have requests refused. */

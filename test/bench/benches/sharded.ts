@@ -1,0 +1,122 @@
+import { migrate } from '../../../src/store/migrations.ts';
+import { openDatabase } from '../../../src/store/open-database.ts';
+import { createShardedDatabase } from '../../support/citus.ts';
+import { post } from '../../support/post.ts';
+import { runOn, withDatabase } from '../../support/run-on.ts';
+import { silentLog } from '../../support/silent-log.ts';
+import { createCaller } from '../../support/users.ts';
+import type { Bench, Plan } from '../harness/bench.ts';
+import { makeSamples } from '../harness/collections.ts';
+import { sampleLoad } from '../harness/load.ts';
+import { type Replica, startReplica } from '../harness/replica.ts';
+import { cpuLineOf, type Line } from '../harness/report.ts';
+import { compareSides, type Side } from '../harness/rounds.ts';
+
+/**
+ * What an operation of one user costs through a Citus cluster, beside the same through one Postgres: a database without the
+ * extension on the coordinator's own server. The nodes that `TEST_CITUS_URL` leads to must run on this machine.
+ */
+
+const CONNECTIONS = 4;
+const USERS = 16;
+
+interface Operation {
+  what: string;
+  path: string;
+  bodyOf(n: number): object;
+}
+
+const OPERATIONS: readonly Operation[] = [
+  {
+    what: 'add with 2 tags',
+    path: 'add',
+    bodyOf: (n) => ({ url: `https://bench.example/${n}`, title: `Page ${n}`, tags: [`t${n % 9}`, 'read'] }),
+  },
+  { what: 'page of 50', path: 'list', bodyOf: () => ({ limit: 50 }) },
+  { what: 'sync, a page of 100', path: 'sync', bodyOf: () => ({ cursor: 0, limit: 100 }) },
+  { what: 'search for a word', path: 'search', bodyOf: () => ({ query: 'server' }) },
+];
+
+/** A replica over a database, with users who have bookmarks. */
+interface Deployment {
+  replica: Replica;
+  tokens: string[];
+  /** The processes of the database's servers. */
+  postgres: number[];
+}
+
+async function openDeployment(
+  { environment, quick }: Plan,
+  url: string,
+  nodes: readonly string[],
+  stack: AsyncDisposableStack,
+): Promise<Deployment> {
+  const database = await openDatabase({ url, max: 2 });
+  const callers = await Promise.all(
+    Array.from({ length: USERS }, (_, n) =>
+      createCaller(database, { email: `user-${n}@bench.example`, premium: true }),
+    ),
+  );
+  await database.close();
+  const replica = stack.use(await startReplica(environment, url));
+  const tokens = callers.map(({ token }) => token);
+  const bookmarks = makeSamples(quick ? 100 : 500).map((sample, n) => ({
+    ...{ ...sample, url: `${sample.url}?${n}` },
+    tags: [`t${n % 20}`],
+  }));
+  for (const token of tokens)
+    await post(`http://127.0.0.1:${replica.port}`, '/import', { bookmarks }, { token });
+  const pids = nodes.map((node) =>
+    runOn<{ pid: number }>(node, "select split_part(pg_read_file('postmaster.pid'), e'\\n', 1)::int as pid"),
+  );
+  return { replica, tokens, postgres: (await Promise.all(pids)).map(([row]) => row!.pid) };
+}
+
+const sideOf = ({ replica, tokens, postgres }: Deployment, { path, bodyOf }: Operation): Side => ({
+  name: path,
+  processes: { api: [replica.pid], postgres },
+  run: (seconds) =>
+    sampleLoad({
+      port: replica.port,
+      path: `/api/v1/bookmarks/${path}`,
+      bodies: Array.from({ length: 997 }, (_, n) => JSON.stringify(bodyOf(n))),
+      ...{ tokens, connections: CONNECTIONS, seconds, expectStatus: 200 },
+    }),
+});
+
+async function openPlain(coordinatorUrl: string, stack: AsyncDisposableStack): Promise<string> {
+  const name = `bookmark_bench_${process.pid}`;
+  await runOn(coordinatorUrl, `create database ${name}`);
+  stack.defer(async () => {
+    await runOn(coordinatorUrl, `drop database ${name} with (force)`);
+  });
+  const url = withDatabase(coordinatorUrl, name);
+  await migrate({ url, log: silentLog });
+  return url;
+}
+
+export const sharded: Bench = {
+  name: 'sharded',
+  async run(plan): Promise<Line[]> {
+    const coordinatorUrl = process.env.TEST_CITUS_URL;
+    if (!coordinatorUrl) {
+      console.error('sharded: not run, as TEST_CITUS_URL names no coordinator');
+      return [];
+    }
+    await using stack = new AsyncDisposableStack();
+    const plainUrl = await openPlain(coordinatorUrl, stack);
+    const cluster = stack.use(await createShardedDatabase(coordinatorUrl));
+    const plain = await openDeployment(plan, plainUrl, [plainUrl], stack);
+    const nodes = cluster.nodes.map(({ url }) => url);
+    const spread = await openDeployment(plan, cluster.url, nodes, stack);
+    const lines: Line[] = [];
+    for (const operation of OPERATIONS) {
+      const [ours, theirs] = await compareSides(
+        [sideOf(spread, operation), sideOf(plain, operation)],
+        plan.effort,
+      );
+      lines.push(cpuLineOf({ bench: 'sharded', what: operation.what }, ours!, theirs!, 0.7));
+    }
+    return lines;
+  },
+};
