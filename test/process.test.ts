@@ -1,12 +1,17 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
+import type { Logger } from 'pino';
+import postgres from 'postgres';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { migrateWithRetries } from '../src/process/run-migrations.ts';
 import type { ServingRole } from '../src/process/serve.ts';
 import { runCommand, startCommand } from './support/command.ts';
 import { createDatabase, runOn, type TestDatabase } from './support/database.ts';
 import { startPostgres } from './support/postgres.ts';
 import { type Replica, startReplica } from './support/replica.ts';
 import { type TestUser, useService } from './support/service.ts';
+import { silentLog } from './support/silent-log.ts';
+import { until } from './support/until.ts';
 
 // The contract of the process: `node src/main.ts [role]`.
 
@@ -86,6 +91,42 @@ describe.concurrent('roles', () => {
     await untilLogged('migration tries again');
     await server.restart();
     expect(await ended).toMatchObject({ code: 0, errors: '' });
+  });
+
+  test('migrate waits for a table in use, and gives up at its deadline without having changed anything', {
+    timeout: 25_000,
+  }, async () => {
+    await using database = await createDatabase();
+    // A function that is to be put in place again: it is noted in a table that somebody holds.
+    const [gone] = await runOn<{ name: string }>(
+      database.url,
+      "delete from schema_functions where name = 'add_bookmark' returning name",
+    );
+    expect(gone).toEqual({ name: 'add_bookmark' });
+    const holder = postgres(database.url, { max: 1, onnotice: () => {} });
+    const { promise: isReleased, resolve: release } = Promise.withResolvers<void>();
+    const { promise: isHeld, resolve: hold } = Promise.withResolvers<void>();
+    const holding = holder.begin(async (sql) => {
+      await sql`lock table schema_functions in share mode`;
+      hold();
+      await isReleased;
+    });
+    await isHeld;
+    const tries: string[] = [];
+    const log = { ...silentLog, warn: (_: object, message: string) => void tries.push(message) };
+    const migrate = (migrateWaitSeconds: number) =>
+      migrateWithRetries(database.url, { migrateWaitSeconds, databaseSharding: undefined }, log as Logger);
+    // Shorter than the 30 s that a single try would wait.
+    await expect(migrate(2)).rejects.toThrow(/55P03|lock timeout/);
+    const count = () => runOn(database.url, "select from schema_functions where name = 'add_bookmark'");
+    expect(await count()).toEqual([]);
+    const late = migrate(20);
+    await until(async () => (await runOn(database.url, 'select from pg_locks where not granted')).length > 0);
+    release();
+    await holding;
+    await late;
+    expect(await count()).toHaveLength(1);
+    await holder.end();
   });
 
   test('migrate gives up at its deadline, and at once for what waiting does not mend', async () => {

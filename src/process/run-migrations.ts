@@ -29,7 +29,8 @@ export async function migrateWithRetries(
   const giveUpAt = performance.now() + migrateWaitSeconds * 1_000;
   for (;;) {
     try {
-      return void (await migrate({ url, log, sharding: databaseSharding }));
+      const lockWaitMs = giveUpAt - performance.now();
+      return void (await migrate({ url, log, sharding: databaseSharding, lockWaitMs }));
     } catch (error) {
       if (!isTransient(error) || performance.now() + PAUSE_MS > giveUpAt) throw error;
       log.warn({ err: error }, 'migration tries again');

@@ -29,6 +29,8 @@ export interface MigrateOptions {
   folder?: string;
   /** Distributes the tables over the nodes of a Citus cluster; a database that is distributed stays so without it. */
   sharding?: 'citus' | undefined;
+  /** How long it waits for a table in use: 1 to 30 s, and 30 s by default. */
+  lockWaitMs?: number;
   log?: DatabaseLog & { info(facts: object, message: string): void };
 }
 
@@ -51,7 +53,8 @@ interface SchemaState {
  * release never puts its functions in place of newer ones; rejects with `SchemaMismatch` where it does not work with
  * this code.
  */
-export async function migrate({ url, folder, log, sharding }: MigrateOptions): Promise<number[]> {
+export async function migrate(options: MigrateOptions): Promise<number[]> {
+  const { url, folder } = options;
   const files = readSchemaFiles(folder);
   let step = 'nothing';
   // Prepared statements are of no use here, and no time limit fits all migrations.
@@ -70,7 +73,7 @@ export async function migrate({ url, folder, log, sharding }: MigrateOptions): P
     ...limits,
   });
   try {
-    return await applyAll(database.sql, files, log, sharding);
+    return await applyAll(database.sql, files, options);
   } catch (error) {
     if (sqlStateOf(error) === undefined) throw error;
     throw new Error(`${step} failed: ${(error as Error).message}`, { cause: error });
@@ -82,9 +85,9 @@ export async function migrate({ url, folder, log, sharding }: MigrateOptions): P
 async function applyAll(
   sql: Sql,
   files: SchemaFiles,
-  log: MigrateOptions['log'],
-  wanted: MigrateOptions['sharding'],
+  { log, sharding: wanted, lockWaitMs = LONGEST_LOCK_WAIT_MS }: MigrateOptions,
 ): Promise<number[]> {
+  const limitMs = Math.min(Math.max(Math.round(lockWaitMs), SHORTEST_LOCK_WAIT_MS), LONGEST_LOCK_WAIT_MS);
   for (;;) {
     const state = await readState(sql);
     const known = files.migrations.length;
@@ -96,7 +99,7 @@ async function applyAll(
     const change = changesOf(files, state, await readSharding(sql, wanted), wanted);
     if (isNothing(change)) return [];
     if (change.isDistributed) await checkCluster(sql);
-    if (!(await apply(sql, change, state))) continue;
+    if (!(await apply(sql, change, state, limitMs))) continue;
     for (const { version, name } of change.migrations) log?.info({ version, name }, 'migration applied');
     if (change.functions.length > 0)
       log?.info({ names: change.functions.map(({ name }) => name) }, 'functions applied');
@@ -150,9 +153,9 @@ const isNothing = ({ migrations, functions, forgotten, isFirstDistribution }: Ch
  * Applies a change; false where the database has changed since its state was read. The change is one simple query,
  * which Postgres runs as one transaction, so no lost connection and no pooler can cut it in two.
  */
-async function apply(sql: Sql, change: Change, state: SchemaState): Promise<boolean> {
+async function apply(sql: Sql, change: Change, state: SchemaState, lockWaitMs: number): Promise<boolean> {
   try {
-    await sql.unsafe(transactionOf(change, state)).simple();
+    await sql.unsafe(transactionOf(change, state, lockWaitMs)).simple();
     return true;
   } catch (error) {
     if (sqlStateOf(error) === STATE_CHANGED) return false;
@@ -169,8 +172,14 @@ const FINGERPRINT = `coalesce((select max(version) from schema_migrations), 0) |
   (select string_agg(name || ' ' || checksum, ' ' order by name collate "C") from schema_functions), ''
 )`;
 
-/** Waits for the lock without limit, but at most 30 s for a table in use, since other statements wait behind it. */
-const transactionOf = (change: Change, { fingerprint }: SchemaState): string => `
+/** Whoever has no time left still outlasts a statement that passes. */
+const SHORTEST_LOCK_WAIT_MS = 1_000;
+
+/** A table in use is waited for no longer, since other statements wait behind. */
+const LONGEST_LOCK_WAIT_MS = 30_000;
+
+/** Waits for other migrations without limit, and this long for a table in use. */
+const transactionOf = (change: Change, { fingerprint }: SchemaState, lockWaitMs: number): string => `
 set local statement_timeout = 0;
 set local lock_timeout = 0;
 select pg_advisory_xact_lock(${LOCK_KEY});
@@ -195,7 +204,7 @@ begin
   end if;
 end
 $guard$;
-set local lock_timeout = '30s';
+set local lock_timeout = ${lockWaitMs};
 ${change.isDistributed ? CHANGE_IN_ORDER : ''}
 ${change.migrations.map(applyMigration).join('\n')}
 ${change.isDistributed ? `${announce('distribution of tables')}${DISTRIBUTE_TABLES}` : ''}

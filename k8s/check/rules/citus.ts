@@ -17,7 +17,7 @@ function findMigrationFaults(objects: readonly KubernetesObject[]): string[] {
     const hosts = new URL(databaseUrl!).host.split(',');
     return [
       ...unless(databaseSharding === 'citus', 'would not distribute the tables'),
-      ...unless(hosts.length === 1, `goes to any of ${hosts.join(', ')}, and not to the coordinator`),
+      ...unless(hosts.length === 1, `names ${hosts.join(' and ')}: the coordinator alone may migrate`),
     ].map((fault) => `${nameOf(workload.owner)}: ${fault}`);
   });
 }
