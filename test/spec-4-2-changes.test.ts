@@ -1,8 +1,8 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { MemoryStore } from '../src/client/memory-store.ts';
 import { deleteLeftovers } from '../src/process/sweeper.ts';
 import { deleteUser } from '../src/store/admin.ts';
-import { runOn } from './support/database.ts';
+import { createDatabase, runOn } from './support/database.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 import { newEmail } from './support/users.ts';
 
@@ -262,6 +262,35 @@ describe('a reset', () => {
       `select bool_or(server_started_at > '2026-01-01') as kept from epoch`,
     );
     expect(row!.kept).toBe(true);
+  });
+
+  test('does not come where the table was only rewritten', async () => {
+    const user = await service.user();
+    await add(user, 1);
+    const store = await openMirror(user);
+    const pathOf = () =>
+      runOn<{ path: string }>(service.database.url, 'select file_path as path from epoch order by node');
+    const before = await pathOf();
+    await runOn(service.database.url, 'vacuum full epoch');
+    expect(await read(user, { cursor: await store.readCursor() })).toMatchObject({ reset: false });
+    expect(await pathOf()).not.toEqual(before);
+  });
+
+  test.runIf(inject('citusUrl') === undefined)('comes in a copy that the same server holds', async () => {
+    await using original = await createDatabase();
+    const { user, cursor } = await (async () => {
+      await using first = await startService({}, { database: original });
+      const user = await first.user();
+      await add(user, 1);
+      return { user, cursor: (await read(user)).cursor };
+    })();
+    await using copy = await createDatabase(original.name);
+    await using second = await startService({}, { database: copy });
+    const { body } = await second.post('/bookmarks/changes', { cursor }, { token: user.token });
+    expect(body).toMatchObject({ reset: true, bookmarks: [{ url: url(1) }] });
+    await using third = await startService({}, { database: original });
+    const { body: there } = await third.post('/bookmarks/changes', { cursor }, { token: user.token });
+    expect(there).toMatchObject({ reset: false, bookmarks: [] });
   });
 
   test('comes for a cursor that is ahead of the account', async () => {
