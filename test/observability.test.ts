@@ -1,4 +1,5 @@
 import { pino } from 'pino';
+import postgres from 'postgres';
 import { expect, test } from 'vitest';
 import { describeError } from '../src/observability/log.ts';
 import { METRIC_NAMES } from '../src/observability/metrics.ts';
@@ -124,4 +125,52 @@ test('an error of the database that nobody foresaw is counted and logged by its 
   expect(lines.map((line) => JSON.parse(line))).toContainEqual(
     expect.objectContaining({ msg: 'request failed', sqlState: '42703' }),
   );
+});
+
+test('a full pool looks like no lost database: readiness and metrics ask on a connection of their own', async () => {
+  const metricsPort = await findFreePort();
+  await using service = await startService({ metricsPort, databasePoolSize: 1 });
+  const holder = postgres(service.database.url, { max: 1, onnotice: () => {} });
+  await holder`select pg_advisory_lock(1)`;
+  const { database } = service.context;
+  // Each ends at its lock_timeout, and the next one of the queue takes the connection: it is never free.
+  let isReleased = false;
+  const fill = async () => {
+    while (!isReleased)
+      await database.read((sql) => sql`select pg_advisory_xact_lock_shared(1)`).catch(() => {});
+  };
+  const filled = Promise.all([fill(), fill(), fill()]);
+  await until(
+    async () => (await runOn(service.database.url, 'select from pg_locks where not granted')).length > 0,
+  );
+  const ready = await fetch(`${service.origin}/readyz`);
+  expect([ready.status, await ready.json()]).toEqual([
+    200,
+    { status: 'ready', database: 'reachable', redis: 'none' },
+  ]);
+  const samples = await scrape(metricsPort);
+  expect(samples.get('bookmarks_database_reachable')).toBe(1);
+  expect(samples.get('bookmarks_database_pool_in_use{pool="api"}')).toBe(1);
+  isReleased = true;
+  await holder.end();
+  await filled;
+});
+
+test('a worker logs how each import ended: its id, whose it was, how many entries or which error, how long', async () => {
+  const lines: string[] = [];
+  const log = pino({}, { write: (line: string) => void lines.push(line) });
+  await using service = await startService({ importInlineBytes: 0, freeBookmarkLimit: 2 }, { log });
+  const user = await service.user();
+  const entries = ['a', 'b', 'c'].map((name) => ({ url: `http://${name}/`, title: 'nobody logs this' }));
+  await user.post('/import', { bookmarks: entries.slice(0, 2) });
+  const refused = await user.post('/import', { bookmarks: entries });
+  const ends = lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'import ended');
+  const common = { level: 30, importId: expect.anything(), user: user.id, ms: expect.any(Number) };
+  expect(refused.body.code).toBe('LIMIT_EXCEEDED');
+  expect(ends).toMatchObject([
+    { ...common, state: 'done', entries: 2 },
+    { ...common, state: 'failed', error: 'LIMIT_EXCEEDED' },
+  ]);
+  expect(ends[0].importId).not.toEqual(ends[1].importId);
+  expect(lines.join('')).not.toContain('nobody logs this');
 });
