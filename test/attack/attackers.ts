@@ -57,7 +57,9 @@ const ATTACKS: readonly [sideBySide: number, attack: Attack][] = [
   // Tokens that are given up while they wait.
   [2, ({ origin, sessions }) => giveUp(origin, sessions.pop())],
   // Connections that send half a request.
-  [100, ({ origin }, _, signal) => sendHalf(origin, signal)],
+  [100, ({ origin }, _, signal) => sendPart(origin, HALF_HEAD, signal)],
+  // Bodies that lack their last byte.
+  [40, ({ origin, greedy }, _, signal) => sendPart(origin, formatUnfinished(greedy), signal)],
   // The dearest searches, and many tags.
   [
     6,
@@ -98,11 +100,21 @@ async function giveUp(origin: string, token: string | undefined): Promise<void> 
   await held;
 }
 
-async function sendHalf(origin: string, signal: AbortSignal): Promise<void> {
+const HALF_HEAD = 'POST /api/v1/bookmarks/add HTTP/1.1\r\nHost: localhost\r\nContent-Le';
+
+const LONGEST_BYTES = 640 * 1_024;
+
+const formatUnfinished = (token: string): string =>
+  `POST /api/v1/bookmarks/add HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n` +
+  `Content-Type: application/json\r\nContent-Length: ${LONGEST_BYTES}\r\n\r\n${' '.repeat(LONGEST_BYTES - 1)}`;
+
+/** Sends bytes that are no whole request, and stays until it is cut. */
+async function sendPart(origin: string, bytes: string, signal: AbortSignal): Promise<void> {
   const socket = connect(Number(new URL(origin).port), '127.0.0.1');
   socket.on('error', () => {});
   const closed = once(socket, 'close');
-  socket.write('POST /api/v1/bookmarks/add HTTP/1.1\r\nHost: localhost\r\nContent-Le');
+  socket.resume();
+  socket.write(bytes);
   await Promise.race([closed, sleep(20_000, undefined, { signal }).catch(() => {})]);
   socket.destroy();
 }
