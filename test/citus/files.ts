@@ -15,7 +15,6 @@ export const SHARDED_TESTS: readonly string[] = [
   'test/exact-caps.test.ts',
   'test/replicas.test.ts',
   'test/long/workers-that-fail.test.ts',
-  'test/long/replicas-under-load.test.ts',
   'test/citus/migrate.test.ts',
   'test/citus/moves.test.ts',
   'test/citus/hosts.test.ts',

@@ -291,7 +291,7 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
     await beginUpload(fleet, doomed, user);
     await doomed.kill();
     expect((await api.post('/import', replace, user.token)).status).toBe(429);
-    await fleet.sql`update imports set touched_at = touched_at - interval '1 minute'`;
+    await fleet.sql`update imports set touched_at = now() - interval '61 seconds'`;
     await until(async () => (await fleet.imports(user)).length === 0, 15_000);
     expect((await api.post('/import', replace, user.token)).body.imported).toBe(3);
   });

@@ -56,6 +56,8 @@ async function createOnAllNodes(coordinatorUrl: string, template: string): Promi
   const found = await findNodes(coordinatorUrl);
   await Promise.all(found.map(({ url }) => runOn(url, `create database ${name} template ${template}`)));
   const drop = async () => {
+    // What a killed replica left prepared keeps the database from being dropped, until its node ends it.
+    for (const { url } of nodes) await runOn(url, 'select recover_prepared_transactions()').catch(() => {});
     for (const { url } of found) await runOn(url, `drop database if exists ${name} with (force)`);
   };
   const nodes = found.map((node) => ({ ...node, url: withDatabase(node.url, name) }));
