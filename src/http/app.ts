@@ -119,6 +119,8 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   app.decorateRequest('caller', undefined);
   app.decorateRequest('callerIsFresh', false);
   app.decorateRequest('bodyReader', undefined);
+  // Each request has its own, from its first hook.
+  app.decorateRequest('heldBody');
   app.decorateRequest('requestHash', undefined);
   app.decorateRequest('wasHeld', false);
   app.decorateRequest('unserved', undefined);
