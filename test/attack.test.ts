@@ -15,7 +15,7 @@ import { measureGrowth } from './support/memory.ts';
 import { type LogLine, startReplica } from './support/replica.ts';
 import { connectTo, sendRaw } from './support/responses.ts';
 import { startService, type TestService, type TestUser, useService, useUser } from './support/service.ts';
-import { holdLock } from './support/sessions.ts';
+import { holdLock, untilBlocked } from './support/sessions.ts';
 import { formatPost, sendUnread, type UnreadClient } from './support/unread.ts';
 
 // What a hostile client may try: it harms nobody but itself.
@@ -466,6 +466,24 @@ describe('bodies that do not end', () => {
     },
     60_000,
   );
+});
+
+test('a whole body whose client leaves while its token is looked up is not held for good', async () => {
+  const leaving = await service.user();
+  const body = JSON.stringify({ url: 'https://left.example/', comment: 'a'.repeat(1_000) });
+  const lock = await holdLock(service.database.url, 'lock table tokens in access exclusive mode');
+  const client = connectTo(service.origin);
+  await client.write(
+    `POST /api/v1/bookmarks/add HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${leaving.token}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  );
+  await untilBlocked(service.database.url);
+  client.destroy();
+  // The replica has seen it go once it answers what was sent later.
+  await fetch(`${service.origin}/livez`);
+  await lock.release();
+  await eventually(async () => (await leaving.post('/user/profile')).body.bookmark_count).toBe(1);
+  await eventually(() => service.context.received.of(leaving.id)).toBe(0);
 });
 
 describe('text that is dear to normalise', () => {

@@ -2,6 +2,7 @@ import postgres from 'postgres';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { ApiResponse } from './support/responses.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
+import { holdLock, untilBlocked } from './support/sessions.ts';
 
 // Spec 4.2: /bookmarks/sync; decisions 15 and 16.
 
@@ -224,6 +225,21 @@ describe('waiting (decision 16)', () => {
       await expect(wait).rejects.toThrow();
     }
     await service.post('/user/profile', {}, { token: user.token });
+    await untilHeld(0);
+  });
+
+  test('a client that goes away while its token is looked up is not waited for', async () => {
+    const leaving = await service.user();
+    const lock = await holdLock(service.database.url, 'lock table tokens in access exclusive mode');
+    const gone = new AbortController();
+    const wait = sync({ wait: true }, leaving, { signal: gone.signal });
+    await untilBlocked(service.database.url);
+    gone.abort();
+    await expect(wait).rejects.toThrow();
+    // The replica has seen it go once it answers what was sent later.
+    await fetch(`${service.origin}/livez`);
+    await lock.release();
+    for (let i = 0; i < 3; i++) await leaving.post('/user/profile');
     await untilHeld(0);
   });
 

@@ -48,8 +48,8 @@ declare module 'fastify' {
     callerIsFresh: boolean;
     /** Reads its body, where it has one. */
     bodyReader: BodyReader | undefined;
-    /** Each releases what is held of its body. */
-    heldBody: (() => void)[];
+    /** Each releases what is held of its body; undefined once its response has gone, or never will. */
+    heldBody: (() => void)[] | undefined;
     /** Of the path and the body, where a key came with them. */
     requestHash: Buffer | undefined;
     /** Whether it was held as a long poll. */
@@ -119,8 +119,7 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   app.decorateRequest('caller', undefined);
   app.decorateRequest('callerIsFresh', false);
   app.decorateRequest('bodyReader', undefined);
-  // Each request has its own, from its first hook.
-  app.decorateRequest('heldBody');
+  app.decorateRequest('heldBody', undefined);
   app.decorateRequest('requestHash', undefined);
   app.decorateRequest('wasHeld', false);
   app.decorateRequest('unserved', undefined);

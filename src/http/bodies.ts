@@ -40,10 +40,12 @@ export class Bodies {
     let held = 0;
     const next = async () => {
       const bytes = await bodyReader.next();
-      if (bytes === undefined || caller === undefined || held >= countedBytes) return bytes;
+      const { heldBody } = request;
+      if (bytes === undefined || caller === undefined || heldBody === undefined || held >= countedBytes)
+        return bytes;
       this.#overload.refuseBody(caller.userId, held);
       held += bytes.length;
-      request.heldBody.push(this.#received.hold(caller.userId, bytes.length));
+      heldBody.push(this.#received.hold(caller.userId, bytes.length));
       return bytes;
     };
     return { next };
@@ -64,7 +66,9 @@ export class Bodies {
 
   /** The response has gone, or never will: what of the body is not read is dropped, and nothing is held. */
   close(request: FastifyRequest): void {
-    for (const release of request.heldBody) release();
+    for (const release of request.heldBody ?? []) release();
+    // What is still read of it, as its client left after the last byte, would be held for good.
+    request.heldBody = undefined;
     request.bodyReader?.drop(this.#pace);
   }
 }

@@ -44,7 +44,9 @@ export async function readOrWait<Page>(
 ): Promise<PollEnd<Page>> {
   const waiter = context.coordination.wakes.register(poll.topic, poll.caller.key);
   const cancel = () => waiter.cancel();
-  reply.raw.once('close', cancel);
+  // The client may have left while its body was read: that event does not come again.
+  if (reply.raw.destroyed) cancel();
+  else reply.raw.once('close', cancel);
   try {
     const page = await poll.read();
     if (poll.hasNews(page) || !hold(waiter)) return { page, waited: false };
