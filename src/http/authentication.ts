@@ -11,7 +11,8 @@ import type { CallerRoute } from './route.ts';
 
 /**
  * Where the token of a request is checked: token, rate limit, scope, in this order (decision 1), before a byte of the body is
- * read. The statement of the operation checks the token once more (`tokenIsValid` in `store/tokens.ts`).
+ * read. The statement of the operation checks the token once more (`tokenIsValid` in `store/tokens.ts`; of a
+ * write, `token_is_valid` in `sql/functions/`).
  */
 
 /** What a route needs of a token. */

@@ -11,7 +11,10 @@ import { requireValidToken } from './outcomes.ts';
 /** What a statement needs to know of whoever asks for it. */
 export type Owner = Pick<Caller, 'userId' | 'hash'>;
 
-/** True while the caller's token is neither revoked nor expired: every statement asks, so that revocation holds at once. */
+/**
+ * True while the caller's token is neither revoked nor expired: what shows or changes a user's things asks, so that a
+ * revocation holds at once.
+ */
 export const tokenIsValid = (sql: Sql, { userId, hash }: Owner) => sql`exists (
   select from tokens where user_id = ${userId} and token_hash = ${hash} and expires_at > now()
 )`;
