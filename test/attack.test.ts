@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { HeldBytes } from '../src/concurrency/held-bytes.ts';
 import { additionsTopic, wakePolls } from '../src/coordination/topics.ts';
 import { parseFields } from '../src/domain/json-fields.ts';
 import { foldText } from '../src/domain/text.ts';
@@ -28,13 +29,16 @@ const MIB = 1_048_576;
 /** What is so sooner or later: on a busy machine later. */
 const eventually = <T>(read: () => T) => expect.poll(read, { timeout: 20_000, interval: 20 });
 
-/** The highest value that is seen until the test ends. */
-function watchHighest(read: () => number): () => number {
-  let highest = read();
-  const timer = setInterval(() => {
-    highest = Math.max(highest, read());
-  }, 2);
-  onTestFinished(() => clearInterval(timer));
+/** The most bytes that are held at any moment until the test ends. */
+function watchHighest(held: HeldBytes): () => number {
+  let highest = held.total;
+  const hold = held.hold.bind(held);
+  const watched = vi.spyOn(held, 'hold').mockImplementation((userId, bytes) => {
+    const release = hold(userId, bytes);
+    highest = Math.max(highest, held.total);
+    return release;
+  });
+  onTestFinished(() => void watched.mockRestore());
   return () => highest;
 }
 
@@ -174,9 +178,9 @@ describe('responses that nobody reads', () => {
   });
 
   test('pass that by no more than what is read at one moment, however many connections ask at once', async () => {
-    const highest = watchHighest(unsentBytes);
+    const highest = watchHighest(slow.context.unsent);
     const clients = await Promise.all(Array.from({ length: 60 }, () => askForPages(5)));
-    await eventually(unsentBytes).toBeGreaterThan(8 * MIB);
+    await eventually(highest).toBeGreaterThan(8 * MIB);
     for (const client of clients) expect(await client.take(1)).toBeGreaterThan(0);
     // Half of ten connections read at a time, a page each.
     expect(highest()).toBeLessThan(8 * MIB + 5 * 1.3 * MIB);
@@ -245,7 +249,7 @@ describe('responses that nobody reads', () => {
   });
 
   test('of many exports hold half of what an account may, and each goes on when there is room', async () => {
-    const highest = watchHighest(unsentBytes);
+    const highest = watchHighest(slow.context.unsent);
     const [last, ...others] = await Promise.all(Array.from({ length: 30 }, askForExport));
     await eventually(unsentBytes).toBeGreaterThan(4 * MIB);
     expect((await greedy.post('/user/profile')).status).toBe(200);
@@ -304,11 +308,11 @@ describe('responses that nobody reads', () => {
     );
     const { wakes } = slow.context.coordination;
     await eventually(() => wakes.held).toBe(8 * 16);
-    const highest = watchHighest(unsentBytes);
+    const highest = watchHighest(slow.context.unsent);
     await fill(slow.database.url, sleeper, 100, 10_000);
     wakes.wake(additionsTopic(sleeper.id));
     await eventually(() => wakes.held).toBe(0);
-    await eventually(unsentBytes).toBeGreaterThan(4 * MIB);
+    await eventually(highest).toBeGreaterThan(4 * MIB);
     for (const client of polls) client[Symbol.dispose]();
     await eventually(unsentBytes).toBe(0);
     expect(highest()).toBeLessThan(10 * MIB);
@@ -447,7 +451,7 @@ describe('bodies that do not end', () => {
     async (path) => {
       const greedy = await service.user();
       const received = () => service.context.received.of(greedy.id);
-      const highest = watchHighest(received);
+      const highest = watchHighest(service.context.received);
       const clients = Array.from({ length: 60 }, () => sendMost(greedy.token, path));
       onTestFinished(() => {
         for (const client of clients) client.destroy();
