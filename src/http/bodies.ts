@@ -7,12 +7,6 @@ import type { Overload } from './overload.ts';
 
 /** The bodies of a process's requests: read at their users' paces, and counted for as long as their requests last. */
 
-/** Where the bytes of a body come from. */
-export interface BodySource {
-  /** The next bytes, one at least; undefined at the end. Throws what the response should say. */
-  next(): Promise<Buffer | undefined>;
-}
-
 export class Bodies {
   readonly #pace = new PartPace();
   readonly #received: HeldBytes;
@@ -26,14 +20,16 @@ export class Bodies {
   /** Begins to read a request that has a body. */
   open(request: FastifyRequest): void {
     const { 'content-length': announced = '0', 'transfer-encoding': encoding } = request.headers;
-    if (announced !== '0' || encoding !== undefined) request.bodyReader = new BodyReader(request.raw);
+    if (announced === '0' && encoding === undefined) return;
+    request.bodyReader = new BodyReader(request.raw);
+    request.heldBody = [];
   }
 
   /**
    * The body of a request, the first `countedBytes` of which count as held until its response has gone. Throws `UNAVAILABLE`
    * where bodies of the same account, or long ones of all, are too much.
    */
-  source(request: FastifyRequest, countedBytes: number): BodySource {
+  source(request: FastifyRequest, countedBytes: number): Pick<BodyReader, 'next'> {
     const { caller, bodyReader } = request;
     if (bodyReader === undefined) return { next: async () => undefined };
     bodyReader.begin(this.#pace, caller?.userId);

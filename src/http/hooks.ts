@@ -27,7 +27,6 @@ export function addFirstHook(
       reply.hijack();
       return;
     }
-    request.heldBody = [];
     bodies.open(request);
     reply.raw.once('close', () => {
       connection.end();
