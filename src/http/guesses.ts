@@ -30,6 +30,13 @@ interface Budget {
   limit: number;
 }
 
+/** Something that can be guessed: whoever tries it is within all budgets, and fails by this code. */
+interface Guess {
+  credential: Credential;
+  budgets: readonly Budget[];
+  failureCode: ErrorCode;
+}
+
 /** Wrong codes for one e-mail address, and of one network that names addresses, in any hour. */
 const NAMED_FAILURES_PER_HOUR = 10;
 
@@ -48,13 +55,14 @@ export function limitInviteGuesses<Result>(
 ): Promise<Result> {
   const { inviteFailures, namedInviteFailures: limiter } = context.coordination.limiters;
   const everyone = { limiter: inviteFailures, key: 'all', limit: context.config.inviteFailuresPerMinute };
-  if (emailKey === undefined) return withinBudgets(context, 'invite', [everyone], 'NOT_FOUND', exchange);
+  const invite = { credential: 'invite', failureCode: 'NOT_FOUND' } as const;
+  if (emailKey === undefined) return withinBudgets(context, { ...invite, budgets: [everyone] }, exchange);
   const limit = NAMED_FAILURES_PER_HOUR;
   const budgets = [
     { limiter, key: `email:${hash('sha256', emailKey, 'base64url')}`, limit },
     { limiter, key: `network:${addressKey(clientAddress(request))}`, limit },
   ];
-  return withinBudgets(context, 'invite', budgets, 'NOT_FOUND', exchange);
+  return withinBudgets(context, { ...invite, budgets }, exchange);
 }
 
 /**
@@ -72,7 +80,8 @@ export function limitTokenGuesses<Result>(
   const { tokenFailures: limiter } = context.coordination.limiters;
   const key = addressKey(clientAddress(request));
   const budget = { limiter, key, limit: TOKEN_FAILURES_PER_MINUTE };
-  const lookUpCounted = () => counted(context, 'bearer', [budget], 'INVALID_TOKEN', lookUp);
+  const bearer = { credential: 'bearer', budgets: [budget], failureCode: 'INVALID_TOKEN' } as const;
+  const lookUpCounted = () => counted(context, bearer, lookUp);
   const refusal = limiter.refusal(key, budget.limit);
   if (refusal === undefined) return lookUpCounted();
   return beyondBudget.run(key, lookUpCounted).catch((error: unknown) => {
@@ -89,26 +98,18 @@ function refuse({ metrics }: Context, credential: Credential, resetMs: number): 
 }
 
 /** Runs what is tried unless a budget is used up already. */
-function withinBudgets<Result>(
-  context: Context,
-  credential: Credential,
-  budgets: readonly Budget[],
-  failureCode: ErrorCode,
-  run: () => Promise<Result>,
-): Promise<Result> {
-  for (const { limiter, key, limit } of budgets) {
+function withinBudgets<Result>(context: Context, guess: Guess, run: () => Promise<Result>): Promise<Result> {
+  for (const { limiter, key, limit } of guess.budgets) {
     const refusal = limiter.refusal(key, limit);
-    if (refusal !== undefined) throw refuse(context, credential, refusal.resetMs);
+    if (refusal !== undefined) throw refuse(context, guess.credential, refusal.resetMs);
   }
-  return counted(context, credential, budgets, failureCode, run);
+  return counted(context, guess, run);
 }
 
 /** Runs what is tried, and counts its failure in each budget. */
 async function counted<Result>(
   context: Context,
-  credential: Credential,
-  budgets: readonly Budget[],
-  failureCode: ErrorCode,
+  { credential, budgets, failureCode }: Guess,
   run: () => Promise<Result>,
 ): Promise<Result> {
   try {
