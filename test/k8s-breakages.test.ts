@@ -56,6 +56,17 @@ test.each(BREAKAGES.map(([rule, object, change, overlay], n) => ({ n, rule, obje
   },
 );
 
+test('of a migration beside the coordinator the hosts are named', async () => {
+  const objects = copyOverlay('production-citus');
+  edit(
+    'MIGRATE_DATABASE_URL',
+    ':5432',
+    ':5432,worker-1.example.org:5432',
+  )(pick(objects, 'Secret/connections'), objects);
+  const named = 'names postgres.example.org and worker-1.example.org: the coordinator alone may migrate';
+  expect(await findFaults(objects)).toContainEqual(expect.stringContaining(named));
+});
+
 /** What is right, and a check that is too eager would refuse. */
 const RIGHT: [what: string, object: string, change: Change, overlay?: Overlay][] = [
   ['a budget in per cent', 'PodDisruptionBudget/api', ({ spec }) => (spec.maxUnavailable = '50%')],

@@ -87,7 +87,8 @@ function shuffleHosts(address: string): string {
   return `${before}${order.map(({ host }) => host).join(',')}${after}`;
 }
 
-function hostsOf(address: string): string[] {
+/** The hosts that a url names, without their ports. */
+export function hostsOf(address: string): string[] {
   const authority = address.replace(/^\w+:\/\//, '').split('/')[0]!;
   return authority
     .slice(authority.lastIndexOf('@') + 1)

@@ -1,3 +1,4 @@
+import { hostsOf } from '../../../src/store/database-url.ts';
 import { type KubernetesObject, nameOf } from '../objects.ts';
 import { readContainerConfig } from './environment.ts';
 import { listHosts, readPooler } from './pooler.ts';
@@ -14,7 +15,7 @@ const isSharded = (objects: readonly KubernetesObject[]): boolean =>
 function findMigrationFaults(objects: readonly KubernetesObject[]): string[] {
   return listMigrations(objects).flatMap(({ workload, container }) => {
     const { databaseUrl, databaseSharding } = readContainerConfig(objects, container);
-    const hosts = new URL(databaseUrl!).host.split(',');
+    const hosts = hostsOf(databaseUrl!);
     return [
       ...unless(databaseSharding === 'citus', 'would not distribute the tables'),
       ...unless(hosts.length === 1, `names ${hosts.join(' and ')}: the coordinator alone may migrate`),
