@@ -4,7 +4,7 @@ import { deleteLeftovers, startSweeper } from '../src/process/sweeper.ts';
 import { deleteOldImports, deleteOldResponses } from '../src/store/sweep.ts';
 import { runOn } from './support/database.ts';
 import { useService } from './support/service.ts';
-import { holdLock } from './support/sessions.ts';
+import { holdLock, untilBlocked } from './support/sessions.ts';
 
 // What has run out goes, however much of it there is, and nothing else.
 
@@ -64,6 +64,22 @@ test('an import that is over is kept for an hour, one that waits for its worker 
     const left = await runOn(url, `select 1 from imports where user_id = ${user.id}`);
     expect(left.length, `${state} for ${age}`).toBe(isKept ? 1 : 0);
   }
+});
+
+test('an upload that goes on while it is swept is kept', async () => {
+  const user = await service.user();
+  const { url } = service.database;
+  await runOn(
+    url,
+    `insert into imports (user_id, id, bytes, state, touched_at)
+    values (${user.id}, gen_random_uuid(), 0, 'receiving', now() - interval '61 seconds')`,
+  );
+  const upload = await holdLock(url, `update imports set touched_at = now() where user_id = ${user.id}`);
+  const sweep = deleteOldImports(service.context.database);
+  await untilBlocked(url, 'sweep_imports');
+  await upload.commit();
+  expect(await sweep).toBe(0);
+  expect(await runOn(url, `select 1 from imports where user_id = ${user.id}`)).toHaveLength(1);
 });
 
 test('an idempotency key is kept for 24 hours', async () => {

@@ -24,7 +24,9 @@ begin
     ) old
     group by 1
   loop
-    delete from imports where user_id = v_user.id and id = any (v_user.imports);
+    -- One that was touched meanwhile stays.
+    delete from imports
+    where user_id = v_user.id and id = any (v_user.imports) and touched_at < now() - interval '1 minute';
     get diagnostics v_count = row_count;
     v_deleted := v_deleted + v_count;
   end loop;
