@@ -488,6 +488,17 @@ describe.concurrent('statements that Postgres does not answer in time, or at all
     return { ...opened, account, add, poll };
   };
 
+  /** A small import that waits for the account's lock, and whose connection has stalled since. */
+  const openStalledImport = async () => {
+    const opened = await openThroughProxy();
+    const { stack, proxy, fleet, api, user } = opened;
+    const account = stack.use(await fleet.holdAccount(user));
+    const response = api.post('/import', { bookmarks: [{ url: 'http://a/' }] }, user.token);
+    await fleet.untilBlocked('from import_bookmarks(');
+    proxy.stall();
+    return { ...opened, account, response };
+  };
+
   test('an add that was done, and whose response is lost, wakes the polls all the same', async () => {
     const { stack, proxy, fleet, user, account, add, poll } = await openWaitingAdd();
     await using _ = stack;
@@ -510,12 +521,8 @@ describe.concurrent('statements that Postgres does not answer in time, or at all
   });
 
   test('a small import that was done, and whose response is lost, is answered with its result', async () => {
-    const { stack, proxy, fleet, api, user } = await openThroughProxy();
+    const { stack, proxy, fleet, user, account, response } = await openStalledImport();
     await using _ = stack;
-    await using account = await fleet.holdAccount(user);
-    const response = api.post('/import', { bookmarks: [{ url: 'http://a/' }] }, user.token);
-    await fleet.untilBlocked('from import_bookmarks(');
-    proxy.stall();
     await account.release();
     await until(async () => (await fleet.imports(user))[0] === 'done');
     proxy.cut('reset');
@@ -524,12 +531,8 @@ describe.concurrent('statements that Postgres does not answer in time, or at all
   });
 
   test('a small import whose connection is lost while it runs is 503 and never done', async () => {
-    const { stack, proxy, fleet, api, user } = await openThroughProxy();
+    const { stack, proxy, fleet, user, account, response } = await openStalledImport();
     await using _ = stack;
-    await using account = await fleet.holdAccount(user);
-    const response = api.post('/import', { bookmarks: [{ url: 'http://a/' }] }, user.token);
-    await fleet.untilBlocked('from import_bookmarks(');
-    proxy.stall();
     proxy.cut('reset');
     expectUnavailable(await soon(response));
     await account.release();
