@@ -63,7 +63,7 @@ const WAITS_PER_TOKEN = 16;
 /** Eight of the largest pages. */
 const UNSENT_BYTES_PER_USER = 8 * 1_048_576;
 
-/** 25 of the longest bookmarks, or 16 imports that are not staged; of all users a tenth of a pod's memory. */
+/** 25 of the longest bookmarks, or 16 imports that are not staged; of all users an eighth of a pod's memory. */
 const RECEIVED_BYTES = { userBytes: 16 * 1_048_576, processBytes: 256 * 1_048_576 };
 
 /** How long a request waits for earlier ones of its user. With the 7 s of an operation it is 10 s at most. */
