@@ -1,5 +1,6 @@
 import { gzipSync } from 'node:zlib';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { findAssets } from '../src/http/page/assets.ts';
 import { useService } from './support/service.ts';
 
 // How the page reaches a browser: its documents and the files that they load.
@@ -61,6 +62,18 @@ test('a document is asked for each time, and sent again only where it has change
   const etag = first.headers.get('etag')!;
   const again = await fetch(service.origin, { headers: { 'if-none-match': etag } });
   expect([again.status, await again.text()]).toEqual([304, '']);
+});
+
+test('a document is made once, however often it is asked for, and others are served beside it', async () => {
+  const { modules } = await findAssets();
+  const made = vi.spyOn(modules, 'get');
+  onTestFinished(() => made.mockRestore());
+  const { token } = await service.user();
+  const asked = Array.from({ length: 300 }, (_, n) => readDocument(['/', '/settings', '/save'][n % 3]));
+  const profile = await service.post('/user/profile', {}, { token });
+  expect(new Set(await Promise.all(asked)).size).toBe(3);
+  expect(profile.status).toBe(200);
+  expect(made.mock.calls.length).toBeLessThanOrEqual(3);
 });
 
 test('every file that a page can come to is there, is kept for a year, and runs without Node', async () => {

@@ -91,18 +91,36 @@ ${others.map((path) => `<link rel="modulepreload" href="${address(path)}">`).joi
 `;
 }
 
+/** What is sent at an address whose content may change. */
+interface Checked {
+  type: string;
+  /** Sent as it lies here to any number of clients; a text would be encoded for each. */
+  bytes: Buffer;
+  etag: string;
+}
+
+const check = (type: string, text: string): Checked => ({
+  type,
+  bytes: Buffer.from(text),
+  etag: `"${createHash('sha256').update(text).digest('hex').slice(0, 16)}"`,
+});
+
 /** Adds the page: its documents, which browsers ask for each time, and its files, which they keep. */
 export function pageRoutes(app: FastifyInstance, { signIn }: Config): void {
   for (const [path, page] of Object.entries(PAGES)) {
-    app.get(path, async (request, reply) => {
+    const makeDocument = async () => {
       const provider = app.hasRoute({ method: 'GET', url: '/login' }) ? signIn.provider?.name : undefined;
-      const text = formatDocument(await findAssets(), page, provider);
-      return sendChecked(request, reply, 'text/html; charset=utf-8', text);
+      return check('text/html; charset=utf-8', formatDocument(await findAssets(), page, provider));
+    };
+    // Anybody may ask for it, thousands of times a second: it is formatted and hashed once.
+    let document: Checked | undefined;
+    app.get(path, async (request, reply) => {
+      document ??= await makeDocument();
+      return sendChecked(request, reply, document);
     });
   }
-  app.get(START_PATH, async (request, reply) =>
-    sendChecked(request, reply, 'text/javascript; charset=utf-8', START),
-  );
+  const start = check('text/javascript; charset=utf-8', START);
+  app.get(START_PATH, async (request, reply) => sendChecked(request, reply, start));
   app.get('/assets/:hash/*', async (request, reply) => {
     const { hash, '*': path } = request.params as { hash: string; '*': string };
     const assets = await findAssets();
@@ -113,10 +131,13 @@ export function pageRoutes(app: FastifyInstance, { signIn }: Config): void {
 }
 
 /** Sends what may change: the browser asks each time whether it has. */
-function sendChecked(request: FastifyRequest, reply: FastifyReply, type: string, text: string): FastifyReply {
-  const etag = `"${createHash('sha256').update(text).digest('hex').slice(0, 16)}"`;
+function sendChecked(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { type, bytes, etag }: Checked,
+): FastifyReply {
   reply.headers({ ...HEADERS, 'cache-control': 'no-cache', 'content-type': type, etag });
-  return request.headers['if-none-match'] === etag ? reply.code(304).send() : reply.send(text);
+  return request.headers['if-none-match'] === etag ? reply.code(304).send() : reply.send(bytes);
 }
 
 /** Sends what never changes: another content has another address. */
