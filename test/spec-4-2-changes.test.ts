@@ -264,17 +264,21 @@ describe('a reset', () => {
     expect(row!.kept).toBe(true);
   });
 
-  test('does not come where the table was only rewritten', async () => {
-    const user = await service.user();
-    await add(user, 1);
-    const store = await openMirror(user);
-    const pathOf = () =>
-      runOn<{ path: string }>(service.database.url, 'select file_path as path from epoch order by node');
-    const before = await pathOf();
-    await runOn(service.database.url, 'vacuum full epoch');
-    expect(await read(user, { cursor: await store.readCursor() })).toMatchObject({ reset: false });
-    expect(await pathOf()).not.toEqual(before);
-  });
+  // Of a sharded database the file is that of the table's shell, which nothing rewrites.
+  test.runIf(inject('citusUrl') === undefined)(
+    'does not come where the table was only rewritten',
+    async () => {
+      const user = await service.user();
+      await add(user, 1);
+      const store = await openMirror(user);
+      const pathOf = () =>
+        runOn<{ path: string }>(service.database.url, 'select file_path as path from epoch order by node');
+      const before = await pathOf();
+      await runOn(service.database.url, 'vacuum full epoch');
+      expect(await read(user, { cursor: await store.readCursor() })).toMatchObject({ reset: false });
+      expect(await pathOf()).not.toEqual(before);
+    },
+  );
 
   test.runIf(inject('citusUrl') === undefined)('comes in a copy that the same server holds', async () => {
     await using original = await createDatabase();

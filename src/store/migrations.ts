@@ -7,6 +7,7 @@ import {
   checkCluster,
   DISTRIBUTE_TABLES,
   distributeFunctions,
+  prepareNodes,
   readSharding,
   type Sharding,
 } from './sharding.ts';
@@ -97,9 +98,11 @@ async function applyAll(
       return [];
     }
     const change = changesOf(files, state, await readSharding(sql, wanted), wanted);
-    if (isNothing(change)) return [];
-    if (change.isDistributed) await checkCluster(sql);
-    if (!(await apply(sql, change, state, limitMs))) continue;
+    if (!isNothing(change)) {
+      if (change.isDistributed) await checkCluster(sql);
+      if (!(await apply(sql, change, state, limitMs))) continue;
+    }
+    if (change.isDistributed) await prepareNodes(sql, LOCK_KEY, log);
     for (const { version, name } of change.migrations) log?.info({ version, name }, 'migration applied');
     if (change.functions.length > 0)
       log?.info({ names: change.functions.map(({ name }) => name) }, 'functions applied');

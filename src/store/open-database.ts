@@ -146,7 +146,7 @@ function timeouts(settings: Settings): Record<string, number> {
  * statements that see everything committed before them; the driver reads bytes as hex and writes null into arrays. What
  * Postgres estimates of a user's rows grows with the table: compiling a statement for it would take longer than the statement.
  */
-const NEEDED_SETTINGS = {
+export const NEEDED_SETTINGS = {
   default_transaction_isolation: 'read committed',
   bytea_output: 'hex',
   array_nulls: 'on',

@@ -1,4 +1,6 @@
 import type { Sql } from './database.ts';
+import { sqlStateOf } from './errors.ts';
+import { type DatabaseLog, NEEDED_SETTINGS } from './open-database.ts';
 
 /**
  * The tables over the nodes of a Citus cluster. A user's rows lie together on one node: each table whose primary key begins
@@ -63,6 +65,50 @@ export class ShardingRefused extends Error {
     super(`DATABASE_SHARDING=citus: ${reason}`);
   }
 }
+
+/** Asked on each node. */
+const NODE_IS_READY = `
+select bool_and(current_setting(name) = needed) and to_regclass('users_id_seq') is not null
+from json_each_text('${JSON.stringify(NEEDED_SETTINGS)}') needed (name, needed)`;
+
+/**
+ * From the coordinator, gives each node what it has to have for itself, one that was added lately too. The settings that a
+ * replica asks for its own connections become the database's: Citus makes connections between nodes without them, and compiled
+ * (`jit`) a page of changes for seconds there. And the sequences: who draws first from one makes it, and all others wait until
+ * that transaction is committed on all nodes.
+ */
+export async function prepareNodes(sql: Sql, lockKey: string, log: DatabaseLog | undefined): Promise<void> {
+  const unready = await sql`
+    select from run_command_on_all_nodes(${NODE_IS_READY})
+    where success and result <> 't' and (select groupid = 0 from pg_dist_local_group)`;
+  if (unready.length === 0) return;
+  try {
+    await sql.unsafe(`select pg_advisory_xact_lock(${lockKey}); ${SET_ON_ALL_NODES}`).simple();
+  } catch (error) {
+    if (sqlStateOf(error) !== NOT_OWNER) throw error;
+    log?.warn({ ...NEEDED_SETTINGS }, 'only its owner can give the database these settings, on every node');
+  }
+  await sql`
+    select run_command_on_workers(format('select make_sequence(%L)', relname))
+    from pg_class
+    where relnamespace = current_schema()::regnamespace and relkind = 'S'`;
+}
+
+/** insufficient_privilege */
+const NOT_OWNER = '42501';
+
+/** Citus has the workers do the same. */
+const SET_ON_ALL_NODES = `
+do $settings$
+begin
+${Object.entries(NEEDED_SETTINGS)
+  .map(
+    ([name, value]) =>
+      `  execute format('alter database %I set ${name} = ''${value}''', current_database());`,
+  )
+  .join('\n')}
+end
+$settings$;`;
 
 /** For a transaction that changes tables: one shard after the other, as foreign keys to reference tables demand. */
 export const CHANGE_IN_ORDER = `set local citus.multi_shard_modify_mode = 'sequential';`;

@@ -49,6 +49,37 @@ test('each table lies by user or whole on every node, and migrating again change
   expect(await migrate({ url: nodes[1]!.url, sharding })).toEqual([]);
 });
 
+test('each node has the settings and sequences that it needs, also one that was added later', async () => {
+  await using database = await createShardedDatabase(coordinator());
+  const state = async () =>
+    Promise.all(
+      ['show jit', "select to_regclass('users_id_seq') is not null"].map(async (ask) =>
+        (
+          await runOn<{ result: string }>(
+            database.url,
+            `select result from run_command_on_all_nodes($$${ask}$$)`,
+          )
+        ).map(({ result }) => result),
+      ),
+    );
+  const ready = [
+    ['off', 'off', 'off'],
+    ['t', 't', 't'],
+  ];
+  expect(await state()).toEqual(ready);
+  await runOn(
+    database.nodes[1]!.url,
+    `set citus.enable_ddl_propagation = off;
+    alter database ${database.name} reset jit;
+    drop sequence users_id_seq`,
+  );
+  expect(await state()).not.toEqual(ready);
+  expect(await migrate({ url: database.nodes[2]!.url })).toEqual([]);
+  expect(await state()).not.toEqual(ready);
+  expect(await migrate({ url: database.url })).toEqual([]);
+  expect(await state()).toEqual(ready);
+});
+
 test('a later release brings its tables and functions to all nodes, without being told', async () => {
   await using database = await createShardedDatabase(coordinator());
   const folder = releaseWith(`-- works-with: 3

@@ -37,17 +37,26 @@ beforeAll(async () => {
 const otherThan = (node: CitusNode): CitusNode =>
   database.nodes.find(({ group }) => group !== 0 && group !== node.group)!;
 
+/** What an earlier move left is dropped once no statement uses it any more: the next move waits for that. */
+const IS_LEFT = /leftover from the previous move could not be cleaned up/;
+
 /** Moves the shard of a user's rows to the other worker node, while it is written. */
 async function move(user: { id: number }): Promise<void> {
   const from = await nodeOf(database, user);
   const to = otherThan(from);
-  await runOn(
+  const moved = await runOn(
     database.url,
     `select citus_move_shard_placement(
       get_shard_id_for_distribution_column('accounts', ${user.id}),
       '${from.host}', ${from.port}, '${to.host}', ${to.port}, 'force_logical'
     )`,
-  );
+  ).catch((error: unknown) => {
+    if (!IS_LEFT.test(String(error))) throw error;
+  });
+  if (moved === undefined) {
+    await sleep(500);
+    await move(user);
+  }
 }
 
 test('ids of a user rise although the rows move to a node whose sequences are far behind', async () => {

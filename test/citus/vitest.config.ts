@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import common from '../../vitest.config.ts';
 import { NotRunReporter } from '../support/not-run-reporter.ts';
@@ -19,6 +20,8 @@ export default async () => {
       exclude: [],
       passWithNoTests: true,
       globalSetup: ['test/support/global-setup.ts', 'test/citus/global-setup.ts'],
+      // Three servers work for each file, and statements take several times what they take on one.
+      maxWorkers: availableParallelism(),
       // Each file makes a database on three servers.
       testTimeout: 90_000,
       hookTimeout: 180_000,
