@@ -1,5 +1,8 @@
 -- Adds a bookmark. `p_bookmark` holds its fields, and `url_key`, `host` and `search_text` beside them. A bookmark that
 -- passes a cap changes nothing.
+--
+-- Each insert is one of `values`: Citus makes one of a query's rows in two steps with a stored result between, for 1 to 3 ms where
+-- `values` take 0.1 to 0.4. On one Postgres an add with two tags costs a fifth less than with its tags in one statement.
 create or replace function add_bookmark(
   p_user_id bigint, p_token_hash bytea, p_bookmark jsonb, p_tag_names text[], p_tag_keys text[],
   p_free_limit bigint, p_tag_limit integer,
@@ -10,7 +13,9 @@ language plpgsql as $$
 declare
   v_tag_ids bigint[] := '{}';
   v_new_ids bigint[];
-  v_tags text := '[]';
+  v_wanted record;
+  v_tag record;
+  v_tags text;
   v_id bigint;
   v_floor bigint;
   v_moment timestamptz;
@@ -30,31 +35,35 @@ begin
   end if;
 
   update accounts set bookmark_count = bookmark_count + 1, unpacked = unpacked + 1
-  where user_id = p_user_id and (is_premium or bookmark_count < p_free_limit) and exists (
-    select from tokens where user_id = p_user_id and token_hash = p_token_hash and expires_at > now()
-  )
+  where user_id = p_user_id and (is_premium or bookmark_count < p_free_limit)
   returning id_floor, unpacked into v_floor, v_unpacked;
   if not found then
     outcome := case when token_is_valid(p_user_id, p_token_hash) then 'bookmark_limit' else 'token' end;
     return;
   end if;
+  -- The lock may have been waited for, and the token revoked meanwhile.
+  if not token_is_valid(p_user_id, p_token_hash) then
+    update accounts set bookmark_count = bookmark_count - 1, unpacked = unpacked - 1 where user_id = p_user_id;
+    outcome := 'token';
+    return;
+  end if;
 
   if cardinality(p_tag_keys) > 0 then
-    with counted as (
+    for v_wanted in
+      select name, key from unnest(p_tag_names, p_tag_keys) as wanted (name, key) order by key collate "C"
+    loop
       -- One upsert: an update of what is there is planned anew at every call and doubles the time of an add.
       -- Of a row that was inserted, not updated, xmax is 0.
       insert into tags as t (user_id, id, name, name_key, bookmark_count)
-      select p_user_id, draw_id('tags_id_seq', v_floor), wanted.name, wanted.key, 1
-      from unnest(p_tag_names, p_tag_keys) as wanted (name, key)
+      values (p_user_id, draw_id('tags_id_seq', v_floor), v_wanted.name, v_wanted.key, 1)
       on conflict (user_id, name_key) do update set bookmark_count = t.bookmark_count + 1
-      returning t.id, t.name, t.name_key, t.xmax = 0 as is_new
-    )
-    select
-      array_agg(id),
-      render_tags(string_agg(render_tag(id, name), ',' order by name_key)),
-      array_agg(id) filter (where is_new)
-    into v_tag_ids, v_tags, v_new_ids
-    from counted;
+      returning t.id, t.name, t.xmax = 0 as is_new into v_tag;
+      v_tag_ids := v_tag_ids || v_tag.id;
+      v_tags := concat_ws(',', v_tags, render_tag(v_tag.id, v_tag.name));
+      if v_tag.is_new then
+        v_new_ids := v_new_ids || v_tag.id;
+      end if;
+    end loop;
     if v_new_ids is not null then
       update accounts set tag_count = tag_count + cardinality(v_new_ids)
       where user_id = p_user_id and tag_count + cardinality(v_new_ids) <= p_tag_limit;
@@ -75,24 +84,12 @@ begin
   insert into bookmarks (
     user_id, id, created_at, updated_at, tag_ids, tags, url_key, host, search_text, url, title, comment
   )
-  select
-    p_user_id, v_id, v_moment, v_moment, v_tag_ids, v_tags,
+  values (
+    p_user_id, v_id, v_moment, v_moment, v_tag_ids, render_tags(v_tags),
     (p_bookmark ->> 'url_key')::uuid, coalesce(p_bookmark ->> 'host', ''), p_bookmark ->> 'search_text',
     p_bookmark ->> 'url', p_bookmark ->> 'title', p_bookmark ->> 'comment'
-  -- The lock may have been waited for, and the token revoked meanwhile.
-  where exists (
-    select from tokens where user_id = p_user_id and token_hash = p_token_hash and expires_at > now()
   )
   returning * into v_bookmark;
-  if not found then
-    update tags set bookmark_count = bookmark_count - 1 where user_id = p_user_id and id = any (v_tag_ids);
-    delete from tags where user_id = p_user_id and id = any (v_new_ids);
-    update accounts
-    set bookmark_count = bookmark_count - 1, tag_count = tag_count - coalesce(cardinality(v_new_ids), 0)
-    where user_id = p_user_id;
-    outcome := 'token';
-    return;
-  end if;
   perform note_id(p_user_id, v_id);
   bookmark := render_bookmark(v_bookmark, null);
   if v_unpacked >= 64 then
