@@ -531,10 +531,12 @@ describe.concurrent('statements that Postgres does not answer in time, or at all
   });
 
   test('a small import whose connection is lost while it runs is 503 and never done', async () => {
-    const { stack, proxy, fleet, user, account, response } = await openStalledImport();
+    const { stack, proxy, fleet, api, user, account, response } = await openStalledImport();
     await using _ = stack;
     proxy.cut('reset');
     expectUnavailable(await soon(response));
+    // It was never staged.
+    expect((await api.metrics()).get('bookmarks_import_jobs_total{state="cancelled"}')).toBe(0);
     await account.release();
     // Its backend still runs; what it wrote is undone by the cancellation that took its place.
     await until(async () => {

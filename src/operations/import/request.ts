@@ -100,7 +100,7 @@ export async function importStaged(
     });
   const state = await waitForEnd(context, staged, queue);
   if (state === undefined && !hasClient()) return '';
-  const { result, errorBytes } = readResult(state ?? (await settle(context, staged)));
+  const { result, errorBytes } = readResult(state ?? (await giveUp(context, staged)));
   // The worker does so as well, if it lived long enough.
   wakePolls(context.coordination.wakes, staged.userId);
   return errorBytes > 0 ? streamResponse(context, staged, result) : writeResponse(result, '');
@@ -167,15 +167,20 @@ async function readProgress(
   }
 }
 
+/** Settles an import that no worker has ended in time, and counts it where it is cancelled. */
+async function giveUp(context: ImportContext, staged: StagedImport): Promise<ImportState> {
+  const state = await settle(context, staged);
+  if (state !== OVER && state.state === 'cancelled') context.metrics.importEnded('cancelled', 0);
+  return state;
+}
+
 /** Cancels the import, or learns that it is done; throws `OutcomeUnknown` where neither can be had in time. */
 async function settle(context: ImportContext, staged: StagedImport): Promise<ImportState> {
   const { clock } = context.coordination;
   const deadline = clock.now() + SETTLE_MS;
   for (;;) {
     try {
-      const state = await cancelImport(context.database, staged);
-      if (state?.state === 'cancelled') context.metrics.importEnded('cancelled', 0);
-      return state ?? OVER;
+      return (await cancelImport(context.database, staged)) ?? OVER;
     } catch (error) {
       if (!(error instanceof DatabaseUnavailable)) throw error;
       if (clock.now() >= deadline)
