@@ -3,7 +3,7 @@ import { Semaphore } from './concurrency/semaphore.ts';
 import { UnsentBytes } from './concurrency/unsent-bytes.ts';
 import { type Config, ConfigError } from './config.ts';
 import { openCoordination } from './coordination/open.ts';
-import type { Coordination, RedisAccess } from './coordination/port.ts';
+import { ChannelsRefused, type Coordination, type RedisAccess } from './coordination/port.ts';
 import { unavailable } from './domain/errors.ts';
 import { KnownCallers } from './domain/tokens.ts';
 import type { Logger } from './observability/log.ts';
@@ -121,6 +121,8 @@ export async function openContext(
   const plain = await openCoordination(coordinationOptions(config), {
     log,
     runImport: (id, stop) => runImport(context, id, stop),
+  }).catch((error: unknown) => {
+    throw error instanceof ChannelsRefused ? describeRefused(error, config) : error;
   });
   opened.defer(() => plain.close());
   const coordination = config.otlpEndpoint ? traceCoordination(plain, tracing) : plain;
@@ -151,14 +153,18 @@ export async function openContext(
     close: () => owned.disposeAsync(),
   };
   if (prometheus) {
-    const { maxWaiters, unsentBytes } = config;
-    prometheus.watch({ database, importDatabase, probe, coordination, maxWaiters, unsent, unsentBytes });
+    const { maxWaiters, unsentBytes, wakeChannels } = config;
+    const limits = { maxWaiters, unsentBytes };
+    prometheus.watch({ database, importDatabase, probe, coordination, unsent, wakeChannels, ...limits });
     const server = await listenForMetrics(prometheus, config);
     opened.defer(() => void server.close());
   }
   owned.use(opened.move());
   return context;
 }
+
+const describeRefused = ({ message }: ChannelsRefused, { wakeChannels }: Config): ConfigError =>
+  new ConfigError(`WAKE_CHANNELS: ${wakeChannels}: ${message}; for example WAKE_CHANNELS=one`);
 
 /** Listens for Prometheus; rejects with a message that names the variable where the port cannot be used. */
 async function listenForMetrics({ registry }: PrometheusMetrics, { host, metricsPort }: Config) {
@@ -200,6 +206,7 @@ export const redisAccess = (config: Config): RedisAccess | undefined =>
     ca: config.redisCa,
     sentinelPassword: config.redisSentinelPassword,
     prefix: config.redisPrefix,
+    wakeChannels: config.wakeChannels,
   };
 
 const coordinationOptions = (config: Config) => ({

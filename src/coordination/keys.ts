@@ -2,8 +2,10 @@
 export interface RedisKeys {
   /** Prefix of the keys of one limiter, `keyPart` of its window in it; the limited key itself follows. */
   limit(keyPart: string): string;
-  /** The channel of wakes. */
+  /** The channel of all wakes. */
   wakes: string;
+  /** The sharded channel of one subject's wakes. */
+  wakesOf(subject: string): string;
   /** The channel of one replica's heartbeats. */
   beats(origin: string): string;
   /** BullMQ's prefix, in braces: all keys of a queue must lie on one node of a cluster. */
@@ -20,6 +22,7 @@ export function nameKeys(prefix: string): RedisKeys {
   return {
     limit: (keyPart) => `${prefix}:limit:${keyPart}`,
     wakes: `${prefix}:wakes`,
+    wakesOf: (subject) => `${prefix}:wakes:of:${subject}`,
     beats: (origin) => `${prefix}:wakes:${origin}`,
     importsPrefix: `{${prefix}}`,
     importsQueue: 'imports',

@@ -29,6 +29,7 @@ export const startCounters = (): Counters => ({
   fallback: 0,
   wakesPublished: 0,
   wakesReceived: 0,
+  wakeChannelsLost: 0,
   importsQueued: 0,
   importsInProcess: 0,
   importsDone: 0,
@@ -38,7 +39,7 @@ export const startCounters = (): Counters => ({
 
 /**
  * Opens what replicas share. With Redis it waits up to two seconds for it, then starts degraded: it never fails
- * because Redis is away.
+ * because Redis is away. Rejects with `ChannelsRefused` where Redis is there, and refuses the sharded channels asked for.
  */
 export async function openCoordination(
   options: CoordinationOptions,

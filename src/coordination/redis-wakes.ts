@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
 import type { Counters, Waiter, WakeBus } from './port.ts';
+import type { WakeChannels } from './redis-address.ts';
 import { NOT_CONNECTED, REPLY_WAIT_MS, withDeadline } from './redis-calls.ts';
 import type { RedisClient } from './redis-clients.ts';
 import type { RedisLink, RedisSide } from './redis-link.ts';
+import { RedisShards } from './redis-shards.ts';
 import { RedisSubscription } from './redis-subscription.ts';
 import type { WaiterRegistry } from './waiters.ts';
 
@@ -17,9 +19,10 @@ const EVERYBODY = '*';
 const MAX_MISSED = 2;
 
 /**
- * Wakes waiters here at once, and those of other replicas by one message for all topics of a tick. A heartbeat that comes back
- * through the subscription proves that what was published before it was delivered; what was published since may be lost.
- * While wakes are away, every check publishes that again, just before its heartbeat.
+ * Wakes waiters here at once, and those of other replicas by one message for all topics of a tick, or, where channels are
+ * sharded, by one for each subject. A heartbeat that comes back through the subscription proves that what was published before
+ * it was delivered; what was published since may be lost. While wakes are away, every check publishes that again, just before
+ * its heartbeat.
  */
 export class RedisWakeBus implements WakeBus {
   readonly #link: RedisLink;
@@ -30,6 +33,8 @@ export class RedisWakeBus implements WakeBus {
   readonly #origin = randomBytes(6).toString('base64url');
   readonly #beatChannel: string;
   readonly #subscription: RedisSubscription;
+  readonly #wakeChannels: WakeChannels;
+  readonly #shards: RedisShards | undefined;
   #pending = new Set<string>();
   /** Published since the last heartbeat was sent. */
   #publishedAfter = new Set<string>();
@@ -41,8 +46,10 @@ export class RedisWakeBus implements WakeBus {
   #missed = 0;
   #failures = 0;
 
-  constructor({ link, keys, counters }: RedisSide, waiters: WaiterRegistry) {
+  constructor(side: RedisSide, waiters: WaiterRegistry, wakeChannels: WakeChannels) {
+    const { link, keys, counters } = side;
     this.#link = link;
+    this.#wakeChannels = wakeChannels;
     this.#channel = keys.wakes;
     this.#counters = counters;
     this.#waiters = waiters;
@@ -50,10 +57,26 @@ export class RedisWakeBus implements WakeBus {
     this.#subscription = new RedisSubscription({
       link,
       channels: [this.#channel, this.#beatChannel],
-      onMessage: (channel, message) => this.#receive(channel, message),
+      onMessage: (channel, message) => {
+        if (channel === this.#channel) this.#receive(message);
+        else if (message === String(this.#beats)) this.#heard.resolve();
+      },
       onLost: (reason) => link.fail('wakes', new Error(reason)),
     });
+    if (wakeChannels !== 'one') {
+      const onMessage = (message: string) => this.#receive(message);
+      this.#shards = new RedisShards({ side, origin: this.#origin, waiters, onMessage });
+    }
     link.addCheck('wakes', (client) => this.#check(client));
+  }
+
+  /** Rejects with `ChannelsRefused` where sharded channels cannot be had; else it stays pending. */
+  get refusal(): Promise<never> | undefined {
+    return this.#shards?.refusal;
+  }
+
+  get channels(): number | undefined {
+    return this.#shards?.subscribed;
   }
 
   get connected(): boolean {
@@ -85,6 +108,7 @@ export class RedisWakeBus implements WakeBus {
     const { client } = this.#link;
     if (client) await withDeadline(this.#publish(client), REPLY_WAIT_MS).catch(() => {});
     this.#subscription.end();
+    this.#shards?.end();
   }
 
   async #publishSoon(): Promise<void> {
@@ -100,8 +124,12 @@ export class RedisWakeBus implements WakeBus {
     const topics = this.#pending;
     if (topics.size === 0) return;
     this.#pending = new Set();
+    const isSharded = this.#shards !== undefined && !topics.has(EVERYBODY);
     try {
-      await this.#send(client, this.#channel, [this.#origin, ...topics].join('\n'));
+      if (this.#wakeChannels !== 'sharded' || !isSharded) {
+        await this.#send(client, this.#channel, [this.#origin, ...topics].join('\n'));
+      }
+      if (isSharded) await this.#publishSharded(client, topics);
       keep(this.#publishedAfter, topics);
       this.#counters.wakesPublished += topics.size;
     } catch (error) {
@@ -110,10 +138,22 @@ export class RedisWakeBus implements WakeBus {
     }
   }
 
+  /** Publishes each topic on its channel; takes from `topics` what was, and rejects, where some could not be. */
+  async #publishSharded(client: RedisClient, topics: Set<string>): Promise<void> {
+    const { failed, error } = await this.#shards!.publish(client, topics);
+    if (failed.length === 0) return;
+    const sent = topics.difference(new Set(failed));
+    keep(this.#publishedAfter, sent);
+    this.#counters.wakesPublished += sent.size;
+    for (const topic of sent) topics.delete(topic);
+    throw error;
+  }
+
   /** Publishes what is pending and what may be lost, then a heartbeat; resolves once it is heard. */
   async #check(client: RedisClient): Promise<void> {
     const link = this.#link;
     if (this.#subscription.connection === undefined) throw new Error(NOT_CONNECTED);
+    this.#shards?.connect(client);
     if (this.#missed >= MAX_MISSED) {
       this.#missed = 0;
       return link.reconnect('heartbeat not heard');
@@ -125,13 +165,17 @@ export class RedisWakeBus implements WakeBus {
       this.#publishedBefore.clear();
     }
     await this.#publish(client);
+    await Promise.all([this.#beat(client), this.#shards?.check(client)]);
+    this.#publishedBefore.clear();
+  }
+
+  async #beat(client: RedisClient): Promise<void> {
     const beat = String(++this.#beats);
     this.#heard = Promise.withResolvers();
     await this.#send(client, this.#beatChannel, beat);
     this.#missed += 1;
     await this.#heard.promise;
     this.#missed = 0;
-    this.#publishedBefore.clear();
   }
 
   async #send(client: RedisClient, channel: string, message: string): Promise<void> {
@@ -143,11 +187,7 @@ export class RedisWakeBus implements WakeBus {
     }
   }
 
-  #receive(channel: string, message: string): void {
-    if (channel === this.#beatChannel) {
-      if (message === String(this.#beats)) this.#heard.resolve();
-      return;
-    }
+  #receive(message: string): void {
     const [origin, ...topics] = message.split('\n');
     if (origin === this.#origin) return;
     this.#counters.wakesReceived += topics.length;

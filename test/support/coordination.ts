@@ -5,6 +5,7 @@ import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
 import { openCoordination } from '../../src/coordination/open.ts';
 import type { Coordination, RedisAccess } from '../../src/coordination/port.ts';
+import type { WakeChannels } from '../../src/coordination/redis-address.ts';
 import { type RedisOptions, type RedisServer, startRedis } from './redis.ts';
 import { accessTo } from './redis-access.ts';
 
@@ -66,9 +67,13 @@ export const start = async (options?: RedisOptions): Promise<RedisServer> => {
   return server;
 };
 
-export const openPair = async (url: string) => {
+/** The ways of wakes that every promise holds for. */
+export const WAYS: readonly WakeChannels[] = ['one', 'sharded'];
+
+export const openPair = async (url: string, wakeChannels?: WakeChannels) => {
   const prefix = `test-${randomUUID()}`;
-  const pair = [await openReplica(url, prefix), await openReplica(url, prefix)] as const;
+  const open = () => openReplica(url, prefix, { wakeChannels });
+  const pair = [await open(), await open()] as const;
   for (const { state } of pair) expect(state).toBe('shared');
   return pair;
 };
@@ -96,6 +101,14 @@ export const within = async <T>(waitMs: number, work: Promise<T>): Promise<T> =>
 export const wait = ({ wakes, clock }: Coordination, topic: string) =>
   wakes.register(topic, 'token').next(clock.now() + WAIT_MS);
 
+/** A wait whose topic is heard: with sharded channels it checks once, as it is subscribed to. */
+export const waitHeard = async ({ wakes, clock }: Coordination, topic: string) => {
+  const waiter = wakes.register(topic, 'token');
+  const next = () => waiter.next(clock.now() + WAIT_MS);
+  if (wakes.channels !== undefined) expect(await next()).toBe('check');
+  return { woken: next() };
+};
+
 export const expectShared = async (one: Replica, two: Replica) => {
   const key = randomUUID();
   const replicas = [one, two];
@@ -114,9 +127,9 @@ export const expectShared = async (one: Replica, two: Replica) => {
     admitted: true,
     remaining: LIMIT - 2,
   });
-  const end = wait(two, key);
+  const end = await waitHeard(two, key);
   one.wakes.wake(key);
-  expect(await end).toBe('woken');
+  expect(await end.woken).toBe('woken');
 };
 
 /** Decision 27: each replica limits by itself, exactly, and nobody waits for Redis. */

@@ -18,6 +18,15 @@ const OF_THE_RUNTIME = /^(NODE_OPTIONS|NODE_EXTRA_CA_CERTS|UV_THREADPOOL_SIZE|TZ
 /** Whose `X-Forwarded-For` is believed can be nobody but the gateway's few pods. */
 const NARROWEST_PREFIX = { 4: 24, 6: 64 };
 
+/** What api and worker have to agree on. */
+const SHARED_SETTINGS = [
+  'redisAddress',
+  'redisPrefix',
+  'wakeChannels',
+  'databaseUrl',
+  'databaseImportUrl',
+] as const;
+
 interface Variable {
   name: string;
   value?: string;
@@ -178,10 +187,10 @@ export const environmentRules: Rule[] = [
       }),
   },
   {
-    name: 'all roles share one Redis, under one prefix, and one database',
+    name: 'all roles share one Redis, under one prefix, with the same channels of wakes, and one database',
     check: (objects) => {
       const configs = (['api', 'worker'] as const).map((role) => findConfig(objects, role)!);
-      const differing = (['redisAddress', 'redisPrefix', 'databaseUrl', 'databaseImportUrl'] as const).filter(
+      const differing = SHARED_SETTINGS.filter(
         (field) => new Set(configs.map((config) => JSON.stringify(config[field]))).size > 1,
       );
       return differing.map((field) => `api and worker have another ${field}`);
