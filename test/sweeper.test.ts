@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { Context } from '../src/context.ts';
-import { deleteLeftovers, startSweeper } from '../src/process/sweeper.ts';
+import { deleteLeftovers, refreshStaleTags, startSweeper } from '../src/process/sweeper.ts';
 import { deleteOldImports, deleteOldResponses } from '../src/store/sweep.ts';
 import { runOn } from './support/database.ts';
 import { useService } from './support/service.ts';
@@ -138,4 +138,24 @@ test('a key that is used anew while it is swept is kept', async () => {
   await renewal.commit();
   await deleteOldResponses(service.context.database);
   expect(await runOn(url, `select 1 from idempotency_keys where user_id = ${user.id}`)).toHaveLength(1);
+});
+
+test('tags of one user are rewritten while those of another are never done', async () => {
+  const { url } = service.database;
+  const [endless, other] = [await service.user(), await service.user()];
+  const makeStale = (id: number) =>
+    runOn(url, `update accounts set stale_tags = array[1] where user_id = ${id}`);
+  const isStale = async (id: number) => {
+    const rows = await runOn(url, `select from accounts where user_id = ${id} and stale_tags is not null`);
+    return rows.length > 0;
+  };
+  await makeStale(endless.id);
+  const lock = await holdLock(url, `select from accounts where user_id = ${endless.id} for update`);
+  const refreshed = refreshStaleTags(service.context);
+  await makeStale(other.id);
+  await expect.poll(() => isStale(other.id), { timeout: 20_000 }).toBe(false);
+  expect(await isStale(endless.id)).toBe(true);
+  await lock.release();
+  await refreshed;
+  expect(await isStale(endless.id)).toBe(false);
 });

@@ -26,6 +26,9 @@ const TAGS_INTERVAL_MS = 3_000;
 /** Between two batches of one user: the database begins them no more often, whoever asks for them. */
 const TAGS_PAUSE_MS = 100;
 
+/** How often users with stale tags are looked for while some are at work. */
+const TAGS_FIND_MS = 1_000;
+
 /**
  * A staged import that no worker has for longer may have lost its job: Redis restarted empty, or a process died. With the
  * 9 s of a lease another worker has it within 13 s.
@@ -47,19 +50,31 @@ async function deleteAbandonedImports({ database, log }: Context): Promise<void>
 const writeLastUses = ({ lastUses, database, config }: Context): Promise<void> =>
   lastUses.write(database, config.sessionDays);
 
-/** Rewrites bookmarks after renames and deletions of tags that many carry; until then readers render them anew. */
-export async function refreshStaleTags({ database, lifecycle, log }: Context): Promise<void> {
-  let users = await findStaleTags(database);
-  while (users.length > 0) {
-    const unfinished: number[] = [];
-    for (const userId of users) {
-      if (lifecycle.draining) return;
-      if (await refreshTags(database, userId)) unfinished.push(userId);
-      else log.info({ userId }, 'tags of bookmarks rewritten');
+/**
+ * Rewrites bookmarks after renames and deletions of tags that many carry; until then readers render them anew. A user who
+ * renames without end is never finished with, so those who came later are found meanwhile.
+ */
+export async function refreshStaleTags(context: Context): Promise<void> {
+  let users: number[];
+  do {
+    users = await findStaleTags(context.database);
+    const findAgainAt = performance.now() + TAGS_FIND_MS;
+    while (users.length > 0 && performance.now() < findAgainAt) {
+      users = await refreshEach(context, users);
+      if (users.length > 0) await sleep(TAGS_PAUSE_MS);
     }
-    users = unfinished;
-    if (users.length > 0) await sleep(TAGS_PAUSE_MS);
+  } while (users.length > 0);
+}
+
+/** Rewrites a batch of each user; returns the users of whom more is left, none while this process drains. */
+async function refreshEach({ database, lifecycle, log }: Context, users: number[]): Promise<number[]> {
+  const unfinished: number[] = [];
+  for (const userId of users) {
+    if (lifecycle.draining) return [];
+    if (await refreshTags(database, userId)) unfinished.push(userId);
+    else log.info({ userId }, 'tags of bookmarks rewritten');
   }
+  return unfinished;
 }
 
 /** Deletes all that has expired, batch by batch: one batch a minute would fall behind what clients leave. */
