@@ -1,5 +1,6 @@
--- What a query finds in a table, as JSON. Of a sharded database it runs on each shard by itself, for sweeps over all users: what
--- lies on a node that cannot be reached is left out, and the others' rows are found all the same. `%s` stands for the table.
+-- What a query finds in a table, as JSON. Of a sharded database each node runs it on its own shards, by `rows_of_node`, for sweeps
+-- over all users: what lies on a node that cannot be reached is left out, and the others' rows are found all the same. `%s` stands
+-- for the table.
 create or replace function rows_of_shards(p_table text, p_query text) returns setof jsonb
 language plpgsql as $$
 declare
@@ -9,9 +10,9 @@ begin
     return query execute format('select to_jsonb(found) from (' || p_query || ') found', p_table);
     return;
   end if;
-  for v_found in execute
-    'select result::jsonb from run_command_on_shards($1::regclass, $2) where success'
-    using p_table, 'select coalesce(jsonb_agg(found), ''[]'') from (' || p_query || ') found'
+  -- One connection a node: `run_command_on_shards` makes one a shard, all at once.
+  for v_found in execute 'select result::jsonb from run_command_on_all_nodes($1) where success'
+    using format('select coalesce(jsonb_agg(found), ''[]'') from rows_of_node(%L, %L) found', p_table, p_query)
   loop
     return query select jsonb_array_elements(v_found);
   end loop;

@@ -102,7 +102,7 @@ async function applyAll(
       if (change.isDistributed) await checkCluster(sql);
       if (!(await apply(sql, change, state, limitMs))) continue;
     }
-    if (change.isDistributed) await prepareNodes(sql, LOCK_KEY, log);
+    if (change.isDistributed) await prepareNodes(sql, log);
     for (const { version, name } of change.migrations) log?.info({ version, name }, 'migration applied');
     if (change.functions.length > 0)
       log?.info({ names: change.functions.map(({ name }) => name) }, 'functions applied');

@@ -1,5 +1,4 @@
 import type { Sql } from './database.ts';
-import { sqlStateOf } from './errors.ts';
 import { type DatabaseLog, NEEDED_SETTINGS } from './open-database.ts';
 
 /**
@@ -77,30 +76,26 @@ from json_each_text('${JSON.stringify(NEEDED_SETTINGS)}') needed (name, needed)`
  * (`jit`) a page of changes for seconds there. And the sequences: who draws first from one makes it, and all others wait until
  * that transaction is committed on all nodes.
  */
-export async function prepareNodes(sql: Sql, lockKey: string, log: DatabaseLog | undefined): Promise<void> {
+export async function prepareNodes(sql: Sql, log: DatabaseLog | undefined): Promise<void> {
   const unready = await sql`
     select from run_command_on_all_nodes(${NODE_IS_READY})
     where success and result <> 't' and (select groupid = 0 from pg_dist_local_group)`;
   if (unready.length === 0) return;
-  try {
-    await sql.unsafe(`select pg_advisory_xact_lock(${lockKey}); ${SET_ON_ALL_NODES}`).simple();
-  } catch (error) {
-    if (sqlStateOf(error) !== NOT_OWNER) throw error;
-    log?.warn({ ...NEEDED_SETTINGS }, 'only its owner can give the database these settings, on every node');
-  }
   await sql`
     select run_command_on_workers(format('select make_sequence(%L)', relname))
     from pg_class
     where relnamespace = current_schema()::regnamespace and relkind = 'S'`;
+  const refused = await sql<{ node: number; reason: string }[]>`
+    select nodeid as node, result as reason from run_command_on_all_nodes(${SET_ON_NODE}) where not success`;
+  for (const { node, reason } of refused)
+    log?.warn({ node, reason, settings: NEEDED_SETTINGS }, 'a node did not take settings for the database');
 }
 
-/** insufficient_privilege */
-const NOT_OWNER = '42501';
-
-/** Citus has the workers do the same. */
-const SET_ON_ALL_NODES = `
+/** Each node for itself: Citus would hand on those of a database that it knows by its number alone, which a copy has not. */
+const SET_ON_NODE = `
 do $settings$
 begin
+  set local citus.enable_ddl_propagation = off;
 ${Object.entries(NEEDED_SETTINGS)
   .map(
     ([name, value]) =>
@@ -108,7 +103,7 @@ ${Object.entries(NEEDED_SETTINGS)
   )
   .join('\n')}
 end
-$settings$;`;
+$settings$`;
 
 /** For a transaction that changes tables: one shard after the other, as foreign keys to reference tables demand. */
 export const CHANGE_IN_ORDER = `set local citus.multi_shard_modify_mode = 'sequential';`;

@@ -1,12 +1,15 @@
 import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, inject, onTestFinished, test } from 'vitest';
+import { expect, inject, onTestFinished, test, vi } from 'vitest';
 import { migrate } from '../../src/store/migrations.ts';
 import { createEmptyShardedDatabase, createShardedDatabase } from '../support/citus.ts';
 import { runOn } from '../support/database.ts';
 import { makeFolder, removeFolder } from '../support/folders.ts';
 import { startService } from '../support/service.ts';
 import { silentLog } from '../support/silent-log.ts';
+
+// Each makes, and changes, the tables of three servers.
+vi.setConfig({ testTimeout: 240_000 });
 
 const coordinator = () => inject('citusUrl')!;
 const sharding = 'citus';

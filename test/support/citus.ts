@@ -121,10 +121,16 @@ export async function withNodeClosed(node: CitusNode, run: () => Promise<void>):
 
 /** The node that has a user's rows. */
 export async function nodeOf({ url, nodes }: ShardedDatabase, { id }: { id: number }): Promise<CitusNode> {
-  const [row] = await runOn<{ port: number; host: string }>(
+  const address = await addressOf(url, id);
+  return nodes.find(({ host, port }) => `${host}:${port}` === address)!;
+}
+
+/** The host and port of the node that has a user's rows. */
+export async function addressOf(url: string, userId: number): Promise<string> {
+  const [row] = await runOn<{ address: string }>(
     url,
-    `select nodename as host, nodeport as port from pg_dist_shard_placement
-    where shardid = get_shard_id_for_distribution_column('accounts', ${id})`,
+    `select nodename || ':' || nodeport as address from pg_dist_shard_placement
+    where shardid = get_shard_id_for_distribution_column('accounts', ${userId})`,
   );
-  return nodes.find(({ host, port }) => host === row!.host && port === row!.port)!;
+  return row!.address;
 }
