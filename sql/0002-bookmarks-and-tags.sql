@@ -88,8 +88,8 @@ create table search_blocks (
   last_id bigint,
   -- falling
   ids bigint[] not null,
-  -- the search text of each, one line each, in step
-  texts text collate "C" not null,
+  -- the search text of each as one line, in step
+  texts text[] collate "C" not null,
   constraint search_blocks_pkey primary key (user_id, last_id)
 -- a block stays in its page as long as it fits
 ) with (toast_tuple_target = 8160);
@@ -97,3 +97,21 @@ create table search_blocks (
 alter table search_blocks alter column user_id set statistics 0;
 alter table search_blocks alter column ids set storage external;
 alter table search_blocks alter column texts set storage external;
+
+-- One row beside each block. A search reads a block only where its signature has all the bits of the terms, or where it has
+-- none yet: a sweep makes signatures after the writes, for in SQL one takes 3 ms (src/domain/signatures.ts).
+create table search_signatures (
+  user_id bigint,
+  last_id bigint,
+  -- how many times the block was written anew with other texts: a signature of the texts before is not written then
+  edits integer not null default 0,
+  -- a bit for each sequence of up to five letters that the block's texts hold
+  bits bytea,
+  constraint search_signatures_pkey primary key (user_id, last_id)
+);
+
+alter table search_signatures alter column user_id set statistics 0;
+-- four in a page, and none beside it
+alter table search_signatures alter column bits set storage plain;
+
+create index search_signatures_missing on search_signatures (user_id, last_id) where bits is null;

@@ -1,7 +1,11 @@
 import { expect, test } from 'vitest';
+import { signatureBits } from '../src/domain/signatures.ts';
+import { signUnsigned } from '../src/process/sweeper.ts';
+import { signBlocks } from '../src/store/sweep.ts';
 import { runOn } from './support/database.ts';
 import { findFaults } from './support/invariants.ts';
 import { type TestUser, useService } from './support/service.ts';
+import { holdLock } from './support/sessions.ts';
 import { makeRandom, makeTexts } from './support/texts.ts';
 
 // Searches by words read blocks of texts beside the bookmarks: what they find is what the bookmarks themselves hold, always.
@@ -62,6 +66,16 @@ async function countBlocks(user: TestUser): Promise<number> {
   return row!.blocks;
 }
 
+/** How many blocks have a signature, and how many have none. */
+async function countSigned(user: TestUser): Promise<[signed: number, unsigned: number]> {
+  const [row] = await runOn<{ signed: number; unsigned: number }>(
+    service.database.url,
+    `select count(bits)::int as signed, count(*)::int - count(bits)::int as unsigned
+    from search_signatures where user_id = ${user.id}`,
+  );
+  return [row!.signed, row!.unsigned];
+}
+
 const entries = (count: number, next: ReturnType<typeof makeTexts>) => Array.from({ length: count }, next);
 
 /** Writes that change what searches find, drawn at random. */
@@ -91,10 +105,12 @@ test(`a search finds what the bookmarks hold, whatever was written before (seed 
   const next = makeTexts(seed);
   const user = await service.user({ premium: true });
   await user.post('/import', { bookmarks: entries(200, next) });
-  let blocks = 0;
+  let [blocks, signed] = [0, 0];
   for (let step = 0; step < 40; step += 1) {
     await drawWrite(random, next)(user);
     blocks = max(blocks, await countBlocks(user));
+    if (random() < 0.5) await signUnsigned(service.context);
+    signed = max(signed, (await countSigned(user))[0]);
     expect(await findFaults(service.database.url)).toEqual([]);
     for (const query of [
       QUERIES[step % QUERIES.length]!,
@@ -104,7 +120,8 @@ test(`a search finds what the bookmarks hold, whatever was written before (seed 
     }
   }
   expect(blocks).toBeGreaterThan(2);
-});
+  expect(signed).toBeGreaterThan(2);
+}, 90_000);
 
 test('no reader sees a block that differs from the bookmarks, while many write', async () => {
   const next = makeTexts(seed + 1);
@@ -120,17 +137,20 @@ test('no reader sees a block that differs from the bookmarks, while many write',
   });
   let reads = 0;
   while (isWriting) {
+    const term = ['e', 'an', 'http'][reads % 3]!;
+    const signed = signUnsigned(service.context);
     // One statement, one snapshot.
     const [row] = await runOn<{ isSame: boolean }>(
       service.database.url,
       `select found = scanned as "isSame"
       from (
-        select find_texts(${user.id}, '{e}', null) as found, array(
-          select id from bookmarks where user_id = ${user.id} and strpos(search_text, 'e') > 0 order by id desc
+        select find_texts(${user.id}, '{${term}}', null, '{${signatureBits([term])}}') as found, array(
+          select id from bookmarks where user_id = ${user.id} and strpos(search_text, '${term}') > 0 order by id desc
         ) as scanned
       ) both_ways`,
     );
     expect(row).toMatchObject({ isSame: true });
+    await signed;
     reads += 1;
   }
   await writers;
@@ -194,4 +214,75 @@ test('those of a user who is deleted go with them', async () => {
   expect(await countBlocks(user)).toBeGreaterThan(0);
   await service.context.database.sql`select delete_user(${user.email})`;
   expect(await countBlocks(user)).toBe(0);
+});
+
+test('a signature of texts that were edited meanwhile is not written', async () => {
+  const user = await service.user({ premium: true });
+  await user.post('/import', { bookmarks: entries(100, makeTexts(6)) });
+  const [block] = await runOn<{ lastId: string; edits: number }>(
+    service.database.url,
+    `select last_id as "lastId", edits from read_unsigned(${user.id}, 1, 65536)`,
+  );
+  const [id] = (await readIds(user)).filter((id) => id <= Number(block!.lastId));
+  await user.post('/bookmarks/edit', { id, title: 'zzyzx' });
+  const [row] = await runOn<{ signed: string }>(
+    service.database.url,
+    `select sign_texts(${user.id}, '{${block!.lastId}}', '{${block!.edits}}', '{AAAA}') as signed`,
+  );
+  expect(row!.signed).toBe('0');
+  await signUnsigned(service.context);
+  expect((await countSigned(user))[1]).toBe(0);
+  await expectFoundAsScanned(user, 'zzyzx');
+});
+
+test('a text that is edited is found before its block is signed anew, one that is deleted leaves the signature', async () => {
+  const user = await service.user({ premium: true });
+  await user.post('/import', { bookmarks: entries(200, makeTexts(7)) });
+  await signUnsigned(service.context);
+  const [signed, unsigned] = await countSigned(user);
+  expect([signed > 1, unsigned]).toEqual([true, 0]);
+  const [first, second] = await readIds(user);
+  await user.post('/bookmarks/delete', { id: second });
+  expect(await countSigned(user)).toEqual([signed, 0]);
+  await user.post('/bookmarks/edit', { id: first, comment: 'now with zzyzx' });
+  expect(await countSigned(user)).toEqual([signed - 1, 1]);
+  await expectFoundAsScanned(user, 'zzyzx');
+  await signUnsigned(service.context);
+  expect(await countSigned(user)).toEqual([signed, 0]);
+  await expectFoundAsScanned(user, 'zzyzx');
+});
+
+test('what a writer holds is signed another time, and nobody waits', async () => {
+  const user = await service.user({ premium: true });
+  await user.post('/import', { bookmarks: entries(1_000, makeTexts(8)) });
+  const [, unsigned] = await countSigned(user);
+  {
+    await using writer = await holdLock(
+      service.database.url,
+      `update search_signatures set edits = edits + 1 where user_id = ${user.id}`,
+    );
+    expect(await signBlocks(service.context.database, user.id)).toBe(false);
+    await writer.commit();
+  }
+  expect(await countSigned(user)).toEqual([0, unsigned]);
+  await Promise.all([signUnsigned(service.context), signUnsigned(service.context)]);
+  expect(await countSigned(user)).toEqual([unsigned, 0]);
+  expect(await findFaults(service.database.url)).toEqual([]);
+});
+
+test('blocks of long texts and of control characters are found as well', async () => {
+  const user = await service.user({ premium: true });
+  const long = Array.from({ length: 70 }, (_, n) => ({
+    url: `http://long/${n}`,
+    comment: `${n} `.repeat(300),
+  }));
+  await user.post('/import', { bookmarks: [...long, ...entries(70, makeTexts(9))] });
+  const ids = await readIds(user);
+  for (const id of ids.slice(0, 8)) await user.post('/bookmarks/edit', { id, comment: 'é'.repeat(9_000) });
+  await user.post('/bookmarks/edit', { id: ids[0], title: '\u0001\u0002 x\u0001y 𝒳𝒴𝒵' });
+  await signUnsigned(service.context);
+  expect((await countSigned(user))[1]).toBe(0);
+  for (const query of ['éé', 'http', '\u0001', 'x\u0001y', '𝒴𝒵', '\u0002 𝒳'])
+    await expectFoundAsScanned(user, query);
+  expect(await findFaults(service.database.url)).toEqual([]);
 });

@@ -17,6 +17,7 @@ begin
   delete from accounts where user_id = v_id;
   delete from bookmarks where user_id = v_id;
   delete from search_blocks where user_id = v_id;
+  delete from search_signatures where user_id = v_id;
   delete from users where id = v_id;
   delete from invites where code = any (v_codes);
   return true;

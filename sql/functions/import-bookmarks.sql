@@ -178,6 +178,7 @@ begin
   if p_replace then
     delete from bookmarks where user_id = p_user_id;
     delete from search_blocks where user_id = p_user_id;
+    delete from search_signatures where user_id = p_user_id;
     update tags set bookmark_count = 0 where user_id = p_user_id and bookmark_count > 0;
     -- The generation has every reader of changes begin anew.
     delete from changes where user_id = p_user_id;

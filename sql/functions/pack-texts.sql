@@ -8,18 +8,19 @@ declare
   v_read integer;
   v_packed integer;
   v_ids bigint[];
-  v_texts text;
+  v_texts text[];
 begin
   select last_id into v_from from search_blocks where user_id = p_user_id order by last_id desc limit 1;
   v_from := coalesce(v_from, 0);
   loop
-    -- 7,500 bytes and some more fill a page; longer texts lie beside it, each block by itself.
+    -- 7,600 bytes and some more fill a page, a text with 15 for its id and its length; longer texts lie beside it, each block
+    -- by itself.
     select count(*), count(*) filter (where fits),
       array_agg(id order by id desc) filter (where fits),
-      string_agg(line, e'\n' order by id desc) filter (where fits)
+      array_agg(line order by id desc) filter (where fits)
     into v_read, v_packed, v_ids, v_texts
     from (
-      select id, line, id = min(id) over () or sum(octet_length(line) + 9) over in_order <= 7500 as fits
+      select id, line, id = min(id) over () or sum(octet_length(line) + 15) over in_order <= 7600 as fits
       from (
         select id, replace(search_text, e'\n', ' ') as line
         from bookmarks
@@ -31,6 +32,7 @@ begin
     ) counted;
     exit when v_read < 64 and v_packed = v_read;
     insert into search_blocks (user_id, last_id, ids, texts) values (p_user_id, v_ids[1], v_ids, v_texts);
+    insert into search_signatures (user_id, last_id) values (p_user_id, v_ids[1]);
     v_from := v_ids[1];
   end loop;
   update accounts set unpacked = v_read where user_id = p_user_id;

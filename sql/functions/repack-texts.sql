@@ -1,12 +1,13 @@
--- Puts the search texts of bookmarks that were edited, or deleted, right in the blocks that hold them. Under the account's
--- lock only.
+-- Puts the search texts of bookmarks that were edited, or deleted, right in the blocks that hold them. A block that
+-- holds another text loses its signature; where texts only go it stays, for it excludes no less. Under the account's lock only.
 create or replace function repack_texts(p_user_id bigint, p_ids bigint[]) returns void
 -- Each statement has a whole key.
 language plpgsql set plan_cache_mode = force_generic_plan set enable_sort = off set enable_seqscan = off as $$
 declare
   v_last bigint;
   v_ids bigint[];
-  v_texts text;
+  v_texts text[];
+  v_has_others boolean;
 begin
   for v_last in
     select distinct (
@@ -15,7 +16,8 @@ begin
     from unnest(p_ids) as edited (id)
   loop
     continue when v_last is null;
-    select array_agg(id order by n), string_agg(line, e'\n' order by n) into v_ids, v_texts
+    select array_agg(id order by n), array_agg(line order by n), bool_or(id = any (p_ids))
+    into v_ids, v_texts, v_has_others
     from (
       select packed.n, packed.id, case
         when packed.id = any (p_ids) then (
@@ -24,14 +26,18 @@ begin
         else packed.line
       end as line
       from search_blocks b
-      cross join lateral unnest(b.ids, string_to_array(b.texts, e'\n')) with ordinality as packed (id, line, n)
+      cross join lateral unnest(b.ids, b.texts) with ordinality as packed (id, line, n)
       where b.user_id = p_user_id and b.last_id = v_last
     ) block
     where line is not null;
     if v_ids is null then
       delete from search_blocks where user_id = p_user_id and last_id = v_last;
-    else
-      update search_blocks set ids = v_ids, texts = v_texts where user_id = p_user_id and last_id = v_last;
+      delete from search_signatures where user_id = p_user_id and last_id = v_last;
+      continue;
+    end if;
+    update search_blocks set ids = v_ids, texts = v_texts where user_id = p_user_id and last_id = v_last;
+    if v_has_others then
+      update search_signatures set bits = null, edits = edits + 1 where user_id = p_user_id and last_id = v_last;
     end if;
   end loop;
 end

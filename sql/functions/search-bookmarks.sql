@@ -6,7 +6,7 @@
 -- read again. `updated` and `title` have no index, which every add would pay for: each page looks through what matches.
 -- Terms without a tag are looked for in the blocks of texts, where all that holds them is wanted.
 create or replace function search_bookmarks(
-  p_user_id bigint, p_terms text[], p_patterns text[], p_tag_keys text[], p_without_keys text[], p_untagged boolean,
+  p_user_id bigint, p_terms text[], p_patterns text[], p_bits integer[], p_tag_keys text[], p_without_keys text[], p_untagged boolean,
   p_after timestamptz, p_before timestamptz, p_site text,
   p_sort text, p_offset bigint, p_last_id bigint, p_last_key text, p_limit integer, p_bytes integer,
   out bookmarks text, out count integer, out total bigint, out has_more boolean, out last_id bigint, out last_key text
@@ -38,7 +38,7 @@ begin
     v_within := gone_tags(p_user_id);
   end if;
   if cardinality(p_terms) > 0 and v_tag_ids is null and (p_last_id is null or p_sort in ('updated', 'title')) then
-    v_found := find_texts(p_user_id, p_terms, p_patterns);
+    v_found := find_texts(p_user_id, p_terms, p_patterns, p_bits);
     p_terms := '{}';
     p_patterns := null;
   end if;

@@ -9,19 +9,22 @@ import {
   deleteOldResponses,
   findQueuedImports,
   findStaleTags,
+  findUnsigned,
   refreshTags,
+  signBlocks,
 } from '../store/sweep.ts';
 
 /**
  * Deletes what has expired: every replica does, and one finds nothing that another has done. Queues imports whose job was
- * lost: processes with a worker do, for what all queued all would find. Writes when tokens were used last. Rewrites bookmarks
- * whose tags are stale.
+ * lost: processes with a worker do, for what all queued all would find. Those sign what was written, too. Writes when tokens
+ * were used last. Rewrites bookmarks whose tags are stale.
  */
 
 const EXPIRED_INTERVAL_MS = 60_000;
 const IMPORTS_INTERVAL_MS = 3_000;
 const USES_INTERVAL_MS = 10_000;
 const TAGS_INTERVAL_MS = 3_000;
+const SIGN_INTERVAL_MS = 3_000;
 
 /** Between two batches of one user: the database begins them no more often, whoever asks for them. */
 const TAGS_PAUSE_MS = 100;
@@ -77,6 +80,19 @@ async function refreshEach({ database, lifecycle, log }: Context, users: number[
   return unfinished;
 }
 
+/** Signs blocks of search texts that were written since; until then searches read these whole. */
+export async function signUnsigned({ database, lifecycle }: Context): Promise<void> {
+  let users = await findUnsigned(database);
+  while (users.length > 0) {
+    const unfinished: number[] = [];
+    for (const userId of users) {
+      if (lifecycle.draining) return;
+      if (await signBlocks(database, userId)) unfinished.push(userId);
+    }
+    users = unfinished;
+  }
+}
+
 /** Deletes all that has expired, batch by batch: one batch a minute would fall behind what clients leave. */
 export async function deleteLeftovers({ config, database, lifecycle, log }: Context): Promise<void> {
   let deleted = 0;
@@ -127,7 +143,12 @@ export function startSweeper(context: Context, hasWorker: boolean): () => Promis
     repeat(context, EXPIRED_INTERVAL_MS, deleteLeftovers),
     repeat(context, IMPORTS_INTERVAL_MS, deleteAbandonedImports),
     repeat(context, USES_INTERVAL_MS, writeLastUses),
-    ...(hasWorker ? [repeat(context, IMPORTS_INTERVAL_MS, requeueImports)] : []),
+    ...(hasWorker
+      ? [
+          repeat(context, IMPORTS_INTERVAL_MS, requeueImports),
+          repeat(context, SIGN_INTERVAL_MS, signUnsigned),
+        ]
+      : []),
     repeat(context, TAGS_INTERVAL_MS, refreshStaleTags),
   ];
   return async () => {

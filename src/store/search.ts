@@ -1,3 +1,4 @@
+import { signatureBits } from '../domain/signatures.ts';
 import { PAGE_BYTES } from './bookmarks.ts';
 import type { Database, Sql } from './database.ts';
 import { requireValidToken } from './outcomes.ts';
@@ -74,7 +75,7 @@ function hasTerms(sql: Sql, terms: readonly string[]) {
 /** The ids of bookmarks that hold all terms, falling. */
 function withTerms(sql: Sql, { userId }: Owner, terms: readonly string[]) {
   const { single, patterns } = splitTerms(terms);
-  return sql`find_texts(${userId}, ${single}, ${patterns}::text[])`;
+  return sql`find_texts(${userId}, ${single}, ${patterns}::text[], ${signatureBits(terms)}::integer[])`;
 }
 
 /** Those of them that carry a tag: the index of tags leads to its bookmarks, and their terms are tried one by one. */
@@ -141,7 +142,7 @@ function findFurther(sql: Sql, owner: Owner, search: SearchOptions, more: Furthe
     select ${tokenIsValid(sql, owner)} as valid, page.total, '[' || page.bookmarks || ']' as bookmarks,
       page.has_more as "hasMore", page.last_id as "lastId", page.last_key as "lastKey"
     from search_bookmarks(
-      ${owner.userId}, ${single}, ${patterns}::text[],
+      ${owner.userId}, ${single}, ${patterns}::text[], ${signatureBits(terms)}::integer[],
       ${tagKeys}, ${[...(more.withoutKeys ?? [])]}, ${more.untagged ? true : null}::boolean,
       ${more.createdAfter ?? null}::timestamptz, ${more.createdBefore ?? null}::timestamptz, ${more.site ?? null},
       ${more.sort}, ${slice(page, perPage).from - 1}, ${more.after?.lastId ?? null}, ${more.after?.lastKey ?? null},

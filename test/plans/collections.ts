@@ -106,5 +106,6 @@ export const TABLES = [
   'tags',
   'bookmarks',
   'search_blocks',
+  'search_signatures',
   'changes',
 ];

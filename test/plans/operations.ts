@@ -364,6 +364,16 @@ const IMPORTS: Operation[] = [
 
 const OTHERS: Operation[] = [
   {
+    name: 'a text that is edited, and its block signed',
+    // Blocks that the other operations left unsigned are gone through.
+    atMost: 1_000,
+    run: async (db, c, n) => {
+      await editBookmark(db, c.owner, c.ids[n]!, { title: 'Signed' });
+      await sweep.findUnsigned(db);
+      await sweep.signBlocks(db, c.owner.userId);
+    },
+  },
+  {
     name: 'sweeps that find nothing',
     atMost: 200,
     // Once a minute, and until the first statistics.

@@ -202,6 +202,8 @@ async function playSweep(db: Database): Promise<void> {
   await sweep.findStaleTags(db);
   await sweep.countStaleTags(db);
   await sweep.refreshTags(db, 1);
+  await sweep.findUnsigned(db);
+  await sweep.signBlocks(db, 1);
 }
 
 async function playEnd(db: Database, owner: Owner): Promise<void> {

@@ -1,4 +1,5 @@
 import postgres from 'postgres';
+import { makeSignature } from '../../src/domain/signatures.ts';
 import { searchText } from '../../src/domain/text.ts';
 import { hrefHost, urlKey } from '../../src/store/bookmarks.ts';
 
@@ -73,7 +74,7 @@ const RECOUNTS = `
   from (
     select s.user_id, packed.id, packed.line
     from search_blocks s
-    cross join lateral unnest(s.ids, string_to_array(s.texts, e'\\n')) as packed (id, line)
+    cross join lateral unnest(s.ids, s.texts) as packed (id, line)
   ) p
   full join (
     select b.user_id, b.id, replace(b.search_text, e'\\n', ' ') as line
@@ -88,7 +89,11 @@ const RECOUNTS = `
       lag(last_id) over (partition by user_id order by last_id) as before
     from search_blocks
   ) s
-  where highest > last_id or lowest <= before`;
+  where highest > last_id or lowest <= before
+  union all
+  select format('block %s of %s has a signature: %s', coalesce(b.last_id, s.last_id), user_id, s.last_id is not null)
+  from search_blocks b full join search_signatures s using (user_id, last_id)
+  where b.last_id is null or s.last_id is null`;
 
 interface StoredText {
   id: number;
@@ -112,6 +117,11 @@ export async function findFaults(databaseUrl: string): Promise<string[]> {
     const rows = sql<StoredText[]>`
       select id, user_id, url, url_key, host, title, comment, search_text from bookmarks`.cursor(5_000);
     for await (const page of rows) faults.push(...page.flatMap(findTextFaults));
+    const blocks = sql<SignedBlock[]>`
+      select user_id, last_id, array_to_string(texts, e'\n') as texts, bits
+      from search_blocks join search_signatures using (user_id, last_id)
+      where bits is not null`.cursor(100);
+    for await (const page of blocks) faults.push(...page.filter(lacksBits).map(nameBlock));
     return faults;
   } finally {
     await sql.end({ timeout: 0 });
@@ -125,3 +135,16 @@ function findTextFaults(row: StoredText): string[] {
   if (row.url_key !== urlKey(row.url)) faults.push(`bookmark ${row.id} has the key of another url`);
   return faults;
 }
+
+interface SignedBlock {
+  user_id: string;
+  last_id: string;
+  texts: string;
+  bits: Buffer;
+}
+
+const lacksBits = ({ texts, bits }: SignedBlock): boolean =>
+  makeSignature(texts).some((byte, n) => (byte & bits[n]!) !== byte);
+
+const nameBlock = (block: SignedBlock): string =>
+  `the signature of block ${block.last_id} of ${block.user_id} lacks bits of its texts`;
