@@ -69,9 +69,8 @@ create table accounts (
   tags_fresh_to bigint not null default 0,
   tags_refreshed_at timestamptz not null default '-infinity',
   constraint accounts_pkey primary key (user_id),
-  constraint accounts_bookmark_count check (bookmark_count >= 0),
-  constraint accounts_tag_count check (tag_count >= 0),
-  constraint accounts_kept_bytes check (kept_bytes >= 0)
+  -- One constraint: Postgres reads each anew at every update, and each took 2 % of an add.
+  constraint accounts_counts check (least(bookmark_count, tag_count, kept_bytes) >= 0)
 ) with (fillfactor = 50);
 
 create index accounts_stale_tags on accounts (user_id) where stale_tags is not null;

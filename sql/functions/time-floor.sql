@@ -4,5 +4,5 @@
 -- runs ahead of time by less than any restore takes.
 create or replace function time_floor() returns bigint
 language sql volatile as $$
-  select (trunc(extract(epoch from clock_timestamp()) * 10)::bigint - 17672256000) * 200000
+  select ((date_part('epoch', clock_timestamp()) * 10)::bigint - 17672256000) * 200000
 $$;
