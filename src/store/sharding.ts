@@ -67,14 +67,15 @@ export class ShardingRefused extends Error {
 
 /** Asked on each node. */
 const NODE_IS_READY = `
-select bool_and(current_setting(name) = needed) and to_regclass('users_id_seq') is not null
+select bool_and(current_setting(name) = needed) and to_regclass('users_id_seq') is not null and known_epoch() is not null
 from json_each_text('${JSON.stringify(NEEDED_SETTINGS)}') needed (name, needed)`;
 
 /**
  * From the coordinator, gives each node what it has to have for itself, one that was added lately too. The settings that a
  * replica asks for its own connections become the database's: Citus makes connections between nodes without them, and compiled
  * (`jit`) a page of changes for seconds there. And the sequences: who draws first from one makes it, and all others wait until
- * that transaction is committed on all nodes.
+ * that transaction is committed on all nodes. And the epoch, which every node writes: the first read of changes on this one would
+ * fail while another one is down.
  */
 export async function prepareNodes(sql: Sql, log: DatabaseLog | undefined): Promise<void> {
   const unready = await sql`
@@ -85,6 +86,7 @@ export async function prepareNodes(sql: Sql, log: DatabaseLog | undefined): Prom
     select run_command_on_workers(format('select make_sequence(%L)', relname))
     from pg_class
     where relnamespace = current_schema()::regnamespace and relkind = 'S'`;
+  await sql`select run_command_on_all_nodes('select current_epoch()', parallel => false)`;
   const refused = await sql<{ node: number; reason: string }[]>`
     select nodeid as node, result as reason from run_command_on_all_nodes(${SET_ON_NODE}) where not success`;
   for (const { node, reason } of refused)

@@ -3,7 +3,7 @@ import { issueInvite } from '../../src/admin/invites.ts';
 import { foldText } from '../../src/domain/text.ts';
 import { parseToken } from '../../src/domain/tokens.ts';
 import { deleteLeftovers } from '../../src/process/sweeper.ts';
-import { createUser, findUser, listUsers, setPremium } from '../../src/store/admin.ts';
+import { createUser, deleteUser, findUser, listUsers, setPremium } from '../../src/store/admin.ts';
 import {
   countStagedImports,
   deleteOldImports,
@@ -164,4 +164,88 @@ test('a user whom not every node can be told of is refused and not made on any, 
   for (const { url } of database.nodes) expect(await runOn(url, count)).toEqual([{ users: 0 }]);
   expect(await createUser(db, email, email, false)).toMatchObject({ email });
   for (const { url } of database.nodes) expect(await runOn(url, count)).toEqual([{ users: 1 }]);
+});
+
+/** What a user can do without the directory, with a session of their own. */
+async function useEverything({ token }: TestUser): Promise<Record<string, number>> {
+  const statuses: Record<string, number> = {};
+  const ask = async (path: string, body: object) => {
+    const response = await service.post(path, body, { token });
+    statuses[path] = response.status;
+    return response.body;
+  };
+  const { id } = await ask('/bookmarks/add', { url: 'https://example.org/a', tags: ['a', 'b'] });
+  await ask('/bookmarks/edit', { id: id ?? 1, title: 'A' });
+  await ask('/bookmarks/get', { id: id ?? 1 });
+  await ask('/bookmarks/list', {});
+  await ask('/bookmarks/search', { query: 'a' });
+  await ask('/bookmarks/sync', { cursor: 0 });
+  await ask('/bookmarks/changes', {});
+  await ask('/import', { bookmarks: [{ url: 'https://example.org/b' }], mode: 'merge' });
+  await ask('/export', {});
+  const tag = await ask('/tags/create', { name: 'c' });
+  await ask('/tags/update', { id: tag.id ?? 1, name: 'd' });
+  await ask('/tags/delete', { id: tag.id ?? 1 });
+  await ask('/tags/list', {});
+  await ask('/user/profile', {});
+  const made = await ask('/tokens/create', { name: 'script', scope: 'read' });
+  await ask('/tokens/list', {});
+  await ask('/tokens/revoke', { id: made.id ?? 1 });
+  await ask('/sessions/list', {});
+  await ask('/bookmarks/delete', { id: id ?? 1 });
+  await ask('/logout', {});
+  return statuses;
+}
+
+test('all that a user does with what is theirs goes on for those of other nodes, sessions and tokens included', async () => {
+  const sessions = await Promise.all(users.map(({ email }) => service.session(email)));
+  await withNodeClosed(down, async () => {
+    for (const user of sessions) {
+      const expected = served.includes(user.id) ? 200 : 503;
+      const statuses = Object.entries(await useEverything(user));
+      expect(
+        statuses.filter(([, status]) => status !== expected),
+        user.email,
+      ).toEqual([]);
+    }
+  });
+  for (const user of sessions.filter(({ id }) => lost.includes(id)))
+    expect(new Set(Object.values(await useEverything(user)))).toEqual(new Set([200]));
+});
+
+test('what changes the directory is refused whole and done by the same request once the worker is back', async () => {
+  const { database: db } = service.context;
+  const here = users.find(({ id }) => served.includes(id))!;
+  const [leaving, known] = [await service.session(), await service.session(here.email)];
+  const invited = await issueInvite(db, 'invited@example.org', 7);
+  const again = await issueInvite(db, here.email, 7);
+  await service.post('/bookmarks/add', { url: 'https://example.org/kept' }, { token: leaving.token });
+  const requests = [
+    () => service.post('/auth/invite', { code: invited.code }),
+    () => service.post('/auth/invite', { code: again.code }),
+    () => service.post('/account/delete', { confirm: leaving.email }, { token: leaving.token }),
+  ];
+  const state = () =>
+    runOn(
+      database.url,
+      `select
+        (select count(*) from users) as users,
+        (select count(*) from invites) as invites,
+        (select count(*) from accounts where user_id <> all ('{${lost.join(',')}}')) as accounts`,
+    );
+  const before = await state();
+  await withNodeClosed(down, async () => {
+    for (const request of requests) expect((await request()).status).toBe(503);
+    await catchUnavailable(deleteUser(db, foldText(here.email)));
+    const { status } = await service.post('/user/profile', {}, { token: known.token });
+    expect(status).toBe(200);
+  });
+  expect(await state()).toEqual(before);
+  for (const { url } of database.nodes)
+    expect(await runOn(url, 'select gid from pg_prepared_xacts where database = current_database()')).toEqual(
+      [],
+    );
+  for (const request of requests) expect((await request()).status).toBe(200);
+  expect((await service.post('/user/profile', {}, { token: leaving.token })).status).toBe(401);
+  expect(await deleteUser(db, foldText(here.email))).toBe(true);
 });
