@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { WAYS } from './support/coordination.ts';
 import { type Fleet, openFleet } from './support/fleet.ts';
 import { type Replica, runMain } from './support/replica.ts';
 import type { ApiResponse } from './support/responses.ts';
@@ -15,11 +16,13 @@ const entries = (count: number) =>
 const quotaOf = ({ headers }: ApiResponse) =>
   ['limit', 'remaining', 'reset'].map((name) => Number(headers.get(`x-ratelimit-${name}`) ?? Number.NaN));
 
-describe('three replicas', () => {
+describe.each(WAYS)('three replicas (wakes by %s)', (wakeChannels) => {
   let fleet: Fleet;
   let replicas: Replica[];
   beforeAll(async () => {
-    fleet = await openFleet({ env: { RATE_LIMIT_REQUESTS: 100, SYNC_WAIT_SECONDS: 25 } });
+    fleet = await openFleet({
+      env: { RATE_LIMIT_REQUESTS: 100, SYNC_WAIT_SECONDS: 25, WAKE_CHANNELS: wakeChannels },
+    });
     replicas = await Promise.all([1, 2, 3].map(() => fleet.start('api')));
   });
   afterAll(() => fleet[Symbol.asyncDispose]());
@@ -76,6 +79,31 @@ describe('three replicas', () => {
     for (const { status, body } of await Promise.all(polls)) {
       expect(status).toBe(200);
       expect(body).toEqual({ bookmarks: [added.body], cursor: added.body.id, has_more: false, waited: true });
+    }
+  });
+
+  test('an edit, a deletion and a change of a tag at one replica end the polls of changes held by all', async () => {
+    const { token } = await fleet.user();
+    const post = (path: string, body: object) => replicas[1]!.post(path, body, token);
+    const { body: added } = await post('/bookmarks/add', { url: 'http://a/', tags: ['old'] });
+    const { body: begun } = await post('/bookmarks/changes', {});
+    const { body: listed } = await post('/tags/list', {});
+    const [tag] = listed.tags;
+    let { cursor } = begun;
+    for (const [path, body] of [
+      ['/bookmarks/edit', { id: added.id, title: 'new' }],
+      ['/tags/update', { id: tag.id, name: 'new' }],
+      ['/bookmarks/delete', { id: added.id }],
+    ] as const) {
+      const polls = replicas.map((replica) =>
+        replica.post('/bookmarks/changes', { cursor, wait: true }, token),
+      );
+      for (const replica of replicas) await replica.untilHeld(1);
+      expect((await post(path, body)).status).toBe(200);
+      const ends = await Promise.all(polls);
+      for (const end of ends) expect(end.body).toMatchObject({ waited: true });
+      cursor = ends[0]!.body.cursor;
+      expect(cursor).not.toBe(begun.cursor);
     }
   });
 

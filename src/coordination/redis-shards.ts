@@ -26,6 +26,9 @@ const SETTLE_MS = 100;
 /** A cluster whose nodes say that a slot has another owner, and whose owner has not ended its subscriptions, has so long to do it. */
 const STALE_MS = 1_000;
 
+/** Names that are tried for a heartbeat's channel: enough for a server that has one slot alone. */
+const BEAT_NAMES = 300_000;
+
 /** The one server where there is no cluster. */
 const ONLY = '';
 
@@ -61,6 +64,8 @@ export class RedisShards implements TopicListener {
   /** Nobody waits for them; with the time since when, the first ones first. */
   readonly #lingering = new Map<WakeChannel, number>();
   #heldAgain: string[] = [];
+  /** The slots of the names that heartbeats may have, as far as they were needed. */
+  readonly #beatSlots: number[] = [];
   readonly #refusal = Promise.withResolvers<never>();
   #isFlushing = false;
   #cancelSweep: (() => void) | undefined;
@@ -189,9 +194,10 @@ export class RedisShards implements TopicListener {
     }
     for (const node of nodes) {
       if (this.#shards.has(node)) continue;
-      const redis = this.#link.opener.openShardSubscriber(client, node);
-      if (redis === undefined) continue;
-      const shard = new RedisShard(node, redis, this.#nameBeat(client, node), {
+      const beatChannel = this.#nameBeat(client, node);
+      const redis = beatChannel && this.#link.opener.openShardSubscriber(client, node);
+      if (!redis) continue;
+      const shard = new RedisShard(node, redis, beatChannel, {
         onReady: () => {
           this.#flush();
           this.#link.checkNow();
@@ -204,12 +210,14 @@ export class RedisShards implements TopicListener {
     }
   }
 
-  /** A channel of this replica's own whose slot the server has. */
-  #nameBeat(client: RedisClient, node: string): string {
-    for (let n = 0; ; n += 1) {
-      const name = this.#keys.beats(`${this.#origin}.${n}`);
-      if (ownerOf(client, slotOf(name)) === node) return name;
+  /** A channel of this replica's own whose slot the server has; `undefined` where it has none. */
+  #nameBeat(client: RedisClient, node: string): string | undefined {
+    for (let n = 0; n < BEAT_NAMES; n += 1) {
+      const slot = this.#beatSlots[n] ?? slotOf(this.#keys.beats(`${this.#origin}.${n}`));
+      this.#beatSlots[n] = slot;
+      if (ownerOf(client, slot) === node) return this.#keys.beats(`${this.#origin}.${n}`);
     }
+    return undefined;
   }
 
   async #prove(client: RedisClient, shard: RedisShard): Promise<void> {
@@ -373,10 +381,12 @@ export class RedisShards implements TopicListener {
       const moved = listMoved(client, shard);
       for (const group of groupForCommands(client, moved)) shard.unsubscribe(group);
       this.#release(moved);
-      if (ownerOf(client, shard.beatSlot) !== shard.node) shard.moveBeat(this.#nameBeat(client, shard.node));
-      if (shard.isReady) await this.#count(shard).catch((error: unknown) => this.#link.fail('wakes', error));
+      if (ownerOf(client, shard.beatSlot) !== shard.node) shard.moveBeat(this.#nameBeat(client, shard.node)!);
     }
     this.#flush();
+    for (const shard of this.#shards.values()) {
+      if (shard.isReady) await this.#count(shard).catch((error: unknown) => this.#link.fail('wakes', error));
+    }
   }
 }
 
