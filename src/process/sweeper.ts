@@ -29,8 +29,8 @@ const SIGN_INTERVAL_MS = 3_000;
 /** Between two batches of one user: the database begins them no more often, whoever asks for them. */
 const TAGS_PAUSE_MS = 100;
 
-/** How often users with stale tags are looked for while some are at work. */
-const TAGS_FIND_MS = 1_000;
+/** How often users are looked for while some are at work. */
+const FIND_AGAIN_MS = 1_000;
 
 /**
  * A staged import that no worker has for longer may have lost its job: Redis restarted empty, or a process died. With the
@@ -61,7 +61,7 @@ export async function refreshStaleTags(context: Context): Promise<void> {
   let users: number[];
   do {
     users = await findStaleTags(context.database);
-    const findAgainAt = performance.now() + TAGS_FIND_MS;
+    const findAgainAt = performance.now() + FIND_AGAIN_MS;
     while (users.length > 0 && performance.now() < findAgainAt) {
       users = await refreshEach(context, users);
       if (users.length > 0) await sleep(TAGS_PAUSE_MS);
@@ -80,17 +80,24 @@ async function refreshEach({ database, lifecycle, log }: Context, users: number[
   return unfinished;
 }
 
-/** Signs blocks of search texts that were written since; until then searches read these whole. */
-export async function signUnsigned({ database, lifecycle }: Context): Promise<void> {
-  let users = await findUnsigned(database);
-  while (users.length > 0) {
-    const unfinished: number[] = [];
-    for (const userId of users) {
-      if (lifecycle.draining) return;
-      if (await signBlocks(database, userId)) unfinished.push(userId);
-    }
-    users = unfinished;
+/** Signs blocks of search texts that were written since; until then searches read these whole. Users come in turn. */
+export async function signUnsigned(context: Context): Promise<void> {
+  let users: number[];
+  do {
+    users = await findUnsigned(context.database);
+    const findAgainAt = performance.now() + FIND_AGAIN_MS;
+    while (users.length > 0 && performance.now() < findAgainAt) users = await signEach(context, users);
+  } while (users.length > 0);
+}
+
+/** Signs a batch of each user; returns the users of whom more is left, none while this process drains. */
+async function signEach({ database, lifecycle }: Context, users: number[]): Promise<number[]> {
+  const unfinished: number[] = [];
+  for (const userId of users) {
+    if (lifecycle.draining) return [];
+    if (await signBlocks(database, userId)) unfinished.push(userId);
   }
+  return unfinished;
 }
 
 /** Deletes all that has expired, batch by batch: one batch a minute would fall behind what clients leave. */

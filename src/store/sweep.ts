@@ -128,9 +128,18 @@ export async function refreshTags(db: Database, userId: number): Promise<boolean
   return row!.more;
 }
 
+/** From user to user by the index: one with many such blocks hides nobody. */
 const UNSIGNED = `
-  select distinct user_id
-  from (select user_id from %s where bits is null order by user_id, last_id limit ${BATCH}) unsigned`;
+  with recursive unsigned as (
+    (select user_id from %1$s where bits is null order by user_id limit 1)
+    union all
+    select (
+      select user_id from %1$s where bits is null and user_id > unsigned.user_id order by user_id limit 1
+    )
+    from unsigned
+    where user_id is not null
+  )
+  select user_id from unsigned where user_id is not null limit ${BATCH}`;
 
 /** Users with blocks of search texts that have no signature yet; some of them. */
 export async function findUnsigned(db: Database): Promise<number[]> {
