@@ -179,7 +179,7 @@ describe('responses that nobody reads', () => {
 
   test('pass that by no more than what is read at one moment, however many connections ask at once', async () => {
     const highest = watchHighest(slow.context.unsent);
-    const clients = await Promise.all(Array.from({ length: 60 }, () => askForPages(5)));
+    const clients = await Promise.all(Array.from({ length: 60 }, () => askForPages(10)));
     await eventually(highest).toBeGreaterThan(8 * MIB);
     for (const client of clients) expect(await client.take(1)).toBeGreaterThan(0);
     // Half of ten connections read at a time, a page each.

@@ -114,7 +114,11 @@ describe('a channel', () => {
     clock.advance(2_500);
     await expect.poll(() => count('1')).toBe(0);
     expect(await count('2')).toBe(1);
-    register('2').release();
+    const third = register('2');
+    clock.advance(12_000);
+    expect(coordination.wakes.channels).toBe(1);
+    expect(await count('2')).toBe(1);
+    third.release();
     clock.advance(9_000);
     expect(await count('2')).toBe(1);
     clock.advance(3_000);

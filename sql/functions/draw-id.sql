@@ -1,6 +1,7 @@
 -- The next id of a sequence: above `p_above`, the account's `id_floor`, and not below `time_floor`. Whoever draws
--- ids under the lock of an account draws one by this function first; those that follow in the same transaction may come from
--- the sequence itself. A node of a sharded database has sequences of its own: it makes one when it first draws from it.
+-- ids under the lock of an account draws one by this function first, or tries by itself what it tries (`add_bookmark`); those
+-- that follow in the same transaction may come from the sequence itself. A node of a sharded database has sequences of its
+-- own: it makes one when it first draws from it.
 create or replace function draw_id(p_sequence text, p_above bigint default 0) returns bigint
 language plpgsql volatile as $$
 declare
