@@ -6,7 +6,7 @@ import { spreadOf } from '../harness/stats.ts';
 
 /**
  * What a wake would cost by sharded channels, each for some users, that a replica subscribes to while one of its waiters needs
- * them: a simulation with connections alone, beside one channel that all replicas hear. The service has the one channel.
+ * them: a simulation with connections alone, beside one channel that all replicas hear. The service has either: `WAKE_CHANNELS`.
  */
 
 /** Channels that topics are spread over; as many as topics: each has its own. */
