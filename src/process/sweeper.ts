@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Context } from '../context.ts';
 import { jobIdOf } from '../operations/import/job.ts';
 import {
@@ -13,6 +12,7 @@ import {
   refreshTags,
   signBlocks,
 } from '../store/sweep.ts';
+import { beginRound, serveInTurn, type UserWork } from './user-rounds.ts';
 
 /**
  * Deletes what has expired: every replica does, and one finds nothing that another has done. Queues imports whose job was
@@ -28,9 +28,6 @@ const SIGN_INTERVAL_MS = 3_000;
 
 /** Between two batches of one user: the database begins them no more often, whoever asks for them. */
 const TAGS_PAUSE_MS = 100;
-
-/** How often users are looked for while some are at work. */
-const FIND_AGAIN_MS = 1_000;
 
 /**
  * A staged import that no worker has for longer may have lost its job: Redis restarted empty, or a process died. With the
@@ -53,52 +50,29 @@ async function deleteAbandonedImports({ database, log }: Context): Promise<void>
 const writeLastUses = ({ lastUses, database, config }: Context): Promise<void> =>
   lastUses.write(database, config.sessionDays);
 
-/**
- * Rewrites bookmarks after renames and deletions of tags that many carry; until then readers render them anew. A user who
- * renames without end is never finished with, so those who came later are found meanwhile.
- */
-export async function refreshStaleTags(context: Context): Promise<void> {
-  let users: number[];
-  do {
-    users = await findStaleTags(context.database);
-    const findAgainAt = performance.now() + FIND_AGAIN_MS;
-    while (users.length > 0 && performance.now() < findAgainAt) {
-      users = await refreshEach(context, users);
-      if (users.length > 0) await sleep(TAGS_PAUSE_MS);
-    }
-  } while (users.length > 0);
-}
+const STALE_TAGS: UserWork = {
+  find: findStaleTags,
+  pauseMs: TAGS_PAUSE_MS,
+  async doBatch({ database, log }, userId) {
+    const hasMore = await refreshTags(database, userId);
+    if (!hasMore) log.info({ userId }, 'tags of bookmarks rewritten');
+    return hasMore;
+  },
+};
 
-/** Rewrites a batch of each user; returns the users of whom more is left, none while this process drains. */
-async function refreshEach({ database, lifecycle, log }: Context, users: number[]): Promise<number[]> {
-  const unfinished: number[] = [];
-  for (const userId of users) {
-    if (lifecycle.draining) return [];
-    if (await refreshTags(database, userId)) unfinished.push(userId);
-    else log.info({ userId }, 'tags of bookmarks rewritten');
-  }
-  return unfinished;
-}
+const UNSIGNED: UserWork = {
+  find: findUnsigned,
+  pauseMs: 0,
+  doBatch: ({ database }, userId) => signBlocks(database, userId),
+};
 
-/** Signs blocks of search texts that were written since; until then searches read these whole. Users come in turn. */
-export async function signUnsigned(context: Context): Promise<void> {
-  let users: number[];
-  do {
-    users = await findUnsigned(context.database);
-    const findAgainAt = performance.now() + FIND_AGAIN_MS;
-    while (users.length > 0 && performance.now() < findAgainAt) users = await signEach(context, users);
-  } while (users.length > 0);
-}
+/** Rewrites bookmarks after renames and deletions of tags that many carry; until then readers render them anew. */
+export const refreshStaleTags = (context: Context, round = beginRound()): Promise<void> =>
+  serveInTurn(context, STALE_TAGS, round);
 
-/** Signs a batch of each user; returns the users of whom more is left, none while this process drains. */
-async function signEach({ database, lifecycle }: Context, users: number[]): Promise<number[]> {
-  const unfinished: number[] = [];
-  for (const userId of users) {
-    if (lifecycle.draining) return [];
-    if (await signBlocks(database, userId)) unfinished.push(userId);
-  }
-  return unfinished;
-}
+/** Signs blocks of search texts that were written since; until then searches read these whole. */
+export const signUnsigned = (context: Context, round = beginRound()): Promise<void> =>
+  serveInTurn(context, UNSIGNED, round);
 
 /** Deletes all that has expired, batch by batch: one batch a minute would fall behind what clients leave. */
 export async function deleteLeftovers({ config, database, lifecycle, log }: Context): Promise<void> {
@@ -146,6 +120,7 @@ function repeat(
 
 /** Starts sweeping. The function that it returns stops it, and resolves when sweeps at work have ended. */
 export function startSweeper(context: Context, hasWorker: boolean): () => Promise<void> {
+  const [tags, signatures] = [beginRound(), beginRound()];
   const stops = [
     repeat(context, EXPIRED_INTERVAL_MS, deleteLeftovers),
     repeat(context, IMPORTS_INTERVAL_MS, deleteAbandonedImports),
@@ -153,10 +128,10 @@ export function startSweeper(context: Context, hasWorker: boolean): () => Promis
     ...(hasWorker
       ? [
           repeat(context, IMPORTS_INTERVAL_MS, requeueImports),
-          repeat(context, SIGN_INTERVAL_MS, signUnsigned),
+          repeat(context, SIGN_INTERVAL_MS, () => signUnsigned(context, signatures)),
         ]
       : []),
-    repeat(context, TAGS_INTERVAL_MS, refreshStaleTags),
+    repeat(context, TAGS_INTERVAL_MS, () => refreshStaleTags(context, tags)),
   ];
   return async () => {
     await Promise.all(stops.map((stop) => stop()));

@@ -93,18 +93,27 @@ export async function countStagedImports(db: Database): Promise<Map<'receiving' 
   ]);
 }
 
-const STALE_TAGS = `select user_id from %s where stale_tags is not null order by user_id limit ${BATCH}`;
-
-/** Users with tags that were renamed or deleted on many bookmarks, which still have to be rewritten; some of them. */
-export async function findStaleTags(db: Database): Promise<number[]> {
+/** The first users, by their ids, that a query finds on the shards of a table. */
+async function findUsers(db: Database, table: string, query: string, limit: number): Promise<number[]> {
   const rows = await db.read(
     (sql) => sql<{ userId: number }[]>`
-      select (stale ->> 'user_id')::bigint as "userId"
-      from rows_of_shards('accounts', ${STALE_TAGS}) stale
-      order by 1`,
+      select (found ->> 'user_id')::bigint as "userId"
+      from rows_of_shards(${table}, ${query}) found
+      order by 1
+      limit ${limit}`,
   );
   return rows.map(({ userId }) => userId);
 }
+
+const staleTagsAfter = (after: number, limit: number): string => `
+  select user_id from %s where stale_tags is not null and user_id > ${after} order by user_id limit ${limit}`;
+
+/**
+ * At most `limit` users with ids above `after`, in the order of ids, with tags that were renamed or deleted on many bookmarks,
+ * which still have to be rewritten.
+ */
+export const findStaleTags = (db: Database, after: number, limit: number): Promise<number[]> =>
+  findUsers(db, 'accounts', staleTagsAfter(after, limit), limit);
 
 /** How many users such tags are left of. */
 export async function countStaleTags(db: Database): Promise<number> {
@@ -129,9 +138,9 @@ export async function refreshTags(db: Database, userId: number): Promise<boolean
 }
 
 /** From user to user by the index: one with many such blocks hides nobody. */
-const UNSIGNED = `
+const unsignedAfter = (after: number, limit: number): string => `
   with recursive unsigned as (
-    (select user_id from %1$s where bits is null order by user_id limit 1)
+    (select user_id from %1$s where bits is null and user_id > ${after} order by user_id limit 1)
     union all
     select (
       select user_id from %1$s where bits is null and user_id > unsigned.user_id order by user_id limit 1
@@ -139,18 +148,11 @@ const UNSIGNED = `
     from unsigned
     where user_id is not null
   )
-  select user_id from unsigned where user_id is not null limit ${BATCH}`;
+  select user_id from unsigned where user_id is not null limit ${limit}`;
 
-/** Users with blocks of search texts that have no signature yet; some of them. */
-export async function findUnsigned(db: Database): Promise<number[]> {
-  const rows = await db.read(
-    (sql) => sql<{ userId: number }[]>`
-      select (unsigned ->> 'user_id')::bigint as "userId"
-      from rows_of_shards('search_signatures', ${UNSIGNED}) unsigned
-      order by 1`,
-  );
-  return rows.map(({ userId }) => userId);
-}
+/** The same of users with blocks of search texts that have no signature yet. */
+export const findUnsigned = (db: Database, after: number, limit: number): Promise<number[]> =>
+  findUsers(db, 'search_signatures', unsignedAfter(after, limit), limit);
 
 /** Signed at once: some 2 ms of the process. */
 const SIGNED = 8;

@@ -120,7 +120,7 @@ test('queued imports and stale tags are found, and uses noted, of the users that
     const queued = (await findQueuedImports(db, 1_000)).map(({ userId }) => userId);
     expect(sorted(queued)).toEqual(sorted(served));
     expect((await countStagedImports(db)).get('queued')).toBe(served.length);
-    expect(await findStaleTags(db)).toEqual(sorted(served));
+    expect(await findStaleTags(db, 0, 1_000)).toEqual(sorted(served));
     await noteUses(db, owners, 90);
   });
   const used = (await usersOf('tokens', 'last_used_at is not null')).filter((id) =>

@@ -369,7 +369,7 @@ const OTHERS: Operation[] = [
     atMost: 1_000,
     run: async (db, c, n) => {
       await editBookmark(db, c.owner, c.ids[n]!, { title: 'Signed' });
-      await sweep.findUnsigned(db);
+      await sweep.findUnsigned(db, 0, 1_000);
       await sweep.signBlocks(db, c.owner.userId);
     },
   },
@@ -386,7 +386,7 @@ const OTHERS: Operation[] = [
       await sweep.deleteOldImports(db);
       await sweep.findQueuedImports(db, 1_000);
       await sweep.countStagedImports(db);
-      await sweep.findStaleTags(db);
+      await sweep.findStaleTags(db, 0, 1_000);
       await sweep.countStaleTags(db);
     },
   },

@@ -199,10 +199,10 @@ async function playSweep(db: Database): Promise<void> {
   await sweep.deleteOldImports(db);
   await sweep.findQueuedImports(db, 1);
   await sweep.countStagedImports(db);
-  await sweep.findStaleTags(db);
+  await sweep.findStaleTags(db, 0, 1_000);
   await sweep.countStaleTags(db);
   await sweep.refreshTags(db, 1);
-  await sweep.findUnsigned(db);
+  await sweep.findUnsigned(db, 0, 1_000);
   await sweep.signBlocks(db, 1);
 }
 

@@ -156,7 +156,8 @@ export async function settle(url: string): Promise<void> {
 async function signAll(url: string): Promise<void> {
   const database = await openDatabase({ url, max: 1 });
   try {
-    for (let users = await findUnsigned(database); users.length > 0; users = await findUnsigned(database)) {
+    const find = () => findUnsigned(database, 0, 1_000);
+    for (let users = await find(); users.length > 0; users = await find()) {
       for (const user of users) while (await signBlocks(database, user));
     }
   } finally {
