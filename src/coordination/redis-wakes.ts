@@ -5,6 +5,7 @@ import type { WakeChannels } from './redis-address.ts';
 import { NOT_CONNECTED, REPLY_WAIT_MS, withDeadline } from './redis-calls.ts';
 import type { RedisClient } from './redis-clients.ts';
 import type { RedisLink, RedisSide } from './redis-link.ts';
+import { type Publisher, publishSharded } from './redis-shard-publish.ts';
 import { RedisShards } from './redis-shards.ts';
 import { RedisSubscription } from './redis-subscription.ts';
 import type { WaiterRegistry } from './waiters.ts';
@@ -35,6 +36,7 @@ export class RedisWakeBus implements WakeBus {
   readonly #subscription: RedisSubscription;
   readonly #wakeChannels: WakeChannels;
   readonly #shards: RedisShards | undefined;
+  readonly #publisher: Publisher;
   #pending = new Set<string>();
   /** Published since the last heartbeat was sent. */
   #publishedAfter = new Set<string>();
@@ -54,6 +56,7 @@ export class RedisWakeBus implements WakeBus {
     this.#counters = counters;
     this.#waiters = waiters;
     this.#beatChannel = keys.beats(this.#origin);
+    this.#publisher = { keys, origin: this.#origin };
     this.#subscription = new RedisSubscription({
       link,
       channels: [this.#channel, this.#beatChannel],
@@ -140,7 +143,7 @@ export class RedisWakeBus implements WakeBus {
 
   /** Publishes each topic on its channel; takes from `topics` what was, and rejects, where some could not be. */
   async #publishSharded(client: RedisClient, topics: Set<string>): Promise<void> {
-    const { failed, error } = await this.#shards!.publish(client, topics);
+    const { failed, error } = await publishSharded(client, this.#publisher, topics);
     if (failed.length === 0) return;
     const sent = topics.difference(new Set(failed));
     keep(this.#publishedAfter, sent);
