@@ -6,6 +6,9 @@ import { type RedisClient, slotOf, writeTogether } from './redis-clients.ts';
 /** After so many heartbeats in a row that did not come back, the connection is given up. */
 const MAX_MISSED = 2;
 
+/** What the library's error begins with when a reply comes that no command is left for. */
+const REPLY_TOO_MANY = 'Command queue state error';
+
 /** The sharded channel of one subject's wakes, as far as this replica needs it. */
 export interface WakeChannel {
   readonly subject: string;
@@ -58,6 +61,9 @@ export class RedisShard {
     let lastError: unknown = new Error('subscription lost');
     redis.on('error', (error: Error) => {
       lastError = error;
+      // The library takes the server's end of a subscription for the reply to SUNSUBSCRIBE, where both cross, and each
+      // reply after that for another command's: a channel would count as held that is not.
+      if (error.message.startsWith(REPLY_TOO_MANY)) this.end(new Error('replies to other commands'));
     });
     redis.on('smessage', (channel: string, message: string) => this.#receive(channel, message));
     redis.on('moved', () => events.onMoved(this));

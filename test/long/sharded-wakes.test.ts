@@ -1,5 +1,6 @@
-import { Command } from 'ioredis';
+import { Command, Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
+import { RedisShard, type WakeChannel } from '../../src/coordination/redis-shard.ts';
 import { openReplica, type Replica, SHARED, WAIT_MS } from '../support/coordination.ts';
 import { type ClusterNode, failOver, startCluster, type TestCluster } from '../support/redis-cluster.ts';
 import { findOwner, moveSlot } from '../support/redis-slots.ts';
@@ -8,7 +9,8 @@ import { findOwner, moveSlot } from '../support/redis-slots.ts';
 
 const USERS = 60;
 
-const slotOf = (user: number) => new Command('ssubscribe', [`test:wakes:of:${user}`]).getSlot();
+const nameOf = (user: number) => `test:wakes:of:${user}`;
+const slotOf = (user: number) => new Command('ssubscribe', [nameOf(user)]).getSlot();
 
 /** A client of each user that polls again and again: how its waits ended, and the one that waits now. */
 class Follower {
@@ -180,4 +182,49 @@ test('a master without a slot is left, and one that gets its first is connected 
   await untilAllWoken(one, followers);
   const channels = await admin.call('PUBSUB', 'SHARDCHANNELS', `test:wakes:of:${user}`);
   expect(channels).toEqual([`test:wakes:of:${user}`]);
+});
+
+test('a slot that moves as one of its channels is left: the connection, whose replies match no more, is given up', async () => {
+  const cluster = await startCluster();
+  onTestFinished(() => cluster[Symbol.asyncDispose]());
+  const [node, other] = cluster.nodes;
+  const admins = [node!, other!].map(cluster.connect);
+  const redis = new Redis(node!.url, {
+    replyMapping: 'legacy',
+    retryStrategy: () => null,
+    autoResubscribe: false,
+  });
+  onTestFinished(() => [redis, ...admins].forEach((each) => void each.disconnect()));
+  const users = Array.from({ length: 200 }, (_, user) => user).filter(
+    (user) => slotOf(user) < MASTERS[0]![1],
+  );
+  const [beat, left, ...later] = users as [number, number, ...number[]];
+  const open = (user: number): WakeChannel => ({
+    ...{ subject: `${user}`, name: nameOf(user), slot: slotOf(user), topics: new Set() },
+    ...{ isWanted: true, shard: undefined, isHeld: false },
+  });
+  const [ready, lost] = [Promise.withResolvers<void>(), Promise.withResolvers<unknown>()];
+  const shard = new RedisShard('', redis, nameOf(beat), {
+    onReady: () => ready.resolve(),
+    onLost: (_, error) => lost.resolve(error),
+    ...{ onMessage: () => {}, onMoved: () => {} },
+  });
+  await ready.promise;
+  const channel = open(left);
+  await shard.subscribe([channel]);
+  const [, id] = await Promise.all(admins.map((admin) => admin.call('CLUSTER', 'MYID')));
+  await node!.freeze();
+  // In this order the server finds them when it goes on.
+  const moved = admins[0]!.call('CLUSTER', 'SETSLOT', channel.slot, 'NODE', String(id));
+  shard.unsubscribe([channel]);
+  const subscribed = later.slice(0, 2).map((user) => shard.subscribe([open(user)]));
+  await new Promise(setImmediate);
+  await node!.thaw();
+  await moved;
+  // The first got the error of the one that was left, the second what was the first one's.
+  expect((await Promise.allSettled(subscribed)).map(({ status }) => status)).toEqual([
+    'rejected',
+    'fulfilled',
+  ]);
+  expect(await lost.promise).toEqual(new Error('replies to other commands'));
 });
