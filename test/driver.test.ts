@@ -225,6 +225,20 @@ test('a pool that is closed makes no connection afterwards', async () => {
   expect(proxy.accepted).toBe(1);
 });
 
+test('a pool that is closed refuses what waits in its queue, and makes no connection for it', async () => {
+  const proxy = await openProxy();
+  proxy.reception = 'hold';
+  const sql = openDriver({ port: proxy.port });
+  const [first, second] = [settle(sql`select 1 as n`), settle(sql`select 2 as n`)];
+  await expect.poll(() => proxy.accepted).toBe(1);
+  const closing = sql.end();
+  proxy.release();
+  expect(await first).toEqual([{ n: 1 }]);
+  expect(await second).toBe('CONNECTION_ENDED');
+  await closing;
+  expect(proxy.accepted).toBe(1);
+});
+
 test('no statement waits behind a slow one while another connection is free', async () => {
   const sql = openDriver({ max: 2 });
   await Promise.all([sql`select 1`, sql`select 2`]);

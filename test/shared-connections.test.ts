@@ -102,6 +102,31 @@ test('a connection that stalled is replaced, never by more than one, and serves 
   expect(row!.n).toBeLessThanOrEqual(4);
 });
 
+test('one that is lost while nobody reads, and is slow to be made again, leaves no connection behind', async () => {
+  const proxy = await startProxy(server.url);
+  onTestFinished(() => proxy.close());
+  const stalled = Promise.withResolvers<void>();
+  const database = await openShared({
+    url: throughPort(server.url, proxy.port),
+    application: 'none left behind',
+    log: { warn: () => stalled.resolve() },
+  });
+  proxy.reception = 'hold';
+  proxy.cut('reset');
+  await expect.poll(() => proxy.open).toBe(0);
+  // The first has the driver connect again, and the others wait for that in its queue.
+  const reads = Array.from({ length: 4 }, (_, n) => selectShort(database, n));
+  await stalled.promise;
+  proxy.release();
+  expect(await Promise.all(reads)).toEqual(Array.from({ length: 4 }, (_, n) => [{ value: n }]));
+  await untilServing(database);
+  const [row] = await runOn<{ n: number }>(
+    server.url,
+    "select count(*)::int as n from pg_stat_activity where application_name = 'none left behind'",
+  );
+  expect(row!.n).toBeLessThanOrEqual(4);
+});
+
 test('a lock that is never granted ends the read in its own time, and the lock is waited for once more only', async () => {
   const database = await openShared({ lockTimeoutMs: 500 });
   await using _ = await holdLock(server.url, 'lock table notes');

@@ -154,7 +154,7 @@ export const NEEDED_SETTINGS = {
 };
 
 /** The number of the patch in `patches/`, which grows with each change of it. */
-const PATCH_VERSION = 2;
+const PATCH_VERSION = 3;
 
 /** `pipeline`: how many statements a connection may have in flight behind another one. */
 function connect(settings: Settings, withTimeouts: boolean, pipeline = 0): Sql {
