@@ -92,6 +92,12 @@ const REASON_BY_STATE: Readonly<Record<string, UnavailableReason>> = {
 };
 
 /**
+ * What Citus says, as an internal error, where its library and its extension have different versions: a node is being upgraded. It
+ * has done nothing of the statement.
+ */
+const CITUS_VERSIONS_DIFFER = /^loaded Citus library version differs from/;
+
+/**
  * Constraints on the user: such a row cannot be written where the user has been deleted since the token was checked. A
  * writer that holds the account's lock never meets one.
  */
@@ -124,7 +130,7 @@ export function translateError(error: unknown, sent: boolean): unknown {
   const { code } = error as NodeJS.ErrnoException;
   const state = sqlStateOf(error);
   if (state === '23503' && USER_CONSTRAINTS.has(constraintOf(error)!)) return invalidToken();
-  const reason = state === undefined ? reasonOfSystemError(error) : reasonOfSqlState(state);
+  const reason = state === undefined ? reasonOfSystemError(error) : reasonOfSqlState(state, error.message);
   if (reason === undefined) return error;
   // A statement that Postgres refused has had no effect; only a lost connection leaves that open.
   if (sent) return new DatabaseUnavailable(reason, MAY_HAVE_RUN.has(reason), code, error);
@@ -133,7 +139,8 @@ export function translateError(error: unknown, sent: boolean): unknown {
 
 const MAY_HAVE_RUN: ReadonlySet<UnavailableReason> = new Set(['lost', 'deadline', 'closed']);
 
-function reasonOfSqlState(state: string): UnavailableReason | undefined {
+function reasonOfSqlState(state: string, message: string): UnavailableReason | undefined {
+  if (state === 'XX000' && CITUS_VERSIONS_DIFFER.test(message)) return 'resources';
   return REASON_BY_STATE[state] ?? REASON_BY_STATE[state.slice(0, 2)];
 }
 
