@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openCoordination } from '../src/coordination/open.ts';
-import type { Coordination } from '../src/coordination/port.ts';
+import type { Coordination, CoordinationOptions } from '../src/coordination/port.ts';
 import type { WakeChannels } from '../src/coordination/redis-address.ts';
 import { openAdmin, openPair, openReplica, start, WAIT_MS, wait, waitHeard } from './support/coordination.ts';
 import { ManualClock } from './support/manual-clock.ts';
@@ -22,6 +22,22 @@ const openAll = async (...ways: WakeChannels[]) => {
   for (const { state } of replicas) expect(state).toBe('shared');
   const channel = (subject: string) => `${prefix}:wakes:of:${subject}`;
   return { replicas, channel };
+};
+
+/** The coordination of a replica with sharded channels, which the caller closes. */
+const openSharded = (more: Partial<CoordinationOptions> = {}, url = server.url) =>
+  openCoordination(
+    {
+      ...{ redis: accessTo(url, 'test', { wakeChannels: 'sharded' }), windowMs: 60_000 },
+      ...{ maxHeld: 100, maxHeldPerHolder: 16, ...more },
+    },
+    { log: silentLog, runImport: async () => {} },
+  );
+
+/** Publishes the first wake of a replica; resolves once Redis has it. */
+const publishFirst = async ({ wakes, counters }: Coordination, topic: string) => {
+  wakes.wake(topic);
+  await expect.poll(() => counters.wakesPublished).toBe(1);
 };
 
 /** What ends a wait that nothing should end, some hundred ms later. */
@@ -80,10 +96,7 @@ describe('a channel', () => {
   test('is left ten seconds after its last waiter, and nothing of it stays behind', async () => {
     const clock = new ManualClock();
     const redis = accessTo(server.url, `test-${randomUUID()}`, { wakeChannels: 'sharded' });
-    const coordination = await openCoordination(
-      { redis, windowMs: 60_000, maxHeld: 100, maxHeldPerHolder: 16, clock },
-      { log: silentLog, runImport: async () => {} },
-    );
+    const coordination = await openSharded({ redis, clock });
     onTestFinished(() => coordination.close());
     const register = (subject: string) => coordination.wakes.register(`user:${subject}`, 'token');
     const listen = async (subject: string) => {
@@ -135,8 +148,7 @@ describe('no wake is missed', () => {
     const { replicas } = await openAll('sharded', 'sharded');
     const [one, two] = replicas;
     const waiter = two!.wakes.register('user:1', 'token');
-    one!.wakes.wake('user:1');
-    await expect.poll(() => one!.counters.wakesPublished).toBe(1);
+    await publishFirst(one!, 'user:1');
     const ended = waiter.next(two!.clock.now() + WAIT_MS);
     expect(await ended).toBe('check');
     expect(two!.counters.wakesReceived).toBe(0);
@@ -146,8 +158,7 @@ describe('no wake is missed', () => {
     const { replicas } = await openAll('sharded', 'sharded');
     const [one, two] = replicas;
     const late = two!.wakes.register('user:1', 'token');
-    one!.wakes.wake('user:1');
-    await expect.poll(() => one!.counters.wakesPublished).toBe(1);
+    await publishFirst(one!, 'user:1');
     await waitHeard(two!, 'user:1');
     expect(await late.next(two!.clock.now() + WAIT_MS)).toBe('check');
     const end = late.next(two!.clock.now() + WAIT_MS);
@@ -157,18 +168,9 @@ describe('no wake is missed', () => {
 
   test('by 10,000 clients that come at once: each checks, and is woken by its wake', async () => {
     const users = 10_000;
-    const prefix = `test-${randomUUID()}`;
-    const open = (wakeChannels: WakeChannels) =>
-      openCoordination(
-        {
-          redis: accessTo(server.url, prefix, { wakeChannels }),
-          windowMs: 60_000,
-          maxHeld: users,
-          maxHeldPerHolder: 16,
-        },
-        { log: silentLog, runImport: async () => {} },
-      );
-    const [one, two] = [await open('sharded'), await open('sharded')];
+    const redis = accessTo(server.url, `test-${randomUUID()}`, { wakeChannels: 'sharded' });
+    const open = () => openSharded({ redis, maxHeld: users });
+    const [one, two] = [await open(), await open()];
     onTestFinished(() => one.close());
     onTestFinished(() => two.close());
     let checks = 0;
@@ -209,15 +211,8 @@ describe('no wake is missed', () => {
 
   test('by a replica that is closed while its subscriptions are on the way', async () => {
     const prefix = `test-${randomUUID()}`;
-    const coordination = await openCoordination(
-      {
-        redis: accessTo(server.url, prefix, { wakeChannels: 'sharded' }),
-        windowMs: 1_000,
-        maxHeld: 9,
-        maxHeldPerHolder: 9,
-      },
-      { log: silentLog, runImport: async () => {} },
-    );
+    const redis = accessTo(server.url, prefix, { wakeChannels: 'sharded' });
+    const coordination = await openSharded({ redis });
     const ends = Array.from({ length: 9 }, (_, user) => wait(coordination, `user:${user}`));
     await new Promise(setImmediate);
     await coordination.close();
@@ -258,20 +253,9 @@ describe('from one channel to many, in two roll-outs', () => {
 });
 
 describe('a server that refuses sharded channels', () => {
-  const openRefused = (url: string) =>
-    openCoordination(
-      {
-        redis: accessTo(url, 'test', { wakeChannels: 'sharded' }),
-        windowMs: 60_000,
-        maxHeld: 9,
-        maxHeldPerHolder: 9,
-      },
-      { log: silentLog, runImport: async () => {} },
-    );
-
   test('for it does not know them, ends the start', async () => {
     const old = await start({ args: ['--rename-command', 'SSUBSCRIBE', '""'] });
-    await expect(openRefused(old.url)).rejects.toThrow(
+    await expect(openSharded({}, old.url)).rejects.toThrow(
       'the server of REDIS_URL does not know sharded channels, which need Redis 7',
     );
     const admin = openAdmin(old.url);
@@ -290,7 +274,7 @@ describe('a server that refuses sharded channels', () => {
       const own = await start();
       const admin = openAdmin(own.url);
       await admin.call('ACL', 'SETUSER', 'service', 'on', '>secret', '~*', '&*', '+@all', `-${right}`);
-      await expect(openRefused(`redis://service:secret@127.0.0.1:${own.port}`)).rejects.toThrow(
+      await expect(openSharded({}, `redis://service:secret@127.0.0.1:${own.port}`)).rejects.toThrow(
         '+ssubscribe',
       );
     },
