@@ -14,12 +14,11 @@ create table tags (
   name text collate "C" not null,
   -- the name folded by the service: unique whatever its case, and the order in which tags are listed
   name_key text collate "C" not null,
-  bookmark_count bigint not null default 0,
+  bookmark_count counter not null default 0,
   created_at timestamptz not null default date_trunc('milliseconds', clock_timestamp()),
   constraint tags_pkey primary key (user_id, id),
   constraint tags_name_unique unique (user_id, name_key),
-  constraint tags_account foreign key (user_id) references accounts (user_id) on delete cascade,
-  constraint tags_bookmark_count check (bookmark_count >= 0)
+  constraint tags_account foreign key (user_id) references accounts (user_id) on delete cascade
 ) with (fillfactor = 70);
 
 alter table tags alter column user_id set statistics 0;

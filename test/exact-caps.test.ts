@@ -162,6 +162,23 @@ describe('the tag cap of 10,000 (decision 9)', () => {
     expect(await post(0, user, '/tags/create', { name: 'new 6' })).toMatchObject(LIMIT);
   });
 
+  test('of three tags the one that is too many undoes what was made and counted for the others', async () => {
+    const user = await withTags(TAGS - 1);
+    const state = () => runOn(first.database.url, `select * from accounts where user_id = ${user.id}`);
+    const before = await state();
+    for (const n of range(3)) {
+      const over = { url: url(n), tags: ['new 1', 'new 2', 'tag 1'] };
+      expect(await post(n, user, '/bookmarks/add', over)).toMatchObject(LIMIT);
+    }
+    expect(await state()).toEqual(before);
+    const { tags } = (await post(0, user, '/tags/list', {})).body;
+    expect(tags).toHaveLength(TAGS - 1);
+    expect(tags.filter((tag: { bookmark_count: number }) => tag.bookmark_count !== 0)).toEqual([]);
+    const fits = await post(1, user, '/bookmarks/add', { url: url('fits'), tags: ['new 1', 'tag 1'] });
+    expect(fits.status).toBe(200);
+    expect(await tagCount(user)).toBe(TAGS);
+  });
+
   test('20 makers of tags at once take exactly the places that are left', async () => {
     const user = await withTags(TAGS - 5);
     const responses = await Promise.all(
@@ -213,6 +230,25 @@ describe('a tag named by many at once', () => {
     const { tags } = (await post(0, user, '/tags/list', {})).body;
     expect(tags).toHaveLength(written + 1);
     expect(Math.max(...tags.map((tag: { bookmark_count: number }) => tag.bookmark_count))).toBe(written);
+  });
+
+  test('is made once where replicas name new ones in opposite orders', async () => {
+    const user = await replicas[0]!.user({ premium: true });
+    for (const round of range(6)) {
+      const names = range(8).map((n) => `round ${round}, ${n}`);
+      const responses = await Promise.all(
+        range(6).map((n) => {
+          const tags = n % 2 === 0 ? names : names.toReversed();
+          return post(n, user, '/bookmarks/add', { url: url(`${round}/${n}`), tags });
+        }),
+      );
+      const [one] = responses;
+      expect(one!.body.tags.map(({ name }: { name: string }) => name)).toEqual(names);
+      for (const { status, body } of responses)
+        expect({ status, tags: body.tags }).toEqual({ status: 200, tags: one!.body.tags });
+    }
+    const { tags } = (await post(0, user, '/tags/list', {})).body;
+    expect(tags.map((tag: { bookmark_count: number }) => tag.bookmark_count)).toEqual(Array(48).fill(6));
   });
 
   test('is created by one of those who create it', async () => {
@@ -268,6 +304,21 @@ test('after a storm of everything at once, every counter equals its recount', as
   );
   await Promise.all(storm);
   expect(await findFaults(first.database.url)).toEqual([]);
+});
+
+test.each([
+  ['accounts', 'bookmark_count'],
+  ['accounts', 'tag_count'],
+  ['accounts', 'kept_bytes'],
+  ['tags', 'bookmark_count'],
+])('Postgres takes no count below zero: %s.%s', async (table, column) => {
+  const user = await first.user();
+  await post(0, user, '/tags/create', { name: 'counted' });
+  const lower = runOn(
+    first.database.url,
+    `update ${table} set ${column} = ${column} - 2 where user_id = ${user.id}`,
+  );
+  await expect(lower).rejects.toMatchObject({ code: '23514' });
 });
 
 test('the recount notices each fault that it is there for', async () => {

@@ -48,18 +48,54 @@ describe('/tags/list', () => {
   });
 
   test('the order is that of the folded names, by code points, in bookmarks too', async () => {
-    const sorted = ['1', '10', '2', 'A', 'b', 'C', 'Zebra', '_', 'ähre', 'éa', 'Ω', '字', '～', '😀'];
+    const sorted = [
+      '1',
+      '10',
+      '2',
+      'A',
+      'b',
+      'C',
+      'Zebra',
+      '_',
+      'ähre',
+      'éa',
+      'Ω',
+      '字',
+      '\ue000',
+      '～',
+      '\ufffd',
+      '\u{10000}',
+      '😀',
+      '😀a',
+      '\u{10fffd}',
+    ];
     const byCodePoint = [...sorted].sort((a, b) =>
       Buffer.compare(Buffer.from(a.toLowerCase()), Buffer.from(b.toLowerCase())),
     );
     for (const name of sorted.toReversed()) await create(name);
     expect(await listNames()).toEqual(byCodePoint);
-    const { id } = await add(sorted.toReversed());
+    const { id, tags } = await add(sorted.toReversed());
+    expect(tags.map(({ name }: ListedTag) => name)).toEqual(byCodePoint);
     expect(await tagsOf(id)).toEqual(byCodePoint);
     await user.post('/bookmarks/edit', { id, tags: sorted });
     expect(await tagsOf(id)).toEqual(byCodePoint);
     await user.post('/import', { bookmarks: [{ url: `${URL}i`, tags: sorted.toReversed() }] });
     expect(await tagsOf(id + 1)).toEqual(byCodePoint);
+  });
+
+  test.each(['add', 'return'])('so are 100 of an add that knows half of them: %s', async (on_duplicate) => {
+    // Prefixes of each other, and characters on both sides of the surrogates.
+    const names = Array.from({ length: 100 }, (_, n) =>
+      String.fromCodePoint(0xfff0 + ((n * 37) % 32))
+        .repeat(1 + (n % 7))
+        .concat(`${n}`),
+    );
+    for (const name of names.filter((_, n) => n % 2 === 0)) await create(name);
+    const response = await user.post('/bookmarks/add', { url: URL, tags: names, on_duplicate });
+    const listed = await list();
+    expect(listed).toHaveLength(100);
+    expect(response.body.tags).toEqual(listed.map(({ id, name }) => ({ id, name })));
+    expect(listed.every((tag) => tag.bookmark_count === 1)).toBe(true);
   });
 });
 

@@ -51,6 +51,10 @@ export function countCodePoints(text: string, limit: number): number {
   return count;
 }
 
+/** Compares as collation "C" does, by the bytes of UTF-8, so by code points; JavaScript compares code units. */
+export const compareByCodePoints = (a: string, b: string): number =>
+  Buffer.compare(Buffer.from(a), Buffer.from(b));
+
 /** Whether text holds neither U+0000 nor a lone surrogate, so that Postgres stores it as it is. */
 export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0');
 

@@ -4,7 +4,7 @@ import { SEARCHED_NAMES } from '../domain/bookmark-fields.ts';
 import type { addedBookmark, bookmarkChange } from '../domain/bookmark-schemas.ts';
 import { BOUNDS, MAX_ID, type TagNames } from '../domain/fields.ts';
 import type { Idempotency } from '../domain/idempotency.ts';
-import { searchText, searchTextLine } from '../domain/text.ts';
+import { compareByCodePoints, searchText, searchTextLine } from '../domain/text.ts';
 import type { Database, Sql } from './database.ts';
 import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
 import {
@@ -68,7 +68,8 @@ export async function addBookmark(
   idempotency?: Idempotency,
   onDuplicate: OnDuplicate = 'add',
 ): Promise<string> {
-  const { tags, ...fields } = bookmark;
+  const { tags: given, ...fields } = bookmark;
+  const tags = inOrder(given);
   const stored = { ...fields, ...urlColumns(fields.url), search_text: searchText(fields) };
   const [json, key, hash] = [
     JSON.stringify(stored),
@@ -92,6 +93,14 @@ export async function addBookmark(
           )`,
   );
   return requireSuccess(rows).bookmark;
+}
+
+/** Tags in the order of their keys, in which a bookmark shows them. */
+function inOrder(tags: TagNames): TagNames {
+  const { names, keys } = tags;
+  if (keys.length < 2) return tags;
+  const order = [...keys.keys()].sort((one, other) => compareByCodePoints(keys[one]!, keys[other]!));
+  return { names: order.map((n) => names[n]!), keys: order.map((n) => keys[n]!) };
 }
 
 /** Changes the given fields and returns the six fields of spec 4.2 as JSON text; throws `NOT_FOUND`, `LIMIT_EXCEEDED`. */

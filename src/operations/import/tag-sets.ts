@@ -1,8 +1,6 @@
 import { limitExceeded } from '../../domain/errors.ts';
 import { BOUNDS, type TagNames } from '../../domain/fields.ts';
-
-/** Collation "C" orders by the bytes of UTF-8, so by code points; JavaScript compares code units. */
-const compareByCodePoints = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
+import { compareByCodePoints } from '../../domain/text.ts';
 
 /** The distinct tags of an import, as Postgres takes them: in step, each by its place, from 1. */
 export class ImportTags {
