@@ -14,6 +14,7 @@ import { list, list500, sync100 } from './benches/pages.ts';
 import { refused, request } from './benches/request.ts';
 import { search, tags } from './benches/search.ts';
 import { sharded } from './benches/sharded.ts';
+import { idleSharded, waitersSharded } from './benches/sharded-wakes.ts';
 import { waiters } from './benches/waiters.ts';
 import { web } from './benches/web.ts';
 import type { Bench, Plan } from './harness/bench.ts';
@@ -38,6 +39,8 @@ const BENCHES: readonly Bench[] = [
   importsBeside,
   waiters,
   idle,
+  waitersSharded,
+  idleSharded,
   fanOut,
   channels,
   mixed,

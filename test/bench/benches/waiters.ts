@@ -2,7 +2,12 @@ import { readFileSync } from 'node:fs';
 import type { Bench, Plan } from '../harness/bench.ts';
 import { tokenOf } from '../harness/collections.ts';
 import { holdPolls, type Poller, type PollProcess, type WakeReport } from '../harness/polls.ts';
-import { readResidentBytes } from '../harness/process-time.ts';
+import {
+  type ProcessGroups,
+  readProcessTimes,
+  readResidentBytes,
+  timesBetween,
+} from '../harness/process-time.ts';
 import { type Replica, startReference, startReplica } from '../harness/replica.ts';
 import type { Line } from '../harness/report.ts';
 import { spreadOf } from '../harness/stats.ts';
@@ -43,27 +48,36 @@ const barePollerOf = (bare: Replica, user: number): Poller => ({
   wake: { port: bare.port, path: '/wake', body: { user, url: NEW_URL } },
 });
 
-interface Held {
+/** Wakes, and what one of them took of each group of processes. */
+export interface Woken extends WakeReport {
+  cpuMicros: Record<string, number>;
+}
+
+/** Polls that were held: the memory of one, and their wakes. */
+export interface Held {
   kilobytes: number;
-  wakes: WakeReport;
+  wakes: Woken;
 }
 
 /** Holds the polls and says what each took; then wakes some, one by one. */
-async function runHeld(server: Replica, pollers: Poller[], wakes: number): Promise<Held> {
+export async function runHeld(server: Replica, pollers: Poller[], wakes: number): Promise<Held> {
   const before = readResidentBytes(server.pid);
   await using clients = await holdPolls(pollers);
   const kilobytes = (readResidentBytes(server.pid) - before) / 1_024 / pollers.length;
-  return { kilobytes, wakes: await wakeWarmly(clients, wakes) };
+  return { kilobytes, wakes: await wakeWarmly(clients, wakes, { api: [server.pid] }) };
 }
 
 /** Wakes some, one by one, after a tenth as many whose time does not count: by then all polls are held. */
-async function wakeWarmly(clients: PollProcess, wakes: number): Promise<WakeReport> {
+async function wakeWarmly(clients: PollProcess, wakes: number, groups: ProcessGroups): Promise<Woken> {
   await clients.wake(wakes / 10, WAKES_PER_SECOND / 2);
-  return clients.wake(wakes, WAKES_PER_SECOND);
+  const before = readProcessTimes(groups);
+  const report = await clients.wake(wakes, WAKES_PER_SECOND);
+  const used = Object.entries(timesBetween(before, readProcessTimes(groups)));
+  return { ...report, cpuMicros: Object.fromEntries(used.map(([name, ms]) => [name, (ms * 1_000) / wakes])) };
 }
 
 /** Polls of one account, all woken by one add: wakes per second. */
-async function runBurst(pollers: Poller[]): Promise<number> {
+export async function runBurst(pollers: Poller[]): Promise<number> {
   await using clients = await holdPolls(pollers);
   const { wakes, seconds } = await clients.wake(pollers.length, 0);
   return wakes / seconds;
@@ -104,18 +118,24 @@ async function runRound(plan: Plan, url: string, round: number): Promise<Round> 
   return { ours, theirs, ourBurst, theirBurst };
 }
 
-/** Two replicas with waiters on each, woken by adds at the other one. */
-async function runAcross(plan: Plan, url: string): Promise<WakeReport> {
-  const each = plan.quick ? 200 : 2_000;
-  await using left = await startReplica(plan.environment, url);
-  await using right = await startReplica(plan.environment, url);
+/** Two replicas with waiters on each, woken by adds at the other one; with variables of their own. */
+export async function runAcross(
+  plan: Plan,
+  url: string,
+  settings: Record<string, string> = {},
+): Promise<Woken> {
+  const { environment, quick } = plan;
+  const each = quick ? 200 : 2_000;
+  await using left = await startReplica(environment, url, settings);
+  await using right = await startReplica(environment, url, settings);
   const cursor = await readLastId(url);
   const pollers = [
     ...range(1, each).map((user) => pollerOf(left, right, user, cursor)),
     ...range(1 + each, each).map((user) => pollerOf(right, left, user, cursor)),
   ];
   await using clients = await holdPolls(pollers);
-  return await wakeWarmly(clients, plan.quick ? 100 : 2_000);
+  const groups = { api: [left.pid, right.pid], redis: [environment.redis.pid] };
+  return await wakeWarmly(clients, quick ? 100 : 2_000, groups);
 }
 
 function linesOf(count: number, rounds: readonly Round[]): Line[] {
