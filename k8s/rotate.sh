@@ -1,24 +1,35 @@
 #!/usr/bin/env bash
 # Changes the role with which the service comes to Postgres, under load: k8s/rotate.sh, with ADMIN_DATABASE_URL straight to
-# Postgres as a role that may alter bookmarks_a and bookmarks_b. Of the two one serves; the other gets a new password, serves
-# from here on, and the first loses its login. Stopped anywhere, it may be run again.
+# Postgres, of a Citus cluster to its coordinator, as a role that may alter bookmarks_a and bookmarks_b. Of the two one serves;
+# the other gets a new password on every node, serves from here on, and the first loses its login. Stopped anywhere, run it
+# again: it goes on with the same password.
 set -euo pipefail
 : "${ADMIN_DATABASE_URL:?straight to Postgres, as a role that may alter roles}"
 namespace=${NAMESPACE:-bookmarks}
 roll_out_limit=${ROLL_OUT_LIMIT:-20m}
+umask 077
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+stop() { echo "rotate: $*" >&2 && exit 1; }
+
+# Fails where there is a line of what failed, and prints each.
+report() { [ -z "$1" ] || { printf '%s\n' "$1" | sed 's/^/rotate: /' >&2 && return 1; }; }
+
 in_namespace() { kubectl --namespace "$namespace" "$@"; }
-run_sql() { psql --no-psqlrc --quiet --tuples-only --no-align --set=ON_ERROR_STOP=1 --dbname="$ADMIN_DATABASE_URL"; }
 read_secret() { in_namespace get secret "$1" --output "go-template={{index .data \"$2\" | base64decode}}"; }
 
+# Secrets go by files, pipes and the environment: anybody on the machine can read the arguments of a program.
 # Writes keys of a Secret, as pairs of a key and a file with its value; the other keys stay.
 write_secret() {
-  local name=$1 data=''
+  local name=$1 values=''
   shift
   while [ $# -gt 0 ]; do
-    data="$data${data:+,}\"$1\":\"$(base64 <"$2" | tr -d '\n')\""
+    values="$values${values:+,}\"$1\":\"$(base64 <"$2" | tr -d '\n')\""
     shift 2
   done
-  in_namespace patch secret "$name" --patch "{\"data\":{$data}}"
+  printf '{"data":{%s}}' "$values" >"$folder/patch"
+  in_namespace patch secret "$name" --patch-file "$folder/patch"
 }
 
 roll() {
@@ -26,39 +37,220 @@ roll() {
   for deployment in "$@"; do in_namespace rollout status "deployment/$deployment" --timeout="$roll_out_limit"; done
 }
 
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-umask 077
+# The administrator's url leads to the database that serves, as the nodes of a cluster are known there alone; its password
+# stands apart.
+read_admin_url() {
+  local rest=${ADMIN_DATABASE_URL#*://} migrate database authority user=''
+  migrate=$(read_secret connections MIGRATE_DATABASE_URL)
+  database=${migrate#*://*/}
+  authority=${rest%%[/?]*}
+  if [[ $authority == *@* ]]; then user=${authority%@*}; fi
+  admin_url="postgres://${user%%:*}${user:+@}${authority##*@}/${database%%\?*}"
+  if [[ $rest == *\?* ]]; then admin_url="$admin_url?${rest#*\?}"; fi
+  if [[ $user == *:* ]]; then
+    user=${user#*:}
+    user=${user//\\/\\\\}
+    admin_password=$(printf %b "${user//%/\\x}")
+  fi
+}
 
-url=$(read_secret connections DATABASE_URL)
-case $url in
-  postgres://bookmarks_a:*) old=bookmarks_a new=bookmarks_b ;;
-  postgres://bookmarks_b:*) old=bookmarks_b new=bookmarks_a ;;
-  *) echo 'rotate: DATABASE_URL is neither of bookmarks_a nor of bookmarks_b' >&2 && exit 1 ;;
-esac
-password=$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')
+# Runs what standard input has. Terse, as the context of an error would repeat the statement.
+run_sql() {
+  PGPASSWORD=${admin_password-${PGPASSWORD-}} psql --no-psqlrc --quiet --tuples-only --no-align \
+    --set=ON_ERROR_STOP=1 --set=VERBOSITY=terse --dbname="$admin_url"
+}
 
-echo "== $new may log in"
-run_sql <<<"alter role $new login password '$password';"
+# Two runs at once would give one role two passwords. The lock is that of a session, which ends with this process.
+take_lock() {
+  mkfifo "$folder/open"
+  {
+    echo "select case when pg_try_advisory_lock(hashtext('k8s/rotate.sh')) then 'taken' else 'held' end;"
+    cat "$folder/open"
+  } | run_sql >"$folder/locked" &
+  local session=$!
+  exec 3>"$folder/open"
+  until [ -s "$folder/locked" ]; do
+    kill -0 "$session" 2>/dev/null || stop 'Postgres cannot be reached; nothing was changed'
+    sleep 0.1
+  done
+  [ "$(cat "$folder/locked")" = taken ] || stop 'another run is at work; nothing was changed'
+}
 
-echo "== PgBouncer knows both"
-read_secret pgbouncer userlist.txt | { grep -v "^\"$new\" " || true; } >"$folder/userlist.txt"
-echo "\"$new\" \"$password\"" >>"$folder/userlist.txt"
-write_secret pgbouncer userlist.txt "$folder/userlist.txt"
-roll pgbouncer
+# Whether the database is that of a Citus cluster, whose coordinator knows the nodes, also one that was added or replaced.
+find_cluster() {
+  is_cluster=$(run_sql <<<"select to_regclass('pg_catalog.pg_dist_node') is not null;")
+  [ "$is_cluster" = t ] || return 0
+  local faults
+  faults=$(
+    run_sql <<'EOS'
+select 'ADMIN_DATABASE_URL is not of the coordinator'
+from pg_catalog.pg_dist_local_group
+where groupid <> 0
+union all
+select nodename || ':' || nodeport || ' is not active: activate it, or remove it from the cluster'
+from pg_catalog.pg_dist_node as node
+where noderole::text <> 'secondary'
+  and not isactive
+  -- A clone has the roles of the node that it follows. Older versions have no such column.
+  and not coalesce((to_jsonb(node) ->> 'nodeisclone')::boolean, false);
+EOS
+  )
+  [ -z "$faults" ] || stop "$faults; nothing was changed"
+}
 
-echo "== the service is $new"
-printf %s "$url" | sed "s|^postgres://[^@]*@|postgres://$new:$password@|" >"$folder/url"
-read_secret connections DATABASE_IMPORT_URL | sed "s|^postgres://[^@]*@|postgres://$new:$password@|" >"$folder/import-url"
-write_secret connections DATABASE_URL "$folder/url" DATABASE_IMPORT_URL "$folder/import-url"
-roll api worker
+# Runs one statement from standard input on the one Postgres, or on every node of the cluster, which the coordinator reaches;
+# says which nodes failed. No rows of it are printed.
+on_every_node() {
+  cat >"$folder/statement"
+  if [ "$is_cluster" = f ]; then
+    run_sql <"$folder/statement" >/dev/null
+    return
+  fi
+  local failures
+  failures=$(
+    run_sql <<EOS
+\set statement \`cat "$folder/statement"\`
+select coalesce(nodename || ':' || nodeport, 'the coordinator') || ': ' || coalesce(result, 'no result')
+from pg_catalog.run_command_on_all_nodes(:'statement')
+left join pg_catalog.pg_dist_node using (nodeid)
+where not success;
+EOS
+  ) || return
+  report "$failures"
+}
+
+# Each node alters the role for itself: nodes that passed it on to each other would wait for each other.
+alter_role() {
+  on_every_node <<EOS
+do \$do\$
+begin
+  perform set_config('citus.enable_ddl_propagation', 'off', true);
+  alter role $1 $2;
+end
+\$do\$;
+EOS
+}
+
+# What Postgres keeps of a password: the logs of servers have statements, and must not have the password.
+make_verifier() {
+  PASSWORD=$password node -e '
+    const { createHash, createHmac, pbkdf2Sync, randomBytes } = require("node:crypto");
+    const salt = randomBytes(16);
+    const salted = pbkdf2Sync(process.env.PASSWORD, salt, 4096, 32, "sha256");
+    const sign = (text) => createHmac("sha256", salted).update(text).digest();
+    const stored = createHash("sha256").update(sign("Client Key")).digest("base64");
+    const server = sign("Server Key").toString("base64");
+    console.log(`SCRAM-SHA-256$4096:${salt.toString("base64")}$${stored}:${server}`);
+  '
+}
+
+# Where nodes come to each other with the role's password, which pg_dist_authinfo has, they need the new one. A superuser alone
+# sees whether it has any; of whom that is not, the check of the nodes says what is missing.
+pass_to_nodes() {
+  local has_passwords
+  has_passwords=$(
+    run_sql <<'EOS'
+select coalesce(has_table_privilege(to_regclass('pg_catalog.pg_dist_authinfo'), 'update'), false) as is_open \gset
+\if :is_open
+  select exists (
+    select from pg_catalog.pg_dist_authinfo
+    where rolename in ('bookmarks_a', 'bookmarks_b') and authinfo like '%password=%'
+  );
+\endif
+EOS
+  ) || return
+  [ "$has_passwords" = t ] || return 0
+  on_every_node <<EOS
+do \$do\$
+begin
+  perform set_config('log_min_error_statement', 'panic', true);
+  insert into pg_catalog.pg_dist_authinfo (nodeid, rolename, authinfo)
+  select nodeid, '$new', regexp_replace(authinfo, 'password=\S+', 'password=$password')
+  from pg_catalog.pg_dist_authinfo
+  where rolename = '$old' and authinfo like '%password=%'
+  on conflict (rolename, nodeid) do update set authinfo = excluded.authinfo;
+end
+\$do\$;
+EOS
+}
+
+# Nodes come to each other as the role that is at work.
+check_nodes() {
+  [ "$is_cluster" = t ] || return 0
+  local failures
+  failures=$(
+    run_sql <<EOS
+set role $new;
+select format('%s:%s does not reach %s:%s as $new', from_nodename, from_nodeport, to_nodename, to_nodeport)
+from pg_catalog.citus_check_cluster_node_health()
+where result is not true;
+EOS
+  ) || return
+  report "$failures"
+}
+
+# Which role the url serves with, or another one is at work.
+read_state() {
+  url=$(read_secret connections DATABASE_URL)
+  case $url in
+    postgres://bookmarks_a:*) serving=bookmarks_a other=bookmarks_b ;;
+    postgres://bookmarks_b:*) serving=bookmarks_b other=bookmarks_a ;;
+    *) stop 'DATABASE_URL is neither of bookmarks_a nor of bookmarks_b' ;;
+  esac
+  read_secret pgbouncer userlist.txt >"$folder/userlist.txt"
+  old=$serving new=$other
+  if grep -qxF "$mark$serving" "$folder/userlist.txt"; then old=$other new=$serving; fi
+  if grep -qxF "$mark$new" "$folder/userlist.txt"; then
+    password=$(sed -n "s/^\"$new\" \"\(.*\)\"\$/\1/p" "$folder/userlist.txt")
+    echo "== the last run did not end: on with $new"
+  else
+    password=$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')
+  fi
+}
+
+# Has PgBouncer's users without lines that begin so.
+forget_users() {
+  grep -v "$1" "$folder/userlist.txt" >"$folder/kept" || true
+  mv "$folder/kept" "$folder/userlist.txt"
+}
+
+# With the new password PgBouncer's Secret gets this line, a comment to PgBouncer, until the first role is locked everywhere.
+mark='; k8s/rotate.sh changes over to '
+read_admin_url
+take_lock
+find_cluster
+read_state
+
+# Where PgBouncer no longer knows the first role no pod uses it, and all that is left is to lock it.
+if [ "$serving" = "$old" ] || grep -q "^\"$old\" " "$folder/userlist.txt"; then
+  echo "== $new may log in"
+  verifier=$(make_verifier)
+  { alter_role "$new" "login password '$verifier'" && pass_to_nodes && check_nodes; } ||
+    stop "PgBouncer and the pods were left as they were, and $serving serves; run this again when it is mended"
+
+  echo "== PgBouncer knows both"
+  forget_users "^\"$new\" \|^$mark"
+  printf '"%s" "%s"\n%s\n' "$new" "$password" "$mark$new" >>"$folder/userlist.txt"
+  write_secret pgbouncer userlist.txt "$folder/userlist.txt"
+  roll pgbouncer
+
+  echo "== the service is $new"
+  printf %s "postgres://$new:$password@${url#*@}" >"$folder/url"
+  import_url=$(read_secret connections DATABASE_IMPORT_URL)
+  printf %s "postgres://$new:$password@${import_url#*@}" >"$folder/import-url"
+  write_secret connections DATABASE_URL "$folder/url" DATABASE_IMPORT_URL "$folder/import-url"
+  roll api worker
+
+  echo "== PgBouncer forgets $old"
+  forget_users "^\"$old\" "
+  write_secret pgbouncer userlist.txt "$folder/userlist.txt"
+  roll pgbouncer
+fi
 
 echo "== $old may not log in any more"
-read_secret pgbouncer userlist.txt | grep -v "^\"$old\" " >"$folder/userlist.txt"
+{ alter_role "$old" 'nologin password null' &&
+  on_every_node <<<"select count(pg_terminate_backend(pid)) from pg_stat_activity where usename = '$old';"; } ||
+  stop "$new serves, but $old may still log in there; run this again when it is mended"
+forget_users "^$mark"
 write_secret pgbouncer userlist.txt "$folder/userlist.txt"
-roll pgbouncer
-run_sql <<EOS
-alter role $old nologin password null;
-select pg_terminate_backend(pid) from pg_stat_activity where usename = '$old';
-EOS
 echo "rotate: $new serves"

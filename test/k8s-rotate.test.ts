@@ -1,110 +1,360 @@
-import { execFile } from 'node:child_process';
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
-import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { runOn } from './support/database.ts';
-import { makeFolder, removeFolder } from './support/folders.ts';
-import { runPgBouncer } from './support/pgbouncer.ts';
+import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { administer, type Rotation, startRotation, startServer } from './k8s/rotation.ts';
+import { makeNodes, resetNodes } from './k8s/stand-in-nodes.ts';
+import { findFreePort } from './support/ports.ts';
 import { provide } from './support/programs.ts';
-import { startSystemPostgres } from './support/system-postgres.ts';
+import { runOn } from './support/run-on.ts';
 
 /**
- * `k8s/rotate.sh` against a real Postgres and a real PgBouncer. The cluster is played by a script: Secrets are files, and
- * while a Deployment rolls both the old and the new way to the database are tried, as its pods do. The administrator is a
- * provider's: no superuser, and what `k8s/database/administrator.sql` has it run is all that it has of the roles.
+ * `k8s/rotate.sh` on one server and on several. On one the administrator is a provider's: no superuser, and what
+ * `k8s/database/administrator.sql` has it run is all that it has of the roles.
  */
 
-const SCRIPT = join(import.meta.dirname, '../k8s/rotate.sh');
-const ADMINISTRATOR = join(import.meta.dirname, '../k8s/database/administrator.sql');
+vi.setConfig({ testTimeout: 240_000 });
 
-/** PgBouncer reads its users again; of a Deployment that has rolled, its url must work through PgBouncer. */
-const describeKubectl = (folder: string, admin: string) => `#!/usr/bin/env bash
-set -eu
-shift 2
-case "$1 $2" in
-  'get secret') key=$(sed 's/.*data "\\([^"]*\\)".*/\\1/' <<<"$5"); cat "${folder}/$3/$key" ;;
-  'patch secret') node -e '
-    const fs = require("node:fs");
-    for (const [key, text] of Object.entries(JSON.parse(process.argv[2]).data))
-      fs.writeFileSync("${folder}/" + process.argv[1] + "/" + key, Buffer.from(text, "base64"));
-  ' "$3" "$5" ;;
-  'rollout restart') if [ "$3" = deployment/pgbouncer ]; then psql -qc reload '${admin}' >/dev/null 2>&1; else cp "${folder}/connections/DATABASE_URL" "${folder}/pods-url"; fi ;;
-  'rollout status') echo "$3 $(psql -Atc 'select current_user' "$(cat "${folder}/pods-url")" 2>&1)" >> ${folder}/seen ;;
-esac
-`;
+/** A server by itself, and three that know each other. */
+let alone: string;
+let nodes: string[];
 
-/** Runs `k8s/database/administrator.sql`, with one password for both roles. */
-async function administer(programs: string, url: string, password: string): Promise<void> {
-  const passwords = { OWNER_PASSWORD: password, SERVING_PASSWORD: password };
-  const args = ['--no-psqlrc', '--set=ON_ERROR_STOP=1', `--dbname=${url}`, `--file=${ADMINISTRATOR}`];
-  await promisify(execFile)(join(programs, 'psql'), args, { env: { ...process.env, ...passwords } });
-}
+beforeAll(async () => {
+  await provide('postgresql');
+  const servers = new AsyncDisposableStack();
+  [alone, ...nodes] = (await Promise.all(Array.from({ length: 4 }, () => startServer(servers)))) as [
+    string,
+    ...string[],
+  ];
+  await makeNodes(nodes);
+  return () => servers.disposeAsync();
+}, 300_000);
 
-beforeAll(() => provide('postgresql'), 300_000);
+const ROLES = ['bookmarks_a', 'bookmarks_b'];
 
-test('a rotation changes the role while the service can work at every moment, and ends the old one', {
-  timeout: 90_000,
-}, async () => {
-  await using postgres = await startSystemPostgres();
-  const folder = makeFolder('rotate');
-  onTestFinished(() => removeFolder(folder));
-  const superuser = new URL(await postgres.createDatabase('empty', 'postgres'));
-  await runOn(
-    superuser.href,
-    'drop role bookmarks_serving; drop role bookmarks_backup; create role provider login createrole createdb',
-  );
-  const admin = Object.assign(new URL(superuser), { username: 'provider', pathname: '/postgres' }).href;
-  const programs = dirname(await provide('postgresql'));
-  // Once more changes nothing: no password either.
-  for (const password of ['first', 'second']) await administer(programs, admin, password);
-  for (const secret of ['connections', 'pgbouncer']) mkdirSync(join(folder, secret));
-  const userlist = join(folder, 'pgbouncer/userlist.txt');
-  writeFileSync(userlist, '"bookmarks_a" "first"\n"metrics" "stats"\n');
-  const port = await runPgBouncer(
-    (listenPort) => `[databases]
-bookmarks = host=127.0.0.1 port=${superuser.port} dbname=bookmarks
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = ${listenPort}
-unix_socket_dir =
-auth_type = scram-sha-256
-auth_file = ${userlist}
-admin_users = metrics
-pool_mode = transaction
-`,
-  );
-  const urlOf = (role: string, password: string, database = 'bookmarks') =>
-    `postgres://${role}:${password}@127.0.0.1:${port}/${database}`;
-  for (const file of ['connections/DATABASE_URL', 'connections/DATABASE_IMPORT_URL', 'pods-url'])
-    writeFileSync(join(folder, file), urlOf('bookmarks_a', 'first'));
-  writeFileSync(join(folder, 'kubectl'), describeKubectl(folder, urlOf('metrics', 'stats', 'pgbouncer')));
-  chmodSync(join(folder, 'kubectl'), 0o755);
+/** The administrator's url, with a password that the server does not ask for and nobody may see. */
+const asProvider = (url: string): string =>
+  Object.assign(new URL(url), {
+    username: 'provider',
+    password: 'of%20the%25provider',
+    pathname: '/postgres',
+  }).href;
 
-  const rotate = () =>
-    promisify(execFile)('bash', [SCRIPT], {
-      env: { ...process.env, PATH: `${folder}:${programs}:${process.env.PATH}`, ADMIN_DATABASE_URL: admin },
-    });
-  await rotate();
-  // PgBouncer, the pods, PgBouncer again: the url of the pods works each time.
-  expect(readFileSync(join(folder, 'seen'), 'utf8').trim().split('\n')).toEqual([
-    'deployment/pgbouncer bookmarks_a',
-    'deployment/api bookmarks_b',
-    'deployment/worker bookmarks_b',
-    'deployment/pgbouncer bookmarks_b',
-  ]);
-  expect(readFileSync(userlist, 'utf8')).not.toContain('bookmarks_a');
-  expect(readFileSync(join(folder, 'connections/DATABASE_IMPORT_URL'), 'utf8')).toContain('//bookmarks_b:');
+/** The password that PgBouncer has of a role. */
+const passwordOf = (rotation: Rotation, role: string): string =>
+  new RegExp(`"${role}" "(.*)"`).exec(rotation.readSecret('pgbouncer/userlist.txt'))![1]!;
+
+/** PgBouncer, the pods, PgBouncer again: the urls of the pods work each time. */
+const ROLLS = (old: string, role: string) => [
+  `deployment/pgbouncer ${old}`,
+  `deployment/api ${role}`,
+  `deployment/worker ${role}`,
+  `deployment/pgbouncer ${role}`,
+];
+
+test('a rotation changes the role while the service can work at every moment, and ends the old one', async () => {
+  const rotation = await startRotation([alone]);
+  const [url] = rotation.nodes as [string];
+  const rotate = () => rotation.run({ admin: asProvider(url) });
+  expect(await rotate()).toMatchObject({
+    code: 0,
+    output: expect.stringContaining('rotate: bookmarks_b serves'),
+  });
+  expect(rotation.takeSeen()).toEqual(ROLLS('bookmarks_a', 'bookmarks_b'));
+  const users = rotation.readSecret('pgbouncer/userlist.txt').trim().split('\n');
+  expect(users).toEqual(['"metrics" "stats"', expect.stringMatching(/^"bookmarks_b" "[0-9a-f]{64}"$/)]);
+  const password = users[1]!.split('"')[3]!;
+  for (const [key, database] of [
+    ['DATABASE_URL', 'bookmarks'],
+    ['DATABASE_IMPORT_URL', 'bookmarks_import'],
+  ])
+    expect(rotation.readSecret(`connections/${key}`)).toMatch(
+      new RegExp(`^postgres://bookmarks_b:${password}@127.0.0.1:\\d+/${database}$`),
+    );
   const [roles] = await runOn(
-    admin,
+    url,
     `select string_agg(rolname, ' ' order by rolname) as login from pg_roles where rolcanlogin and rolname like 'bookmarks\\__'`,
   );
   expect(roles).toMatchObject({ login: 'bookmarks_b' });
+  expect(await rotation.logIn('bookmarks_b', password)).toEqual([true]);
 
   // And back again, with another password.
-  const before = readFileSync(join(folder, 'connections/DATABASE_URL'), 'utf8');
-  await rotate();
-  const after = readFileSync(join(folder, 'connections/DATABASE_URL'), 'utf8');
-  expect([before.includes('//bookmarks_b:'), after.includes('//bookmarks_a:')]).toEqual([true, true]);
-  expect(after).not.toContain('first');
+  expect((await rotate()).code).toBe(0);
+  expect(rotation.takeSeen()).toEqual(ROLLS('bookmarks_b', 'bookmarks_a'));
+  expect(rotation.readSecret('connections/DATABASE_URL')).toContain('//bookmarks_a:');
+  expect(rotation.readSecret('connections/DATABASE_URL')).not.toContain('first');
+  expect([
+    await rotation.logIn('bookmarks_a', 'first'),
+    await rotation.logIn('bookmarks_b', password),
+  ]).toEqual([[false], [false]]);
+});
+
+test('stopped before any step and run again, it ends with the same role, and the pods can work meanwhile', async () => {
+  const rotation = await startRotation([alone]);
+  const old = () => /\/\/(bookmarks_[ab]):/.exec(rotation.readSecret('connections/DATABASE_URL'))![1]!;
+  const calls = join(rotation.folder, 'calls');
+  let stops = 0;
+  for (let code = 1; code !== 0; stops += 1) {
+    const before = old();
+    rotation.before(`[ $1 = get ] || { echo >>${calls}; [ $(wc -l <${calls}) -le ${stops} ]; }`);
+    writeFileSync(calls, '');
+    ({ code } = await rotation.run());
+    rotation.before('');
+    // Some pods may be of the new role and others of the old one.
+    expect(
+      (await rotation.reach()).filter((user) => !ROLES.includes(user)),
+      `${stops}`,
+    ).toEqual([]);
+    if (code !== 0) expect((await rotation.run()).code).toBe(0);
+    expect([old(), ...(await rotation.reach())]).toEqual(
+      Array(2).fill(ROLES.find((role) => role !== before)),
+    );
+    const words = rotation.takeSeen().flatMap((line) => line.split(' ').slice(1));
+    expect(
+      words.filter((user) => !ROLES.includes(user)),
+      `${stops}`,
+    ).toEqual([]);
+    expect(rotation.readSecret('pgbouncer/userlist.txt').split('\n')).toHaveLength(3);
+  }
+  // Secrets are written four times, and four roll-outs begin and end.
+  expect(stops).toBe(4 + 2 * 4 + 1);
+});
+
+test('no secret is an argument of a program, printed, or in the log of the server', async () => {
+  const rotation = await startRotation([alone]);
+  const [url] = rotation.nodes as [string];
+  await runOn(url, `alter system set log_statement = 'all'`);
+  await runOn(url, 'select pg_reload_conf()');
+  const wrapped = join(rotation.folder, 'wrapped');
+  mkdirSync(wrapped);
+  symlinkSync('/bin/bash', join(wrapped, 'bash'));
+  const log = join(rotation.folder, 'arguments');
+  const programs = 'base64 cat cp grep kubectl mkfifo mktemp mv node od psql rm sed seq sleep sort tr xargs';
+  for (const program of programs.split(' ')) {
+    const path = `${rotation.folder}:${rotation.programs}:${process.env.PATH}`;
+    const file = join(wrapped, program);
+    writeFileSync(file, `#!/bin/bash\nprintf '%s\\n' "$*" >>${log}\nPATH='${path}' exec ${program} "$@"\n`);
+    chmodSync(file, 0o755);
+  }
+  // Nothing else is on the path, so that no program goes unseen.
+  const { code, output } = await rotation.run({ admin: asProvider(url), path: wrapped });
+  expect([code, output]).toEqual([0, expect.stringContaining('rotate: bookmarks_b serves')]);
+  const password = passwordOf(rotation, 'bookmarks_b');
+  const [{ folder }] = (await runOn<{ folder: string }>(
+    url,
+    `select current_setting('data_directory') as folder`,
+  )) as [{ folder: string }];
+  const text = readFileSync(join(folder, '../server.log'), 'utf8');
+  const seen = readFileSync(log, 'utf8');
+  expect([seen, text]).toEqual([
+    expect.stringContaining('--patch-file'),
+    expect.stringContaining('alter role'),
+  ]);
+  for (const secret of [
+    password,
+    Buffer.from(password).toString('base64').slice(0, 60),
+    'of the%provider',
+    'of%20the',
+    'first',
+  ])
+    for (const place of [seen, output, text]) expect(place).not.toContain(secret);
+});
+
+test('a second run beside the first one changes nothing', async () => {
+  const rotation = await startRotation([alone]);
+  const second = join(rotation.folder, 'second');
+  rotation.before(
+    `if [ "$1 $3" = 'rollout deployment/api' ] && mkdir ${second}; then
+      bash ${join(import.meta.dirname, '../k8s/rotate.sh')} >${second}/output 2>&1 && exit 1 || true
+    fi`,
+  );
+  expect((await rotation.run()).code).toBe(0);
+  rotation.before('');
+  expect(readFileSync(join(second, 'output'), 'utf8')).toBe(
+    'rotate: another run is at work; nothing was changed\n',
+  );
+  expect(await rotation.reach()).toEqual(['bookmarks_b']);
+});
+
+/** Servers that are the nodes of a cluster. */
+async function startNodes(): Promise<Rotation> {
+  await resetNodes(nodes);
+  return startRotation(nodes);
+}
+
+const portOf = (url: string): string => new URL(url).port;
+
+/** The coordinator knows the last node by a port at which nobody listens, until it is back. */
+async function loseLast({
+  nodes,
+}: Rotation): Promise<{ name: string; sql: string; comeBack(): Promise<unknown> }> {
+  const [coordinator, , last] = nodes as [string, string, string];
+  const port = await findFreePort();
+  const change = (from: string | number, to: string | number) =>
+    `update pg_catalog.pg_dist_node set nodeport = ${to} where nodeport = ${from}`;
+  const comeBack = () => runOn(coordinator, change(port, portOf(last)));
+  return { name: `127.0.0.1:${port}`, sql: change(portOf(last), port), comeBack };
+}
+
+/** What a run that stops before PgBouncer and the pods must leave as it was. */
+async function expectUntouched(rotation: Rotation): Promise<void> {
+  expect(rotation.readSecret('pgbouncer/userlist.txt')).toBe('"bookmarks_a" "first"\n"metrics" "stats"\n');
+  expect(rotation.readSecret('connections/DATABASE_URL')).toContain('//bookmarks_a:first@');
+  expect(rotation.takeSeen()).toEqual([]);
+  expect(await rotation.reach()).toEqual(['bookmarks_a']);
+  expect(await rotation.logIn('bookmarks_a', 'first')).toEqual([true, true, true]);
+}
+
+/** All nodes take the new password, and none the old one. */
+async function expectRotated(rotation: Rotation): Promise<void> {
+  expect(await rotation.reach()).toEqual(['bookmarks_b']);
+  const password = passwordOf(rotation, 'bookmarks_b');
+  expect(await rotation.logIn('bookmarks_b', password)).toEqual([true, true, true]);
+  expect(await rotation.logIn('bookmarks_a', 'first')).toEqual([false, false, false]);
+}
+
+describe('with several nodes', () => {
+  test('each of them takes the new role, and each locks the old one, twice', async () => {
+    const rotation = await startNodes();
+    expect((await rotation.run()).code).toBe(0);
+    expect(rotation.takeSeen()).toEqual(ROLLS('bookmarks_a', 'bookmarks_b'));
+    await expectRotated(rotation);
+    const password = passwordOf(rotation, 'bookmarks_b');
+    expect((await rotation.run()).code).toBe(0);
+    expect(rotation.takeSeen()).toEqual(ROLLS('bookmarks_b', 'bookmarks_a'));
+    expect(await rotation.logIn('bookmarks_b', password)).toEqual([false, false, false]);
+    expect(await rotation.logIn('bookmarks_a', passwordOf(rotation, 'bookmarks_a'))).toEqual([
+      true,
+      true,
+      true,
+    ]);
+  });
+
+  test('a node that is down when the password is set stops it before PgBouncer has it; run again it ends', async () => {
+    const rotation = await startNodes();
+    const lost = await loseLast(rotation);
+    await runOn(rotation.nodes[0]!, lost.sql);
+    for (const _ of [1, 2]) {
+      const { code, output } = await rotation.run();
+      expect([code, output]).toEqual([1, expect.stringContaining(`rotate: ${lost.name}: `)]);
+      expect(output).toContain('PgBouncer and the pods were left as they were, and bookmarks_a serves');
+      await expectUntouched(rotation);
+    }
+    // The two others have a password that nobody knows any more.
+    await lost.comeBack();
+    expect((await rotation.run()).code).toBe(0);
+    await expectRotated(rotation);
+  });
+
+  test('a node that goes down before the old role is locked is named, and locked by a second run without a roll-out', async () => {
+    const rotation = await startNodes();
+    const lost = await loseLast(rotation);
+    rotation.before(
+      `if [ "$1 $3" = 'rollout deployment/worker' ]; then psql -qc '${lost.sql}' ${rotation.nodes[0]}; fi`,
+    );
+    const { code, output } = await rotation.run();
+    rotation.before('');
+    expect([code, output]).toEqual([1, expect.stringContaining(`rotate: ${lost.name}: `)]);
+    expect(output).toContain('bookmarks_b serves, but bookmarks_a may still log in there');
+    expect(await rotation.reach()).toEqual(['bookmarks_b']);
+    expect(await rotation.logIn('bookmarks_a', 'first')).toEqual([false, false, true]);
+    expect(rotation.takeSeen()).toEqual(ROLLS('bookmarks_a', 'bookmarks_b'));
+    const password = passwordOf(rotation, 'bookmarks_b');
+    await lost.comeBack();
+    expect((await rotation.run()).output).toContain('rotate: bookmarks_b serves');
+    expect(rotation.takeSeen()).toEqual([]);
+    expect(passwordOf(rotation, 'bookmarks_b')).toBe(password);
+    await expectRotated(rotation);
+  });
+
+  test('a node goes down while the pods roll: a second run goes on with the same password', async () => {
+    const rotation = await startNodes();
+    const lost = await loseLast(rotation);
+    // The api has the new url, the worker the old one.
+    rotation.before(
+      `if [ "$1 $2 $3" = 'rollout restart deployment/worker' ]; then psql -qc '${lost.sql}' ${rotation.nodes[0]}; exit 1; fi`,
+    );
+    expect((await rotation.run()).code).toBe(1);
+    rotation.before('');
+    const password = passwordOf(rotation, 'bookmarks_b');
+    expect(await rotation.reach()).toEqual(ROLES);
+    const { code, output } = await rotation.run();
+    expect([code, output]).toEqual([1, expect.stringContaining(`rotate: ${lost.name}: `)]);
+    expect(await rotation.reach()).toEqual(ROLES);
+    await lost.comeBack();
+    expect((await rotation.run()).code).toBe(0);
+    expect(passwordOf(rotation, 'bookmarks_b')).toBe(password);
+    await expectRotated(rotation);
+  });
+
+  test('a node without the role is named; when it has it, a second run ends', async () => {
+    const rotation = await startNodes();
+    const added = rotation.nodes[2]!;
+    await runOn(added, 'drop role bookmarks_b');
+    const { code, output } = await rotation.run();
+    const fault = `rotate: 127.0.0.1:${portOf(added)}: ERROR: role "bookmarks_b" does not exist`;
+    expect([code, output]).toEqual([1, expect.stringContaining(fault)]);
+    await expectUntouched(rotation);
+    await administer(added, 'another');
+    expect((await rotation.run()).code).toBe(0);
+    await expectRotated(rotation);
+  });
+
+  test('a node that the others do not reach as the new role stops it', async () => {
+    const rotation = await startNodes();
+    const full = rotation.nodes[1]!;
+    await runOn(full, 'alter role bookmarks_b connection limit 0');
+    const { code, output } = await rotation.run();
+    expect([code, output]).toEqual([
+      1,
+      expect.stringMatching(`rotate: .* does not reach 127.0.0.1:${portOf(full)} as bookmarks_b`),
+    ]);
+    await expectUntouched(rotation);
+    await runOn(full, 'alter role bookmarks_b connection limit -1');
+    expect((await rotation.run()).code).toBe(0);
+    await expectRotated(rotation);
+  });
+
+  test('a node that was replaced under another name takes the role, as the coordinator knows it', async () => {
+    const rotation = await startNodes();
+    const [coordinator, worker] = rotation.nodes as [string, string];
+    await runOn(
+      coordinator,
+      `update pg_catalog.pg_dist_node set nodename = 'localhost' where nodeport = ${portOf(worker)}`,
+    );
+    expect((await rotation.run()).code).toBe(0);
+    await expectRotated(rotation);
+  });
+
+  test('a node that is not active is named before anything is changed, and a secondary is left out', async () => {
+    const rotation = await startNodes();
+    const [coordinator, , last] = rotation.nodes as [string, string, string];
+    const change = `update pg_catalog.pg_dist_node set isactive = false`;
+    await runOn(coordinator, `${change} where nodeport = ${portOf(last)}`);
+    const { code, output } = await rotation.run();
+    expect([code, output]).toEqual([
+      1,
+      `rotate: 127.0.0.1:${portOf(last)} is not active: activate it, or remove it from the cluster; nothing was changed\n`,
+    ]);
+    await expectUntouched(rotation);
+    expect(await rotation.logIn('bookmarks_b', '')).toEqual([false, false, false]);
+    await runOn(
+      coordinator,
+      `update pg_catalog.pg_dist_node set isactive = true;
+      insert into pg_catalog.pg_dist_node
+      values (9, 2, 'nowhere', 1, 'secondary', false)`,
+    );
+    expect((await rotation.run()).code).toBe(0);
+    await expectRotated(rotation);
+  });
+
+  test('the url of a worker node is refused', async () => {
+    const rotation = await startNodes();
+    const [, worker] = rotation.nodes as [string, string];
+    const { code, output } = await rotation.run({ admin: worker });
+    expect([code, output]).toEqual([
+      1,
+      'rotate: ADMIN_DATABASE_URL is not of the coordinator; nothing was changed\n',
+    ]);
+    await expectUntouched(rotation);
+  });
 });

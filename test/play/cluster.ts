@@ -162,10 +162,12 @@ export class Cluster implements AsyncDisposable {
     return secret[key] ?? '<no value>';
   }
 
-  #patch([kind, name, , patch]: readonly string[]): string {
+  #patch([kind, name, option, given]: readonly string[]): string {
     const object = this.#objects.get(`Secret/${name}`);
     if (kind !== 'secret' || object === undefined) throw new Error(`there is no ${kind} ${name}`);
-    const { data = {}, stringData = {} } = JSON.parse(patch!);
+    const { data = {}, stringData = {} } = JSON.parse(
+      option === '--patch-file' ? readFileSync(given!, 'utf8') : given!,
+    );
     const patched = { ...object, data, stringData } as KubernetesObject;
     object.stringData = { ...readSecret([object], name!), ...readSecret([patched], name!) };
     delete object.data;
