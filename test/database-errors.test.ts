@@ -36,16 +36,16 @@ test.each(['imports_account', 'tokens_account', 'idempotency_keys_account', 'imp
   },
 );
 
-test.each(['installed extension version', 'latest available extension version'])(
-  'Citus whose library has not the version of the %s is being upgraded: nothing was done, and a later try may succeed',
-  (other) => {
-    const refused = sqlState('XX000');
-    refused.message = `loaded Citus library version differs from ${other}`;
-    const failure = translateError(refused, true);
-    expect(failure).toBeInstanceOf(DatabaseUnavailable);
-    expect(failure).toMatchObject({ reason: 'resources', code: 'XX000', mayHaveRun: false, cause: refused });
-  },
-);
+test.each([
+  'loaded Citus library version differs from installed extension version',
+  'loaded Citus library version differs from latest available extension version',
+  'cannot execute a distributed query from a query on a shard',
+])('a node of Citus is being upgraded (%s): nothing was done, and a later try may succeed', (message) => {
+  const refused = Object.assign(sqlState('XX000'), { message });
+  const failure = translateError(refused, true);
+  expect(failure).toBeInstanceOf(DatabaseUnavailable);
+  expect(failure).toMatchObject({ reason: 'resources', code: 'XX000', mayHaveRun: false, cause: refused });
+});
 
 test.each(['23503', '23505', '22021', '42P01', '42501', '54000', 'XX000', 'P0001'])(
   '%s, which nobody foresaw, stays as it is',

@@ -92,10 +92,11 @@ const REASON_BY_STATE: Readonly<Record<string, UnavailableReason>> = {
 };
 
 /**
- * What Citus says, as an internal error, where its library and its extension have different versions: a node is being upgraded. It
- * has done nothing of the statement.
+ * What Citus says, as an internal error, while a node is being upgraded, and has done nothing of the statement: its library and its
+ * extension have different versions, or became the same in the middle of the statement.
  */
-const CITUS_VERSIONS_DIFFER = /^loaded Citus library version differs from/;
+const CITUS_CHANGES =
+  /^(loaded Citus library version differs from|cannot execute a distributed query from a query on a shard)/;
 
 /**
  * Constraints on the user: such a row cannot be written where the user has been deleted since the token was checked. A
@@ -140,7 +141,7 @@ export function translateError(error: unknown, sent: boolean): unknown {
 const MAY_HAVE_RUN: ReadonlySet<UnavailableReason> = new Set(['lost', 'deadline', 'closed']);
 
 function reasonOfSqlState(state: string, message: string): UnavailableReason | undefined {
-  if (state === 'XX000' && CITUS_VERSIONS_DIFFER.test(message)) return 'resources';
+  if (state === 'XX000' && CITUS_CHANGES.test(message)) return 'resources';
   return REASON_BY_STATE[state] ?? REASON_BY_STATE[state.slice(0, 2)];
 }
 
