@@ -9,6 +9,8 @@ import {
   distributeFunctions,
   prepareNodes,
   readSharding,
+  refuseUnfinished,
+  refuseUnfinishedNodes,
   type Sharding,
 } from './sharding.ts';
 
@@ -97,7 +99,9 @@ async function applyAll(
       log?.info({ version: state.version, known }, 'the schema is newer than this release and works with it');
       return [];
     }
-    const change = changesOf(files, state, await readSharding(sql, wanted), wanted);
+    const sharding = await readSharding(sql, wanted);
+    if (sharding === 'citus') await refuseUnfinishedNodes(sql);
+    const change = changesOf(files, state, sharding, wanted);
     if (!isNothing(change)) {
       if (change.isDistributed) await checkCluster(sql);
       if (!(await apply(sql, change, state, limitMs))) continue;
@@ -252,12 +256,16 @@ set checksum = excluded.checksum, version = excluded.version, applied_at = exclu
 
 const EMPTY: SchemaState = { version: 0, worksWith: 0, functions: {}, fingerprint: '0 ' };
 
-/** Reads the state of the schema. Rejects with `DatabaseUnavailable` where the database does not respond. */
+/**
+ * Reads the state of the schema. Rejects with `DatabaseUnavailable` where the database does not respond, and with
+ * `ShardingRefused` where the tables are empty only until an upgrade is finished.
+ */
 async function readState(sql: Sql): Promise<SchemaState> {
   try {
     const [table] = await sql<{ exists: boolean }[]>`
       select to_regclass('schema_migrations') is not null as exists`;
     if (!table?.exists) return EMPTY;
+    await refuseUnfinished(sql);
     const [row] = await sql<SchemaState[]>`
       select
         coalesce((select max(version) from schema_migrations), 0) as version,

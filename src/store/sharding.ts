@@ -56,6 +56,39 @@ export async function checkCluster(sql: Sql): Promise<void> {
     );
 }
 
+/**
+ * Whether pg_upgrade has been here, and Citus does not know yet which tables lie on nodes: until then each is empty to whoever reads it
+ * on this node, and a write stays there. `citus_prepare_pg_upgrade` made the table in `public`.
+ */
+const IS_UNFINISHED = `
+select to_regclass('public.pg_dist_partition') is not null and not exists (select from pg_catalog.pg_dist_partition)`;
+
+const unfinished = (where: string) =>
+  new ShardingRefused(
+    `${where} upgraded by pg_upgrade, and does not know its tables yet: ` +
+      'run `select citus_finish_pg_upgrade()` in this database on every node, and begin again',
+  );
+
+/** Throws where this node has to be told its tables after pg_upgrade. */
+export async function refuseUnfinished(sql: Sql): Promise<void> {
+  const [citus] = await sql<{ isPrepared: boolean }[]>`
+    select exists (select from pg_extension where extname = 'citus')
+      and to_regclass('public.pg_dist_partition') is not null as "isPrepared"`;
+  if (!citus!.isPrepared) return;
+  const [node] = await sql.unsafe<{ isUnfinished: boolean }[]>(`select (${IS_UNFINISHED}) as "isUnfinished"`);
+  if (node!.isUnfinished) throw unfinished('this node was');
+}
+
+/** Throws where a node that can be reached has to be told its tables after pg_upgrade. */
+export async function refuseUnfinishedNodes(sql: Sql): Promise<void> {
+  const [found] = await sql<{ nodes: string | null }[]>`
+    select string_agg(nodename || ':' || nodeport, ', ') as nodes
+    from run_command_on_all_nodes(${IS_UNFINISHED})
+    join pg_dist_node using (nodeid)
+    where success and result = 't'`;
+  if (found!.nodes !== null) throw unfinished(`the node ${found!.nodes} was`);
+}
+
 /** A database cannot be distributed as it is. The message says what to do. */
 export class ShardingRefused extends Error {
   override readonly name = 'ShardingRefused';

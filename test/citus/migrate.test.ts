@@ -1,7 +1,8 @@
 import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, inject, onTestFinished, test, vi } from 'vitest';
-import { migrate } from '../../src/store/migrations.ts';
+import { checkSchema, migrate } from '../../src/store/migrations.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
 import { createEmptyShardedDatabase, createShardedDatabase } from '../support/citus.ts';
 import { runOn } from '../support/database.ts';
 import { makeFolder, removeFolder } from '../support/folders.ts';
@@ -111,6 +112,31 @@ test('a database whose tables are distributed in another way is refused', async 
   await expect(migrate({ url, sharding })).rejects.toThrow(
     'DATABASE_SHARDING=citus: the table accounts is distributed already',
   );
+});
+
+/** What pg_upgrade leaves of a node: what Citus knew of its tables is gone but for what was put aside. */
+const afterPgUpgrade = (url: string) =>
+  runOn(url, 'select citus_prepare_pg_upgrade(); delete from pg_catalog.pg_dist_partition');
+
+test('neither a replica nor migrate takes a node that does not know its tables after pg_upgrade', async () => {
+  await using database = await createShardedDatabase(coordinator());
+  const start = async (url: string) => {
+    const opened = await openDatabase({ url, max: 1 });
+    await checkSchema(opened.sql).finally(() => opened.close(0));
+  };
+  const [first, second, third] = database.nodes.map(({ url }) => url) as [string, string, string];
+  await afterPgUpgrade(second);
+  await start(first);
+  await start(third);
+  await expect(start(second)).rejects.toThrow('this node was upgraded by pg_upgrade');
+  const { port } = database.nodes[1]!;
+  await expect(migrate({ url: first })).rejects.toThrow(`:${port} was upgraded by pg_upgrade`);
+  await runOn(second, 'insert into pg_catalog.pg_dist_partition select * from public.pg_dist_partition');
+  await start(second);
+  expect(await migrate({ url: first })).toEqual([]);
+  await afterPgUpgrade(first);
+  await expect(start(first)).rejects.toThrow('citus_finish_pg_upgrade()');
+  await expect(migrate({ url: first, sharding })).rejects.toThrow('this node was upgraded by pg_upgrade');
 });
 
 test('nodes that would give the same ids are refused', async () => {
