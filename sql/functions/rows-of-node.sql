@@ -1,16 +1,21 @@
--- What a query finds in those shards of a table that lie on this node of a sharded database, as JSON. `%s` stands for the shard.
+-- What a query finds in those shards of a table that lie on this node, as JSON; where the database is not sharded, in the table. `%s`
+-- stands for the shard.
 create or replace function rows_of_node(p_table text, p_query text) returns setof jsonb
 language plpgsql as $$
 declare
+  v_shards text[] := array[p_table];
   v_shard text;
 begin
-  for v_shard in execute
-    'select shard_name(logicalrelid, shardid)
-    from pg_dist_shard
-    join pg_dist_placement using (shardid)
-    where logicalrelid = $1::regclass and groupid = (select groupid from pg_dist_local_group)'
-    using p_table
-  loop
+  if to_regclass('pg_catalog.pg_dist_shard') is not null then
+    execute
+      'select coalesce(array_agg(shard_name(logicalrelid, shardid)), ''{}'')
+      from pg_dist_shard
+      join pg_dist_placement using (shardid)
+      where logicalrelid = $1::regclass and groupid = (select groupid from pg_dist_local_group)'
+    into v_shards
+    using p_table;
+  end if;
+  foreach v_shard in array v_shards loop
     return query execute format('select to_jsonb(found) from (' || p_query || ') found', v_shard);
   end loop;
 end

@@ -1,4 +1,4 @@
--- What a query finds in a table, as JSON. Of a sharded database each node runs it on its own shards, by `rows_of_node`, for sweeps
+-- What a query finds in a table, as JSON, by `rows_of_node`. Of a sharded database each node runs it on its own shards, for sweeps
 -- over all users: what lies on a node that cannot be reached is left out, and the others' rows are found all the same. `%s` stands
 -- for the table.
 create or replace function rows_of_shards(p_table text, p_query text) returns setof jsonb
@@ -7,7 +7,7 @@ declare
   v_found jsonb;
 begin
   if to_regclass('pg_catalog.pg_dist_shard') is null then
-    return query execute format('select to_jsonb(found) from (' || p_query || ') found', p_table);
+    return query select each_row from rows_of_node(p_table, p_query) each_row;
     return;
   end if;
   -- One connection a node: `run_command_on_shards` makes one a shard, all at once.
