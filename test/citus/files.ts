@@ -20,4 +20,5 @@ export const SHARDED_TESTS: readonly string[] = [
   'test/citus/hosts.test.ts',
   'test/citus/down.test.ts',
   'test/citus/rebalance.test.ts',
+  'test/citus/rotate.test.ts',
 ];

@@ -174,7 +174,8 @@ export async function startRotation(nodes: string[]): Promise<Rotation> {
 
 function describePooler(nodes: readonly string[], listenPort: number, userlist: string): string {
   const lines = nodes.map(
-    (url, n) => `node_${n + 1} = host=127.0.0.1 port=${new URL(url).port} dbname=bookmarks`,
+    (url, n) =>
+      `node_${n + 1} = host=127.0.0.1 port=${new URL(url).port} dbname=${new URL(url).pathname.slice(1)}`,
   );
   return `[databases]
 ${lines.join('\n')}
