@@ -202,6 +202,8 @@ read_state() {
   if grep -qxF "$mark$serving" "$folder/userlist.txt"; then old=$other new=$serving; fi
   if grep -qxF "$mark$new" "$folder/userlist.txt"; then
     password=$(sed -n "s/^\"$new\" \"\(.*\)\"\$/\1/p" "$folder/userlist.txt")
+    [ -n "$password" ] ||
+      stop "userlist.txt of the Secret pgbouncer has no password of $new; put it back, or take its line '$mark$new' away"
     echo "== the last run did not end: on with $new"
   else
     password=$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')
@@ -210,7 +212,7 @@ read_state() {
 
 # Has PgBouncer's users without lines that begin so.
 forget_users() {
-  grep -v "$1" "$folder/userlist.txt" >"$folder/kept" || true
+  grep -vE "$1" "$folder/userlist.txt" >"$folder/kept" || true
   mv "$folder/kept" "$folder/userlist.txt"
 }
 
@@ -229,7 +231,7 @@ if [ "$serving" = "$old" ] || grep -q "^\"$old\" " "$folder/userlist.txt"; then
     stop "PgBouncer and the pods were left as they were, and $serving serves; run this again when it is mended"
 
   echo "== PgBouncer knows both"
-  forget_users "^\"$new\" \|^$mark"
+  forget_users "^\"$new\" |^$mark"
   printf '"%s" "%s"\n%s\n' "$new" "$password" "$mark$new" >>"$folder/userlist.txt"
   write_secret pgbouncer userlist.txt "$folder/userlist.txt"
   roll pgbouncer

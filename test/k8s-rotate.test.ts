@@ -175,6 +175,18 @@ test('a second run beside the first one changes nothing', async () => {
   expect(await rotation.reach()).toEqual(['bookmarks_b']);
 });
 
+test('a line of a rotation without its password is refused, and the role of the pods keeps its password', async () => {
+  const rotation = await startRotation([alone]);
+  const lines = '"bookmarks_a" "first"\n; k8s/rotate.sh changes over to bookmarks_a\n';
+  writeFileSync(
+    join(rotation.folder, 'pgbouncer/userlist.txt'),
+    lines.replace('"bookmarks_a"', '"bookmarks_b"'),
+  );
+  const { code, output } = await rotation.run();
+  expect([code, output]).toEqual([1, expect.stringContaining('has no password of bookmarks_a')]);
+  expect(await rotation.logIn('bookmarks_a', 'first')).toEqual([true]);
+});
+
 /** Servers that are the nodes of a cluster. */
 async function startNodes(): Promise<Rotation> {
   await resetNodes(nodes);
