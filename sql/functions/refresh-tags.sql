@@ -10,6 +10,7 @@ declare
   v_rows integer;
   v_carrying bigint[];
   v_has_more boolean;
+  v_now timestamptz;
 begin
   select stale_tags, tags_fresh_to into v_stale, v_from
   from accounts
@@ -33,10 +34,12 @@ begin
   end if;
   perform rewrite_tags(p_user_id, v_carrying);
 
+  -- Where the database is sharded, Citus takes no volatile function in an update.
+  v_now := clock_timestamp();
   update accounts
   set stale_tags = case when v_has_more then stale_tags end,
     tags_fresh_to = case when v_has_more then v_last else 0 end,
-    tags_refreshed_at = clock_timestamp()
+    tags_refreshed_at = v_now
   where user_id = p_user_id;
   return v_has_more;
 end

@@ -14,6 +14,7 @@ export const SHARDED_TESTS: readonly string[] = [
   'test/sync-never-misses.test.ts',
   'test/exact-caps.test.ts',
   'test/replicas.test.ts',
+  'test/long/many-tagged.test.ts',
   'test/long/workers-that-fail.test.ts',
   'test/citus/migrate.test.ts',
   'test/citus/moves.test.ts',
