@@ -86,7 +86,7 @@ export async function refuseUnfinishedNodes(sql: Sql): Promise<void> {
     from run_command_on_all_nodes(${IS_UNFINISHED})
     join pg_dist_node using (nodeid)
     where success and result = 't'`;
-  if (found!.nodes !== null) throw unfinished(`the node ${found!.nodes} was`);
+  if (found!.nodes !== null) throw unfinished(`at ${found!.nodes} the node was`);
 }
 
 /** A database cannot be distributed as it is. The message says what to do. */

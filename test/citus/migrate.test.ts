@@ -130,7 +130,7 @@ test('neither a replica nor migrate takes a node that does not know its tables a
   await start(third);
   await expect(start(second)).rejects.toThrow('this node was upgraded by pg_upgrade');
   const { port } = database.nodes[1]!;
-  await expect(migrate({ url: first })).rejects.toThrow(`:${port} was upgraded by pg_upgrade`);
+  await expect(migrate({ url: first })).rejects.toThrow(`:${port} the node was upgraded by pg_upgrade`);
   await runOn(second, 'insert into pg_catalog.pg_dist_partition select * from public.pg_dist_partition');
   await start(second);
   expect(await migrate({ url: first })).toEqual([]);
