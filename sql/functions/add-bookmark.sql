@@ -16,6 +16,7 @@ declare
   v_next_id bigint;
   v_tag_id bigint;
   v_tag_name text;
+  v_tag_key text;
   v_tags text;
   v_id bigint;
   v_floor bigint;
@@ -59,9 +60,12 @@ begin
       v_next_id := draw_id('tags_id_seq', v_floor);
     end if;
     for v_place in 1 .. cardinality(p_tag_keys) loop
+      -- By themselves, for within the insert they take more, of Citus a tenth of an add with ten tags.
+      v_tag_name := p_tag_names[v_place];
+      v_tag_key := p_tag_keys[v_place];
       -- An upsert: an update of what is there is planned anew at every call and doubles the time of an add.
       insert into tags as t (user_id, id, name, name_key, bookmark_count)
-      values (p_user_id, v_next_id, p_tag_names[v_place], p_tag_keys[v_place], 1)
+      values (p_user_id, v_next_id, v_tag_name, v_tag_key, 1)
       on conflict (user_id, name_key) do update set bookmark_count = t.bookmark_count + 1
       returning t.id, t.name into v_tag_id, v_tag_name;
       v_tag_ids := v_tag_ids || v_tag_id;
