@@ -17,6 +17,7 @@ export const SHARDED_TESTS: readonly string[] = [
   'test/long/many-tagged.test.ts',
   'test/long/workers-that-fail.test.ts',
   'test/citus/migrate.test.ts',
+  'test/citus/memory.test.ts',
   'test/citus/moves.test.ts',
   'test/citus/hosts.test.ts',
   'test/citus/down.test.ts',

@@ -57,17 +57,19 @@ test('each node has the settings and sequences that it needs, also one that was 
   await using database = await createShardedDatabase(coordinator());
   const state = async () =>
     Promise.all(
-      ['show jit', "select to_regclass('users_id_seq') is not null"].map(async (ask) =>
-        (
-          await runOn<{ result: string }>(
-            database.url,
-            `select result from run_command_on_all_nodes($$${ask}$$)`,
-          )
-        ).map(({ result }) => result),
+      ['show jit', 'show plan_cache_mode', "select to_regclass('users_id_seq') is not null"].map(
+        async (ask) =>
+          (
+            await runOn<{ result: string }>(
+              database.url,
+              `select result from run_command_on_all_nodes($$${ask}$$)`,
+            )
+          ).map(({ result }) => result),
       ),
     );
   const ready = [
     ['off', 'off', 'off'],
+    ['force_custom_plan', 'force_custom_plan', 'force_custom_plan'],
     ['t', 't', 't'],
   ];
   expect(await state()).toEqual(ready);

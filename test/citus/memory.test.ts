@@ -1,0 +1,81 @@
+import postgres from 'postgres';
+import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { openDatabase } from '../../src/store/open-database.ts';
+import { type CitusNode, copyShardedDatabase, type ShardedDatabase } from '../support/citus.ts';
+import { runOn } from '../support/run-on.ts';
+import { createCaller } from '../support/users.ts';
+
+// A connection to a node lasts for half an hour and more: what each statement leaves in its memory would add up.
+
+/** After these a connection has read and planned what it needs. */
+const WARM_UP = 60;
+const CALLS = 300;
+
+/** Of all calls together. One plan that is kept at each call takes ten times as much. */
+const GROWTH_BYTES = 1_048_576;
+
+let database: ShardedDatabase;
+let userId: number;
+let tokenHash: string;
+let home: CitusNode;
+
+beforeAll(async () => {
+  database = await copyShardedDatabase(inject('citusUrl')!, inject('citusTemplate')!);
+  const pool = await openDatabase({ url: database.url, max: 1 });
+  userId = (await createCaller(pool, { premium: true })).id;
+  await pool.close();
+  const [row] = await runOn<{ hash: string; port: number }>(
+    database.url,
+    `select encode(token_hash, 'hex') as hash, nodeport as port
+    from tokens
+    join pg_dist_shard_placement on shardid = get_shard_id_for_distribution_column('tokens', ${userId})
+    where user_id = ${userId}`,
+  );
+  tokenHash = row!.hash;
+  home = database.nodes.find(({ port }) => port === row!.port)!;
+  return database.drop;
+});
+
+const bookmarkOf = (n: number) =>
+  JSON.stringify({
+    url: 'https://example.org',
+    title: '',
+    comment: '',
+    search_text: '',
+    url_key: `${n}`.padStart(32, '0'),
+  });
+
+describe.for<[what: string, call: string, values: (n: number) => unknown[]]>([
+  ['a page', 'read_page($1, $2, 9007199254740991, 50, 1048576)', (n) => [n]],
+  ['the newest', 'read_newest($1, $2, 50, 1048576)', () => [0]],
+  ['changes', 'read_changes($1, 0, 0, 0, $2, 0, 100, false)', (n) => [n]],
+  ['a search', 'find_texts($1, $2, null, null)', () => [['example']]],
+  ['a token', "token_is_valid($1, decode($2, 'hex'))", () => [tokenHash]],
+  [
+    'a bookmark that is added',
+    "add_bookmark($1, decode($2, 'hex'), $3::text::jsonb, array['Read'], array['read'], 10, 10, null, null)",
+    (n) => [tokenHash, bookmarkOf(n)],
+  ],
+])('%s', ([, call, values]) => {
+  test.for(['at home', 'elsewhere'])(
+    'takes no more memory of a connection each time, asked %s',
+    async (where) => {
+      const node = where === 'at home' ? home : database.nodes.find(({ port }) => port !== home.port)!;
+      const sql = postgres(node.url, { max: 1, onnotice: () => {} });
+      onTestFinished(() => sql.end({ timeout: 0 }));
+      const callOften = async (count: number) => {
+        for (let n = 0; n < count; n++)
+          await sql.unsafe(`select * from ${call}`, [userId, ...values(n)] as never[], { prepare: true });
+      };
+      const readBytes = async () => {
+        const [memory] = await sql<{ bytes: number }[]>`
+        select sum(total_bytes)::float8 as bytes from pg_backend_memory_contexts`;
+        return memory!.bytes;
+      };
+      await callOften(WARM_UP);
+      const before = await readBytes();
+      await callOften(CALLS);
+      expect((await readBytes()) - before).toBeLessThan(GROWTH_BYTES);
+    },
+  );
+});
