@@ -47,6 +47,18 @@ test.each([
   expect(failure).toMatchObject({ reason: 'resources', code: 'XX000', mayHaveRun: false, cause: refused });
 });
 
+test.each([
+  'failure on connection marked as essential: worker-1:5432',
+  "failed to prepare transaction 'citus_0_1_2_3' on host worker-1:5432",
+  'execution cannot recover from multiple connection failures. Last node failed worker-1:5432',
+])('a connection between nodes of Citus ended (%s): whether anything was done is open', (message) => {
+  const failure = translateError(Object.assign(sqlState('XX000'), { message }), true);
+  expect(failure).toBeInstanceOf(DatabaseUnavailable);
+  expect(failure).toMatchObject({ reason: 'lost', code: 'XX000', mayHaveRun: true });
+  // Neither the statement nor an address is in what is logged of it.
+  expect((failure as Error).message).toBe('database unavailable: lost (XX000)');
+});
+
 test.each(['23503', '23505', '22021', '42P01', '42501', '54000', 'XX000', 'P0001'])(
   '%s, which nobody foresaw, stays as it is',
   (state) => {

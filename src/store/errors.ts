@@ -91,12 +91,17 @@ const REASON_BY_STATE: Readonly<Record<string, UnavailableReason>> = {
   F0: 'connect', // configuration file error
 };
 
-/**
- * What Citus says, as an internal error, while a node is being upgraded, and has done nothing of the statement: its library and its
- * extension have different versions, or became the same in the middle of the statement.
- */
-const CITUS_CHANGES =
-  /^(loaded Citus library version differs from|cannot execute a distributed query from a query on a shard)/;
+/** What Citus reports as an internal error though a later try may succeed. */
+const CITUS_REASONS: readonly [begins: RegExp, reason: UnavailableReason][] = [
+  // A node is being upgraded, and nothing was done: its library and its extension have different versions, or became the same
+  // in the middle of the statement.
+  [/^loaded Citus library version differs from/, 'resources'],
+  [/^cannot execute a distributed query from a query on a shard/, 'resources'],
+  // The connection from the node that was asked to the one that has the rows ended.
+  [/^failure on connection marked as essential/, 'lost'],
+  [/^failed to prepare transaction/, 'lost'],
+  [/^execution cannot recover from multiple connection failures/, 'lost'],
+];
 
 /**
  * Constraints on the user: such a row cannot be written where the user has been deleted since the token was checked. A
@@ -141,7 +146,7 @@ export function translateError(error: unknown, sent: boolean): unknown {
 const MAY_HAVE_RUN: ReadonlySet<UnavailableReason> = new Set(['lost', 'deadline', 'closed']);
 
 function reasonOfSqlState(state: string, message: string): UnavailableReason | undefined {
-  if (state === 'XX000' && CITUS_CHANGES.test(message)) return 'resources';
+  if (state === 'XX000') return CITUS_REASONS.find(([begins]) => begins.test(message))?.[1];
   return REASON_BY_STATE[state] ?? REASON_BY_STATE[state.slice(0, 2)];
 }
 
