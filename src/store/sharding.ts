@@ -225,7 +225,7 @@ begin
       and p.proargnames[1] = 'p_user_id'
   loop
     perform create_distributed_function(v_function, 'p_user_id', colocate_with := 'accounts');
-    -- As the database has it, for one whose settings its owner may not change.
+    -- The database's setting once more: the owner of the tables may not be allowed to change that one.
     execute format('alter function %s set plan_cache_mode = force_custom_plan', v_function);
     -- As a part of a statement it runs on the node that has the user's rows, and what it reads lies there too.
     if exists (select from pg_proc where oid = v_function and provolatile = 's') then

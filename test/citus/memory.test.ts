@@ -1,7 +1,7 @@
 import postgres from 'postgres';
 import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../../src/store/open-database.ts';
-import { type CitusNode, copyShardedDatabase, type ShardedDatabase } from '../support/citus.ts';
+import { type CitusNode, copyShardedDatabase, nodeOf, type ShardedDatabase } from '../support/citus.ts';
 import { runOn } from '../support/run-on.ts';
 import { createCaller } from '../support/users.ts';
 
@@ -22,17 +22,15 @@ let home: CitusNode;
 beforeAll(async () => {
   database = await copyShardedDatabase(inject('citusUrl')!, inject('citusTemplate')!);
   const pool = await openDatabase({ url: database.url, max: 1 });
-  userId = (await createCaller(pool, { premium: true })).id;
+  const user = await createCaller(pool, { premium: true });
   await pool.close();
-  const [row] = await runOn<{ hash: string; port: number }>(
+  userId = user.id;
+  const [token] = await runOn<{ hash: string }>(
     database.url,
-    `select encode(token_hash, 'hex') as hash, nodeport as port
-    from tokens
-    join pg_dist_shard_placement on shardid = get_shard_id_for_distribution_column('tokens', ${userId})
-    where user_id = ${userId}`,
+    `select encode(token_hash, 'hex') as hash from tokens where user_id = ${userId}`,
   );
-  tokenHash = row!.hash;
-  home = database.nodes.find(({ port }) => port === row!.port)!;
+  tokenHash = token!.hash;
+  home = await nodeOf(database, user);
   return database.drop;
 });
 
