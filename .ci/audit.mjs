@@ -1,9 +1,9 @@
 // Asks the package registry for known vulnerabilities of the production dependencies. Fails for high and critical ones;
-// where the registry cannot be reached or has no advisories, says so and passes: a change is not at fault for the
-// network. Runs on the machine's own Node, as everything here.
+// exits with 75 (not done) where the registry cannot be reached or has no advisories. Runs on the machine's own Node.
 import { spawnSync } from 'node:child_process';
 
 const GRAVE = ['high', 'critical'];
+const NOT_DONE = 75;
 
 /** What npm printed, or nothing where it failed in a way that has no answer. */
 function readReport(output) {
@@ -21,6 +21,7 @@ function describe({ name, severity, range, via }) {
   return `${severity}: ${name} ${range}: ${titles.join('; ')}`;
 }
 
+/** Returns the exit code: 0 for no grave vulnerability, 1 for some or a failure of npm, 75 if nothing could be asked. */
 function judge(report, errors) {
   if (report?.metadata?.vulnerabilities) {
     const grave = Object.values(report.vulnerabilities).filter(({ severity }) => GRAVE.includes(severity));
@@ -29,17 +30,17 @@ function judge(report, errors) {
     console.log(
       `audit: ${total} known vulnerabilities in production dependencies, ${grave.length} high or critical`,
     );
-    return grave.length === 0;
+    return grave.length === 0 ? 0 : 1;
   }
   // So npm describes a registry that does not answer, or not as asked; a fault of this project it describes otherwise.
   if (typeof report?.message === 'string') {
-    console.log(`audit: NOT DONE, advisories could not be had: ${report.message}`);
-    return true;
+    console.log(`audit: not done, the registry gave no advisories: ${report.message}`);
+    return NOT_DONE;
   }
   console.log(`audit: npm audit failed\n${errors}`);
-  return false;
+  return 1;
 }
 
 const patience = ['--fetch-retries=1', '--fetch-retry-mintimeout=1000', '--fetch-timeout=20000'];
 const npm = spawnSync('npm', ['audit', '--omit=dev', '--json', ...patience], { encoding: 'utf8' });
-process.exitCode = judge(readReport(npm.stdout), npm.error?.message ?? npm.stderr) ? 0 : 1;
+process.exitCode = judge(readReport(npm.stdout), npm.error?.message ?? npm.stderr);

@@ -1,38 +1,56 @@
-// Reads vitest's JSON reports, says what failed or did not run, and prints the line that ends a run. Plain JavaScript,
-// since it runs on the machine's own Node. A test that was left out counts as failed: here everything runs.
+// Reads vitest's JSON reports, names what failed or was skipped, and prints the line that ends a run. Plain JavaScript,
+// because it runs on the machine's own Node.
+//
+//   count.mjs --report 'npm test'=FILE … --failed 'npm run check' … --skipped 'why a step was not done' …
 import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
 
-const [report, longReport, ...failedSteps] = process.argv.slice(2);
+const list = { type: 'string', multiple: true, default: [] };
+const { values } = parseArgs({ options: { report: list, failed: list, skipped: list } });
 
-const failures = [];
 let passed = 0;
-countTests('npm test', report);
-countTests('npm run test:long', longReport);
-// What is left of them has no tests to name.
-for (const step of failedSteps) failures.push(`failed: ${step}`);
+const failures = [];
+let skippedCount = 0;
+const failedSteps = new Set(values.failed);
+for (const entry of values.report) {
+  const [command, path] = entry.split('=');
+  countTests(command, path);
+}
+for (const step of failedSteps) failures.push(step);
 
-for (const failure of failures) console.log(failure);
-console.log(`${passed} passed, ${failures.length} failed`);
+for (const step of values.skipped) reportSkipped(step, 1);
+for (const failure of failures) console.log(`failed: ${failure}`);
+console.log(`${passed} passed, ${failures.length} failed, ${skippedCount} skipped`);
 process.exitCode = failures.length === 0 ? 0 : 1;
 
-/** Counts the tests that a command ran. Its step failed for what its tests say; without a failed test, for something else. */
+/** Counts the tests of a command. A step that failed without a failed test to explain it counts as one failure. */
 function countTests(command, path) {
   const files = readReport(command, path);
   const tests = files.flatMap((file) => file.assertionResults);
   const failed = [
-    ...tests.filter((test) => test.status !== 'passed').map((test) => `${test.status}: ${test.fullName}`),
-    // A file that cannot be loaded, or whose hooks fail, has no failed test to show.
+    ...tests.filter((test) => test.status === 'failed').map((test) => test.fullName),
+    // A file that cannot be loaded, or whose hooks fail, has no failed test.
     ...files
       .filter(
         (file) => file.status === 'failed' && file.assertionResults.every((test) => test.status !== 'failed'),
       )
-      .map((file) => `failed: ${file.name}`),
+      .map((file) => file.name),
   ];
-  const step = failedSteps.findIndex((each) => each.startsWith(`${command} `));
-  if (step >= 0) failedSteps.splice(step, 1);
-  if (failed.length === 0 && (step >= 0 || tests.length === 0)) failed.push(`failed: ${command}`);
-  passed += tests.filter((test) => test.status === 'passed').length;
+  if (failed.length === 0 && (tests.length === 0 || failedSteps.has(command))) failed.push(command);
+  failedSteps.delete(command);
   failures.push(...failed);
+  passed += tests.filter((test) => test.status === 'passed').length;
+  const left = tests.filter((test) => test.status !== 'passed' && test.status !== 'failed');
+  if (left.length > 0 && left.length === tests.length) {
+    reportSkipped(`${command}: all ${left.length} tests; its output says what they need`, left.length);
+  } else {
+    for (const test of left) reportSkipped(`${command}: ${test.fullName}`, 1);
+  }
+}
+
+function reportSkipped(what, tests) {
+  skippedCount += tests;
+  console.log(`skipped: ${what}`);
 }
 
 function readReport(command, path) {

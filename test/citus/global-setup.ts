@@ -6,9 +6,7 @@ import { startCluster } from './containers.ts';
  * Provides the cluster of the run, the one whose coordinator `TEST_CITUS_URL` names or one in containers, with a migrated
  * template database on all its nodes.
  */
-export default async function provideCitus(project: TestProject): Promise<(() => Promise<void>) | undefined> {
-  // Without either no test is part of the run.
-  if (project.config.include.length === 0) return undefined;
+export default async function provideCitus(project: TestProject): Promise<() => Promise<void>> {
   const cleanUp = new AsyncDisposableStack();
   const url = process.env.TEST_CITUS_URL || (await startContainers(cleanUp));
   const template = cleanUp.use(await makeShardedTemplate(url));
