@@ -210,7 +210,7 @@ const resourceAttributes = z
   .default({})
   .meta({ example: 'service.instance.id=api-1,deployment.environment.name=production' });
 
-/** A schema for each variable. README.md describes the variables. */
+/** A schema for each variable. docs/configuration.md describes the variables. */
 const SCHEMAS = {
   NODE_ENV: z.string().default('development').meta({ example: 'production' }),
   HOST: z.string().default('127.0.0.1').meta({ example: '0.0.0.0' }),

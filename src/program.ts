@@ -21,7 +21,9 @@ const ROLES: Record<ServingRole, string> = {
 
 function buildProgram(host: CommandHost): Command {
   const program = new Command('bookmark-service')
-    .description('The Bookmark Service. It is configured by environment variables; the README lists them.')
+    .description(
+      'The Bookmark Service. It is configured by environment variables; docs/configuration.md lists them.',
+    )
     .showHelpAfterError()
     .exitOverride()
     .configureOutput({ writeOut: host.out, writeErr: host.err });

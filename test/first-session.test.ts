@@ -88,7 +88,7 @@ test('the first session of the README does what it says', { timeout: 180_000 }, 
     file,
     fillIn(typescript!.text, { 'http://127.0.0.1:3000': origin, "'./src/client/index.ts'": client }),
   );
-  await runUntil(file, { TOKEN: token }, `${added.id} An example (go on from `);
+  await runUntil(file, { TOKEN: token }, `${added.id} An example (continue from `);
 
   const typed = fillIn(commandLine!.text, {
     'http://127.0.0.1:3000': origin,

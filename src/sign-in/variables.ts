@@ -68,7 +68,7 @@ const secretFile = z
   .optional()
   .meta({ example: '/run/secrets/oidc-client-secret' });
 
-/** A schema for each variable. README.md describes the variables. */
+/** A schema for each variable. docs/configuration.md describes the variables. */
 export const SIGN_IN_SCHEMAS = {
   OIDC_ISSUER: z
     .string()
