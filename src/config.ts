@@ -1,12 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import {
-  parseRedisAddress,
-  type RedisAddress,
-  WAKE_CHANNELS,
-  type WakeChannels,
-} from './coordination/redis-address.ts';
+import { parseRedisAddress, type RedisAddress } from './coordination/redis-address.ts';
 import { findContradiction, SIGN_IN_SCHEMAS, type SignInSettings, toSettings } from './sign-in/variables.ts';
 import { findUrlFault } from './store/database-url.ts';
 
@@ -33,8 +28,6 @@ export interface Config {
   /** For the Sentinels themselves. */
   redisSentinelPassword: string | undefined;
   redisPrefix: string;
-  /** The channels of Redis that wakes go by. */
-  wakeChannels: WakeChannels;
   rateLimitRequests: number;
   rateLimitRequestsPremium: number;
   rateLimitWindowSeconds: number;
@@ -242,10 +235,6 @@ const SCHEMAS = {
     .regex(/^[\w.-]{1,64}$/, 'expected 1 to 64 letters, digits, dots, hyphens and underscores')
     .default('bookmarks')
     .meta({ example: 'bookmarks' }),
-  WAKE_CHANNELS: z
-    .enum(WAKE_CHANNELS, `expected one of ${WAKE_CHANNELS.join(', ')}`)
-    .default('one')
-    .meta({ example: 'sharded' }),
   RATE_LIMIT_REQUESTS: integer(1, 100_000, 100),
   RATE_LIMIT_REQUESTS_PREMIUM: wholeNumber(1, 100_000).optional().meta({ example: '500' }),
   RATE_LIMIT_WINDOW_SECONDS: integer(1, 3_600, 60),
@@ -369,7 +358,6 @@ export function readConfig(env: Environment = process.env): Config {
     redisCa: read('REDIS_CA_FILE'),
     redisSentinelPassword: read('REDIS_SENTINEL_PASSWORD'),
     redisPrefix: read('REDIS_PREFIX'),
-    wakeChannels: read('WAKE_CHANNELS'),
     rateLimitRequests: read('RATE_LIMIT_REQUESTS'),
     rateLimitRequestsPremium: read('RATE_LIMIT_REQUESTS_PREMIUM') ?? read('RATE_LIMIT_REQUESTS'),
     rateLimitWindowSeconds: read('RATE_LIMIT_WINDOW_SECONDS'),

@@ -3,7 +3,7 @@ import { Semaphore } from './concurrency/semaphore.ts';
 import { UnsentBytes } from './concurrency/unsent-bytes.ts';
 import { type Config, ConfigError } from './config.ts';
 import { openCoordination } from './coordination/open.ts';
-import { ChannelsRefused, type Coordination, type RedisAccess } from './coordination/port.ts';
+import type { Coordination, RedisAccess } from './coordination/port.ts';
 import { unavailable } from './domain/errors.ts';
 import { KnownCallers } from './domain/tokens.ts';
 import type { Logger } from './observability/log.ts';
@@ -121,8 +121,6 @@ export async function openContext(
   const plain = await openCoordination(coordinationOptions(config), {
     log,
     runImport: (id, stop) => runImport(context, id, stop),
-  }).catch((error: unknown) => {
-    throw error instanceof ChannelsRefused ? describeRefused(error, config) : error;
   });
   opened.defer(() => plain.close());
   const coordination = config.otlpEndpoint ? traceCoordination(plain, tracing) : plain;
@@ -153,18 +151,15 @@ export async function openContext(
     close: () => owned.disposeAsync(),
   };
   if (prometheus) {
-    const { maxWaiters, unsentBytes, wakeChannels } = config;
+    const { maxWaiters, unsentBytes } = config;
     const limits = { maxWaiters, unsentBytes };
-    prometheus.watch({ database, importDatabase, probe, coordination, unsent, wakeChannels, ...limits });
+    prometheus.watch({ database, importDatabase, probe, coordination, unsent, ...limits });
     const server = await listenForMetrics(prometheus, config);
     opened.defer(() => void server.close());
   }
   owned.use(opened.move());
   return context;
 }
-
-const describeRefused = ({ message }: ChannelsRefused, { wakeChannels }: Config): ConfigError =>
-  new ConfigError(`WAKE_CHANNELS: ${wakeChannels}: ${message}; for example WAKE_CHANNELS=one`);
 
 /** Listens for Prometheus; rejects with a message that names the variable where the port cannot be used. */
 async function listenForMetrics({ registry }: PrometheusMetrics, { host, metricsPort }: Config) {
@@ -206,7 +201,6 @@ export const redisAccess = (config: Config): RedisAccess | undefined =>
     ca: config.redisCa,
     sentinelPassword: config.redisSentinelPassword,
     prefix: config.redisPrefix,
-    wakeChannels: config.wakeChannels,
   };
 
 const coordinationOptions = (config: Config) => ({

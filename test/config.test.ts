@@ -176,17 +176,6 @@ const OTHERS: [string, keyof Config, unknown, [string, unknown][], string[]][] =
     ['a b', 'a:b', '{a}', 'x'.repeat(65)],
   ],
   [
-    'WAKE_CHANNELS',
-    'wakeChannels',
-    'one',
-    [
-      ['one', 'one'],
-      ['both', 'both'],
-      ['sharded', 'sharded'],
-    ],
-    ['ONE', 'two', 'one,sharded'],
-  ],
-  [
     'REDIS_CA_FILE',
     'redisCa',
     undefined,

@@ -37,10 +37,14 @@ const DOCUMENTS = readDocuments();
 
 type Check = (documents: readonly Markdown[]) => string[] | Promise<string[]>;
 
-const inEach =
-  (find: (document: Markdown) => string[]): Check =>
+/** Checks the documents that describe the present. Decision records also name what was removed. */
+const inPresent =
+  (check: Check): Check =>
   (documents) =>
-    documents.flatMap(find);
+    check(documents.filter(({ path }) => !path.startsWith('docs/decisions/')));
+
+const inEach = (find: (document: Markdown) => string[]): Check =>
+  inPresent((documents) => documents.flatMap(find));
 
 const inOne =
   (path: string, find: (document: Markdown) => string[]): Check =>
@@ -64,10 +68,10 @@ const CHECKS: Record<string, Check> = {
   // Elsewhere a file's neighbours are what it is for, not what it holds.
   'names beside files': (documents) =>
     documents.filter(({ path }) => [DESIGN, CONTRIBUTING].includes(path)).flatMap(findNamesElsewhere),
-  'npm scripts': findScriptFaults,
-  'commands of the operator': findAdminFaults,
-  'commands of the command line': findCliFaults,
-  'objects of the manifests': findManifestFaults,
+  'npm scripts': inPresent(findScriptFaults),
+  'commands of the operator': inPresent(findAdminFaults),
+  'commands of the command line': inPresent(findCliFaults),
+  'objects of the manifests': inPresent(findManifestFaults),
   'the configuration tables': inOne(CONFIGURATION, findConfigurationFaults),
   'the API at a glance': inOne(README, findEndpointFaults),
   'the length of the README': inOne(README, findLengthFaults),

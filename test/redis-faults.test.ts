@@ -16,7 +16,6 @@ import {
   SHARED,
   start,
   WAIT_MS,
-  WAYS,
   wait,
   within,
 } from './support/coordination.ts';
@@ -27,20 +26,17 @@ import type { RedisServer } from './support/redis.ts';
 // One Redis and what can happen to it. Failover pairs, Sentinel and Cluster have their own file.
 
 describe('Redis is away', () => {
-  test.each(WAYS)(
-    'a start does not wait for it long, and takes part when it comes (%s)',
-    async (wakeChannels) => {
-      const port = await findFreePort();
-      const url = `redis://127.0.0.1:${port}`;
-      const replica = await openReplica(url, 'test', { wakeChannels });
-      expect(replica.state).toBe('degraded');
-      expect(replica.lines.filter(({ msg }) => msg.startsWith(DEGRADED))).toHaveLength(1);
-      await expectAlone(replica);
-      await start({ port });
-      await within(MAX_RETURN_MS, replica.untilSays(SHARED));
-      await expectShared(replica, await openReplica(url, 'test', { wakeChannels }));
-    },
-  );
+  test('a start does not wait for it long, and takes part when it comes', async () => {
+    const port = await findFreePort();
+    const url = `redis://127.0.0.1:${port}`;
+    const replica = await openReplica(url, 'test');
+    expect(replica.state).toBe('degraded');
+    expect(replica.lines.filter(({ msg }) => msg.startsWith(DEGRADED))).toHaveLength(1);
+    await expectAlone(replica);
+    await start({ port });
+    await within(MAX_RETURN_MS, replica.untilSays(SHARED));
+    await expectShared(replica, await openReplica(url, 'test'));
+  });
 
   test('a start that has nothing else to wait for waits for it, and does not end', async () => {
     const url = `redis://127.0.0.1:${await findFreePort()}`;
@@ -50,21 +46,18 @@ describe('Redis is away', () => {
     expect(await Promise.race([once(child, 'message'), ended])).toEqual(['ready', undefined]);
   });
 
-  test.each(WAYS)(
-    'killed: each replica limits by itself; within 2 s of its return all is shared (%s)',
-    async (wakeChannels) => {
-      const server = await start();
-      const [one, two] = await openPair(server.url, wakeChannels);
-      await server.kill();
-      await Promise.all([one.untilSays(DEGRADED), two.untilSays(DEGRADED)]);
-      await expectAlone(one);
-      await expectAlone(two);
-      expect(one.counters.fallback).toBeGreaterThanOrEqual(LIMIT);
-      await server.restart();
-      await within(MAX_RETURN_MS, Promise.all([one.untilSays(SHARED), two.untilSays(SHARED)]));
-      await expectShared(one, two);
-    },
-  );
+  test('killed: each replica limits by itself; within 2 s of its return all is shared', async () => {
+    const server = await start();
+    const [one, two] = await openPair(server.url);
+    await server.kill();
+    await Promise.all([one.untilSays(DEGRADED), two.untilSays(DEGRADED)]);
+    await expectAlone(one);
+    await expectAlone(two);
+    expect(one.counters.fallback).toBeGreaterThanOrEqual(LIMIT);
+    await server.restart();
+    await within(MAX_RETURN_MS, Promise.all([one.untilSays(SHARED), two.untilSays(SHARED)]));
+    await expectShared(one, two);
+  });
 
   test('requests at the moment of its death are answered', async () => {
     const server = await start();
@@ -110,28 +103,25 @@ describe('Redis is away', () => {
     expect(one.counters.degradations).toBe(1);
   });
 
-  test.each(WAYS)(
-    'a wake that could not be sent, or got no response, goes out when it is back (%s)',
-    async (wakeChannels) => {
-      const server = await start();
-      const [one] = await openPair(server.url, wakeChannels);
-      await server.freeze();
-      one.wakes.wake('user:1');
-      await new Promise(setImmediate);
-      await server.kill();
-      await one.untilSays(DEGRADED);
-      one.wakes.wake('user:2');
-      await server.restart();
-      await one.untilSays(SHARED);
-      await expect.poll(() => one.counters.wakesPublished).toBe(2);
-    },
-  );
+  test('a wake that could not be sent, or got no response, goes out when it is back', async () => {
+    const server = await start();
+    const [one] = await openPair(server.url);
+    await server.freeze();
+    one.wakes.wake('user:1');
+    await new Promise(setImmediate);
+    await server.kill();
+    await one.untilSays(DEGRADED);
+    one.wakes.wake('user:2');
+    await server.restart();
+    await one.untilSays(SHARED);
+    await expect.poll(() => one.counters.wakesPublished).toBe(2);
+  });
 });
 
 describe('while Redis is away, of more wakes than are kept', () => {
-  test.each(WAYS)('one is left, for everybody (%s)', async (wakeChannels) => {
+  test('one is left, for everybody', async () => {
     const server = await start();
-    const [one, two] = await openPair(server.url, wakeChannels);
+    const [one, two] = await openPair(server.url);
     await server.kill();
     await one.untilSays(DEGRADED);
     const waiting = wait(two, 'user:1');
@@ -163,22 +153,19 @@ describe('Redis is frozen', () => {
     await within(MAX_RETURN_MS, one.untilSays(SHARED));
   });
 
-  test.each(WAYS)(
-    'a silent subscription is noticed within 2 s, and waiters look meanwhile (%s)',
-    async (wakeChannels) => {
-      const server = await start();
-      const [one, two] = await openPair(server.url, wakeChannels);
-      const end = wait(two, 'user:1');
-      await server.freeze();
-      await within(2_000, two.untilSays(DEGRADED));
-      expect(two.wakes.connected).toBe(false);
-      expect(await within(2_500, end)).toBe('check');
-      await server.thaw();
-      await within(MAX_RETURN_MS, two.untilSays(SHARED));
-      await one.untilSays(SHARED);
-      await expectShared(one, two);
-    },
-  );
+  test('a silent subscription is noticed within 2 s, and waiters look meanwhile', async () => {
+    const server = await start();
+    const [one, two] = await openPair(server.url);
+    const end = wait(two, 'user:1');
+    await server.freeze();
+    await within(2_000, two.untilSays(DEGRADED));
+    expect(two.wakes.connected).toBe(false);
+    expect(await within(2_500, end)).toBe('check');
+    await server.thaw();
+    await within(MAX_RETURN_MS, two.untilSays(SHARED));
+    await one.untilSays(SHARED);
+    await expectShared(one, two);
+  });
 
   test('an import that cannot be queued runs in the process', async () => {
     const server = await start();
@@ -191,28 +178,25 @@ describe('Redis is frozen', () => {
 });
 
 describe('Redis loses things', () => {
-  test.each(WAYS)(
-    'every connection killed: waiters look once more, and all is shared again (%s)',
-    async (wakeChannels) => {
-      const server = await start();
-      const [one, two] = await openPair(server.url, wakeChannels);
-      const admin = openAdmin(server.url);
-      await two.imports.startWorker(1);
-      for (let round = 0; round < 3; round += 1) {
-        const end = wait(two, 'user:1');
-        await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
-        await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-        expect(await end).toBe('check');
-        for (const { counters } of [one, two]) {
-          await expect.poll(() => counters.degradations, { interval: 5 }).toBeGreaterThan(round);
-        }
-        await within(MAX_RETURN_MS, Promise.all([one.untilSays(SHARED), two.untilSays(SHARED)]));
-        await expectShared(one, two);
+  test('every connection killed: waiters look once more, and all is shared again', async () => {
+    const server = await start();
+    const [one, two] = await openPair(server.url);
+    const admin = openAdmin(server.url);
+    await two.imports.startWorker(1);
+    for (let round = 0; round < 3; round += 1) {
+      const end = wait(two, 'user:1');
+      await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+      await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      expect(await end).toBe('check');
+      for (const { counters } of [one, two]) {
+        await expect.poll(() => counters.degradations, { interval: 5 }).toBeGreaterThan(round);
       }
-      await one.imports.add('a');
-      while (two.imported.length + one.imported.length === 0) await sleep(5);
-    },
-  );
+      await within(MAX_RETURN_MS, Promise.all([one.untilSays(SHARED), two.untilSays(SHARED)]));
+      await expectShared(one, two);
+    }
+    await one.imports.add('a');
+    while (two.imported.length + one.imported.length === 0) await sleep(5);
+  });
 
   test('a connection that ends just when it is made is not kept, and the next one is made', async () => {
     const server = await start();
@@ -231,9 +215,9 @@ describe('Redis loses things', () => {
     await expectShared(replica, await openReplica(server.url, 'test'));
   });
 
-  test.each(WAYS)('a wake during the reconnect of a subscriber is not missed (%s)', async (wakeChannels) => {
+  test('a wake during the reconnect of a subscriber is not missed', async () => {
     const server = await start();
-    const [one, two] = await openPair(server.url, wakeChannels);
+    const [one, two] = await openPair(server.url);
     const admin = openAdmin(server.url);
     const waiter = two.wakes.register('user:1', 'token');
     await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
@@ -266,21 +250,18 @@ describe('Redis loses things', () => {
     expect(one.state).toBe('shared');
   });
 
-  test.each(WAYS)(
-    'read-only after a failover: alone until there is a master again (%s)',
-    async (wakeChannels) => {
-      const server = await start();
-      const master = await start();
-      const [one, two] = await openPair(server.url, wakeChannels);
-      const admin = openAdmin(server.url);
-      await admin.replicaof('127.0.0.1', master.port);
-      await expectAlone(one);
-      await one.untilSays(DEGRADED);
-      await admin.replicaof('NO', 'ONE');
-      await within(MAX_RETURN_MS, one.untilSays(SHARED));
-      await expectShared(one, two);
-    },
-  );
+  test('read-only after a failover: alone until there is a master again', async () => {
+    const server = await start();
+    const master = await start();
+    const [one, two] = await openPair(server.url);
+    const admin = openAdmin(server.url);
+    await admin.replicaof('127.0.0.1', master.port);
+    await expectAlone(one);
+    await one.untilSays(DEGRADED);
+    await admin.replicaof('NO', 'ONE');
+    await within(MAX_RETURN_MS, one.untilSays(SHARED));
+    await expectShared(one, two);
+  });
 
   test('full: alone until there is room again', async () => {
     const server = await start();
@@ -306,33 +287,30 @@ describe('the way to Redis', () => {
     return { server: await start({ port: 0, args, files }), url: `rediss://127.0.0.1:${tlsPort}` };
   };
 
-  test.each(WAYS)(
-    'takes two connections, with sharded channels three, and a worker one more (%s)',
-    async (wakeChannels) => {
-      const server = await start();
-      const admin = openAdmin(server.url);
-      const replica = await openReplica(server.url, 'test', { wakeChannels });
-      const count = async () =>
-        String(await admin.call('CLIENT', 'LIST'))
-          .trim()
-          .split('\n').length - 1;
-      const connections = wakeChannels === 'one' ? 2 : 3;
-      expect(await count()).toBe(connections);
-      await replica.imports.startWorker(1);
-      await expect.poll(count).toBe(connections + 1);
-      await replica.imports.add('a');
-      await expect.poll(() => replica.imported).toEqual(['a']);
-      expect(await count()).toBe(connections + 1);
-      await replica.imports.stopWorker(0);
-      await expect.poll(count).toBe(connections);
-    },
-  );
+  test('takes two connections, and a worker one more', async () => {
+    const server = await start();
+    const admin = openAdmin(server.url);
+    const replica = await openReplica(server.url, 'test');
+    const count = async () =>
+      String(await admin.call('CLIENT', 'LIST'))
+        .trim()
+        .split('\n').length - 1;
+    const connections = 2;
+    expect(await count()).toBe(connections);
+    await replica.imports.startWorker(1);
+    await expect.poll(count).toBe(connections + 1);
+    await replica.imports.add('a');
+    await expect.poll(() => replica.imported).toEqual(['a']);
+    expect(await count()).toBe(connections + 1);
+    await replica.imports.stopWorker(0);
+    await expect.poll(count).toBe(connections);
+  });
 
-  test.each(WAYS)('may be TLS, with an authority of its own (%s)', async (wakeChannels) => {
+  test('may be TLS, with an authority of its own', async () => {
     const { url } = await startTls();
     const ca = pem('certificate');
-    const one = await openReplica(url, 'test', { ca, wakeChannels });
-    const two = await openReplica(url, 'test', { ca, wakeChannels });
+    const one = await openReplica(url, 'test', { ca });
+    const two = await openReplica(url, 'test', { ca });
     expect([one.state, two.state]).toEqual(['shared', 'shared']);
     await expectShared(one, two);
     await two.imports.startWorker(1);

@@ -67,23 +67,6 @@ test('all of it works under exactly the rights that the document names', async (
   expect([...warningsOf(one), ...warningsOf(two)]).toEqual([]);
 });
 
-test('so do sharded channels with the rights that it names for them, in a cluster', async () => {
-  const cluster = await startCluster({});
-  onTestFinished(() => cluster[Symbol.asyncDispose]());
-  const admins = cluster.nodes.map((node) => cluster.connect(node));
-  const rights = ['+cluster|slots', '+cluster|info', '+asking', '+ssubscribe', '+sunsubscribe', '+spublish'];
-  for (const admin of admins) await setUser(admin, ...rights);
-  const url = urlFor(cluster.nodes[0]!.port);
-  const open = () => openReplica(url, PREFIX, { wakeChannels: 'sharded' });
-  const [one, two] = [await open(), await open()];
-  for (let i = 0; i < 10; i += 1) await expectShared(one, two);
-  for (const admin of admins) {
-    expect(await refusals(admin)).toEqual([]);
-    admin.disconnect();
-  }
-  expect([...warningsOf(one), ...warningsOf(two)]).toEqual([]);
-});
-
 test('so it does in a cluster, with the rights for that', async () => {
   const cluster = await startCluster({});
   onTestFinished(() => cluster[Symbol.asyncDispose]());

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { WAYS } from './support/coordination.ts';
 import { type Fleet, openFleet } from './support/fleet.ts';
 import { type Replica, runMain } from './support/replica.ts';
 import type { ApiResponse } from './support/responses.ts';
@@ -16,13 +15,11 @@ const entries = (count: number) =>
 const quotaOf = ({ headers }: ApiResponse) =>
   ['limit', 'remaining', 'reset'].map((name) => Number(headers.get(`x-ratelimit-${name}`) ?? Number.NaN));
 
-describe.each(WAYS)('three replicas (wakes by %s)', (wakeChannels) => {
+describe('three replicas', () => {
   let fleet: Fleet;
   let replicas: Replica[];
   beforeAll(async () => {
-    fleet = await openFleet({
-      env: { RATE_LIMIT_REQUESTS: 100, SYNC_WAIT_SECONDS: 25, WAKE_CHANNELS: wakeChannels },
-    });
+    fleet = await openFleet({ env: { RATE_LIMIT_REQUESTS: 100, SYNC_WAIT_SECONDS: 25 } });
     replicas = await Promise.all([1, 2, 3].map(() => fleet.start('api')));
   });
   afterAll(() => fleet[Symbol.asyncDispose]());

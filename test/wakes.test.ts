@@ -3,9 +3,8 @@ import { Redis } from 'ioredis';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openCoordination } from '../src/coordination/open.ts';
 import type { Coordination, Waiter } from '../src/coordination/port.ts';
-import type { WakeChannels } from '../src/coordination/redis-address.ts';
 import { WaiterRegistry } from '../src/coordination/waiters.ts';
-import { WAYS, waitHeard } from './support/coordination.ts';
+import { wait } from './support/coordination.ts';
 import { ManualClock } from './support/manual-clock.ts';
 import { useRedis } from './support/redis.ts';
 import { accessTo } from './support/redis-access.ts';
@@ -279,10 +278,10 @@ test('10,000 clients that go away leave no waiter, timer or entry behind', async
 describe('wakes between replicas', () => {
   const server = useRedis();
 
-  const openReplicas = async (count: number, wakeChannels?: WakeChannels) => {
+  const openReplicas = async (count: number) => {
     const redisPrefix = `test-${randomUUID()}`;
     const options = {
-      ...{ redis: accessTo(server.url, redisPrefix, { wakeChannels }), windowMs: 60_000 },
+      ...{ redis: accessTo(server.url, redisPrefix), windowMs: 60_000 },
       ...{ maxHeld: 100, maxHeldPerHolder: 16 },
     };
     const parts = { log: silentLog, runImport: async () => {} };
@@ -292,42 +291,35 @@ describe('wakes between replicas', () => {
     });
     return { replicas, channel: `${redisPrefix}:wakes` };
   };
-  test.each(WAYS)(
-    'a wake reaches the waiters of every replica, and only those of its topic (%s)',
-    async (wakeChannels) => {
-      const { replicas } = await openReplicas(3, wakeChannels);
-      const [one, two, three] = replicas as [Coordination, Coordination, Coordination];
-      const waits = await Promise.all(replicas.map((replica) => waitHeard(replica, 'user:1')));
-      const other = await waitHeard(three, 'user:2');
-      one.wakes.wake('user:1');
-      const ends = waits.map(({ woken }) => woken);
-      expect(await Promise.all(ends)).toEqual(['woken', 'woken', 'woken']);
-      two.wakes.wake('user:2');
-      expect(await other.woken).toBe('woken');
-    },
-  );
+  test('a wake reaches the waiters of every replica, and only those of its topic', async () => {
+    const { replicas } = await openReplicas(3);
+    const [one, two, three] = replicas as [Coordination, Coordination, Coordination];
+    const waits = replicas.map((replica) => wait(replica, 'user:1'));
+    const other = wait(three, 'user:2');
+    one.wakes.wake('user:1');
+    expect(await Promise.all(waits)).toEqual(['woken', 'woken', 'woken']);
+    two.wakes.wake('user:2');
+    expect(await other).toBe('woken');
+  });
 
-  test.each(WAYS)(
-    'local waiters are woken without the round trip, and not again by it (%s)',
-    async (wakeChannels) => {
-      const { replicas } = await openReplicas(2, wakeChannels);
-      const [one, two] = replicas as [Coordination, Coordination];
-      const local = await waitHeard(one, 'user:1');
-      let ended = false;
-      const end = local.woken.finally(() => {
-        ended = true;
-      });
-      const remote = await waitHeard(two, 'user:1');
-      one.wakes.wake('user:1');
-      await Promise.resolve();
-      await Promise.resolve();
-      await Promise.resolve();
-      expect(ended).toBe(true);
-      expect(await end).toBe('woken');
-      expect(await remote.woken).toBe('woken');
-      expect(one.counters.wakesReceived).toBe(0);
-    },
-  );
+  test('local waiters are woken without the round trip, and not again by it', async () => {
+    const { replicas } = await openReplicas(2);
+    const [one, two] = replicas as [Coordination, Coordination];
+    const local = wait(one, 'user:1');
+    let ended = false;
+    const end = local.finally(() => {
+      ended = true;
+    });
+    const remote = wait(two, 'user:1');
+    one.wakes.wake('user:1');
+    await Promise.resolve();
+    await Promise.resolve();
+    await Promise.resolve();
+    expect(ended).toBe(true);
+    expect(await end).toBe('woken');
+    expect(await remote).toBe('woken');
+    expect(one.counters.wakesReceived).toBe(0);
+  });
 
   test('wakes of one tick share a message, and a topic is in it once', async () => {
     const { replicas, channel } = await openReplicas(1);
@@ -350,19 +342,16 @@ describe('wakes between replicas', () => {
     expect(topics).toEqual([['user:0', 'user:1', 'user:2', 'user:3', 'user:4'], ['last']]);
   });
 
-  test.each(WAYS)(
-    'what replicas of another deployment say on the same Redis is not heard (%s)',
-    async (wakeChannels) => {
-      const { replicas: ours } = await openReplicas(1, wakeChannels);
-      const { replicas: theirs } = await openReplicas(1, wakeChannels);
-      const { woken: end } = await waitHeard(ours[0]!, 'user:1');
-      theirs[0]!.wakes.wake('user:1');
-      const witness = new Redis(server.url);
-      onTestFinished(() => witness.disconnect());
-      while (theirs[0]!.counters.wakesPublished === 0) await witness.ping();
-      await witness.ping();
-      ours[0]!.wakes.drain(0);
-      expect(await end).toBe('drain');
-    },
-  );
+  test('what replicas of another deployment say on the same Redis is not heard', async () => {
+    const { replicas: ours } = await openReplicas(1);
+    const { replicas: theirs } = await openReplicas(1);
+    const end = wait(ours[0]!, 'user:1');
+    theirs[0]!.wakes.wake('user:1');
+    const witness = new Redis(server.url);
+    onTestFinished(() => witness.disconnect());
+    while (theirs[0]!.counters.wakesPublished === 0) await witness.ping();
+    await witness.ping();
+    ours[0]!.wakes.drain(0);
+    expect(await end).toBe('drain');
+  });
 });

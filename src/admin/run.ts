@@ -1,7 +1,6 @@
 import type { Config } from '../config.ts';
 import { redisAccess } from '../context.ts';
 import { openCoordination } from '../coordination/open.ts';
-import { ChannelsRefused } from '../coordination/port.ts';
 import { attachEmbeddedPostgres } from '../embedded/postgres.ts';
 import { openLog } from '../observability/log.ts';
 import type { Database } from '../store/database.ts';
@@ -72,18 +71,12 @@ async function runOnDatabase(
   return result;
 }
 
-/**
- * Wakes the waiters on all replicas. While Redis is away each replica checks by itself; with a Redis that refuses the
- * channels of wakes no replica starts.
- */
+/** Wakes the waiters on all replicas. While Redis is away each replica checks by itself. */
 async function wakeAll(config: Config, topics: Iterable<string>): Promise<void> {
   const coordination = await openCoordination(
     { redis: redisAccess(config), windowMs: 1_000, maxHeld: 1, maxHeldPerHolder: 1 },
     { log: openLog('silent'), runImport: async () => {} },
-  ).catch((error: unknown) => {
-    if (!(error instanceof ChannelsRefused)) throw error;
-  });
-  if (coordination === undefined) return;
+  );
   for (const topic of topics) coordination.wakes.wake(topic);
   await coordination.close();
 }

@@ -4,8 +4,6 @@ export interface RedisKeys {
   limit(keyPart: string): string;
   /** The channel of all wakes. */
   wakes: string;
-  /** The sharded channel of one subject's wakes. */
-  wakesOf(subject: string): string;
   /** The channel of one replica's heartbeats. */
   beats(origin: string): string;
   /** BullMQ's prefix, in braces: all keys of a queue must lie on one node of a cluster. */
@@ -22,7 +20,6 @@ export function nameKeys(prefix: string): RedisKeys {
   return {
     limit: (keyPart) => `${prefix}:limit:${keyPart}`,
     wakes: `${prefix}:wakes`,
-    wakesOf: (subject) => `${prefix}:wakes:of:${subject}`,
     beats: (origin) => `${prefix}:wakes:${origin}`,
     importsPrefix: `{${prefix}}`,
     importsQueue: 'imports',

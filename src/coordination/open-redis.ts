@@ -25,10 +25,7 @@ export interface SharedOptions {
   imports: ProcessImportQueue;
 }
 
-/**
- * Opens the Redis side. Resolves when Redis serves, or after two seconds without it. Rejects, with everything closed, where
- * Redis refuses the channels that are asked for.
- */
+/** Opens the Redis side. Resolves when Redis serves, or after two seconds without it. */
 export async function openShared(shared: SharedOptions): Promise<Coordination> {
   const { redis, log, clock, counters, waiters } = shared;
   waiters.setConnected(false);
@@ -36,27 +33,13 @@ export async function openShared(shared: SharedOptions): Promise<Coordination> {
   const link = new RedisLink(redis, state);
   const side: RedisSide = { link, keys: nameKeys(redis.prefix), clock, counters };
   const limiters = openRedisLimiters(side, shared.windowMs);
-  const wakes = new RedisWakeBus(side, waiters, redis.wakeChannels ?? 'one');
+  const wakes = new RedisWakeBus(side, waiters);
   const imports = new RedisImportQueue(side, shared.imports, throttleWarnings(log));
-  const close = async () => {
-    state.end();
-    waiters.drain(0);
-    await imports.close();
-    await wakes.close();
-    link.end();
-  };
   void link.connect();
   // Nothing else keeps a process running whose connections to Postgres were lost meanwhile.
   const keptRunning = setInterval(() => {}, START_WAIT_MS);
-  try {
-    const shared = withDeadline(state.firstShared, START_WAIT_MS).catch(() => state.settle());
-    await Promise.race([shared, wakes.refusal ?? shared]);
-  } catch (error) {
-    await close();
-    throw error;
-  } finally {
-    clearInterval(keptRunning);
-  }
+  await withDeadline(state.firstShared, START_WAIT_MS).catch(() => state.settle());
+  clearInterval(keptRunning);
   return {
     limiters,
     wakes,
@@ -70,6 +53,12 @@ export async function openShared(shared: SharedOptions): Promise<Coordination> {
     },
     counters,
     clock,
-    close,
+    async close() {
+      state.end();
+      waiters.drain(0);
+      await imports.close();
+      await wakes.close();
+      link.end();
+    },
   };
 }

@@ -29,7 +29,6 @@ export const startCounters = (): Counters => ({
   fallback: 0,
   wakesPublished: 0,
   wakesReceived: 0,
-  wakeChannelsLost: 0,
   importsQueued: 0,
   importsInProcess: 0,
   importsDone: 0,
@@ -39,7 +38,7 @@ export const startCounters = (): Counters => ({
 
 /**
  * Opens what replicas share. With Redis it waits up to two seconds for it, then starts degraded: it never fails
- * because Redis is away. Rejects with `ChannelsRefused` where Redis is there, and refuses the sharded channels asked for.
+ * because Redis is away.
  */
 export async function openCoordination(
   options: CoordinationOptions,

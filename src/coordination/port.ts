@@ -5,7 +5,7 @@
  */
 
 import type { PendingKind } from './pending-kinds.ts';
-import type { RedisAddress, WakeChannels } from './redis-address.ts';
+import type { RedisAddress } from './redis-address.ts';
 import type { LimiterName } from './windows.ts';
 
 /** Monotonic milliseconds and timers; tests bring their own. The default is `systemClock`. */
@@ -70,8 +70,6 @@ export interface WakeBus {
   readonly connected: boolean;
   /** Held waits on this replica. */
   readonly held: number;
-  /** Sharded channels that this replica hears; `undefined` where there are none. */
-  readonly channels: number | undefined;
   /** Registers interest in a topic (a short string without line breaks, like `user:42`) before the first query. `holder` is who the places are counted for. */
   register(topic: string, holder: string): Waiter;
   /** Wakes the topic's waiters here at once and on every replica soon. Never rejects, never waits. */
@@ -111,11 +109,6 @@ export interface PendingValues {
   take(kind: PendingKind, key: string): Promise<string | undefined>;
 }
 
-/** Redis knows no sharded channels, or does not let this user have them. The message names the variable. */
-export class ChannelsRefused extends Error {
-  override readonly name = 'ChannelsRefused';
-}
-
 /** What this replica has done since it started; plain numbers that only rise. */
 export interface Counters {
   admitted: number;
@@ -125,8 +118,6 @@ export interface Counters {
   /** Topics sent to other replicas, and topics heard from them. */
   wakesPublished: number;
   wakesReceived: number;
-  /** Sharded channels that were lost while a waiter needed them: with a connection, or as their slot moved. */
-  wakeChannelsLost: number;
   /** Imports handed to the queue, and started in this process without one. */
   importsQueued: number;
   importsInProcess: number;
@@ -171,8 +162,6 @@ export interface RedisAccess {
   sentinelPassword?: string | undefined;
   /** Sets apart deployments that share a Redis. */
   prefix: string;
-  /** Default `one`. All replicas of a deployment have the same, or `both`. */
-  wakeChannels?: WakeChannels | undefined;
 }
 
 /** How `openCoordination` is set up. Times in milliseconds. */

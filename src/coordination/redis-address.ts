@@ -30,13 +30,6 @@ export interface RedisSentinels extends Access {
 
 export type RedisAddress = RedisServers | RedisSentinels;
 
-/**
- * The channels of Redis that wakes go by: `one` that every replica hears; or one for each user, `sharded` over the nodes of a
- * cluster, that a replica hears while one of its waiters needs it. `both` publishes by all, for a change from one to the other.
- */
-export const WAKE_CHANNELS = ['one', 'both', 'sharded'] as const;
-export type WakeChannels = (typeof WAKE_CHANNELS)[number];
-
 const SENTINEL_PORT = 26_379;
 
 /** `redis+sentinel://[user:password@]host[:port][,host[:port]…]/name[/db]` */

@@ -1,4 +1,4 @@
-import { Cluster, Command, Redis, type RedisOptions, ReplyError } from 'ioredis';
+import { Cluster, Redis, type RedisOptions, ReplyError } from 'ioredis';
 import type { RedisAccess } from './port.ts';
 import { readAccess } from './redis-address.ts';
 import { backOff, untilReady } from './redis-calls.ts';
@@ -73,13 +73,6 @@ export class RedisOpener {
     if (client instanceof Redis) return client.duplicate();
     const nodes = client.nodes();
     return nodes[attempt % nodes.length]!.duplicate({ ...FAIL_FAST, lazyConnect: false });
-  }
-
-  /** A connection for the sharded channels of one node of a cluster, or of the one server; undefined where it is not known. */
-  openShardSubscriber(client: RedisClient, node: string): Redis | undefined {
-    if (client instanceof Redis) return client.duplicate();
-    const found = client.nodes().find(({ options: { host, port } }) => [host, port].join(':') === node);
-    return found?.duplicate({ ...FAIL_FAST, lazyConnect: false });
   }
 
   /** Whether Sentinels say that the master is elsewhere now. */
@@ -175,9 +168,6 @@ async function askServer(redis: Redis): Promise<{ mode: string; role: string }> 
   for (let i = 0; Array.isArray(reply) && i + 1 < reply.length; i += 2) facts.set(reply[i], reply[i + 1]);
   return { mode: String(facts.get('mode') ?? 'standalone'), role: String(facts.get('role') ?? 'master') };
 }
-
-/** The slot of a cluster that a key or a sharded channel has. */
-export const slotOf = (name: string): number => new Command('ssubscribe', [name]).getSlot();
 
 /**
  * Has the commands that are given in this turn of the event loop written together: to write is what a command costs

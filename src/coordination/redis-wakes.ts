@@ -1,12 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
 import type { Counters, Waiter, WakeBus } from './port.ts';
-import type { WakeChannels } from './redis-address.ts';
 import { NOT_CONNECTED, REPLY_WAIT_MS, withDeadline } from './redis-calls.ts';
 import type { RedisClient } from './redis-clients.ts';
 import type { RedisLink, RedisSide } from './redis-link.ts';
-import { type Publisher, publishSharded } from './redis-shard-publish.ts';
-import { RedisShards } from './redis-shards.ts';
 import { RedisSubscription } from './redis-subscription.ts';
 import type { WaiterRegistry } from './waiters.ts';
 
@@ -20,10 +17,9 @@ const EVERYBODY = '*';
 const MAX_MISSED = 2;
 
 /**
- * Wakes waiters here at once, and those of other replicas by one message for all topics of a tick, or, where channels are
- * sharded, by one for each subject. A heartbeat that comes back through the subscription proves that what was published before
- * it was delivered; what was published since may be lost. While wakes are away, every check publishes that again, just before
- * its heartbeat.
+ * Wakes waiters here at once, and those of other replicas by one message for all topics of a tick. A heartbeat that comes
+ * back through the subscription proves that everything published before it was delivered. What was published since may be
+ * lost: while wakes are away, every check publishes it again, just before its heartbeat.
  */
 export class RedisWakeBus implements WakeBus {
   readonly #link: RedisLink;
@@ -34,9 +30,6 @@ export class RedisWakeBus implements WakeBus {
   readonly #origin = randomBytes(6).toString('base64url');
   readonly #beatChannel: string;
   readonly #subscription: RedisSubscription;
-  readonly #wakeChannels: WakeChannels;
-  readonly #shards: RedisShards | undefined;
-  readonly #publisher: Publisher;
   #pending = new Set<string>();
   /** Published since the last heartbeat was sent. */
   #publishedAfter = new Set<string>();
@@ -48,15 +41,13 @@ export class RedisWakeBus implements WakeBus {
   #missed = 0;
   #failures = 0;
 
-  constructor(side: RedisSide, waiters: WaiterRegistry, wakeChannels: WakeChannels) {
+  constructor(side: RedisSide, waiters: WaiterRegistry) {
     const { link, keys, counters } = side;
     this.#link = link;
-    this.#wakeChannels = wakeChannels;
     this.#channel = keys.wakes;
     this.#counters = counters;
     this.#waiters = waiters;
     this.#beatChannel = keys.beats(this.#origin);
-    this.#publisher = { keys, origin: this.#origin };
     this.#subscription = new RedisSubscription({
       link,
       channels: [this.#channel, this.#beatChannel],
@@ -66,20 +57,7 @@ export class RedisWakeBus implements WakeBus {
       },
       onLost: (reason) => link.fail('wakes', new Error(reason)),
     });
-    if (wakeChannels !== 'one') {
-      const onMessage = (message: string) => this.#receive(message);
-      this.#shards = new RedisShards({ side, origin: this.#origin, waiters, onMessage });
-    }
     link.addCheck('wakes', (client) => this.#check(client));
-  }
-
-  /** Rejects with `ChannelsRefused` where sharded channels cannot be had; else it stays pending. */
-  get refusal(): Promise<never> | undefined {
-    return this.#shards?.refusal;
-  }
-
-  get channels(): number | undefined {
-    return this.#shards?.subscribed;
   }
 
   get connected(): boolean {
@@ -111,7 +89,6 @@ export class RedisWakeBus implements WakeBus {
     const { client } = this.#link;
     if (client) await withDeadline(this.#publish(client), REPLY_WAIT_MS).catch(() => {});
     this.#subscription.end();
-    this.#shards?.end();
   }
 
   async #publishSoon(): Promise<void> {
@@ -127,12 +104,8 @@ export class RedisWakeBus implements WakeBus {
     const topics = this.#pending;
     if (topics.size === 0) return;
     this.#pending = new Set();
-    const isSharded = this.#shards !== undefined && !topics.has(EVERYBODY);
     try {
-      if (this.#wakeChannels !== 'sharded' || !isSharded) {
-        await this.#send(client, this.#channel, [this.#origin, ...topics].join('\n'));
-      }
-      if (isSharded) await this.#publishSharded(client, topics);
+      await this.#send(client, this.#channel, [this.#origin, ...topics].join('\n'));
       keep(this.#publishedAfter, topics);
       this.#counters.wakesPublished += topics.size;
     } catch (error) {
@@ -141,22 +114,10 @@ export class RedisWakeBus implements WakeBus {
     }
   }
 
-  /** Publishes each topic on its channel; takes from `topics` what was, and rejects, where some could not be. */
-  async #publishSharded(client: RedisClient, topics: Set<string>): Promise<void> {
-    const { failed, error } = await publishSharded(client, this.#publisher, topics);
-    if (failed.length === 0) return;
-    const sent = topics.difference(new Set(failed));
-    keep(this.#publishedAfter, sent);
-    this.#counters.wakesPublished += sent.size;
-    for (const topic of sent) topics.delete(topic);
-    throw error;
-  }
-
   /** Publishes what is pending and what may be lost, then a heartbeat; resolves once it is heard. */
   async #check(client: RedisClient): Promise<void> {
     const link = this.#link;
     if (this.#subscription.connection === undefined) throw new Error(NOT_CONNECTED);
-    this.#shards?.connect(client);
     if (this.#missed >= MAX_MISSED) {
       this.#missed = 0;
       return link.reconnect('heartbeat not heard');
@@ -168,7 +129,7 @@ export class RedisWakeBus implements WakeBus {
       this.#publishedBefore.clear();
     }
     await this.#publish(client);
-    await Promise.all([this.#beat(client), this.#shards?.check(client)]);
+    await this.#beat(client);
     this.#publishedBefore.clear();
   }
 

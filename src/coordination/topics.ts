@@ -10,9 +10,6 @@ export const changesTopic = (userId: number): string => `changes:${userId}`;
 
 export const importTopic = (importId: string): string => `import:${importId}`;
 
-/** Who or what a topic is about. Topics of one subject share a channel, where channels are sharded. */
-export const subjectOf = (topic: string): string => topic.slice(topic.indexOf(':') + 1);
-
 type Wakes = Pick<WakeBus, 'wake'>;
 
 /** Wakes all polls of a user: after bookmarks were added, or a token was revoked. */

@@ -17,18 +17,6 @@ export interface Places {
   maxHeldPerHolder: number;
 }
 
-/** Has wakes of single topics arrive at this replica, where not every wake arrives at every replica. */
-export interface TopicListener {
-  /** Whether every wake of the topic arrives, while the bus is connected. */
-  hears(topic: string): boolean;
-  /** The topic has its first waiter here. */
-  enter(topic: string): void;
-  /** A waiter of the topic waits, and its wakes do not arrive: they shall. */
-  want(topic: string): void;
-  /** The topic's last waiter here is released. */
-  leave(topic: string): void;
-}
-
 /**
  * The waiters of this replica by topic. For a single replica it is the whole wake bus; the Redis side delivers
  * through it what other replicas send.
@@ -40,7 +28,6 @@ export class WaiterRegistry implements WakeBus {
   readonly #topics = new Map<string, Set<LocalWaiter>>();
   readonly #heldByHolder = new Map<string, number>();
   readonly #deadlines: TimerWheel<LocalWaiter>;
-  #listener: TopicListener | undefined;
   #held = 0;
   #connected = true;
   #draining = false;
@@ -61,33 +48,15 @@ export class WaiterRegistry implements WakeBus {
     return this.#connected;
   }
 
-  /** The registry itself has none. */
-  get channels(): undefined {
-    return undefined;
-  }
-
   get draining(): boolean {
     return this.#draining;
-  }
-
-  /** From now on wakes of other replicas arrive only for the topics that the listener hears. */
-  listenThrough(listener: TopicListener): void {
-    this.#listener = listener;
-  }
-
-  /** Whether every wake of the topic arrives now. */
-  hears(topic: string): boolean {
-    return this.#connected && (this.#listener === undefined || this.#listener.hears(topic));
   }
 
   register(topic: string, holder: string): Waiter {
     const waiter = new LocalWaiter(this, topic, holder);
     const waiters = this.#topics.get(topic);
     if (waiters !== undefined) waiters.add(waiter);
-    else {
-      this.#topics.set(topic, new Set([waiter]));
-      this.#listener?.enter(topic);
-    }
+    else this.#topics.set(topic, new Set([waiter]));
     return waiter;
   }
 
@@ -99,27 +68,13 @@ export class WaiterRegistry implements WakeBus {
 
   /** Has every waiter check, for what happened meanwhile is not known: a few at once, many spread over a second or so. */
   checkAll(): void {
-    this.checkTopics(this.#topics.keys());
-  }
-
-  /** Has the waiters of these topics check, as `checkAll` does. */
-  checkTopics(topics: Iterable<string>): void {
     const now = this.#clock.now();
     let count = 0;
-    for (const topic of topics) {
-      for (const waiter of this.#topics.get(topic) ?? []) {
+    for (const waiters of this.#topics.values()) {
+      for (const waiter of waiters) {
         waiter.mayHaveMissed = true;
         const delayMs = Math.floor(count++ / CHECKS_PER_MS);
         if (waiter.pending) this.#deadlines.set(waiter, Math.min(waiter.deadline, now + delayMs));
-      }
-    }
-  }
-
-  /** The listener does not hear these topics any more: until it does again their waiters check by themselves. */
-  loseTopics(topics: Iterable<string>): void {
-    for (const topic of topics) {
-      for (const waiter of this.#topics.get(topic) ?? []) {
-        if (waiter.pending) this.schedule(waiter, waiter.deadline);
       }
     }
   }
@@ -158,13 +113,11 @@ export class WaiterRegistry implements WakeBus {
     this.#held -= 1;
   }
 
-  /** Sets when a pending wait ends by itself: at its deadline; while its topic is not heard, within 2 s, to check. */
+  /** Sets when a pending wait ends by itself: at its deadline, or within 2 s, to check, while wakes may get lost. */
   schedule(waiter: LocalWaiter, deadline: number): void {
-    const isHeard = this.hears(waiter.topic);
-    if (!isHeard) this.#listener?.want(waiter.topic);
-    waiter.mayHaveMissed ||= !(isHeard && this.#hearsOthers);
+    waiter.mayHaveMissed ||= !(this.#connected && this.#hearsOthers);
     const checkAt = this.#clock.now() + CHECK_MIN_MS + Math.random() * CHECK_SPREAD_MS;
-    this.#deadlines.set(waiter, isHeard ? deadline : Math.min(deadline, checkAt));
+    this.#deadlines.set(waiter, this.#connected ? deadline : Math.min(deadline, checkAt));
   }
 
   unschedule(waiter: LocalWaiter): void {
@@ -174,9 +127,7 @@ export class WaiterRegistry implements WakeBus {
   remove(waiter: LocalWaiter): void {
     const waiters = this.#topics.get(waiter.topic);
     waiters?.delete(waiter);
-    if (waiters?.size !== 0) return;
-    this.#topics.delete(waiter.topic);
-    this.#listener?.leave(waiter.topic);
+    if (waiters?.size === 0) this.#topics.delete(waiter.topic);
   }
 
   /** Entries of every map that a waiter can leave behind; all zero when nobody waits. */
@@ -239,7 +190,7 @@ class LocalWaiter implements Waiter {
       return 'woken';
     }
     if (deadline <= this.#registry.now()) return this.mayHaveMissed ? this.#check() : 'timeout';
-    if (this.mayHaveMissed && this.#registry.hears(this.topic)) return this.#check();
+    if (this.mayHaveMissed && this.#registry.connected) return this.#check();
     this.deadline = deadline;
     this.#registry.schedule(this, deadline);
     return new Promise((resolve) => {

@@ -36,8 +36,6 @@ export const METRIC_NAMES = [
   'bookmarks_unsent_bytes_limit',
   'bookmarks_waiters',
   'bookmarks_waiters_limit',
-  'bookmarks_wake_channels',
-  'bookmarks_wake_channels_lost_total',
   'bookmarks_wake_delay_seconds',
   'bookmarks_wakes_published_total',
   'bookmarks_wakes_received_total',
@@ -111,8 +109,6 @@ export interface MetricsSources {
   coordination: Coordination;
   /** The largest number of polls that this replica holds. */
   maxWaiters: number;
-  /** The channels of Redis that wakes go by. */
-  wakeChannels: string;
   /** Bytes of responses that clients have not taken. */
   unsent: { readonly total: number };
   /** Unsent bytes beyond which requests are refused. */
@@ -277,9 +273,6 @@ export class PrometheusMetrics implements Metrics {
     this.#gauge('bookmarks_waiters_limit', 'Polls that this replica holds at most.', [], (gauge) =>
       gauge.set(maxWaiters),
     );
-    this.#gauge('bookmarks_wake_channels', 'Sharded channels that this replica hears.', ['mode'], (gauge) =>
-      gauge.set({ mode: sources.wakeChannels }, coordination.wakes.channels ?? 0),
-    );
     this.#gauge('bookmarks_coordination_degraded', '1 while Redis is away for a part.', ['part'], (gauge) => {
       for (const part of SHARED_PARTS) gauge.set({ part }, coordination.away.includes(part) ? 1 : 0);
     });
@@ -324,11 +317,6 @@ export class PrometheusMetrics implements Metrics {
       });
     total('bookmarks_wakes_published_total', 'Wakes sent to other replicas.', () => counters.wakesPublished);
     total('bookmarks_wakes_received_total', 'Wakes heard from other replicas.', () => counters.wakesReceived);
-    total(
-      'bookmarks_wake_channels_lost_total',
-      'Sharded channels that Redis ended while a waiter needed them.',
-      () => counters.wakeChannelsLost,
-    );
     new Counter({
       name: 'bookmarks_limiter_decisions_total',
       help: 'Decisions of the rate limiter; `fallback` ones, made without Redis, are admitted or refused as well.',

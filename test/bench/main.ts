@@ -2,7 +2,6 @@ import { Command } from 'commander';
 import { add } from './benches/add.ts';
 import { aged } from './benches/aged.ts';
 import { changes } from './benches/changes.ts';
-import { channels } from './benches/channels.ts';
 import { exportAll } from './benches/export.ts';
 import { fanOut } from './benches/fan-out.ts';
 import { growth } from './benches/growth.ts';
@@ -14,7 +13,6 @@ import { list, list500, sync100 } from './benches/pages.ts';
 import { refused, request } from './benches/request.ts';
 import { search, tags } from './benches/search.ts';
 import { sharded } from './benches/sharded.ts';
-import { idleSharded, waitersSharded } from './benches/sharded-wakes.ts';
 import { waiters } from './benches/waiters.ts';
 import { web } from './benches/web.ts';
 import type { Bench, Plan } from './harness/bench.ts';
@@ -39,10 +37,7 @@ const BENCHES: readonly Bench[] = [
   importsBeside,
   waiters,
   idle,
-  waitersSharded,
-  idleSharded,
   fanOut,
-  channels,
   mixed,
   web,
   growth,

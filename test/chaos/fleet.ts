@@ -1,5 +1,4 @@
 import postgres from 'postgres';
-import type { WakeChannels } from '../../src/coordination/redis-address.ts';
 import type { ServingRole } from '../../src/process/serve.ts';
 import type { Database } from '../../src/store/database.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
@@ -36,7 +35,6 @@ export interface FleetOptions {
   apis: number;
   workers: number;
   syncWaitSeconds: number;
-  wakeChannels: WakeChannels;
   /** The coordinator of a cluster for the database, in the place of a Postgres alone. */
   citusUrl?: string | undefined;
   /** Sees each piece that a process sends to Redis before Redis does. */
@@ -106,7 +104,7 @@ async function connectProcess(
   databaseUrl: string,
   redis: RedisNodes,
   proxies: Map<string, FaultyProxy>,
-  { limits, syncWaitSeconds, wakeChannels, onRedisRequest }: FleetOptions,
+  { limits, syncWaitSeconds, onRedisRequest }: FleetOptions,
 ): Promise<ReplicaEnv> {
   const toPostgres = await startProxy(databaseUrl);
   const toRedis = await redis.connect();
@@ -122,7 +120,6 @@ async function connectProcess(
     RATE_LIMIT_WINDOW_SECONDS: limits.windowMs / 1_000,
     FREE_BOOKMARK_LIMIT: limits.bookmarks,
     SYNC_WAIT_SECONDS: syncWaitSeconds,
-    WAKE_CHANNELS: wakeChannels,
     IMPORT_INLINE_BYTES: 2_000,
     DRAIN_SECONDS: 1,
   };

@@ -1,5 +1,4 @@
 import { Command, Option } from 'commander';
-import { WAKE_CHANNELS, type WakeChannels } from '../../src/coordination/redis-address.ts';
 import { provide } from '../support/programs.ts';
 import { isSound } from './checks/findings.ts';
 import { REDIS_KINDS, type RedisKind } from './redis-nodes.ts';
@@ -14,7 +13,6 @@ interface Options {
   seconds: number;
   minutes?: number;
   redis: RedisKind;
-  wakeChannels: WakeChannels;
   citus?: string;
   pauseMs: number;
 }
@@ -24,25 +22,23 @@ const wholeNumber = (text: string): number => {
   return Number(text);
 };
 
-async function run({ seed, seconds, minutes, redis, wakeChannels, citus, pauseMs }: Options): Promise<void> {
+async function run({ seed, seconds, minutes, redis, citus, pauseMs }: Options): Promise<void> {
   for (const program of ['redis', 'haproxy'] as const) await provide(program);
   using _folder = openRunFolder();
   const begunAt = performance.now();
   const log = (line: string) =>
     console.error(`${Math.round((performance.now() - begunAt) / 1_000)} s: ${line}`);
   const lasting = minutes === undefined ? seconds : minutes * 60;
-  console.log(
-    `seed ${seed}, ${lasting} s, redis ${redis}, wakes by ${wakeChannels}${citus ? ', Citus' : ''}`,
-  );
+  console.log(`seed ${seed}, ${lasting} s, redis ${redis}${citus ? ', Citus' : ''}`);
   const { results, evidence } = await runChaos({
-    ...{ ...DEFAULTS, seed, seconds: lasting, redis, wakeChannels, pauseMs, log },
+    ...{ ...DEFAULTS, seed, seconds: lasting, redis, pauseMs, log },
     citusUrl: citus,
   });
   console.log(`\n${formatTable(results)}\n\nfaults: ${formatFaults(evidence.journal.faults)}`);
   console.log(`\nwarnings:\n${formatWarnings(evidence.journal.lives)}`);
   if (isSound(results)) return;
   console.log(
-    `\n${formatFindings(results)}\n\nrepeat by: npm run test:chaos -- --seed ${seed} --seconds ${lasting} --redis ${redis} --wake-channels ${wakeChannels}${citus ? ` --citus ${citus}` : ''}`,
+    `\n${formatFindings(results)}\n\nrepeat by: npm run test:chaos -- --seed ${seed} --seconds ${lasting} --redis ${redis}${citus ? ` --citus ${citus}` : ''}`,
   );
   process.exitCode = 1;
 }
@@ -52,7 +48,6 @@ await new Command('test:chaos')
   .addOption(new Option('--seconds <n>', 'how long').argParser(wholeNumber).default(60))
   .addOption(new Option('--minutes <n>', 'how long, instead').argParser(wholeNumber))
   .addOption(new Option('--redis <kind>', 'alone, or several').choices(REDIS_KINDS).default('single'))
-  .addOption(new Option('--wake-channels <which>', 'how wakes go').choices(WAKE_CHANNELS).default('one'))
   .addOption(
     new Option('--citus <url>', 'the coordinator of a cluster whose nodes may be crashed').env(
       'TEST_CITUS_URL',

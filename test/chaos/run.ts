@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { WakeChannels } from '../../src/coordination/redis-address.ts';
 import { makeFolder } from '../support/folders.ts';
 import { runDir } from '../support/run.ts';
 import { checkAll } from './checks/check.ts';
@@ -26,8 +25,6 @@ export interface RunOptions {
   /** Judges what is known so far, without the final database, twice a second: true ends the run. */
   isEnough?: (evidence: Evidence) => boolean;
   redis: RedisKind;
-  /** The channels of Redis that wakes go by. */
-  wakeChannels: WakeChannels;
   /** The coordinator of a Citus cluster, whose nodes it may crash; without, a Postgres of its own. */
   citusUrl?: string | undefined;
   /** How many processes serve, and how many run imports. */
@@ -70,7 +67,6 @@ export interface Mutation {
 export const DEFAULTS: Omit<RunOptions, 'seed' | 'log'> = {
   seconds: 60,
   redis: 'single',
-  wakeChannels: 'one',
   fleet: { apis: 3, workers: 2 },
   users: 40,
   writersPerUser: 5,
@@ -91,11 +87,11 @@ const LAST_CALLS_MS = 200_000;
 
 /** Starts the fleet, lets the actors work while faults happen, waits for rest, and checks. */
 export async function runChaos(options: RunOptions): Promise<{ results: Result[]; evidence: Evidence }> {
-  const { limits, redis, wakeChannels, citusUrl, syncWaitSeconds, mutation, seconds, log } = options;
+  const { limits, redis, citusUrl, syncWaitSeconds, mutation, seconds, log } = options;
   const { onRedisRequest } = mutation ?? {};
   const journal = openJournal();
   await using fleet = await openFleet(
-    { limits, redis, wakeChannels, citusUrl, syncWaitSeconds, ...options.fleet, onRedisRequest },
+    { limits, redis, citusUrl, syncWaitSeconds, ...options.fleet, onRedisRequest },
     journal,
   );
   const before = await reportAll(fleet);

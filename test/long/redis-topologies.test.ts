@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { WakeChannels } from '../../src/coordination/redis-address.ts';
 import {
   DEGRADED,
   expectAlone,
@@ -12,7 +11,6 @@ import {
   type Replica,
   SHARED,
   start,
-  WAYS,
   wait,
   within,
 } from '../support/coordination.ts';
@@ -46,13 +44,13 @@ const expectImports = async (one: Replica, two: Replica) => {
 
 describe('a failover pair', () => {
   /** The master, its replica, and two replicas of the service that know both. */
-  const startPair = async (wakeChannels?: WakeChannels) => {
+  const startPair = async () => {
     const master = await start();
     const replica = await start({ args: ['--replicaof', '127.0.0.1', String(master.port)] });
     const admins = [openAdmin(master.url), openAdmin(replica.url)] as const;
     while (!String(await admins[1].info('replication')).includes('master_link_status:up')) await sleep(10);
     const urls = `${replica.url},${master.url}`;
-    const open = () => openReplica(urls, 'test', { wakeChannels });
+    const open = () => openReplica(urls, 'test');
     const [one, two] = [await open(), await open()];
     return { master, replica, admins, one, two };
   };
@@ -69,22 +67,19 @@ describe('a failover pair', () => {
     await expectImports(one, two);
   });
 
-  test.each(WAYS)(
-    'that changes places without ending a connection moves every client, however idle, within 3 s (%s)',
-    async (wakeChannels) => {
-      const pair = await startPair(wakeChannels);
-      const { one, two } = pair;
-      const waiting = wait(two, 'user:1');
-      await swap(pair);
-      // Published to the old master, which takes it and passes it on to nobody.
-      one.wakes.wake('user:1');
-      await untilMoved([one, two]);
-      expect(await within(MAX_NOTICE_MS, waiting)).toMatch(/woken|check/);
-      await expectShared(one, two);
-      const info = String(await pair.admins[1].call('CLIENT', 'LIST', 'TYPE', 'pubsub'));
-      expect(info.trim().split('\n')).toHaveLength(wakeChannels === 'one' ? 2 : 4);
-    },
-  );
+  test('that changes places without ending a connection moves every client, however idle, within 3 s', async () => {
+    const pair = await startPair();
+    const { one, two } = pair;
+    const waiting = wait(two, 'user:1');
+    await swap(pair);
+    // Published to the old master, which takes it and passes it on to nobody.
+    one.wakes.wake('user:1');
+    await untilMoved([one, two]);
+    expect(await within(MAX_NOTICE_MS, waiting)).toMatch(/woken|check/);
+    await expectShared(one, two);
+    const info = String(await pair.admins[1].call('CLIENT', 'LIST', 'TYPE', 'pubsub'));
+    expect(info.trim().split('\n')).toHaveLength(2);
+  });
 
   test('whose address leads to one that became a replica leaves the service alone until there is a master', async () => {
     const [old, master] = [await start(), await start()];
@@ -106,17 +101,14 @@ describe('a failover pair', () => {
     while (two.imported.length === 0) await sleep(5);
   });
 
-  test.each(WAYS)(
-    'of which the master dies is served by the other once that is the master (%s)',
-    async (wakeChannels) => {
-      const { master, admins, one, two } = await startPair(wakeChannels);
-      await master.kill();
-      await untilAllSay(DEGRADED, [one, two]);
-      await admins[1].replicaof('NO', 'ONE');
-      await within(MAX_NOTICE_MS, untilAllSay(SHARED, [one, two]));
-      await expectShared(one, two);
-    },
-  );
+  test('of which the master dies is served by the other once that is the master', async () => {
+    const { master, admins, one, two } = await startPair();
+    await master.kill();
+    await untilAllSay(DEGRADED, [one, two]);
+    await admins[1].replicaof('NO', 'ONE');
+    await within(MAX_NOTICE_MS, untilAllSay(SHARED, [one, two]));
+    await expectShared(one, two);
+  });
 });
 
 describe('Sentinel', () => {
@@ -125,43 +117,37 @@ describe('Sentinel', () => {
     onTestFinished(() => sentinels[Symbol.asyncDispose]());
     return sentinels;
   };
-  const openPairOf = async ({ url }: { url: string }, wakeChannels?: WakeChannels) => {
-    const open = () => openReplica(url, 'test', { wakeChannels });
+  const openPairOf = async ({ url }: { url: string }) => {
+    const open = () => openReplica(url, 'test');
     const pair = [await open(), await open()] as const;
     expect(pair.map(({ state }) => state)).toEqual(['shared', 'shared']);
     return pair;
   };
 
-  test.each(WAYS)(
-    'tells where the master is, and after a failover where the new one is (%s)',
-    async (wakeChannels) => {
-      const sentinels = await startSentinels();
-      const [one, two] = await openPairOf(sentinels, wakeChannels);
-      await expectShared(one, two);
-      await expectImports(one, two);
-      const waiting = wait(two, 'user:1');
-      await sentinels.failOver();
-      await untilMoved([one, two]);
-      one.wakes.wake('user:1');
-      expect(await waiting).toMatch(/woken|check/);
-      await expectShared(one, two);
-    },
-  );
+  test('tells where the master is, and after a failover where the new one is', async () => {
+    const sentinels = await startSentinels();
+    const [one, two] = await openPairOf(sentinels);
+    await expectShared(one, two);
+    await expectImports(one, two);
+    const waiting = wait(two, 'user:1');
+    await sentinels.failOver();
+    await untilMoved([one, two]);
+    one.wakes.wake('user:1');
+    expect(await waiting).toMatch(/woken|check/);
+    await expectShared(one, two);
+  });
 
-  test.each(WAYS)(
-    'has a master that dies replaced; meanwhile each replica limits by itself (%s)',
-    async (wakeChannels) => {
-      const sentinels = await startSentinels();
-      const [one, two] = await openPairOf(sentinels, wakeChannels);
-      const master = await sentinels.findMaster();
-      await master.kill();
-      await untilAllSay(DEGRADED, [one, two]);
-      await expectAlone(one);
-      await untilAllSay(SHARED, [one, two]);
-      expect(await sentinels.findMaster()).not.toBe(master);
-      await expectShared(one, two);
-    },
-  );
+  test('has a master that dies replaced; meanwhile each replica limits by itself', async () => {
+    const sentinels = await startSentinels();
+    const [one, two] = await openPairOf(sentinels);
+    const master = await sentinels.findMaster();
+    await master.kill();
+    await untilAllSay(DEGRADED, [one, two]);
+    await expectAlone(one);
+    await untilAllSay(SHARED, [one, two]);
+    expect(await sentinels.findMaster()).not.toBe(master);
+    await expectShared(one, two);
+  });
 
   test('may lose the Sentinel that is asked first, frozen or dead', async () => {
     const sentinels = await startSentinels();
@@ -185,10 +171,10 @@ describe('Sentinel', () => {
     expect(JSON.stringify(stranger.lines)).not.toMatch(/wrong"|of-the-sentinels|p@ss/);
   });
 
-  test.each(WAYS)('is spoken to over TLS, by names (%s)', async (wakeChannels) => {
+  test('is spoken to over TLS, by names', async () => {
     const sentinels = await startSentinels({ tls: true });
     const { url, ca } = sentinels;
-    const open = () => openReplica(url, 'test', { ca, wakeChannels });
+    const open = () => openReplica(url, 'test', { ca });
     const [one, two] = [await open(), await open()];
     expect([one.state, two.state]).toEqual(['shared', 'shared']);
     await expectShared(one, two);
@@ -205,46 +191,39 @@ describe('Redis Cluster', () => {
     return cluster;
   };
 
-  test.each(WAYS)(
-    'three masters serve limits, wakes and imports as one Redis does (%s)',
-    async (wakeChannels) => {
-      const cluster = await startCluster({ password: PASSWORD });
-      // The third is found by asking the two that are named.
-      const urls = cluster.nodes.slice(0, 2).map(({ url }) => url);
-      const one = await openReplica(urls.join(','), 'test', { wakeChannels });
-      const two = await openReplica(urls.toReversed().join(','), 'test', { wakeChannels });
-      expect([one.state, two.state]).toEqual(['shared', 'shared']);
-      for (let i = 0; i < 20; i += 1) await expectShared(one, two);
-      for (const node of cluster.nodes) {
-        const admin = cluster.connect(node);
-        expect(await admin.dbsize()).toBeGreaterThan(0);
-        admin.disconnect();
-      }
-      await expectImports(one, two);
-      expect(one.counters).toMatchObject({ fallback: 0, importsQueued: 1, importsInProcess: 0 });
-      expect(two.counters.fallback).toBe(0);
-    },
-  );
+  test('three masters serve limits, wakes and imports as one Redis does', async () => {
+    const cluster = await startCluster({ password: PASSWORD });
+    // The third is found by asking the two that are named.
+    const urls = cluster.nodes.slice(0, 2).map(({ url }) => url);
+    const one = await openReplica(urls.join(','), 'test');
+    const two = await openReplica(urls.toReversed().join(','), 'test');
+    expect([one.state, two.state]).toEqual(['shared', 'shared']);
+    for (let i = 0; i < 20; i += 1) await expectShared(one, two);
+    for (const node of cluster.nodes) {
+      const admin = cluster.connect(node);
+      expect(await admin.dbsize()).toBeGreaterThan(0);
+      admin.disconnect();
+    }
+    await expectImports(one, two);
+    expect(one.counters).toMatchObject({ fallback: 0, importsQueued: 1, importsInProcess: 0 });
+    expect(two.counters.fallback).toBe(0);
+  });
 
-  test.each(WAYS)('is known by asking, so one url serves as well (%s)', async (wakeChannels) => {
+  test('is known by asking, so one url serves as well', async () => {
     const cluster = await startCluster();
-    const one = await openReplica(cluster.nodes[0]!.url, 'test', { wakeChannels });
-    const two = await openReplica(cluster.nodes[1]!.url, 'test', { wakeChannels });
+    const one = await openReplica(cluster.nodes[0]!.url, 'test');
+    const two = await openReplica(cluster.nodes[1]!.url, 'test');
     expect([one.state, two.state]).toEqual(['shared', 'shared']);
     for (let i = 0; i < 20; i += 1) await expectShared(one, two);
     expect(one.counters.fallback + two.counters.fallback).toBe(0);
   });
 
-  test.each([
-    ['one url', 'one'],
-    ['all urls', 'one'],
-    ['one url', 'sharded'],
-  ] as const)('is spoken to over TLS, by names, from %s (%s)', async (which, wakeChannels) => {
+  test.each(['one url', 'all urls'])('is spoken to over TLS, by names, from %s', async (which) => {
     const cluster = await startCluster({ tls: true, password: PASSWORD });
     const urls = cluster.nodes.map(({ url }) => url);
     const url = which === 'one url' ? urls[0]! : urls.join(',');
     const { ca } = cluster;
-    const open = () => openReplica(url, 'test', { ca, wakeChannels });
+    const open = () => openReplica(url, 'test', { ca });
     const [one, two] = [await open(), await open()];
     expect([one.state, two.state]).toEqual(['shared', 'shared']);
     for (let i = 0; i < 10; i += 1) await expectShared(one, two);
@@ -252,43 +231,33 @@ describe('Redis Cluster', () => {
     expect(one.counters.fallback + two.counters.fallback).toBe(0);
   });
 
-  test.each(WAYS)(
-    'with a master frozen no request waits more than 300 ms; when it is back all is shared (%s)',
-    async (wakeChannels) => {
-      const cluster = await startCluster();
-      const urls = cluster.nodes.map(({ url }) => url).join(',');
-      const open = () => openReplica(urls, 'test', { wakeChannels });
-      const [one, two] = [await open(), await open()];
-      await cluster.nodes[1]!.freeze();
-      for (let i = 0; i < 60; i += 1) {
-        const quota = await within(MAX_WAIT_MS, one.limiters.tokens.consume(`key ${i}`, LIMIT));
-        expect(quota.admitted).toBe(true);
-      }
-      expect(one.counters.fallback).toBeGreaterThan(0);
-      await cluster.nodes[1]!.thaw();
-      await untilAllSay(SHARED, [one, two]);
-      await expect
-        .poll(() => expectShared(one, two).then(() => 'shared'), { timeout: 10_000 })
-        .toBe('shared');
-    },
-  );
+  test('with a master frozen no request waits more than 300 ms; when it is back all is shared', async () => {
+    const cluster = await startCluster();
+    const urls = cluster.nodes.map(({ url }) => url).join(',');
+    const open = () => openReplica(urls, 'test');
+    const [one, two] = [await open(), await open()];
+    await cluster.nodes[1]!.freeze();
+    for (let i = 0; i < 60; i += 1) {
+      const quota = await within(MAX_WAIT_MS, one.limiters.tokens.consume(`key ${i}`, LIMIT));
+      expect(quota.admitted).toBe(true);
+    }
+    expect(one.counters.fallback).toBeGreaterThan(0);
+    await cluster.nodes[1]!.thaw();
+    await untilAllSay(SHARED, [one, two]);
+    await expect.poll(() => expectShared(one, two).then(() => 'shared'), { timeout: 10_000 }).toBe('shared');
+  });
 
-  test.each(WAYS)(
-    'whose masters are replaced, in order or dead, is shared again (%s)',
-    async (wakeChannels) => {
-      const cluster = await startCluster({ withReplicas: true });
-      const urls = cluster.nodes.map(({ url }) => url).join(',');
-      const open = () => openReplica(urls, 'test', { wakeChannels });
-      const [one, two] = [await open(), await open()];
-      const waiting = wait(two, 'user:1');
-      for (const replica of cluster.nodes.slice(3, 5)) await failOver(cluster, replica);
-      await cluster.nodes[2]!.kill();
-      await expect
-        .poll(() => expectShared(one, two).then(() => 'shared'), { timeout: 20_000 })
-        .toBe('shared');
-      one.wakes.wake('user:1');
-      expect(await waiting).toMatch(/woken|check/);
-      await expect.poll(() => [one.state, two.state], { timeout: 5_000 }).toEqual(['shared', 'shared']);
-    },
-  );
+  test('whose masters are replaced, in order or dead, is shared again', async () => {
+    const cluster = await startCluster({ withReplicas: true });
+    const urls = cluster.nodes.map(({ url }) => url).join(',');
+    const open = () => openReplica(urls, 'test');
+    const [one, two] = [await open(), await open()];
+    const waiting = wait(two, 'user:1');
+    for (const replica of cluster.nodes.slice(3, 5)) await failOver(cluster, replica);
+    await cluster.nodes[2]!.kill();
+    await expect.poll(() => expectShared(one, two).then(() => 'shared'), { timeout: 20_000 }).toBe('shared');
+    one.wakes.wake('user:1');
+    expect(await waiting).toMatch(/woken|check/);
+    await expect.poll(() => [one.state, two.state], { timeout: 5_000 }).toEqual(['shared', 'shared']);
+  });
 });

@@ -5,7 +5,6 @@ import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
 import { openCoordination } from '../../src/coordination/open.ts';
 import type { Coordination, RedisAccess } from '../../src/coordination/port.ts';
-import type { WakeChannels } from '../../src/coordination/redis-address.ts';
 import { type RedisOptions, type RedisServer, startRedis } from './redis.ts';
 import { accessTo } from './redis-access.ts';
 
@@ -67,12 +66,9 @@ export const start = async (options?: RedisOptions): Promise<RedisServer> => {
   return server;
 };
 
-/** The ways of wakes that every promise holds for. */
-export const WAYS: readonly WakeChannels[] = ['one', 'sharded'];
-
-export const openPair = async (url: string, wakeChannels?: WakeChannels) => {
+export const openPair = async (url: string) => {
   const prefix = `test-${randomUUID()}`;
-  const open = () => openReplica(url, prefix, { wakeChannels });
+  const open = () => openReplica(url, prefix);
   const pair = [await open(), await open()] as const;
   for (const { state } of pair) expect(state).toBe('shared');
   return pair;
@@ -101,14 +97,6 @@ export const within = async <T>(waitMs: number, work: Promise<T>): Promise<T> =>
 export const wait = ({ wakes, clock }: Coordination, topic: string) =>
   wakes.register(topic, 'token').next(clock.now() + WAIT_MS);
 
-/** A wait whose topic is heard: with sharded channels it checks once, as it is subscribed to. */
-export const waitHeard = async ({ wakes, clock }: Coordination, topic: string) => {
-  const waiter = wakes.register(topic, 'token');
-  const next = () => waiter.next(clock.now() + WAIT_MS);
-  if (wakes.channels !== undefined) expect(await next()).toBe('check');
-  return { woken: next() };
-};
-
 export const expectShared = async (one: Replica, two: Replica) => {
   const key = randomUUID();
   const replicas = [one, two];
@@ -127,9 +115,9 @@ export const expectShared = async (one: Replica, two: Replica) => {
     admitted: true,
     remaining: LIMIT - 2,
   });
-  const end = await waitHeard(two, key);
+  const end = wait(two, key);
   one.wakes.wake(key);
-  expect(await end.woken).toBe('woken');
+  expect(await end).toBe('woken');
 };
 
 /** Decision 27: each replica limits by itself, exactly, and nobody waits for Redis. */

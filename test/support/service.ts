@@ -28,7 +28,6 @@ export const TEST_CONFIG: Omit<Config, 'databaseUrl'> = {
   redisCa: undefined,
   redisSentinelPassword: undefined,
   redisPrefix: 'bookmarks',
-  wakeChannels: 'one',
   rateLimitRequests: 100_000,
   rateLimitRequestsPremium: 100_000,
   rateLimitWindowSeconds: 60,

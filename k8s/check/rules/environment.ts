@@ -19,13 +19,7 @@ const OF_THE_RUNTIME = /^(NODE_OPTIONS|NODE_EXTRA_CA_CERTS|UV_THREADPOOL_SIZE|TZ
 const NARROWEST_PREFIX = { 4: 24, 6: 64 };
 
 /** What api and worker have to agree on. */
-const SHARED_SETTINGS = [
-  'redisAddress',
-  'redisPrefix',
-  'wakeChannels',
-  'databaseUrl',
-  'databaseImportUrl',
-] as const;
+const SHARED_SETTINGS = ['redisAddress', 'redisPrefix', 'databaseUrl', 'databaseImportUrl'] as const;
 
 interface Variable {
   name: string;
@@ -187,7 +181,7 @@ export const environmentRules: Rule[] = [
       }),
   },
   {
-    name: 'all roles share one Redis, under one prefix, with the same channels of wakes, and one database',
+    name: 'all roles share one Redis, under one prefix, and one database',
     check: (objects) => {
       const configs = (['api', 'worker'] as const).map((role) => findConfig(objects, role)!);
       const differing = SHARED_SETTINGS.filter(

@@ -26,11 +26,6 @@ export const ENVIRONMENT: Breakage[] = [
   [
     'share one Redis',
     'Deployment/worker',
-    (worker) => container(worker).env.push({ name: 'WAKE_CHANNELS', value: 'sharded' }),
-  ],
-  [
-    'share one Redis',
-    'Deployment/worker',
     (worker) => (variable(worker, 'DATABASE_URL').valueFrom.secretKeyRef.key = 'MIGRATE_DATABASE_URL'),
   ],
   ['who the gateway says', 'ConfigMap/settings', set('TRUST_PROXY', '10.0.0.0/8')],
