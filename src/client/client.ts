@@ -41,7 +41,13 @@ import { streamExport } from './export-stream.ts';
 import { type FollowOptions, followBookmarks, type SyncBatch } from './follow.ts';
 import { type MirrorBatch, type MirrorOptions, mirrorBookmarks } from './mirror.ts';
 import { type LocalBookmark, type ReconcileOptions, type Reconciliation, reconcile } from './reconcile.ts';
-import { type KeyedOptions, Requester, type RequestOptions, type RetryEvent } from './requester.ts';
+import {
+  type KeyedOptions,
+  type Path,
+  Requester,
+  type RequestOptions,
+  type RetryEvent,
+} from './requester.ts';
 import { type Clock, systemClock } from './timing.ts';
 
 export interface ClientOptions {
@@ -89,13 +95,43 @@ function checkOptions({ baseUrl, token }: ClientOptions): void {
 const LIST_LIMIT = 500;
 const SEARCH_LIMIT = 100;
 
+/** The method for each endpoint. The client does not compile if an endpoint or its method is missing. */
+interface Methods {
+  '/user/profile': 'profile';
+  '/auth/invite': 'exchangeInvite';
+  '/auth/exchange': 'exchangeCode';
+  '/logout': 'logout';
+  '/bookmarks/add': 'addBookmark';
+  '/bookmarks/edit': 'editBookmark' | 'editBookmarks';
+  '/bookmarks/delete': 'deleteBookmark' | 'deleteBookmarks';
+  '/bookmarks/get': 'getBookmarks';
+  '/bookmarks/search': 'searchBookmarks';
+  '/bookmarks/list': 'listBookmarks';
+  '/bookmarks/sync': 'syncBookmarks';
+  '/bookmarks/changes': 'readChanges';
+  '/tags/list': 'listTags';
+  '/tags/create': 'createTag';
+  '/tags/update': 'renameTag';
+  '/tags/delete': 'deleteTag';
+  '/tags/merge': 'mergeTags';
+  '/export': 'exportBookmarks' | 'exportStream';
+  '/account/delete': 'deleteAccount';
+  '/tokens/list': 'listTokens';
+  '/tokens/create': 'createToken';
+  '/tokens/revoke': 'revokeToken';
+  '/sessions/list': 'listSessions';
+  '/sessions/revoke': 'revokeSession';
+  '/sessions/revoke-others': 'revokeOtherSessions';
+  '/import': 'importBookmarks';
+}
+
 /**
  * The client of the Bookmark Service: a method for each endpoint, and `sync`, `listAll`, `mirror` and `reconcile`
  * above them. It keeps within the token's quota, waits as long as the service asks, and retries what failed where
  * that is safe: reads, and additions and imports, which carry an `Idempotency-Key`. Every failure is an `ApiError`,
  * except an abort.
  */
-export class BookmarkClient {
+export class BookmarkClient implements Record<Methods[Path], unknown> {
   readonly #options: ClientOptions;
   readonly #requester: Requester;
 

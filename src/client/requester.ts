@@ -50,35 +50,51 @@ export interface RequesterOptions {
   onRetry: ((event: RetryEvent) => void) | undefined;
 }
 
-/** Public paths are limited by address, so the headers of their responses say nothing about the token's quota. */
-const PUBLIC: ReadonlySet<Path> = new Set<Path>(['/auth/invite', '/auth/exchange']);
+/**
+ * How a request to an endpoint is sent. `read` and `poll` change nothing, so they are retried; the service may hold a
+ * `poll`. `keyed` carries an `Idempotency-Key`, so the service runs its repeats once. A `write` is not retried.
+ * `public` is not retried either. It carries no token and is limited by address, not by the token's quota.
+ */
+type Kind = 'read' | 'poll' | 'keyed' | 'write' | 'public';
 
-/** Reads: to repeat them does no harm. */
-const READS: ReadonlySet<Path> = new Set<Path>([
-  '/user/profile',
-  '/bookmarks/get',
-  '/bookmarks/search',
-  '/bookmarks/list',
-  '/bookmarks/sync',
-  '/bookmarks/changes',
-  '/tags/list',
-  '/tokens/list',
-  '/sessions/list',
-  '/export',
-]);
+/** Every endpoint of the service: one that is missing here does not compile. */
+const KINDS: Readonly<Record<Path, Kind>> = {
+  '/user/profile': 'read',
+  '/auth/invite': 'public',
+  '/auth/exchange': 'public',
+  '/logout': 'write',
+  '/bookmarks/add': 'keyed',
+  '/bookmarks/edit': 'write',
+  '/bookmarks/delete': 'write',
+  '/bookmarks/get': 'read',
+  '/bookmarks/search': 'read',
+  '/bookmarks/list': 'read',
+  '/bookmarks/sync': 'poll',
+  '/bookmarks/changes': 'poll',
+  '/tags/list': 'read',
+  '/tags/create': 'keyed',
+  '/tags/update': 'write',
+  '/tags/delete': 'write',
+  '/tags/merge': 'write',
+  '/export': 'read',
+  '/account/delete': 'write',
+  '/tokens/list': 'read',
+  '/tokens/create': 'write',
+  '/tokens/revoke': 'write',
+  '/sessions/list': 'read',
+  '/sessions/revoke': 'write',
+  '/sessions/revoke-others': 'write',
+  '/import': 'keyed',
+};
 
-/** The service may hold these until something is new. */
-const POLLS: ReadonlySet<Path> = new Set<Path>(['/bookmarks/sync', '/bookmarks/changes']);
-
-/** The service does these once for each `Idempotency-Key`, and returns the first result to every repeat. */
-const KEYED: ReadonlySet<Path> = new Set<Path>(['/bookmarks/add', '/tags/create', '/import']);
+const isRepeatable = (path: Path): boolean => KINDS[path] !== 'write' && KINDS[path] !== 'public';
 
 /**
  * How long the service may hold a request: 30 s a poll; an import 2 minutes to receive it and 2 minutes to run it.
  */
 function holdMs(path: Path, body: object): number {
   if (path === '/import') return 240_000;
-  return POLLS.has(path) && 'wait' in body && body.wait === true ? 30_000 : 0;
+  return KINDS[path] === 'poll' && 'wait' in body && body.wait === true ? 30_000 : 0;
 }
 
 /** The parts of a request that are the same in every attempt. */
@@ -117,8 +133,8 @@ export class Requester {
       body: JSON.stringify(body),
       headers: {
         'content-type': 'application/json',
-        ...(token !== undefined && !PUBLIC.has(path) && { authorization: `Bearer ${token}` }),
-        ...(KEYED.has(path) && { 'idempotency-key': idempotencyKey ?? randomId() }),
+        ...(token !== undefined && KINDS[path] !== 'public' && { authorization: `Bearer ${token}` }),
+        ...(KINDS[path] === 'keyed' && { 'idempotency-key': idempotencyKey ?? randomId() }),
       },
       timeoutMs: (timeoutMs ?? this.#options.timeoutMs) + holdMs(path, body),
     };
@@ -132,14 +148,13 @@ export class Requester {
   ): Promise<T> {
     const { clock, random, onRetry } = this.#options;
     const callId = randomId();
-    const isRepeatable = READS.has(path) || KEYED.has(path);
     let firstFailureMs: number | undefined;
     for (let failures = 1; ; failures += 1) {
       // The service logs this id, so that an attempt whose response was lost can be found in its log.
       const requestId = `${callId}.${failures}`;
       const headers = { ...same.headers, 'x-request-id': requestId };
       try {
-        const number = PUBLIC.has(path) ? undefined : await this.#quota.admit(signal);
+        const number = KINDS[path] === 'public' ? undefined : await this.#quota.admit(signal);
         const onHeaders = (received: Headers) => number !== undefined && this.#quota.read(number, received);
         const response = await openRequest(
           this.#options,
@@ -148,7 +163,7 @@ export class Requester {
         );
         return await read(response, requestId);
       } catch (error) {
-        const waitMs = retryDelayMs(error, failures, isRepeatable, random);
+        const waitMs = retryDelayMs(error, failures, isRepeatable(path), random);
         firstFailureMs ??= clock.now();
         if (waitMs === undefined || clock.now() + waitMs > firstFailureMs + retryForMs) throw error;
         onRetry?.({ path, error: error as ApiError, failures, waitMs });

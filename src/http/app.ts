@@ -38,7 +38,7 @@ import { API, BASE_PATH, type Mount, WEB, WEB_API } from './mount.ts';
 import { Overload } from './overload.ts';
 import { pageRoutes } from './page/routes.ts';
 import { referenceRoutes } from './reference.ts';
-import { type CallerRoute, DEFAULT_BODY_BYTES, type Route } from './route.ts';
+import { DEFAULT_BODY_BYTES, type Route, routesOfAll } from './route.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -61,7 +61,7 @@ declare module 'fastify' {
   }
 }
 
-export const ROUTES: readonly Route[] = [
+export const ROUTES = routesOfAll([
   ...accountRoutes,
   exchangeCode,
   ...bookmarkRoutes,
@@ -72,7 +72,7 @@ export const ROUTES: readonly Route[] = [
   ...tokenRoutes,
   ...exportRoutes,
   ...importRoutes,
-];
+]);
 
 /** Longer than load balancers keep idle connections (AWS's 60 s), so that they never write to one that we close. */
 const KEEP_ALIVE_MS = 72_000;
@@ -176,7 +176,7 @@ async function mountRoutes(
   mount: Mount,
   routes: readonly Route[],
 ): Promise<void> {
-  const isImport = (route: Route) => importRoutes.includes(route as CallerRoute);
+  const isImport = (route: Route) => importRoutes.some(({ path }) => path === route.path);
   for (const route of routes) if (!isImport(route)) addRoute(app, context, overload, mount, route);
   await app.register(async (scope) => {
     addImportParser(scope, context, bodies);

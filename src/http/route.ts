@@ -65,6 +65,16 @@ export interface PublicRoute<Body extends z.ZodType = z.ZodType> extends Describ
 
 export type Route = CallerRoute | PublicRoute;
 
+/** A route of the API: its path is one of the described endpoints. */
+type ApiRoute = Route & { path: keyof Endpoints };
+
+/** Takes a route for each endpoint of `resources.ts`: a list that lacks one does not compile. */
+export const routesOfAll = <Given extends ApiRoute>(
+  routes: readonly Given[] & Missing<Exclude<keyof Endpoints, Given['path']>>,
+): readonly Route[] => routes;
+
+type Missing<Path> = [Path] extends [never] ? unknown : { noRouteFor: Path };
+
 /** The names of all fields, at any depth: optional ones that differ are assignable to each other. */
 type Fields<T> = T extends readonly (infer Entry)[]
   ? Fields<Entry>
@@ -92,7 +102,7 @@ interface AsDeclared<Path extends keyof Endpoints, Body extends z.ZodType, Respo
 /** Ties a route's handler to the output of its own body schema, and its schemas to `resources.ts`. */
 export const callerRoute = <Path extends keyof Endpoints, Body extends z.ZodType, Response extends z.ZodType>(
   route: CallerRoute<Body> & AsDeclared<Path, Body, Response>,
-): CallerRoute => route as CallerRoute;
+): CallerRoute & { path: Path } => route as CallerRoute & { path: Path };
 export const publicRoute = <Path extends keyof Endpoints, Body extends z.ZodType, Response extends z.ZodType>(
   route: PublicRoute<Body> & AsDeclared<Path, Body, Response>,
-): PublicRoute => route as PublicRoute;
+): PublicRoute & { path: Path } => route as PublicRoute & { path: Path };
