@@ -88,6 +88,7 @@ const url: Field = {
     'http://bücher.example/é?ü#ö',
     'http://user:pass@example.org',
     'https://example.org/\u202e%%%"\'<>\\^`{|}',
+    `http://${'a.'.repeat(126)}a:80/`,
     `http://a/${'a'.repeat(8_192 - 9)}`,
     `http://a/${FACE.repeat(8_192 - 9)}`,
   ],
@@ -99,6 +100,12 @@ const url: Field = {
       'at most 8192 characters',
       `http://a/${'a'.repeat(8_193 - 9)}`,
       `http://a/${FACE.repeat(8_193 - 9)}`,
+    ),
+    ...cases(
+      'host: at most 253 characters',
+      `http://${'a.'.repeat(127)}/`,
+      `http://a${'\u0301'.repeat(4_000)}${'\u0323'.repeat(4_000)}/`,
+      `http://user@b@${'%CC%81'.repeat(43)}`,
     ),
     ...cases(
       'may not hold control characters',
@@ -183,12 +190,12 @@ const integer = (min: number, max: number): Field => ({
 const id = integer(1, MAX_ID);
 
 const site: Field = {
-  good: ['example.org', 'EXAMPLE.org.', ' a ', '[::1]', '1.1', 'bücher.example', 'a'.repeat(255)],
+  good: ['example.org', 'EXAMPLE.org.', ' a ', '[::1]', '1.1', 'bücher.example', 'a'.repeat(253)],
   bad: [
     ...cases('expected a string', ...NO_STRINGS),
     ...cases(UNSTORABLE, ...UNSTORABLE_TEXTS),
     ...cases('may not be empty', '', ' '),
-    ...cases('at most 255 characters', 'a'.repeat(256)),
+    ...cases('at most 253 characters', 'a'.repeat(254)),
     ...cases(
       'expected a host name',
       'http://a',

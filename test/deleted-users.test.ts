@@ -53,3 +53,14 @@ test('an import that is about to be staged is refused', async () => {
   expect(await late).toMatchObject({ status: 401, body: { code: 'INVALID_TOKEN' } });
   expect(await runOn(url, `select 1 from imports where user_id = ${user.id}`)).toEqual([]);
 });
+
+test('a staged import that waits for a worker is refused, not offered for another try', async () => {
+  await using staging = await startService({ importInlineBytes: 0 }, { database: service.database });
+  await staging.context.coordination.imports.stopWorker(0);
+  const user = await staging.user({ email: 'waiting@example.org' });
+  const late = user.post('/import', { bookmarks: [{ url: 'https://example.org/' }] });
+  const states = () => runOn(service.database.url, `select state from imports where user_id = ${user.id}`);
+  await expect.poll(states).toEqual([{ state: 'queued' }]);
+  expect(await deleteUser(service.context.database, 'waiting@example.org')).toBe(true);
+  expect(await late).toMatchObject({ status: 401, body: { code: 'INVALID_TOKEN' } });
+});

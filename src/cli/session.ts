@@ -1,5 +1,6 @@
 import { isSendable } from '../client/client.ts';
 import { BookmarkClient, type RetryEvent } from '../client/index.ts';
+import { parseWebUrl } from '../domain/web-url.ts';
 import { type Credentials, readCredentials } from './credentials.ts';
 import type { Environment } from './environment.ts';
 import { CliError } from './faults.ts';
@@ -37,8 +38,8 @@ const MIN_NOTED_WAIT_MS = 1_000;
 
 /** The address of the service as typed; `/api/v1` is added where only a host was named. */
 export function parseBaseUrl(text: string): string {
-  const url = URL.parse(text);
-  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
+  const url = parseWebUrl(text);
+  if (url === null || url.username !== '' || url.password !== '') {
     throw new CliError(
       `${text} is no address of a service`,
       'Expected one like https://bookmarks.example.org',

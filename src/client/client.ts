@@ -37,6 +37,7 @@ import type {
   TagRename,
   TokenList,
 } from '../domain/resources.ts';
+import { parseWebUrl } from '../domain/web-url.ts';
 import { streamExport } from './export-stream.ts';
 import { type FollowOptions, followBookmarks, type SyncBatch } from './follow.ts';
 import { type MirrorBatch, type MirrorOptions, mirrorBookmarks } from './mirror.ts';
@@ -82,9 +83,8 @@ export const isSendable = (token: string): boolean => /^[\x21-\x7e]+$/.test(toke
 
 /** Refuses at once what no request could be made with; else it would look like a connection that is lost again and again. */
 function checkOptions({ baseUrl, token }: ClientOptions): void {
-  const url = URL.parse(baseUrl);
-  if (url === null || !/^https?:$/.test(url.protocol))
-    throw new TypeError('baseUrl: expected an http or https url');
+  const url = parseWebUrl(baseUrl);
+  if (url === null) throw new TypeError('baseUrl: expected an http or https url');
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
     throw new TypeError('baseUrl: expected no user, password, query or fragment');
   if (token !== undefined && !isSendable(token))

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { countCodePoints, foldText, isStorable } from './text.ts';
+import { countCodePoints, foldText, hasManyMarks, isStorable } from './text.ts';
 import { parseTimestamp } from './timestamp.ts';
+import { findUrlFault, MAX_HOST_LENGTH, parseWebUrl } from './web-url.ts';
 
 /**
  * The bounds of spec 2.5 and 8 (decision 9), except those of a bookmark's own fields, which are in `BOOKMARK_FIELDS`.
@@ -24,14 +25,6 @@ function textRule(text: string, max: number, min: number): string | undefined {
   return text.length < min ? 'may not be empty' : undefined;
 }
 
-function urlRule(text: string): string | undefined {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
-  if (/[\u0000-\u001f\u007f-\u009f]/.test(text)) return 'may not hold control characters';
-  const url = URL.parse(text);
-  if (url === null) return 'expected an absolute url';
-  return url.protocol === 'http:' || url.protocol === 'https:' ? undefined : 'expected an http or https url';
-}
-
 /** A text of `min` to `max` code points after trimming, which Postgres can store (decision 5). */
 export function text({ max, min = 0 }: { max: number; min?: number }) {
   return z
@@ -49,7 +42,7 @@ export const url = ({ max }: { max: number }) =>
   text({ max, min: 1 })
     .check((ctx) => {
       if (ctx.issues.length > 0) return;
-      const rule = urlRule(ctx.value);
+      const rule = findUrlFault(ctx.value);
       if (rule !== undefined) ctx.issues.push({ code: 'custom', message: rule, input: ctx.value });
     })
     // No `format`: `uri` means ASCII without blanks to a gateway that checks it, and many urls are IRIs.
@@ -78,13 +71,14 @@ export const searchQuery = text({ max: BOUNDS.query }).meta({
 
 /**
  * NFC makes one character of at most four, and a character has at most two code units: a longer name is too long
- * after NFC too.
+ * after NFC too. Nor is a long name with many combining marks in a row normalized: the time grows with their square.
  */
-const isTooLongInAnyForm = (name: string): boolean => name.length > 8 * BOUNDS.tagName;
+const isTooLongInAnyForm = (name: string): boolean =>
+  name.length > 8 * BOUNDS.tagName ||
+  (countCodePoints(name, BOUNDS.tagName) > BOUNDS.tagName && hasManyMarks(name));
 
 /**
- * A tag name, trimmed and in NFC (decision 12). A name that is too long in any case is not normalised, which would
- * take time.
+ * A tag name, trimmed and in NFC (decision 12). A name that is too long in any case is not normalized.
  */
 function cleanTagName(name: string): string {
   const trimmed = name.trim();
@@ -163,14 +157,14 @@ export const importedTagNames = tagNamesBy<string | { name: string }>(nameOf, {
 });
 
 /** A site by its host name, as urls are read (decision 10): lower case, IDNA, without a dot at its end. */
-export const site = text({ max: 255, min: 1 })
+export const site = text({ max: MAX_HOST_LENGTH, min: 1 })
   .transform((given, ctx) => {
-    const host = /[/?#@\\\s]|:\d*$/.test(given) ? undefined : URL.parse(`http://${given}/`)?.hostname;
+    const host = /[/?#@\\\s]|:\d*$/.test(given) ? undefined : parseWebUrl(`http://${given}/`)?.hostname;
     if (host !== undefined) return host.replace(/\.$/, '');
     ctx.issues.push({ code: 'custom', message: 'expected a host name', input: given });
     return z.NEVER;
   })
-  .meta({ minLength: 1, maxLength: 255, examples: ['example.org'] });
+  .meta({ minLength: 1, maxLength: MAX_HOST_LENGTH, examples: ['example.org'] });
 
 /** The id of a bookmark or tag (decision 6). */
 export const id = z

@@ -10,8 +10,12 @@ const LONGEST_MARKS = 30;
 const HAS_LONGER_MARKS = /\p{M}{31}/u;
 const PIECES = /\P{M}*\p{M}{0,30}/gu;
 
+/** Whether a text has more combining marks in a row than Stream-Safe Text has. */
+export const hasManyMarks = (text: string): boolean =>
+  text.length > LONGEST_MARKS && HAS_LONGER_MARKS.test(text);
+
 function normalize(text: string): string {
-  if (text.length <= LONGEST_MARKS || !HAS_LONGER_MARKS.test(text)) return text.normalize('NFC');
+  if (!hasManyMarks(text)) return text.normalize('NFC');
   return text.replace(PIECES, (piece) => piece.normalize('NFC'));
 }
 

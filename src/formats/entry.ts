@@ -1,4 +1,5 @@
 import type { ImportEntry } from '../domain/resources.ts';
+import { parseWebUrl } from '../domain/web-url.ts';
 
 /** The formats of bookmark files. */
 export type Format = 'bookmark-service' | 'netscape' | 'pinboard' | 'raindrop' | 'linkding' | 'csv';
@@ -65,8 +66,6 @@ export function readDate(value: unknown): string | undefined {
   return year >= 1 && year <= 9_999 ? date.toISOString() : undefined;
 }
 
-const isWebPage = (url: string): boolean => /^https?:$/.test(URL.parse(url)?.protocol ?? '');
-
 function toEntry({
   url,
   title,
@@ -106,11 +105,11 @@ export function collect(format: Format, bookmarks: Iterable<ForeignBookmark>): P
   const parsed: ParsedFile = { format, entries: [], leftOut: [], combined: 0 };
   for (const bookmark of bookmarks) {
     const entry = toEntry(bookmark);
-    if (!isWebPage(entry.url)) {
+    const key = parseWebUrl(entry.url)?.href;
+    if (key === undefined) {
       parsed.leftOut.push({ url: entry.url, title: entry.title ?? '' });
       continue;
     }
-    const key = new URL(entry.url).href;
     const first = byUrl.get(key);
     if (first === undefined) {
       byUrl.set(key, entry);

@@ -1,4 +1,5 @@
 import type { Bookmark } from '../domain/resources.ts';
+import { parseWebUrl } from '../domain/web-url.ts';
 
 /**
  * Writes the bookmark file that browsers and other services import, with tags as Pinboard and linkding write them.
@@ -27,7 +28,7 @@ function formatSeconds(time: string): string {
 }
 
 /** Whether a browser may be given a url as a link: http and https alone, whatever a service sends. */
-export const isWebUrl = (url: string): boolean => /^https?:$/.test(URL.parse(url)?.protocol ?? '');
+export const isWebUrl = (url: string): boolean => parseWebUrl(url) !== null;
 
 /**
  * The lines of a bookmark. Dates lose their milliseconds. Commas separate tags here, so a comma in a tag's name

@@ -8,6 +8,7 @@ import { CODE_CHALLENGE, CODE_VERIFIER, hashParts, verifierFits } from './pkce.t
 
 /** Printed on a page as what the app calls itself: nothing that hides, or turns text round. */
 const APP_NAME = /^[^\p{C}\p{Zl}\p{Zp}]{1,60}$/u;
+const MAX_RAW_NAME = 512;
 
 /** What an app asks with, in the query of `/login/app` and in the body that approves it. */
 export const appRequestSchema = (claimed: readonly string[]) =>
@@ -24,7 +25,8 @@ export const appRequestSchema = (claimed: readonly string[]) =>
     state: z.string().regex(/^[\x21-\x7e]{1,255}$/, 'expected 1 to 255 characters of printable ASCII'),
     name: z
       .string()
-      .transform((text) => text.normalize('NFC').trim())
+      // NFC makes one character of at most four. The time for normalizing grows with the square of the length.
+      .transform((text) => (text.length > MAX_RAW_NAME ? '' : text.normalize('NFC').trim()))
       .refine((text) => APP_NAME.test(text), 'expected 1 to 60 characters that can be printed'),
   });
 

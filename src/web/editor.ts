@@ -1,4 +1,5 @@
 import type { Bookmark, Tag } from '../domain/resources.ts';
+import { parseWebUrl } from '../domain/web-url.ts';
 import { formatAgo } from './dates.ts';
 import { button, field, make, newId, refill } from './dom.ts';
 import { describeError, hasCode, isAbort } from './errors.ts';
@@ -41,7 +42,7 @@ interface EditorForm {
   onUrl?(url: string, notice: HTMLElement): void;
 }
 
-const isWebAddress = (text: string): boolean => /^https?:$/.test(URL.parse(text)?.protocol ?? '');
+const isWebAddress = (text: string): boolean => parseWebUrl(text) !== null;
 
 /** Adds the scheme that people leave out: `example.org` is meant as https. */
 export const completeUrl = (text: string): string =>

@@ -1,4 +1,5 @@
 import type { Bookmark } from '../domain/resources.ts';
+import { parseWebUrl } from '../domain/web-url.ts';
 import { fillTime } from './dates.ts';
 import { iconButton, make } from './dom.ts';
 import { texts } from './texts.ts';
@@ -19,13 +20,7 @@ const SHOWN_TAGS = 3;
 /** As many colours as `.tile` has. */
 const HUES = 8;
 
-/** What a link may lead to. Anything else is shown as text: the service takes only these, but never trust that. */
-function webUrl(url: string): URL | undefined {
-  const parsed = URL.parse(url);
-  return parsed !== null && /^https?:$/.test(parsed.protocol) ? parsed : undefined;
-}
-
-export const hostOf = (url: string): string => (webUrl(url)?.host ?? '').replace(/^www\./, '');
+export const hostOf = (url: string): string => (parseWebUrl(url)?.host ?? '').replace(/^www\./, '');
 
 /** The title; where it is empty, the address without its scheme. */
 export const titleOf = ({ title, url }: Pick<Bookmark, 'title' | 'url'>): string =>
@@ -55,10 +50,11 @@ function picker(bookmark: Bookmark, host: string, actions: RowActions): HTMLElem
 }
 
 function link(bookmark: Bookmark): HTMLElement {
-  const url = webUrl(bookmark.url);
+  // Anything else is shown as text: the service takes only web addresses, but the page does not rely on that.
+  const url = parseWebUrl(bookmark.url);
   const title = titleOf(bookmark);
   const attributes = { class: 'title', dir: 'auto', title: bookmark.title };
-  if (url === undefined) return make('span', { ...attributes, tabindex: '-1' }, title);
+  if (url === null) return make('span', { ...attributes, tabindex: '-1' }, title);
   return make('a', { ...attributes, href: url.href, rel: 'noreferrer noopener' }, title);
 }
 

@@ -1,4 +1,5 @@
 import type { BookmarkSearch } from '../domain/resources.ts';
+import { parseWebUrl } from '../domain/web-url.ts';
 
 /**
  * The text in the search field: words, and `tag:name`, `-tag:name`, `site:example.org` and `is:untagged`. A name with
@@ -39,7 +40,7 @@ export function parseSearch(text: string): SearchFilter {
 
 /** The host of what was typed or pasted: a host, or a whole url. */
 const readHost = (text: string): string =>
-  URL.parse(/^https?:/i.test(text) ? text : `http://${text}`)?.hostname ?? text;
+  parseWebUrl(/^https?:/i.test(text) ? text : `http://${text}`)?.hostname ?? text;
 
 /** Whether the text asks for all bookmarks. */
 export const isBlank = (text: string): boolean => {

@@ -3,6 +3,7 @@ import type { ImportedFields } from '../../domain/bookmark-schemas.ts';
 import { BOUNDS, type TagName, type TagNames } from '../../domain/fields.ts';
 import { foldText, isStorable } from '../../domain/text.ts';
 import { parseTimestamp } from '../../domain/timestamp.ts';
+import { parseWebUrl } from '../../domain/web-url.ts';
 
 /**
  * The short way for an entry of an import that is plainly valid: schemas check anything, in three times the time. It
@@ -50,7 +51,7 @@ export class PlainEntries {
       if (value === UNCLEAR) return undefined;
       entry[name] = value;
     }
-    const href = URL.parse(entry.url as string)?.href;
+    const href = parseWebUrl(entry.url as string)?.href;
     if (href === undefined) return undefined;
     entry.href = href;
     return entry as unknown as PlainEntry;

@@ -1,5 +1,5 @@
 import type { Hash } from 'node:crypto';
-import { invalid, unavailable } from '../../domain/errors.ts';
+import { invalid, invalidToken, unavailable } from '../../domain/errors.ts';
 import type { Caller } from '../../domain/tokens.ts';
 import { DatabaseUnavailable } from '../../store/errors.ts';
 import {
@@ -171,8 +171,14 @@ class Upload {
   }
 
   async #require(isReceiving: Promise<boolean>): Promise<void> {
-    if (!(await isReceiving)) throw unavailable('the import was cancelled');
+    if (!(await isReceiving)) throw await this.#explainEnd();
     this.#touchedAt = performance.now();
+  }
+
+  /** The import was cancelled, or its account deleted, which leaves nothing to cancel. */
+  async #explainEnd(): Promise<Error> {
+    const state = await cancelImport(this.#context.database, this.#staged!);
+    return state === undefined ? invalidToken() : unavailable('the import was cancelled');
   }
 }
 

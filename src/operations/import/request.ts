@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { importTopic, wakePolls } from '../../coordination/topics.ts';
-import { ApiError, type ErrorBody, unavailable } from '../../domain/errors.ts';
+import { ApiError, type ErrorBody, invalidToken, unavailable } from '../../domain/errors.ts';
 import type { Idempotency } from '../../domain/idempotency.ts';
 import type { Caller } from '../../domain/tokens.ts';
 import { DatabaseUnavailable } from '../../store/errors.ts';
@@ -40,9 +40,6 @@ const SETTLE_INTERVAL_MS = 200;
 
 /** For a staged import whose response could not be kept. */
 const KEPT_RETRY_SECONDS = 60;
-
-/** An import whose row is gone: its user was deleted. */
-const OVER: ImportState = { state: 'cancelled', result: null, errorBytes: 0 };
 
 /** Imports the entries of a small body in this request. */
 export async function importInline(
@@ -159,8 +156,11 @@ async function readProgress(
 ): Promise<ImportState | undefined> {
   try {
     const state = await readImport(context.database, staged);
-    if (state?.state === 'receiving') await queue();
-    return state?.state === 'receiving' ? undefined : (state ?? OVER);
+    // The row has gone with its account.
+    if (state === undefined) throw invalidToken();
+    if (state.state !== 'receiving') return state;
+    await queue();
+    return undefined;
   } catch (error) {
     if (error instanceof DatabaseUnavailable) return undefined;
     throw error;
@@ -170,17 +170,22 @@ async function readProgress(
 /** Settles an import that no worker has ended in time, and counts it where it is cancelled. */
 async function giveUp(context: ImportContext, staged: StagedImport): Promise<ImportState> {
   const state = await settle(context, staged);
-  if (state !== OVER && state.state === 'cancelled') context.metrics.importEnded('cancelled', 0);
+  if (state.state === 'cancelled') context.metrics.importEnded('cancelled', 0);
   return state;
 }
 
-/** Cancels the import, or learns that it is done; throws `OutcomeUnknown` where neither can be had in time. */
+/**
+ * Cancels the import, or learns that it is done. Throws `INVALID_TOKEN` if the account was deleted, and `OutcomeUnknown`
+ * if the database does not respond in time.
+ */
 async function settle(context: ImportContext, staged: StagedImport): Promise<ImportState> {
   const { clock } = context.coordination;
   const deadline = clock.now() + SETTLE_MS;
   for (;;) {
     try {
-      return (await cancelImport(context.database, staged)) ?? OVER;
+      const state = await cancelImport(context.database, staged);
+      if (state === undefined) throw invalidToken();
+      return state;
     } catch (error) {
       if (!(error instanceof DatabaseUnavailable)) throw error;
       if (clock.now() >= deadline)
