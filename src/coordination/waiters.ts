@@ -1,5 +1,4 @@
 import type { Clock, HoldRefusal, WaitEnd, Waiter, WakeBus } from './port.ts';
-import { TimerWheel } from './timer-wheel.ts';
 
 /** While wakes may get lost, a wait ends with `check` after one to two seconds. */
 const CHECK_MIN_MS = 1_000;
@@ -27,7 +26,6 @@ export class WaiterRegistry implements WakeBus {
   readonly #hearsOthers: boolean;
   readonly #topics = new Map<string, Set<LocalWaiter>>();
   readonly #heldByHolder = new Map<string, number>();
-  readonly #deadlines: TimerWheel<LocalWaiter>;
   #held = 0;
   #connected = true;
   #draining = false;
@@ -37,7 +35,6 @@ export class WaiterRegistry implements WakeBus {
     this.#clock = clock;
     this.#places = places;
     this.#hearsOthers = hearsOthers;
-    this.#deadlines = new TimerWheel(clock, (waiter) => waiter.expire());
   }
 
   get held(): number {
@@ -74,7 +71,7 @@ export class WaiterRegistry implements WakeBus {
       for (const waiter of waiters) {
         waiter.mayHaveMissed = true;
         const delayMs = Math.floor(count++ / CHECKS_PER_MS);
-        if (waiter.pending) this.#deadlines.set(waiter, Math.min(waiter.deadline, now + delayMs));
+        if (waiter.pending) waiter.expireAt(Math.min(waiter.deadline, now + delayMs));
       }
     }
   }
@@ -93,7 +90,7 @@ export class WaiterRegistry implements WakeBus {
     const now = this.#clock.now();
     this.#eachPending((waiter) => {
       if (spreadMs <= 0) waiter.expire();
-      else this.#deadlines.set(waiter, Math.min(waiter.deadline, now + Math.random() * spreadMs));
+      else waiter.expireAt(Math.min(waiter.deadline, now + Math.random() * spreadMs));
     });
   }
 
@@ -117,11 +114,7 @@ export class WaiterRegistry implements WakeBus {
   schedule(waiter: LocalWaiter, deadline: number): void {
     waiter.mayHaveMissed ||= !(this.#connected && this.#hearsOthers);
     const checkAt = this.#clock.now() + CHECK_MIN_MS + Math.random() * CHECK_SPREAD_MS;
-    this.#deadlines.set(waiter, this.#connected ? deadline : Math.min(deadline, checkAt));
-  }
-
-  unschedule(waiter: LocalWaiter): void {
-    this.#deadlines.clear(waiter);
+    waiter.expireAt(this.#connected ? deadline : Math.min(deadline, checkAt));
   }
 
   remove(waiter: LocalWaiter): void {
@@ -131,12 +124,12 @@ export class WaiterRegistry implements WakeBus {
   }
 
   /** Entries of every map that a waiter can leave behind; all zero when nobody waits. */
-  get leftovers(): { topics: number; holders: number; deadlines: number } {
-    return { topics: this.#topics.size, holders: this.#heldByHolder.size, deadlines: this.#deadlines.size };
+  get leftovers(): { topics: number; holders: number } {
+    return { topics: this.#topics.size, holders: this.#heldByHolder.size };
   }
 
-  now(): number {
-    return this.#clock.now();
+  get clock(): Clock {
+    return this.#clock;
   }
 
   #eachPending(visit: (waiter: LocalWaiter) => void): void {
@@ -158,6 +151,7 @@ class LocalWaiter implements Waiter {
   readonly #registry: WaiterRegistry;
   readonly #holder: string;
   #end: ((end: WaitEnd) => void) | undefined;
+  #cancelTimer: (() => void) | undefined;
   /** Whether a wake may have been lost since the wait's holder last queried. */
   mayHaveMissed = false;
   #woken = false;
@@ -189,7 +183,7 @@ class LocalWaiter implements Waiter {
       this.mayHaveMissed = false;
       return 'woken';
     }
-    if (deadline <= this.#registry.now()) return this.mayHaveMissed ? this.#check() : 'timeout';
+    if (deadline <= this.#registry.clock.now()) return this.mayHaveMissed ? this.#check() : 'timeout';
     if (this.mayHaveMissed && this.#registry.connected) return this.#check();
     this.deadline = deadline;
     this.#registry.schedule(this, deadline);
@@ -205,6 +199,13 @@ class LocalWaiter implements Waiter {
     }
     this.mayHaveMissed = false;
     this.#finish('woken');
+  }
+
+  /** Sets when the pending wait ends by itself, in place of an earlier time. */
+  expireAt(time: number): void {
+    this.#cancelTimer?.();
+    const { clock } = this.#registry;
+    this.#cancelTimer = clock.after(Math.max(0, time - clock.now()), () => this.expire());
   }
 
   /** The scheduled moment has come. */
@@ -234,7 +235,8 @@ class LocalWaiter implements Waiter {
     const resolve = this.#end;
     if (resolve === undefined) return;
     this.#end = undefined;
-    this.#registry.unschedule(this);
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
     resolve(end);
   }
 }
