@@ -54,6 +54,8 @@ export interface Config {
   /** The proxies whose `X-Forwarded-For` is believed: their number, or their networks; `false`: none. */
   trustProxy: number | string[] | false;
   requestTimeoutSeconds: number;
+  /** Whether responses are compressed for clients that accept it. */
+  compress: boolean;
   drainSeconds: number;
   /**
    * Requests are refused while the mean delay of the event loop, or the longest wait for a connection, is above this;
@@ -261,6 +263,11 @@ const SCHEMAS = {
     .meta({ example: 'https://bookmarks.example.org', secret: true }),
   TRUST_PROXY: trustProxy,
   REQUEST_TIMEOUT_SECONDS: integer(1, 3_600, 120),
+  COMPRESS: z
+    .enum(['on', 'off'], 'expected on or off')
+    .default('on')
+    .transform((value) => value === 'on')
+    .meta({ example: 'off' }),
   DRAIN_SECONDS: integer(0, 60, 0),
   OVERLOAD_EVENT_LOOP_MS: integer(0, 60_000, 500),
   OVERLOAD_POOL_WAIT_MS: integer(0, 60_000, 2_000),
@@ -376,6 +383,7 @@ export function readConfig(env: Environment = process.env): Config {
     publicUrl: read('PUBLIC_URL'),
     trustProxy: read('TRUST_PROXY'),
     requestTimeoutSeconds: read('REQUEST_TIMEOUT_SECONDS'),
+    compress: read('COMPRESS'),
     drainSeconds: read('DRAIN_SECONDS'),
     overloadEventLoopMs: read('OVERLOAD_EVENT_LOOP_MS'),
     overloadPoolWaitMs: read('OVERLOAD_POOL_WAIT_MS'),

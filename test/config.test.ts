@@ -107,6 +107,16 @@ const OTHERS: [string, keyof Config, unknown, [string, unknown][], string[]][] =
     ['yes', '1', 'TRUE'],
   ],
   [
+    'COMPRESS',
+    'compress',
+    true,
+    [
+      ['on', true],
+      ['off', false],
+    ],
+    ['true', 'gzip'],
+  ],
+  [
     'DATABASE_SHARDING',
     'databaseSharding',
     undefined,

@@ -551,7 +551,11 @@ describe('export (decision 17)', () => {
     const response = await fetch(`${service.origin}/api/v1/export`, {
       method: 'POST',
       body: '{}',
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${user.token}` },
+      headers: {
+        'content-type': 'application/json',
+        authorization: `Bearer ${user.token}`,
+        'accept-encoding': 'identity',
+      },
     });
     expect(response.status).toBe(200);
     const reader = response.body!.getReader();

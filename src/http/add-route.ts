@@ -1,8 +1,10 @@
+import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Context } from '../context.ts';
 import { parseBody } from '../domain/validation.ts';
 import { authenticate, confirmCaller, limitAddress } from './authentication.ts';
+import { chooseEncoding, compressStream, isWorthCompressing } from './compression.ts';
 import { sendError, toApiError } from './error-responses.ts';
 import { readIdempotency } from './idempotency.ts';
 import type { Mount } from './mount.ts';
@@ -69,7 +71,7 @@ async function respond(
   const userId = request.caller?.userId;
   const handle = async () => {
     const given = { context, body, request, reply, idempotency, caller: request.caller! };
-    sendResponse(context, overload, route, request, reply, await route.handle(given));
+    await sendResponse(context, overload, route, request, reply, await route.handle(given));
   };
   if (userId === undefined || route.takesOwnPermits || route.isHeld) return handle();
   await context.requestPermits.run(userId, () => {
@@ -82,25 +84,44 @@ async function respond(
 /** Longer responses are not sent where their user has left too much unread meanwhile. */
 const SHORT_BYTES = 65_536;
 
-function sendResponse(
-  { unsent }: Context,
+/** Whether a response holds a secret. Such a response is never compressed, so that its length tells nothing of the secret. */
+const holdsSecret = ({ response }: Route): boolean =>
+  response instanceof z.ZodObject && 'token' in response.shape;
+
+async function sendResponse(
+  { unsent, config }: Context,
   overload: Overload,
   route: Route,
-  { caller }: FastifyRequest,
+  request: FastifyRequest,
   reply: FastifyReply,
   body: ResponseBody,
-): void {
+): Promise<void> {
   if (reply.sent) return;
-  const payload = typeof body === 'string' || 'pipe' in body ? body : JSON.stringify(body);
-  // Of a read nothing is lost. Polls of one account are woken together, and each gets a page.
-  if (route.scope === 'read' && typeof payload === 'string' && payload.length > SHORT_BYTES)
-    overload.refuse(caller!.userId);
+  const { caller } = request;
+  const mayCompress = config.compress && !holdsSecret(route);
   reply.header('content-type', 'application/json; charset=utf-8');
-  void reply.send(payload);
-  // An export counts what it holds by itself, page by page.
-  if (caller === undefined || typeof payload !== 'string') return;
+  if (typeof body !== 'string' && 'pipe' in body) {
+    const encoding = mayCompress ? chooseEncoding(request, reply) : undefined;
+    // An export counts its outbound backlog itself, page by page.
+    void reply.send(encoding === undefined ? body : compressStream(body as Readable, encoding));
+    return;
+  }
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  // A refused read loses nothing. Polls of one account are woken together, and each gets a page.
+  if (route.scope === 'read' && text.length > SHORT_BYTES) overload.refuse(caller!.userId);
+  const encoding = mayCompress && isWorthCompressing(text) ? chooseEncoding(request, reply) : undefined;
+  if (encoding === undefined) void reply.send(text);
+  else {
+    // The text counts while it is compressed, so that other responses of the account are refused in time.
+    const release = caller && unsent.hold(caller.userId, text.length);
+    try {
+      void reply.send(await encoding.compress(text));
+    } finally {
+      release?.();
+    }
+  }
   const { raw } = reply;
-  if (raw.writableLength > 0 && !raw.closed)
+  if (caller !== undefined && raw.writableLength > 0 && !raw.closed)
     raw.once('close', unsent.hold(caller.userId, raw.writableLength));
 }
 

@@ -31,6 +31,9 @@ export class Bodies {
    */
   source(request: FastifyRequest, countedBytes: number): Pick<BodyReader, 'next'> {
     const { caller, bodyReader } = request;
+    const encoding = request.headers['content-encoding'];
+    if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
+      throw invalid('Content-Encoding: compressed request bodies are not accepted');
     if (bodyReader === undefined) return { next: async () => undefined };
     bodyReader.begin(this.#pace, caller?.userId);
     let held = 0;

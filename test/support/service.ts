@@ -46,6 +46,7 @@ export const TEST_CONFIG: Omit<Config, 'databaseUrl'> = {
   publicUrl: undefined,
   trustProxy: false,
   requestTimeoutSeconds: 120,
+  compress: true,
   drainSeconds: 0,
   overloadEventLoopMs: 0,
   overloadPoolWaitMs: 0,

@@ -1,0 +1,61 @@
+import { pipeline, type Readable, type Transform } from 'node:stream';
+import { promisify } from 'node:util';
+import {
+  brotliCompress,
+  constants,
+  createBrotliCompress,
+  createGzip,
+  createZstdCompress,
+  gzip,
+  zstdCompress,
+} from 'node:zlib';
+import { Negotiator } from '@fastify/accept-negotiator';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+/** Compresses response bodies with an encoding that the client accepts (spec 1). */
+
+/** Shorter bodies are sent as they are: most of them fit in one network packet anyway. */
+const LEAST_BYTES = 1_024;
+
+// The levels with the best size for their CPU time. See docs/decisions/0080-compressed-responses.md.
+const GZIP = { level: 1 };
+const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } };
+const ZSTD = { params: { [constants.ZSTD_c_compressionLevel]: 3 } };
+
+interface Encoding {
+  /** Runs in a thread of Node's pool, so that the event loop goes on. */
+  compress: (text: string) => Promise<Buffer>;
+  createStream: () => Transform;
+}
+
+const gzipAsync = promisify<string, typeof GZIP, Buffer>(gzip);
+const brotliAsync = promisify<string, typeof BROTLI, Buffer>(brotliCompress);
+const zstdAsync = promisify<string, typeof ZSTD, Buffer>(zstdCompress);
+
+const ENCODINGS: Record<string, Encoding> = {
+  zstd: { compress: (text) => zstdAsync(text, ZSTD), createStream: () => createZstdCompress(ZSTD) },
+  br: { compress: (text) => brotliAsync(text, BROTLI), createStream: () => createBrotliCompress(BROTLI) },
+  gzip: { compress: (text) => gzipAsync(text, GZIP), createStream: () => createGzip(GZIP) },
+};
+
+/** Between encodings that a client likes equally, the first is taken. */
+const negotiator = new Negotiator({ supportedValues: Object.keys(ENCODINGS) });
+
+/** Whether a body is long enough to be worth compressing. */
+export const isWorthCompressing = (body: string): boolean => body.length >= LEAST_BYTES;
+
+/** Chooses the encoding of a response and sets its headers; undefined if the client accepts none. */
+export function chooseEncoding(request: FastifyRequest, reply: FastifyReply): Encoding | undefined {
+  const others = reply.getHeader('vary');
+  reply.header('vary', others === undefined ? 'Accept-Encoding' : `${others}, Accept-Encoding`);
+  const name = negotiator.negotiate(request.headers['accept-encoding']?.toString().toLowerCase() ?? '');
+  if (name === null) return undefined;
+  reply.header('content-encoding', name);
+  return ENCODINGS[name];
+}
+
+/** Compresses a stream. If the source fails, so does the result, and what was sent of it never decodes as whole. */
+export function compressStream(source: Readable, { createStream }: Encoding): Readable {
+  // The result reports the error to its own reader.
+  return pipeline(source, createStream(), () => {});
+}
