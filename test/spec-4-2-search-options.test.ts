@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type TestUser, useService } from './support/service.ts';
+import { createDatabaseOfLocale } from './support/database.ts';
+import { startService, type TestUser, useService } from './support/service.ts';
 
 // Spec 4.2: the further options of /bookmarks/search, its orders and its cursor.
 
@@ -149,6 +150,23 @@ describe('sort', () => {
     expect(await titles({ sort: 'updated' })).toEqual(['Éa', '', 'A', 'b']);
     expect(await titles({ sort: 'title' })).toEqual(['', 'A', 'b', 'Éa']);
     expect(await titles({ sort: 'oldest', page: 2, per_page: 3 })).toEqual(['']);
+  });
+
+  test("by title is by code points, whatever the database's locale", async () => {
+    await using database = await createDatabaseOfLocale('en-US');
+    await using american = await startService({}, { database });
+    user = await american.user();
+    await addAll(['a', '_a', 'b', '-b', '1', 'ab'].map((title) => ({ title })));
+    const ordered = ['-b', '1', '_a', 'a', 'ab', 'b'];
+    expect(await titles({ sort: 'title' })).toEqual(ordered);
+    const paged: string[] = [];
+    let cursor: string | undefined = '';
+    while (cursor !== undefined) {
+      const { bookmarks, next_cursor } = await search({ sort: 'title', cursor, per_page: 1 });
+      paged.push(...bookmarks.map(({ title }: Shown) => title));
+      cursor = next_cursor;
+    }
+    expect(paged).toEqual(ordered);
   });
 });
 

@@ -84,10 +84,10 @@ begin
       select b.id
       from bookmarks b
       where b.user_id = p_user_id
-        and (p_last_id is null or (title_key(row(b.*)::bookmarks), b.id) > (p_last_key, p_last_id))
+        and (p_last_id is null or (title_key(row(b.*)::bookmarks) collate "C", b.id) > (p_last_key, p_last_id))
         and (v_found is null or b.id = any (v_found))
         and is_found(row(b.*)::bookmarks, p_terms, p_patterns, v_tag_ids, v_without, v_within, p_after, p_before, p_site)
-      order by title_key(row(b.*)::bookmarks), b.id
+      order by title_key(row(b.*)::bookmarks) collate "C", b.id
       limit v_limit
     );
   end if;

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { inject } from 'vitest';
+import { migrate } from '../../src/store/migrations.ts';
 import { copyShardedDatabase } from './citus.ts';
 import { runOn, type TestDatabase, withDatabase } from './run-on.ts';
+import { silentLog } from './silent-log.ts';
 
 export { openSnapshot, runOn, type TestDatabase, withDatabase } from './run-on.ts';
 
@@ -19,6 +21,22 @@ export async function createDatabase(template = inject('templateDatabase')): Pro
     await runOn(serverUrl, `drop database if exists ${name} with (force)`);
   };
   return { url: withDatabase(serverUrl, name), name, drop, [Symbol.asyncDispose]: drop };
+}
+
+/** Makes an empty, migrated database with an ICU locale such as `en-US`. */
+export async function createDatabaseOfLocale(locale: string): Promise<TestDatabase> {
+  const serverUrl = inject('postgresUrl');
+  const name = `${inject('templateDatabase')}_${randomBytes(6).toString('hex')}`;
+  await runOn(
+    serverUrl,
+    `create database ${name} template template0 locale_provider icu icu_locale '${locale}'`,
+  );
+  const url = withDatabase(serverUrl, name);
+  await migrate({ url, log: silentLog });
+  const drop = async () => {
+    await runOn(serverUrl, `drop database if exists ${name} with (force)`);
+  };
+  return { url, name, drop, [Symbol.asyncDispose]: drop };
 }
 
 /** Drops the run's template and every copy of it that is left. */

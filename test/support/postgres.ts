@@ -1,11 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { openEmbeddedPostgres } from '../../src/embedded/postgres.ts';
 import type { ServerSettings } from '../../src/embedded/server.ts';
 import { makeFolder, removeFolder } from './folders.ts';
 import { freezeFamily, noteProcess, sendSignal, thawFamily } from './processes.ts';
 import { runDir } from './run.ts';
+import { runOn, withDatabase } from './run-on.ts';
 import { silentLog } from './silent-log.ts';
 
 /** Settings that are faster and lose data only at a power loss, not when the server is killed. */
@@ -14,6 +15,8 @@ export const FAST_SETTINGS: ServerSettings = {
   full_page_writes: 'off',
   max_connections: 300,
   autovacuum_naptime: '10s',
+  // So that a run under another `TZ` has that zone in the server too.
+  ...(process.env.TZ && { TimeZone: process.env.TZ }),
 };
 
 const templateDir = (): string => join(runDir(), 'postgres-template');
@@ -25,7 +28,21 @@ export async function makePostgresTemplate(): Promise<void> {
     log: silentLog,
     settings: FAST_SETTINGS,
   });
+  const locale = process.env.TEST_DATABASE_LOCALE;
+  if (locale) await setLocale(server.url, locale);
   await server.stop();
+}
+
+/** Gives the server's database, and all that are created later, an ICU locale such as `en-US` in place of `C`. */
+async function setLocale(url: string, locale: string): Promise<void> {
+  if (!/^[\w-]+$/.test(locale)) throw new Error(`TEST_DATABASE_LOCALE: not an ICU locale: ${locale}`);
+  const run = (statement: string) => runOn(withDatabase(url, 'postgres'), statement);
+  await run('alter database template1 is_template false');
+  for (const name of ['template1', basename(new URL(url).pathname)]) {
+    await run(`drop database ${name}`);
+    await run(`create database ${name} template template0 locale_provider icu icu_locale '${locale}'`);
+  }
+  await run('alter database template1 is_template true');
 }
 
 /** Makes a data folder for a server: a copy of the template, if the run has one. */
