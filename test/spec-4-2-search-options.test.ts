@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { SORTS } from '../src/domain/search.ts';
 import { createDatabaseOfLocale } from './support/database.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 
@@ -160,17 +161,24 @@ describe('sort', () => {
     const ordered = ['-b', '1', '_a', 'a', 'ab', 'b'];
     expect(await titles({ sort: 'title' })).toEqual(ordered);
     const paged: string[] = [];
-    let cursor: string | undefined = '';
-    while (cursor !== undefined) {
+    let cursor: string | undefined;
+    do {
       const { bookmarks, next_cursor } = await search({ sort: 'title', cursor, per_page: 1 });
       paged.push(...bookmarks.map(({ title }: Shown) => title));
       cursor = next_cursor;
-    }
+    } while (cursor !== undefined);
     expect(paged).toEqual(ordered);
   });
-});
 
-const SORTS = ['newest', 'oldest', 'updated', 'title'] as const;
+  test('SQL refuses an order that it does not know', async () => {
+    const found = service.context.database.sql`
+      select from search_bookmarks(
+        p_user_id => 1, p_terms => '{}', p_patterns => null, p_bits => null, p_filter => '{}', p_sort => 'unheard',
+        p_offset => 0, p_last_id => null, p_last_key => null, p_limit => 1, p_bytes => 1
+      )`;
+    await expect(found).rejects.toThrow('unknown sort: unheard');
+  });
+});
 
 /** All pages of a search, by its cursors; `between` runs after each. */
 async function scroll(body: object, between: (page: Shown[]) => Promise<unknown> = async () => {}) {

@@ -1,19 +1,23 @@
--- A page of the bookmarks that a search finds, in its order, as JSON texts with commas between: at most `p_limit`, and of
--- some `p_bytes` bytes, but one at least. `last_id` and `last_key` are the place of its last one in that order.
+-- A page of the bookmarks that a search finds, in its order, as JSON texts with commas between: at most `p_limit`, and about
+-- `p_bytes` bytes, but at least one bookmark. `last_id` and `last_key` are the place of its last one in that order.
 --
--- Without a place (`p_last_id` is null) the page begins after `p_offset` of them, and `total` counts all. With one it begins
--- behind that place, nothing is counted, and by `newest` and `oldest` the key leads from there on: what comes before is not
--- read again. `updated` and `title` have no index, which every add would pay for: each page looks through what matches.
--- Terms without a tag are looked for in the blocks of texts, where all that holds them is wanted.
+-- `p_filter` holds what a bookmark must meet, by the names of `searchFilter` in src/domain/search.ts; an absent or null entry
+-- does not restrict. At most three terms are sent one by one, because `strpos` is the fastest test; others are patterns.
+--
+-- Without a place (`p_last_id` is null) the page begins at `p_offset`, and `total` counts all matches. With a place it begins
+-- behind that, nothing is counted, and for `newest` and `oldest` the key leads from there on, so that earlier rows are not
+-- read again. `updated` and `title` have no index, because every add would pay for it: each page reads all matches.
+-- Terms without a tag are looked up in the blocks of texts when all matches are wanted.
 create or replace function search_bookmarks(
-  p_user_id bigint, p_terms text[], p_patterns text[], p_bits integer[], p_tag_keys text[], p_without_keys text[], p_untagged boolean,
-  p_after timestamptz, p_before timestamptz, p_site text,
+  p_user_id bigint, p_terms text[], p_patterns text[], p_bits integer[], p_filter jsonb,
   p_sort text, p_offset bigint, p_last_id bigint, p_last_key text, p_limit integer, p_bytes integer,
   out bookmarks text, out count integer, out total bigint, out has_more boolean, out last_id bigint, out last_key text
 )
--- Planned for what is asked: a plan for all searches could use no index. What is set within ends with the function.
+-- Planned for the values of each call: the planner then drops conditions on null, and all orders but the one asked for.
+-- What is set within ends with the function.
 language plpgsql stable set plan_cache_mode = force_custom_plan set enable_sort = on as $$
 declare
+  v_filter record;
   v_tag_ids bigint[];
   v_without bigint[];
   v_within bigint[];
@@ -25,16 +29,29 @@ begin
   count := 0;
   total := 0;
   has_more := false;
-  if cardinality(p_tag_keys) > 0 then
-    v_tag_ids := array(select id from tags where user_id = p_user_id and name_key = any (p_tag_keys));
-    if cardinality(v_tag_ids) < cardinality(p_tag_keys) then
+  if p_sort not in ('newest', 'oldest', 'updated', 'title') then
+    raise 'unknown sort: %', p_sort;
+  end if;
+  select *
+  into v_filter
+  from jsonb_to_record(p_filter) as filter(
+    tag text, tags text[], without_tags text[], untagged boolean,
+    created_after timestamptz, created_before timestamptz, site text
+  );
+
+  if v_filter.tag is not null and v_filter.tag <> all (coalesce(v_filter.tags, '{}')) then
+    v_filter.tags := v_filter.tags || v_filter.tag;
+  end if;
+  if cardinality(v_filter.tags) > 0 then
+    v_tag_ids := array(select id from tags where user_id = p_user_id and name_key = any (v_filter.tags));
+    if cardinality(v_tag_ids) < cardinality(v_filter.tags) then
       return;
     end if;
   end if;
-  if cardinality(p_without_keys) > 0 then
-    v_without := array(select id from tags where user_id = p_user_id and name_key = any (p_without_keys));
+  if cardinality(v_filter.without_tags) > 0 then
+    v_without := array(select id from tags where user_id = p_user_id and name_key = any (v_filter.without_tags));
   end if;
-  if p_untagged then
+  if v_filter.untagged then
     v_within := gone_tags(p_user_id);
   end if;
   if cardinality(p_terms) > 0 and v_tag_ids is null and (p_last_id is null or p_sort in ('updated', 'title')) then
@@ -42,55 +59,41 @@ begin
     p_terms := '{}';
     p_patterns := null;
   end if;
-  -- Few carry a tag, and the index of tags leads to them. Else the order is that of the key: were they sorted, all would
-  -- have to be read for each page.
+  -- Few bookmarks carry a tag, and the index of tags leads to them. Otherwise read in the order of the key: a sort would
+  -- read all bookmarks for each page.
   if v_tag_ids is null and p_last_id is not null and p_sort in ('newest', 'oldest') then
     perform set_config('enable_sort', 'off', true);
   end if;
 
-  if p_sort = 'newest' then
-    v_ids := array(
-      select b.id
-      from bookmarks b
-      where b.user_id = p_user_id and b.id < coalesce(p_last_id, 9223372036854775807)
-        and (v_found is null or b.id = any (v_found))
-        and is_found(row(b.*)::bookmarks, p_terms, p_patterns, v_tag_ids, v_without, v_within, p_after, p_before, p_site)
-      order by b.id desc
-      limit v_limit
-    );
-  elsif p_sort = 'oldest' then
-    v_ids := array(
-      select b.id
-      from bookmarks b
-      where b.user_id = p_user_id and b.id > coalesce(p_last_id, 0)
-        and (v_found is null or b.id = any (v_found))
-        and is_found(row(b.*)::bookmarks, p_terms, p_patterns, v_tag_ids, v_without, v_within, p_after, p_before, p_site)
-      order by b.id
-      limit v_limit
-    );
-  elsif p_sort = 'updated' then
-    v_ids := array(
-      select b.id
-      from bookmarks b
-      where b.user_id = p_user_id
-        and (p_last_id is null or (b.updated_at, b.id) < (p_last_key::timestamptz, p_last_id))
-        and (v_found is null or b.id = any (v_found))
-        and is_found(row(b.*)::bookmarks, p_terms, p_patterns, v_tag_ids, v_without, v_within, p_after, p_before, p_site)
-      order by b.updated_at desc, b.id desc
-      limit v_limit
-    );
-  else
-    v_ids := array(
-      select b.id
-      from bookmarks b
-      where b.user_id = p_user_id
-        and (p_last_id is null or (title_key(row(b.*)::bookmarks) collate "C", b.id) > (p_last_key, p_last_id))
-        and (v_found is null or b.id = any (v_found))
-        and is_found(row(b.*)::bookmarks, p_terms, p_patterns, v_tag_ids, v_without, v_within, p_after, p_before, p_site)
-      order by title_key(row(b.*)::bookmarks) collate "C", b.id
-      limit v_limit
-    );
-  end if;
+  v_ids := array(
+    select b.id
+    from bookmarks b
+    where b.user_id = p_user_id
+      and case
+        when p_last_id is null then true
+        when p_sort = 'newest' then b.id < p_last_id
+        when p_sort = 'oldest' then b.id > p_last_id
+        when p_sort = 'updated' then (b.updated_at, b.id) < (p_last_key::timestamptz, p_last_id)
+        when p_sort = 'title' then (title_key(row(b.*)::bookmarks) collate "C", b.id) > (p_last_key, p_last_id)
+      end
+      and (v_found is null or b.id = any (v_found))
+      and (p_terms[1] is null or strpos(b.search_text, p_terms[1]) > 0)
+      and (p_terms[2] is null or strpos(b.search_text, p_terms[2]) > 0)
+      and (p_terms[3] is null or strpos(b.search_text, p_terms[3]) > 0)
+      and (p_patterns is null or b.search_text like all (p_patterns))
+      and (v_tag_ids is null or b.tag_ids @> v_tag_ids)
+      and (v_without is null or not b.tag_ids && v_without)
+      and (v_within is null or b.tag_ids <@ v_within)
+      and (v_filter.created_after is null or b.created_at > v_filter.created_after)
+      and (v_filter.created_before is null or b.created_at < v_filter.created_before)
+      and (v_filter.site is null or b.host = v_filter.site or right(b.host, length(v_filter.site) + 1) = '.' || v_filter.site)
+    order by
+      case when p_sort = 'updated' then b.updated_at end desc,
+      case when p_sort = 'title' then title_key(row(b.*)::bookmarks) collate "C" end,
+      case when p_sort in ('oldest', 'title') then b.id end,
+      b.id desc
+    limit v_limit
+  );
 
   if p_last_id is null then
     total := cardinality(v_ids);

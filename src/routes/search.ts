@@ -1,17 +1,13 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { invalid } from '../domain/errors.ts';
-import { integer, searchQuery, site, tagName, tagNames, timestamp } from '../domain/fields.ts';
-import { foldText, searchTerms } from '../domain/text.ts';
+import { integer, searchQuery } from '../domain/fields.ts';
+import { SORTS, type Sort, searchFilter } from '../domain/search.ts';
+import { searchTerms } from '../domain/text.ts';
 import { parseTimestamp } from '../domain/timestamp.ts';
 import { notBeside } from '../domain/validation.ts';
 import { BOOKMARK_BODY_BYTES, callerRoute } from '../http/route.ts';
-import {
-  type FurtherOptions,
-  type SearchOptions,
-  type SearchPage,
-  searchBookmarks,
-} from '../store/search.ts';
+import { type SearchPage, searchBookmarks } from '../store/search.ts';
 import {
   formatSearchCursor,
   MAX_SEARCH_CURSOR_LENGTH,
@@ -22,19 +18,11 @@ import * as schemas from './response-schemas.ts';
 
 /** Search: spec 4.2, decision 13. */
 
-const time = timestamp.meta({ format: 'date-time', examples: ['2026-01-31T12:00:00.000Z'] });
-
 const searchBody = z
   .object({
     query: searchQuery.default(''),
-    tag: tagName.optional(),
-    tags: tagNames.meta({ ...tagNames.meta(), examples: [['reading']] }).optional(),
-    without_tags: tagNames.meta({ ...tagNames.meta(), examples: [['done']] }).optional(),
-    untagged: z.boolean().default(false),
-    created_after: time.optional(),
-    created_before: time.optional(),
-    site: site.optional(),
-    sort: z.enum(['newest', 'oldest', 'updated', 'title']).default('newest'),
+    ...searchFilter.shape,
+    sort: z.enum(SORTS).default(SORTS[0]),
     page: pageNumber(),
     cursor: z
       .string()
@@ -57,59 +45,44 @@ function pageNumber() {
   return z.int(rule).min(1, rule).meta({ default: 1 }).optional();
 }
 
-/** What few searches ask for; undefined where this one does not. */
-function furtherOptions(body: SearchBody, place: SearchPlace | undefined): FurtherOptions | undefined {
-  const options: FurtherOptions = {
-    sort: body.sort,
-    tagKeys: body.tags?.keys,
-    withoutKeys: body.without_tags?.keys,
-    untagged: body.untagged || undefined,
-    createdAfter: body.created_after,
-    createdBefore: body.created_before,
-    site: body.site,
-    after: place,
-  };
-  const { sort, ...others } = options;
-  const isPlain = sort === 'newest' && Object.values(others).every((option) => option === undefined);
-  return isPlain ? undefined : options;
+/** Takes a body apart into the search, which a cursor belongs to, and the part of its result that is asked for. */
+function readSearch({ query, sort, page, cursor, per_page: perPage, ...filter }: SearchBody) {
+  const terms = searchTerms(query);
+  const searchHash = hash('sha256', JSON.stringify([terms, filter, sort]), 'hex').slice(0, 16);
+  return { terms, filter, sort, page, cursor, perPage, searchHash };
 }
 
-/** What makes two searches the same, whatever part of them is asked for. */
-const hashSearch = ({
-  query,
-  page: _page,
-  cursor: _cursor,
-  per_page: _perPage,
-  ...options
-}: SearchBody): string => hash('sha256', JSON.stringify([searchTerms(query), options]), 'hex').slice(0, 16);
+type Search = ReturnType<typeof readSearch>;
 
-function findPlace(body: SearchBody, userId: number): SearchPlace | undefined {
-  if (body.cursor === undefined) return undefined;
-  const place = parseSearchCursor(body.cursor, userId, hashSearch(body));
-  const isKey = {
-    newest: place.lastKey === null,
-    oldest: place.lastKey === null,
-    updated: place.lastKey !== null && parseTimestamp(place.lastKey) === place.lastKey,
-    title: place.lastKey !== null,
-  };
-  if (!isKey[body.sort]) throw invalid('cursor: is malformed');
+function findPlace({ cursor, sort, searchHash }: Search, userId: number): SearchPlace | undefined {
+  if (cursor === undefined) return undefined;
+  const place = parseSearchCursor(cursor, userId, searchHash);
+  if (!isKeyOf[sort](place.lastKey)) throw invalid('cursor: is malformed');
   return place;
 }
 
+/** Whether a key can be one in an order of a search. */
+const isKeyOf: Record<Sort, (key: string | null) => boolean> = {
+  newest: (key) => key === null,
+  oldest: (key) => key === null,
+  updated: (key) => key !== null && parseTimestamp(key) === key,
+  title: (key) => key !== null,
+};
+
 function formatPage(
-  body: SearchBody,
+  asked: Search,
   userId: number,
   place: SearchPlace | undefined,
   found: SearchPage,
 ): string {
-  const page = place?.page ?? body.page ?? 1;
+  const page = place?.page ?? asked.page ?? 1;
   const total = place?.total ?? found.total;
   const { lastId, lastKey, hasMore } = found;
   const next =
     hasMore && lastId !== null && page < Number.MAX_SAFE_INTEGER
-      ? `,"next_cursor":"${formatSearchCursor(userId, hashSearch(body), { page: page + 1, total, lastId, lastKey })}"`
+      ? `,"next_cursor":"${formatSearchCursor(userId, asked.searchHash, { page: page + 1, total, lastId, lastKey })}"`
       : '';
-  return `{"bookmarks":${found.bookmarks},"total":${total},"page":${page},"per_page":${body.per_page},"has_more":${hasMore}${next}}`;
+  return `{"bookmarks":${found.bookmarks},"total":${total},"page":${page},"per_page":${asked.perPage},"has_more":${hasMore}${next}}`;
 }
 
 const search = callerRoute({
@@ -139,16 +112,18 @@ const search = callerRoute({
       .optional(),
   }),
   async handle({ context, caller, body }) {
-    const place = findPlace(body, caller.userId);
-    const options: SearchOptions = {
-      terms: searchTerms(body.query),
-      tagKey: body.tag === undefined ? undefined : foldText(body.tag),
-      page: body.page ?? 1,
-      perPage: body.per_page,
-      more: furtherOptions(body, place),
-    };
-    const found = await searchBookmarks(context.database, caller, options);
-    return formatPage(body, caller.userId, place, found);
+    const asked = readSearch(body);
+    const { terms, filter, sort, page = 1, perPage } = asked;
+    const after = findPlace(asked, caller.userId);
+    const found = await searchBookmarks(context.database, caller, {
+      terms,
+      filter,
+      sort,
+      page,
+      perPage,
+      after,
+    });
+    return formatPage(asked, caller.userId, after, found);
   },
 });
 

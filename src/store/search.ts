@@ -1,31 +1,18 @@
+import type { SearchFilter, Sort } from '../domain/search.ts';
 import { signatureBits } from '../domain/signatures.ts';
 import { PAGE_BYTES } from './bookmarks.ts';
 import type { Database, Sql } from './database.ts';
 import { requireValidToken } from './outcomes.ts';
 import { type Owner, tokenIsValid } from './tokens.ts';
 
-export type SearchSort = 'newest' | 'oldest' | 'updated' | 'title';
-
-/** A search: every term must be a substring, the tag a whole name; all are folded. All that is given must hold. */
+/** A search: every term must be a substring of the folded text, and every filter must hold. */
 export interface SearchOptions {
   terms: readonly string[];
-  tagKey?: string | undefined;
+  filter: SearchFilter;
+  sort: Sort;
   perPage: number;
   /** From 1; not read where a place is given. */
   page: number;
-  /** What few searches ask for. */
-  more?: FurtherOptions | undefined;
-}
-
-export interface FurtherOptions {
-  sort: SearchSort;
-  tagKeys?: readonly string[] | undefined;
-  withoutKeys?: readonly string[] | undefined;
-  untagged?: boolean | undefined;
-  createdAfter?: string | undefined;
-  createdBefore?: string | undefined;
-  /** A host as it is stored. */
-  site?: string | undefined;
   /** The last bookmark of the page before, and its key in the order. */
   after?: { lastId: number; lastKey: string | null } | undefined;
 }
@@ -40,13 +27,6 @@ export interface SearchPage {
   lastId: number | null;
   lastKey: string | null;
 }
-
-/**
- * The bytes of a page. By number it is whole, as the next one begins `perPage` further on whatever this one held: what was
- * cut off would be missed. A cursor leads on from what was sent.
- */
-const pageBytes = (more: FurtherOptions | undefined): number =>
-  more?.after === undefined ? WHOLE_PAGE : PAGE_BYTES;
 
 /** Above all that 100 bookmarks can take, which is 55 MB. */
 const WHOLE_PAGE = 67_108_864;
@@ -99,11 +79,14 @@ export async function searchBookmarks(
   owner: Owner,
   search: SearchOptions,
 ): Promise<SearchPage> {
-  const { terms, tagKey, page, perPage, more } = search;
-  const isAll = terms.length === 0 && tagKey === undefined;
+  const { terms, filter, sort, page, perPage, after } = search;
+  const { tag, ...others } = filter;
+  const isPlain = sort === 'newest' && after === undefined && !Object.values(others).some(Boolean);
   const rows = await db.read((sql) => {
-    if (more !== undefined) return findFurther(sql, owner, search, more);
-    return isAll ? readNewest(sql, owner, page, perPage) : findMatching(sql, owner, search);
+    if (!isPlain) return findFiltered(sql, owner, search);
+    return terms.length === 0 && tag === undefined
+      ? readNewest(sql, owner, page, perPage)
+      : findMatching(sql, owner, search, tag);
   });
   return requireValidToken(rows);
 }
@@ -118,9 +101,12 @@ const readNewest = (sql: Sql, owner: Owner, page: number, perPage: number) => sq
   from read_newest(${owner.userId}, (${page}::bigint - 1) * ${perPage}, ${perPage}, ${WHOLE_PAGE}) page
   cross join (select bookmark_count as total from accounts where user_id = ${owner.userId}) account`;
 
-const findMatching = (sql: Sql, owner: Owner, { terms, tagKey, page, perPage }: SearchOptions) => sql<
-  FoundRow[]
->`
+const findMatching = (
+  sql: Sql,
+  owner: Owner,
+  { terms, page, perPage }: SearchOptions,
+  tagKey: string | undefined,
+) => sql<FoundRow[]>`
   with matching as materialized (
     select ${tagKey === undefined ? withTerms(sql, owner, terms) : withTag(sql, owner, terms, tagKey)} as ids
   ), wanted as materialized (
@@ -133,20 +119,27 @@ const findMatching = (sql: Sql, owner: Owner, { terms, tagKey, page, perPage }: 
   from wanted
   cross join lateral render_bookmarks(${owner.userId}, wanted.ids, ${WHOLE_PAGE}) page`;
 
-/** With any further option. */
-function findFurther(sql: Sql, owner: Owner, search: SearchOptions, more: FurtherOptions) {
-  const { terms, tagKey, page, perPage } = search;
+/**
+ * With any other filter, order or place. A page by number is whole, because the next one begins `perPage` further on:
+ * what was cut off would be missed. A cursor goes on from what was sent.
+ */
+function findFiltered(sql: Sql, owner: Owner, { terms, filter, sort, page, perPage, after }: SearchOptions) {
   const { single, patterns } = splitTerms(terms);
-  const tagKeys = [...new Set([...(tagKey === undefined ? [] : [tagKey]), ...(more.tagKeys ?? [])])];
   return sql<FoundRow[]>`
     select ${tokenIsValid(sql, owner)} as valid, page.total, '[' || page.bookmarks || ']' as bookmarks,
       page.has_more as "hasMore", page.last_id as "lastId", page.last_key as "lastKey"
     from search_bookmarks(
-      ${owner.userId}, ${single}, ${patterns}::text[], ${signatureBits(terms)}::integer[],
-      ${tagKeys}, ${[...(more.withoutKeys ?? [])]}, ${more.untagged ? true : null}::boolean,
-      ${more.createdAfter ?? null}::timestamptz, ${more.createdBefore ?? null}::timestamptz, ${more.site ?? null},
-      ${more.sort}, ${slice(page, perPage).from - 1}, ${more.after?.lastId ?? null}, ${more.after?.lastKey ?? null},
-      ${perPage}, ${pageBytes(more)}
+      p_user_id => ${owner.userId},
+      p_terms => ${single},
+      p_patterns => ${patterns}::text[],
+      p_bits => ${signatureBits(terms)}::integer[],
+      p_filter => ${JSON.stringify(filter)}::text::jsonb,
+      p_sort => ${sort},
+      p_offset => ${slice(page, perPage).from - 1},
+      p_last_id => ${after?.lastId ?? null},
+      p_last_key => ${after?.lastKey ?? null},
+      p_limit => ${perPage},
+      p_bytes => ${after === undefined ? WHOLE_PAGE : PAGE_BYTES}
     ) page`;
 }
 

@@ -16,7 +16,7 @@ import { beginExport, readExportPage } from '../../src/store/export.ts';
 import { claimImport, releaseLease, renewLease } from '../../src/store/import-leases.ts';
 import { dropPieces, stageErrors, stagePiece } from '../../src/store/import-pieces.ts';
 import { findKnownUrls, finishImport, importBookmarks } from '../../src/store/imports.ts';
-import { type FurtherOptions, searchBookmarks } from '../../src/store/search.ts';
+import { type SearchOptions, searchBookmarks } from '../../src/store/search.ts';
 import {
   beginImport,
   cancelImport,
@@ -91,11 +91,8 @@ const sizeFor = (c: Collection, n: number): number => (isBig(c) ? 2_000 : 20 + n
 const importWork = (db: Database, { owner }: Collection, work: Awaited<ReturnType<typeof prepareWork>>) =>
   importBookmarks(db, owner, crypto.randomUUID(), work, LIMIT, undefined);
 
-const search = (
-  db: Database,
-  { owner }: Collection,
-  asked: { terms?: string[]; tagKey?: string; page?: number; more?: FurtherOptions },
-) => searchBookmarks(db, owner, { terms: [], page: 1, perPage: 50, ...asked });
+const search = (db: Database, { owner }: Collection, asked: Partial<SearchOptions>) =>
+  searchBookmarks(db, owner, { terms: [], filter: {}, sort: 'newest', page: 1, perPage: 50, ...asked });
 
 async function stage(db: Database, { owner }: Collection) {
   const staged = { userId: owner.userId, id: crypto.randomUUID(), leaseId: crypto.randomUUID() };
@@ -184,32 +181,32 @@ const SEARCHES: Operation[] = [
   {
     name: 'search for a word in the order of titles',
     atMost: 8 * BIG.bookmarks,
-    run: (db, c) => search(db, c, { terms: ['book'], more: { sort: 'title' } }),
+    run: (db, c) => search(db, c, { terms: ['book'], sort: 'title' }),
   },
   {
     // Found by blocks; then each by its key, or all by the key of the user where that is believed to be less.
     name: 'search for a word that few hold, in the order of edits',
     atMost: 3 * BIG.bookmarks,
-    run: (db, c, n) => search(db, c, { terms: [`org/1${n}7`, 'mark'], more: { sort: 'updated' } }),
+    run: (db, c, n) => search(db, c, { terms: [`org/1${n}7`, 'mark'], sort: 'updated' }),
   },
   {
     name: 'search for a tag',
     atMost: 400,
-    run: (db, c, n) => search(db, c, { tagKey: `tag ${n}` }),
+    run: (db, c, n) => search(db, c, { filter: { tag: `tag ${n}` } }),
   },
   {
     name: 'search for tags, without another',
     atMost: 600,
     run: (db, c, n) =>
       search(db, c, {
-        more: { sort: 'newest', tagKeys: [`tag ${n}`, `tag ${n + 1}`], withoutKeys: [`tag ${n + 2}`] },
+        filter: { tags: [`tag ${n}`, `tag ${n + 1}`], without_tags: [`tag ${n + 2}`] },
       }),
   },
   ...(['newest', 'oldest'] as const).map((sort) => ({
     name: `page of everything behind a place, ${sort}`,
     atMost: 800,
     run: (db: Database, c: Collection, n: number) =>
-      search(db, c, { more: { sort, after: { lastId: c.ids[c.ids.length >> 1]! + n, lastKey: null } } }),
+      search(db, c, { sort, after: { lastId: c.ids[c.ids.length >> 1]! + n, lastKey: null } }),
   })),
   {
     name: 'page behind a place, of a word that many hold',
@@ -217,19 +214,18 @@ const SEARCHES: Operation[] = [
     run: (db, c, n) =>
       search(db, c, {
         terms: ['book'],
-        more: { sort: 'newest', after: { lastId: c.ids[c.ids.length >> 1]! + n, lastKey: null } },
+        after: { lastId: c.ids[c.ids.length >> 1]! + n, lastKey: null },
       }),
   },
   {
     name: 'page by title behind a place',
     atMost: 4 * BIG.bookmarks,
-    run: (db, c, n) =>
-      search(db, c, { more: { sort: 'title', after: { lastId: c.ids[n]!, lastKey: 'book' } } }),
+    run: (db, c, n) => search(db, c, { sort: 'title', after: { lastId: c.ids[n]!, lastKey: 'book' } }),
   },
   {
     name: 'search for a tag and a word',
     atMost: 400,
-    run: (db, c, n) => search(db, c, { terms: ['book'], tagKey: `tag ${n}` }),
+    run: (db, c, n) => search(db, c, { terms: ['book'], filter: { tag: `tag ${n}` } }),
   },
 ];
 

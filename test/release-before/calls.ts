@@ -117,14 +117,20 @@ async function playBookmarks(db: Database, owner: Owner): Promise<void> {
   await changes.readChangesForAll(db, [owner], 'beginning', 100);
   await tags.listTags(db, owner);
   for (const terms of [[], ['example'], ['example', 'a'], ['a', 'b', 'c'], ['a', 'b', 'c', 'd']]) {
-    await searchBookmarks(db, owner, { terms, page: 1, perPage: 50 });
-    await searchBookmarks(db, owner, { terms, tagKey: 'second', page: 2, perPage: 1 });
+    await searchBookmarks(db, owner, { terms, filter: {}, sort: 'newest', page: 1, perPage: 50 });
+    await searchBookmarks(db, owner, {
+      terms,
+      filter: { tag: 'second' },
+      sort: 'newest',
+      page: 2,
+      perPage: 1,
+    });
   }
   for (const sort of ['newest', 'oldest', 'updated', 'title'] as const) {
-    const more = { sort, tagKeys: ['second'], withoutKeys: ['four'], site: 'example.org' };
-    const found = await searchBookmarks(db, owner, { terms: ['a'], page: 1, perPage: 1, more });
+    const filter = { tags: ['second'], without_tags: ['four'], site: 'example.org' };
+    const found = await searchBookmarks(db, owner, { terms: ['a'], filter, sort, page: 1, perPage: 1 });
     const after = { lastId: found.lastId ?? 1, lastKey: found.lastKey };
-    await searchBookmarks(db, owner, { terms: [], page: 1, perPage: 1, more: { sort, after } });
+    await searchBookmarks(db, owner, { terms: [], filter: {}, sort, after, page: 1, perPage: 1 });
   }
   const gone = JSON.parse(await tags.createTag(db, owner, { name: 'Five', key: 'five' }));
   await tags.mergeTags(db, owner, gone.id, tag.id);

@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import { site, tagName, tagNames, timestamp } from './fields.ts';
+import { foldText } from './text.ts';
+
+/** The orders of a search; the first is the default. `search_bookmarks` in SQL knows the same. */
+export const SORTS = ['newest', 'oldest', 'updated', 'title'] as const;
+
+export type Sort = (typeof SORTS)[number];
+
+const time = timestamp.meta({ format: 'date-time', examples: ['2026-01-31T12:00:00.000Z'] });
+
+/** Tag names in their folded form. */
+const tagKeys = (examples: string[]) =>
+  tagNames
+    .meta({ ...tagNames.meta(), examples: [examples] })
+    .transform(({ keys }) => keys)
+    .optional();
+
+/**
+ * The filters of a search; a bookmark must meet all that are given. They go to `search_bookmarks` as they come out of
+ * this schema: a new filter needs one line here, and one condition there.
+ */
+export const searchFilter = z.object({
+  tag: tagName.transform(foldText).optional(),
+  tags: tagKeys(['reading']),
+  without_tags: tagKeys(['done']),
+  untagged: z.boolean().default(false),
+  created_after: time.optional(),
+  created_before: time.optional(),
+  site: site.optional(),
+});
+
+export type SearchFilter = Partial<z.output<typeof searchFilter>>;
