@@ -25,9 +25,10 @@ beforeAll(async () => {
 });
 
 const operationOf = (path: string): Json => document.paths[path].post;
-const requestOf = (path: string): Json => operationOf(path).requestBody.content['application/json'];
+const requestOf = (path: string): Json =>
+  withSchema(operationOf(path).requestBody.content['application/json']);
 const responseOf = (path: string, status: number | string): Json =>
-  operationOf(path).responses[status].content['application/json'];
+  withSchema(operationOf(path).responses[status].content['application/json']);
 
 /** What a reference names. */
 const lookUp = (ref: string): Json =>
@@ -35,6 +36,10 @@ const lookUp = (ref: string): Json =>
     .replace(/^#\//, '')
     .split('/')
     .reduce((value, step) => value?.[step], document);
+
+/** The content of a body, with the schema that it names. */
+const withSchema = (content: Json): Json =>
+  content.schema.$ref === undefined ? content : { ...content, schema: lookUp(content.schema.$ref) };
 
 /** A schema of the document with all that it refers to, for a validator. */
 const validatorOf = (schema: Json): z.ZodType =>
@@ -58,7 +63,14 @@ describe('the structure of OpenAPI 3.1', () => {
     expect(document.openapi).toMatch(/^3\.1\.\d+$/);
     expect(document.info).toMatchObject({ title: expect.any(String), version: expect.any(String) });
     expect(document.servers).toEqual([{ url: BASE_PATH }]);
-    expect(Object.keys(document).sort()).toEqual(['components', 'info', 'openapi', 'paths', 'servers']);
+    expect(Object.keys(document).sort()).toEqual([
+      'components',
+      'info',
+      'openapi',
+      'paths',
+      'servers',
+      'tags',
+    ]);
     for (const path of Object.keys(document.paths)) expect(path).toMatch(/^\//);
     for (const kind of Object.keys(document.components)) {
       for (const name of Object.keys(document.components[kind])) expect(name).toMatch(/^[\w.-]+$/);
@@ -103,7 +115,7 @@ describe('the structure of OpenAPI 3.1', () => {
         schemas.push(responseOf(path, status).schema);
     }
     const keywords =
-      '$ref type properties required items anyOf enum const default examples description format pattern minimum maximum minLength maxLength minItems maxItems';
+      '$ref type properties required items anyOf oneOf enum const default examples description format pattern minimum maximum minLength maxLength minItems maxItems';
     const check = (schema: Json) => {
       expect(keywords.split(' ')).toEqual(expect.arrayContaining(Object.keys(schema)));
       const types = [schema.type].flat().filter(Boolean);
@@ -111,7 +123,8 @@ describe('the structure of OpenAPI 3.1', () => {
         expect(['object', 'array', 'string', 'integer', 'boolean', 'null']).toContain(type);
       for (const name of schema.required ?? []) expect(schema.properties).toHaveProperty(name);
       for (const child of Object.values(schema.properties ?? {})) check(child);
-      for (const child of [schema.items, ...(schema.anyOf ?? [])].filter(Boolean)) check(child);
+      for (const child of [schema.items, ...(schema.anyOf ?? []), ...(schema.oneOf ?? [])].filter(Boolean))
+        check(child);
     };
     for (const schema of schemas) check(schema);
   });
@@ -126,7 +139,7 @@ describe('the document is complete', () => {
 
   test.each(EACH_ROUTE)('%s: its scope', (path, { scope }) => {
     const { security, description } = operationOf(path);
-    expect(security).toEqual(scope === 'public' ? [] : [{ token: [scope] }]);
+    expect(security).toEqual(scope === 'public' ? [] : [{ token: [] }]);
     expect(description).toMatch(scope === 'public' ? /public/i : new RegExp(`Scope: ${scope}`));
   });
 

@@ -30,7 +30,6 @@ test.for<[of: string, ask: () => Promise<Headers>]>([
   ['a preflight', () => ask('/api/v1/user/profile', { method: 'OPTIONS', headers: preflight })],
   ['the reference', () => ask('/docs')],
   ['a script of the reference', () => ask('/docs/start.js')],
-  ['the OpenAPI document', () => ask('/openapi.json')],
   ['a health check', () => ask('/readyz')],
   ['what is no HTTP', () => askRaw('NONSENSE\r\n\r\n')],
   ['CONNECT', () => askRaw('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n')],
@@ -45,4 +44,14 @@ test('the reference loads nothing from elsewhere, and no other page can frame it
     const policy = (await ask(path)).get('content-security-policy')!.split('; ');
     expect(policy).toEqual(expect.arrayContaining(["default-src 'self'", "frame-ancestors 'none'"]));
   }
+});
+
+test('the OpenAPI document is fetched again only when it has changed', async () => {
+  const headers = await ask('/openapi.json');
+  expect(headers.get('cache-control')).toBe('no-cache');
+  const again = await fetch(`${service.origin}/openapi.json`, {
+    headers: { 'if-none-match': headers.get('etag')! },
+  });
+  expect(again.status).toBe(304);
+  expect(await again.text()).toBe('');
 });

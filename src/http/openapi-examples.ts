@@ -7,6 +7,7 @@ interface Schema {
   const?: unknown;
   enum?: unknown[];
   anyOf?: Schema[];
+  oneOf?: Schema[];
   type?: string;
   properties?: Record<string, Schema>;
   items?: Schema;
@@ -23,7 +24,8 @@ export function exampleOf(schema: Schema, shared: Record<string, Schema>): unkno
   const given = [...(examples ?? []), schema.default, schema.const, ...(schema.enum ?? [])];
   const example = given.find((value) => value !== undefined);
   if (example !== undefined) return example;
-  if (schema.anyOf !== undefined) return exampleOf(schema.anyOf[0]!, shared);
+  const [alternative] = schema.anyOf ?? schema.oneOf ?? [];
+  if (alternative !== undefined) return exampleOf(alternative, shared);
   if (type === 'array') return [exampleOf(items, shared)];
   if (type === 'boolean') return false;
   if (type === 'integer') return schema.minimum ?? 0;

@@ -8,6 +8,27 @@ import { DEFAULT_BODY_BYTES, type Route } from './route.ts';
 
 type Json = Record<string, unknown>;
 
+const INFO = {
+  title: 'Bookmark Service API',
+  version: '1',
+  license: { name: 'MIT', identifier: 'MIT' },
+  contact: { name: 'The maintainers of the Bookmark Service' },
+};
+
+/** The groups of operations, by the first part of their paths. */
+const TAGS: Record<string, string> = {
+  auth: 'Exchange codes for session tokens',
+  user: "The current user's profile",
+  logout: 'End the current session',
+  account: 'Delete the account',
+  bookmarks: 'Create, edit, delete, search, list and sync bookmarks',
+  tags: 'List, create, rename, delete and merge tags',
+  tokens: 'API tokens',
+  sessions: 'Sessions',
+  export: 'Export all bookmarks',
+  import: 'Import bookmarks',
+};
+
 const DESCRIPTION = `Stores bookmarks for authenticated users: create, edit, delete, search, list, sync with long polling,
 tags, import and export. Every endpoint is a POST with a JSON body, an empty object where it takes nothing.
 
@@ -37,9 +58,11 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output', shared: Shared): Js
   });
   // References are resolved in the document, not in the schema that contains them.
   const text = JSON.stringify(json).replaceAll('"#/$defs/', '"#/components/schemas/');
-  const { $schema: _, $defs, ...own } = JSON.parse(text);
+  const { $schema: _, id: __, $defs, anyOf, ...own } = JSON.parse(text);
   Object.assign(shared, $defs);
-  return own;
+  if (anyOf === undefined) return own;
+  // A request has one of the forms, never two at once. A response of one form may fit another one too.
+  return { [io === 'input' ? 'oneOf' : 'anyOf']: anyOf, ...own };
 }
 
 const HEADERS = {
@@ -120,12 +143,23 @@ function errorResponses(route: Route): Json {
   );
 }
 
-/** A JSON body, with an example made from those of its fields. */
-function contentOf(schema: Json, shared: Shared, leftOut: readonly string[] = []): Json {
+/** `/tags/create` as `TagsCreate`: the names of its schemas begin with it. */
+const pascalCase = (path: string): string =>
+  path.replace(/[/-](\w)/g, (_, letter: string) => letter.toUpperCase());
+
+/** A JSON body by a named schema, with an example made from those of its fields. */
+function contentOf(name: string, schema: Json, shared: Shared, leftOut: readonly string[] = []): Json {
   const example = Object.entries(exampleOf(schema, shared) as Json).filter(
     ([name]) => !leftOut.includes(name),
   );
-  return { 'application/json': { schema, example: Object.fromEntries(example) } };
+  const isNamed = '$ref' in schema;
+  if (!isNamed) shared[name] = schema;
+  return {
+    'application/json': {
+      schema: isNamed ? schema : { $ref: `#/components/schemas/${name}` },
+      example: Object.fromEntries(example),
+    },
+  };
 }
 
 function describeAccess(route: Route): string {
@@ -139,23 +173,29 @@ const formatBytes = (bytes: number): string =>
 
 function operationOf(route: Route, shared: Shared): Json {
   const isPublic = route.scope === 'public';
+  const name = pascalCase(route.path);
   return {
     summary: route.summary,
     description: `${route.description}\n\n${describeAccess(route)}`,
     operationId: route.path.slice(1).replaceAll('/', '_'),
     tags: [route.path.split('/')[1]],
-    security: isPublic ? [] : [{ token: [route.scope] }],
+    security: isPublic ? [] : [{ token: [] }],
     ...(route.isIdempotent && { parameters: [IDEMPOTENCY_KEY] }),
     requestBody: {
       description: `At most ${formatBytes(route.bodyLimit ?? DEFAULT_BODY_BYTES)}; a longer one is a VALIDATION_ERROR.`,
       required: true,
-      content: contentOf(schemaOf(route.body, 'input', shared), shared, route.exampleLeavesOut),
+      content: contentOf(
+        `${name}Request`,
+        schemaOf(route.body, 'input', shared),
+        shared,
+        route.exampleLeavesOut,
+      ),
     },
     responses: {
       200: {
         description: 'Success.',
         headers: headersOf(200),
-        content: contentOf(schemaOf(route.response, 'output', shared), shared),
+        content: contentOf(`${name}Response`, schemaOf(route.response, 'output', shared), shared),
       },
       ...errorResponses(route),
     },
@@ -168,15 +208,16 @@ export function describeApi(routes: readonly Route[], basePath: string): Json {
   const paths = routes.map((route) => [route.path, { post: operationOf(route, shared) }]);
   return {
     openapi: '3.1.0',
-    info: { title: 'Bookmark Service API', version: '1', description: DESCRIPTION },
+    info: { ...INFO, description: DESCRIPTION },
     servers: [{ url: basePath }],
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     paths: Object.fromEntries(paths),
     components: {
       securitySchemes: {
         token: {
           type: 'http',
           scheme: 'bearer',
-          description: 'A session token or an API token; what an operation names is the scope that it needs.',
+          description: 'A session token or an API token. Each operation says which scope it needs.',
         },
       },
       headers: HEADERS,

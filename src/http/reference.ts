@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { FastifyInstance } from 'fastify';
@@ -45,7 +46,12 @@ export function referenceRoutes(app: FastifyInstance, routes: readonly Route[], 
     app.get(url, (_request, reply) =>
       reply.header('content-type', type).header('content-security-policy', SECURITY_POLICY).send(read()),
     );
-  serve('/openapi.json', 'application/json; charset=utf-8', () => document);
+  const etag = `"${createHash('sha256').update(document).digest('base64url')}"`;
+  app.get('/openapi.json', (request, reply) => {
+    reply.headers({ 'content-security-policy': SECURITY_POLICY, 'cache-control': 'no-cache', etag });
+    if (request.headers['if-none-match'] === etag) return reply.code(304).send();
+    return reply.type('application/json; charset=utf-8').send(document);
+  });
   serve('/docs', 'text/html; charset=utf-8', () => PAGE);
   serve('/docs/start.js', 'text/javascript; charset=utf-8', () => START);
   for (const [file, type] of Object.entries(TYPE_BY_FILE)) {
