@@ -378,6 +378,25 @@ const time: Field = {
   ],
 };
 
+/** No value is good by itself: it is the version of the bookmark, or a conflict. */
+const version: Field = {
+  good: [],
+  bad: time.bad.filter(({ value }) => JSON.stringify(value).length < DEFAULT_BODY_BYTES / 2),
+};
+
+const items: Field = {
+  good: [Array.from({ length: 500 }, (_, n) => ({ id: n + 1, if_updated_at: '2026-01-31T12:00:00Z' }))],
+  bad: [
+    ...cases('expected an array', null, true, 0, 'a', '', {}, { length: 1 }),
+    ...cases('may not be empty', []),
+    ...cases('at most 500 items', Array(501).fill(null)),
+    { value: [null], rule: '[0]: expected an object' },
+    { value: [{ if_updated_at: '2026-01-31T12:00:00Z' }], rule: '[0].id: is required' },
+    { value: [{ id: 1 }], rule: '[0].if_updated_at: is required' },
+    { value: [{ id: 1, if_updated_at: 'now' }], rule: `[0].if_updated_at: ${NO_TIME}` },
+  ],
+};
+
 const onDuplicate: Field = {
   good: ['add', 'return'],
   bad: cases('expected "add" or "return" or "error"', null, true, 0, '', 'ADD', 'replace', [], ['add'], {}),
@@ -513,16 +532,18 @@ const ROUTE_CASES: Record<string, RouteCases> = {
       title: text(2_048),
       comment: text(10_000),
       tags,
+      if_updated_at: version,
       ids,
+      items,
       add_tags: tags,
       remove_tags: tags,
     },
-    instead: { ids: {}, add_tags: { ids: [1] }, remove_tags: { ids: [1] } },
+    instead: { ids: {}, items: {}, add_tags: { ids: [1] }, remove_tags: { ids: [1] } },
   },
   '/bookmarks/delete': {
     body: async (user) => ({ id: await newBookmark(user) }),
-    fields: { id, ids },
-    instead: { ids: {} },
+    fields: { id, if_updated_at: version, ids, items },
+    instead: { ids: {}, items: {} },
   },
   '/bookmarks/get': {
     body: async (user) => ({ id: await newBookmark(user) }),

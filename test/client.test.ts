@@ -174,39 +174,47 @@ describe('only what is safe is repeated', () => {
     expect(await fake.run(fake.client().profile())).toEqual(PROFILE);
   });
 
-  test.each(lost)(
-    'additions and imports are, with one key and the same bytes, after %s',
-    async (_name, reply) => {
-      for (const send of [
-        (client: ReturnType<FakeService['client']>) => client.addBookmark({ url: 'https://example.org/' }),
-        (client: ReturnType<FakeService['client']>) => client.createTag({ name: 'a' }),
-        (client: ReturnType<FakeService['client']>) =>
-          client.importBookmarks({ bookmarks: [], mode: 'replace' }),
-        (client: ReturnType<FakeService['client']>) => client.importBookmarks({ bookmarks: [] }),
-      ]) {
-        const fake = new FakeService(reply, json({ done: true }));
-        await fake.run(send(fake.client()) as Promise<unknown>);
-        const keys = fake.received.map(({ headers }) => headers.get('idempotency-key'));
-        expect(keys[0]).toMatch(/^[0-9a-f]{32}$/);
-        expect(keys[1]).toBe(keys[0]);
-        expect(fake.received[1]!.text).toBe(fake.received[0]!.text);
-      }
-    },
-  );
-
-  test.each(lost)('other changes are not, after %s', async (_name, reply) => {
+  test.each(lost)('writes are, with one key and the same bytes, after %s', async (_name, reply) => {
     for (const send of [
+      (client: ReturnType<FakeService['client']>) => client.addBookmark({ url: 'https://example.org/' }),
+      (client: ReturnType<FakeService['client']>) => client.createTag({ name: 'a' }),
       (client: ReturnType<FakeService['client']>) => client.editBookmark({ id: 1, title: 'a' }),
       (client: ReturnType<FakeService['client']>) => client.deleteBookmark(1),
       (client: ReturnType<FakeService['client']>) => client.renameTag({ id: 1, name: 'a' }),
       (client: ReturnType<FakeService['client']>) => client.deleteTag(1),
-      (client: ReturnType<FakeService['client']>) => client.logout(),
-      (client: ReturnType<FakeService['client']>) => client.exchangeInvite('ABCD1234'),
+      (client: ReturnType<FakeService['client']>) => client.mergeTags({ id: 1, into_id: 2 }),
+      (client: ReturnType<FakeService['client']>) =>
+        client.importBookmarks({ bookmarks: [], mode: 'replace' }),
+      (client: ReturnType<FakeService['client']>) => client.importBookmarks({ bookmarks: [] }),
     ]) {
-      const fake = new FakeService(reply);
-      await failure(fake.run(send(fake.client()) as Promise<unknown>));
-      expect(fake.received).toHaveLength(1);
+      const fake = new FakeService(reply, json({ done: true }));
+      await fake.run(send(fake.client()) as Promise<unknown>);
+      const keys = fake.received.map(({ headers }) => headers.get('idempotency-key'));
+      expect(keys[0]).toMatch(/^[0-9a-f]{32}$/);
+      expect(keys[1]).toBe(keys[0]);
+      expect(fake.received[1]!.text).toBe(fake.received[0]!.text);
     }
+  });
+
+  test.each(lost)(
+    'revocations, logging out and exchanges of invites are not, after %s',
+    async (_name, reply) => {
+      for (const send of [
+        (client: ReturnType<FakeService['client']>) => client.revokeToken(1),
+        (client: ReturnType<FakeService['client']>) => client.logout(),
+        (client: ReturnType<FakeService['client']>) => client.exchangeInvite('ABCD1234'),
+      ]) {
+        const fake = new FakeService(reply);
+        await failure(fake.run(send(fake.client()) as Promise<unknown>));
+        expect(fake.received).toHaveLength(1);
+      }
+    },
+  );
+
+  test('a revocation is where the caller names a key', async () => {
+    const fake = new FakeService(lose('ECONNRESET'), json({ revoked: true }));
+    await fake.run(fake.client().revokeToken(1, { idempotencyKey: 'mine' }));
+    expect(fake.received.map(({ headers }) => headers.get('idempotency-key'))).toEqual(['mine', 'mine']);
   });
 
   test('a request that was never sent is, whatever it asks for', async () => {
@@ -221,6 +229,7 @@ describe('only what is safe is repeated', () => {
     ['PERMISSION_DENIED', 403],
     ['LIMIT_EXCEEDED', 403],
     ['NOT_FOUND', 404],
+    ['CONFLICT', 409],
   ])('%s is final', async (code, status) => {
     const fake = new FakeService(refusal(code, status));
     const error = await failure(fake.run(fake.client().profile()));

@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { runOn } from './support/database.ts';
+import { findFaults } from './support/invariants.ts';
 import { type TestUser, useService } from './support/service.ts';
 
 const service = useService();
@@ -46,6 +47,79 @@ test('another body or path with a used key is a VALIDATION_ERROR and changes not
   }
   expect(await count(user)).toBe(1);
   expect((await user.post('/tags/list')).body.tags).toEqual([]);
+});
+
+describe('each write that returns no secret', () => {
+  /** Makes what the write needs, and returns its path, its body, and what shows that it was done once. */
+  type Write = (user: TestUser) => Promise<[path: string, body: object]>;
+  const bookmark = async (user: TestUser) =>
+    (await user.post('/bookmarks/add', { url: 'http://a/', tags: ['x', 'y'] })).body;
+  const WRITES: Record<string, Write> = {
+    'an edit': async (user) => ['/bookmarks/edit', { id: (await bookmark(user)).id, title: 'x' }],
+    'an edit of several': async (user) => [
+      '/bookmarks/edit',
+      { ids: [(await bookmark(user)).id], add_tags: ['z'] },
+    ],
+    'a deletion': async (user) => ['/bookmarks/delete', { id: (await bookmark(user)).id }],
+    'a deletion of several': async (user) => ['/bookmarks/delete', { ids: [(await bookmark(user)).id] }],
+    'a rename of a tag': async (user) => [
+      '/tags/update',
+      { id: (await bookmark(user)).tags[0].id, name: 'new' },
+    ],
+    'a deletion of a tag': async (user) => ['/tags/delete', { id: (await bookmark(user)).tags[0].id }],
+    'a merge of tags': async (user) => {
+      const [one, two] = (await bookmark(user)).tags;
+      return ['/tags/merge', { id: one.id, into_id: two.id }];
+    },
+    'a revocation of a token': async (user) => [
+      '/tokens/revoke',
+      { id: (await user.post('/tokens/create', { name: 'mine' })).body.id },
+    ],
+    'a revocation of a session': async (user) => {
+      await service.session(user.email);
+      const { sessions } = (await user.post('/sessions/list')).body;
+      return [
+        '/sessions/revoke',
+        { id: sessions.find((each: { is_current: boolean }) => !each.is_current).id },
+      ];
+    },
+    'a revocation of the other sessions': async () => ['/sessions/revoke-others', {}],
+  };
+
+  test.each(Object.entries(WRITES))(
+    '%s is done once, and its repeats are answered alike',
+    async (_, write) => {
+      const user = await service.session();
+      const [path, body] = await write(user);
+      const responses = await Promise.all(
+        Array.from({ length: 6 }, (_, n) =>
+          (n % 2 ? service : other).post(path, body, { token: user.token, ...keyed('once') }),
+        ),
+      );
+      expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
+      expect(new Set(responses.map(({ text }) => text)).size).toBe(1);
+      const reused = await user.post('/tags/create', { name: 'other' }, keyed('once'));
+      expect(reused.body).toMatchObject({ error: 'Idempotency-Key: was used for another request' });
+      expect(await findFaults(service.database.url)).toEqual([]);
+    },
+  );
+
+  test('a repeated edit does not overwrite a newer one', async () => {
+    const user = await service.user();
+    const { id } = await bookmark(user);
+    const first = await user.post('/bookmarks/edit', { id, title: 'first' }, keyed('k'));
+    await user.post('/bookmarks/edit', { id, title: 'newer' });
+    expect((await user.post('/bookmarks/edit', { id, title: 'first' }, keyed('k'))).text).toBe(first.text);
+    expect((await user.post('/bookmarks/get', { id })).body.bookmarks[0].title).toBe('newer');
+  });
+
+  test('a repeat by a token that was revoked meanwhile is INVALID_TOKEN', async () => {
+    const user = await service.user();
+    const { id } = await bookmark(user);
+    await user.post('/bookmarks/delete', { id }, keyed('k'));
+    await runOn(service.database.url, `delete from tokens where user_id = ${user.id}`);
+    expect((await user.post('/bookmarks/delete', { id }, keyed('k'))).body.code).toBe('INVALID_TOKEN');
+  });
 });
 
 test('keys are a user’s own', async () => {

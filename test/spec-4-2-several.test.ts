@@ -193,10 +193,10 @@ test('of several deletions at once, on two replicas, each bookmark counts once',
 });
 
 test.each([
-  ['/bookmarks/edit', {}, 'id: expected either id or ids'],
-  ['/bookmarks/delete', {}, 'id: expected either id or ids'],
-  ['/bookmarks/edit', { id: 1, ids: [1] }, 'ids: expected either id or ids'],
-  ['/bookmarks/delete', { id: 1, ids: [1] }, 'ids: expected either id or ids'],
+  ['/bookmarks/edit', {}, 'id: expected either id, ids or items'],
+  ['/bookmarks/delete', {}, 'id: expected either id, ids or items'],
+  ['/bookmarks/edit', { id: 1, ids: [1] }, 'ids: expected either id, ids or items'],
+  ['/bookmarks/delete', { id: 1, ids: [1] }, 'ids: expected either id, ids or items'],
   ['/bookmarks/edit', { id: 1, add_tags: ['x'] }, 'add_tags: cannot be given with id'],
   ['/bookmarks/edit', { id: 1, remove_tags: [] }, 'remove_tags: cannot be given with id'],
   ['/bookmarks/edit', { ids: [1], title: 'x' }, 'title: cannot be given with ids'],

@@ -9,12 +9,8 @@ create or replace function add_unless_saved(
 )
 language plpgsql as $$
 begin
-  if not lock_account(p_user_id, p_token_hash) then
-    outcome := 'token';
-    return;
-  end if;
-  select k.outcome, k.response into outcome, bookmark
-  from find_response(p_user_id, p_idempotency_key, p_request_hash) k;
+  select begun.outcome, begun.response into outcome, bookmark
+  from begin_write(p_user_id, p_token_hash, p_idempotency_key, p_request_hash) begun;
   if outcome is not null or bookmark is not null then
     return;
   end if;

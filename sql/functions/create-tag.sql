@@ -10,11 +10,8 @@ declare
   v_id bigint;
   v_created_at timestamptz := date_trunc('milliseconds', clock_timestamp());
 begin
-  if not lock_account(p_user_id, p_token_hash) then
-    outcome := 'token';
-    return;
-  end if;
-  select k.outcome, k.response into outcome, tag from find_response(p_user_id, p_idempotency_key, p_request_hash) k;
+  select begun.outcome, begun.response into outcome, tag
+  from begin_write(p_user_id, p_token_hash, p_idempotency_key, p_request_hash) begun;
   if outcome is not null or tag is not null then
     return;
   end if;

@@ -1,22 +1,37 @@
--- Deletes a bookmark. Its tags stay.
-create or replace function delete_bookmark(p_user_id bigint, p_token_hash bytea, p_id bigint, out outcome text)
+-- Deletes a bookmark; where `p_if_updated_at` is given, only one that was last changed at that time. Its tags stay.
+create or replace function delete_bookmark(
+  p_user_id bigint, p_token_hash bytea, p_id bigint, p_if_updated_at timestamptz,
+  p_idempotency_key text, p_request_hash bytea,
+  out outcome text, out response text
+)
 -- Each statement finds its rows by whole keys: the plan that fits all calls is kept, for planning would take half the time.
 language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
   v_tag_ids bigint[];
+  v_updated_at timestamptz;
 begin
-  if not lock_account(p_user_id, p_token_hash) then
-    outcome := 'token';
+  select begun.outcome, begun.response into outcome, response
+  from begin_write(p_user_id, p_token_hash, p_idempotency_key, p_request_hash) begun;
+  if outcome is not null or response is not null then
     return;
   end if;
-  delete from bookmarks where user_id = p_user_id and id = p_id returning tag_ids into v_tag_ids;
+  select tag_ids, updated_at into v_tag_ids, v_updated_at from bookmarks where user_id = p_user_id and id = p_id;
   if not found then
     outcome := 'bookmark_missing';
     return;
   end if;
+  if v_updated_at <> p_if_updated_at then
+    outcome := 'bookmark_changed';
+    return;
+  end if;
+  delete from bookmarks where user_id = p_user_id and id = p_id;
   perform repack_texts(p_user_id, array[p_id]);
   perform note_changes(p_user_id, 'bookmark', array[p_id]);
   update accounts set bookmark_count = bookmark_count - 1 where user_id = p_user_id;
   update tags set bookmark_count = bookmark_count - 1 where user_id = p_user_id and id = any (v_tag_ids);
+  response := '{"deleted":true}';
+  if p_idempotency_key is not null then
+    perform keep_response(p_user_id, p_idempotency_key, p_request_hash, response);
+  end if;
 end
 $$;

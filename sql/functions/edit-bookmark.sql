@@ -1,32 +1,37 @@
 -- Changes the fields that `p_change` holds, and the tags where some are given; with neither it changes nothing,
--- `updated_at` included. `url_line`, `title_line` and `comment_line` are the folded lines of the search text, and `url_key`
--- and `host` come with the url.
+-- `updated_at` included. Where `p_if_updated_at` is given, it changes only a bookmark that was last changed at that time.
+-- `url_line`, `title_line` and `comment_line` are the folded lines of the search text, and `url_key` and `host` come with the
+-- url.
 create or replace function edit_bookmark(
-  p_user_id bigint, p_token_hash bytea, p_id bigint, p_change jsonb, p_tag_names text[], p_tag_keys text[],
-  p_tag_limit integer,
-  out outcome text, out bookmark text
+  p_user_id bigint, p_token_hash bytea, p_id bigint, p_if_updated_at timestamptz, p_change jsonb,
+  p_tag_names text[], p_tag_keys text[], p_tag_limit integer,
+  p_idempotency_key text, p_request_hash bytea,
+  out outcome text, out response text
 )
 -- Each statement finds its rows by whole keys: the plan that fits all calls is kept, for planning would take half the time.
 language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
   v_old_ids bigint[];
+  v_updated_at timestamptz;
   v_tag_ids bigint[];
   v_tags text;
-  v_now timestamptz;
-  v_stale bigint[];
 begin
-  select stale_tags into v_stale from accounts where user_id = p_user_id for no key update;
-  if not token_is_valid(p_user_id, p_token_hash) then
-    outcome := 'token';
+  select begun.outcome, begun.response into outcome, response
+  from begin_write(p_user_id, p_token_hash, p_idempotency_key, p_request_hash) begun;
+  if outcome is not null or response is not null then
+    return;
+  end if;
+  select tag_ids, updated_at into v_old_ids, v_updated_at from bookmarks where user_id = p_user_id and id = p_id;
+  if not found then
+    outcome := 'bookmark_missing';
+    return;
+  end if;
+  if v_updated_at <> p_if_updated_at then
+    outcome := 'bookmark_changed';
     return;
   end if;
 
   if p_tag_keys is not null then
-    select tag_ids into v_old_ids from bookmarks where user_id = p_user_id and id = p_id;
-    if not found then
-      outcome := 'bookmark_missing';
-      return;
-    end if;
     v_tag_ids := ensure_tags(p_user_id, p_tag_names, p_tag_keys, p_tag_limit);
     if v_tag_ids is null then
       outcome := 'tag_limit';
@@ -42,7 +47,7 @@ begin
   end if;
 
   if p_change <> '{}' or p_tag_keys is not null then
-    v_now := date_trunc('milliseconds', clock_timestamp());
+    v_updated_at := next_updated_at(v_updated_at, clock_timestamp());
     update bookmarks
     set url = coalesce(p_change ->> 'url', url),
       url_key = coalesce((p_change ->> 'url_key')::uuid, url_key),
@@ -54,21 +59,20 @@ begin
       search_text = coalesce(p_change ->> 'url_line', split_part(search_text, e'\n', 1))
         || e'\n' || coalesce(p_change ->> 'title_line', split_part(search_text, e'\n', 2))
         || e'\n' || coalesce(p_change ->> 'comment_line', split_part(search_text, e'\n', 3)),
-      updated_at = v_now
+      updated_at = v_updated_at
     where user_id = p_user_id and id = p_id;
-    if found then
-      if p_change ?| '{url_line,title_line,comment_line}' then
-        perform repack_texts(p_user_id, array[p_id]);
-      end if;
-      perform note_changes(p_user_id, 'bookmark', array[p_id]);
+    if p_change ?| '{url_line,title_line,comment_line}' then
+      perform repack_texts(p_user_id, array[p_id]);
     end if;
+    perform note_changes(p_user_id, 'bookmark', array[p_id]);
   end if;
 
-  select render_bookmark(row(b.*)::bookmarks, v_stale, true) into bookmark
+  select render_bookmark(row(b.*)::bookmarks, (select stale_tags from accounts where user_id = p_user_id), true)
+  into response
   from bookmarks b
   where b.user_id = p_user_id and b.id = p_id;
-  if not found then
-    outcome := 'bookmark_missing';
+  if p_idempotency_key is not null then
+    perform keep_response(p_user_id, p_idempotency_key, p_request_hash, response);
   end if;
 end
 $$;

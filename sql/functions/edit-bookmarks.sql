@@ -1,30 +1,34 @@
--- Adds tags to the bookmarks with these ids and takes others off, and says which of the ids were not there. A bookmark whose
--- tags are those already is not changed. One that would have too many tags refuses all.
+-- Adds tags to the bookmarks that `choose_bookmarks` chooses, and takes others off. A bookmark whose tags are those already is
+-- not changed. One that would have too many tags refuses all.
 create or replace function edit_bookmarks(
-  p_user_id bigint, p_token_hash bytea, p_ids bigint[],
+  p_user_id bigint, p_token_hash bytea, p_ids bigint[], p_if_updated_at timestamptz[],
   p_added_names text[], p_added_keys text[], p_removed_keys text[],
   p_tag_limit integer, p_bookmark_tag_limit integer,
-  out outcome text, out missing bigint[]
+  p_idempotency_key text, p_request_hash bytea,
+  out outcome text, out response text
 )
 language plpgsql as $$
 declare
   v_found bigint[];
+  v_report text;
   v_known bigint[];
   v_added bigint[];
   v_removed bigint[];
   v_gone bigint[];
   v_changed bigint[];
-  v_now timestamptz := date_trunc('milliseconds', clock_timestamp());
+  v_now timestamptz := clock_timestamp();
 begin
-  if not lock_account(p_user_id, p_token_hash) then
-    outcome := 'token';
+  select begun.outcome, begun.response into outcome, response
+  from begin_write(p_user_id, p_token_hash, p_idempotency_key, p_request_hash) begun;
+  if outcome is not null or response is not null then
     return;
   end if;
-  select coalesce(array_agg(id), '{}') into v_found from bookmarks where user_id = p_user_id and id = any (p_ids);
-  missing := array(select wanted.id from unnest(p_ids) as wanted (id) where wanted.id <> all (v_found));
+  select chosen, report into v_found, v_report from choose_bookmarks(p_user_id, p_ids, p_if_updated_at);
   v_removed := array(select id from tags where user_id = p_user_id and name_key = any (p_removed_keys));
-  if cardinality(v_found) = 0 or cardinality(p_added_keys) + cardinality(v_removed) = 0 then
-    return;
+  if cardinality(v_found) = 0 then
+    -- No tag is made for nothing.
+    p_added_names := '{}';
+    p_added_keys := '{}';
   end if;
 
   v_gone := gone_tags(p_user_id);
@@ -79,12 +83,14 @@ begin
         from tags t
         where t.user_id = p_user_id and t.id = any (changed.new_ids)
       ),
-      updated_at = v_now
+      updated_at = next_updated_at(b.updated_at, v_now)
     from changed
     where b.user_id = p_user_id and b.id = changed.id
     returning b.id
   )
   select coalesce(array_agg(id order by id), '{}') into v_changed from written;
   perform note_changes(p_user_id, 'bookmark', v_changed);
+  response := '{"edited":true,' || v_report || '}';
+  perform keep_response(p_user_id, p_idempotency_key, p_request_hash, response);
 end
 $$;

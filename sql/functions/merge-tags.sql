@@ -1,10 +1,11 @@
 -- Puts one tag in the place of another on the next `p_limit` bookmarks that carry that, and deletes it once none is left:
--- `tag` is null until then, and the caller calls again. `updated_at` stays, as when a tag is renamed. Readers of changes are
+-- `response` is null until then, and the caller calls again. `updated_at` stays, as when a tag is renamed. Readers of changes are
 -- told of each bookmark that got the other tag, and of the deleted one. A caller that stops in between leaves every
 -- bookmark and count as true as before, and whoever merges again goes on.
 create or replace function merge_tags(
   p_user_id bigint, p_token_hash bytea, p_id bigint, p_into_id bigint, p_limit integer,
-  out outcome text, out tag text
+  p_idempotency_key text, p_request_hash bytea,
+  out outcome text, out response text
 )
 language plpgsql as $$
 declare
@@ -14,8 +15,9 @@ declare
   v_count bigint;
   v_is_last boolean;
 begin
-  if not lock_account(p_user_id, p_token_hash) then
-    outcome := 'token';
+  select begun.outcome, begun.response into outcome, response
+  from begin_write(p_user_id, p_token_hash, p_idempotency_key, p_request_hash) begun;
+  if outcome is not null or response is not null then
     return;
   end if;
   if (select count(*) from tags where user_id = p_user_id and id in (p_id, p_into_id)) < 2 then
@@ -57,7 +59,8 @@ begin
   where t.user_id = p_user_id and t.id = p_into_id
   returning t.name, t.bookmark_count into v_name, v_count;
   if v_is_last then
-    tag := '{"id":' || p_into_id || ',"name":' || to_json(v_name) || ',"bookmark_count":' || v_count || '}';
+    response := '{"id":' || p_into_id || ',"name":' || to_json(v_name) || ',"bookmark_count":' || v_count || '}';
+    perform keep_response(p_user_id, p_idempotency_key, p_request_hash, response);
   end if;
 end
 $$;

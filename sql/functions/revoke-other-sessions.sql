@@ -1,10 +1,21 @@
 -- Revokes all sessions of a user but the one that asks. Two that revoke each other lock the rows in the same order: the
 -- second waits, and then is no session any more.
 create or replace function revoke_other_sessions(
-  p_user_id bigint, p_token_hash bytea, out outcome text, out revoked integer
+  p_user_id bigint, p_token_hash bytea, p_idempotency_key text, p_request_hash bytea,
+  out outcome text, out response text
 )
 language plpgsql as $$
+declare
+  v_revoked integer;
 begin
+  -- As in `revoke_own_token`, only a request with a key takes the account's lock.
+  if p_idempotency_key is not null then
+    select begun.outcome, begun.response into outcome, response
+    from begin_write(p_user_id, p_token_hash, p_idempotency_key, p_request_hash) begun;
+    if outcome is not null or response is not null then
+      return;
+    end if;
+  end if;
   perform from tokens
   where user_id = p_user_id and kind = 'session' and expires_at > now()
   order by token_hash
@@ -15,6 +26,8 @@ begin
   end if;
   delete from tokens
   where user_id = p_user_id and kind = 'session' and token_hash <> p_token_hash and expires_at > now();
-  get diagnostics revoked = row_count;
+  get diagnostics v_revoked = row_count;
+  response := '{"revoked":' || v_revoked || '}';
+  perform keep_response(p_user_id, p_idempotency_key, p_request_hash, response);
 end
 $$;

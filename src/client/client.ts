@@ -5,8 +5,10 @@ import type {
   BookmarkImport,
   BookmarkList,
   BookmarkSearch,
+  BookmarksChoice,
   BookmarksEdit,
   BookmarkTag,
+  BookmarkVersion,
   Changes,
   ChangesPosition,
   ChosenBookmarks,
@@ -128,7 +130,7 @@ interface Methods {
 /**
  * The client of the Bookmark Service: a method for each endpoint, and `sync`, `listAll`, `mirror` and `reconcile`
  * above them. It keeps within the token's quota, waits as long as the service asks, and retries what failed where
- * that is safe: reads, and additions and imports, which carry an `Idempotency-Key`. Every failure is an `ApiError`,
+ * that is safe: reads, and writes that carry an `Idempotency-Key`. Every failure is an `ApiError`,
  * except an abort.
  */
 export class BookmarkClient implements Record<Methods[Path], unknown> {
@@ -191,24 +193,32 @@ export class BookmarkClient implements Record<Methods[Path], unknown> {
     return this.#requester.request('/bookmarks/add', bookmark, options);
   }
 
-  /** Changes the given fields; a list of tags replaces the tags (spec 4.2). */
-  editBookmark(edit: BookmarkEdit, options?: RequestOptions): Promise<EditedBookmark> {
+  /**
+   * Changes the given fields; a list of tags replaces the tags (spec 4.2). With `if_updated_at` it rejects with `CONFLICT`
+   * where the bookmark was changed since.
+   */
+  editBookmark(edit: BookmarkEdit, options?: KeyedOptions): Promise<EditedBookmark> {
     return this.#requester.request('/bookmarks/edit', edit, options) as Promise<EditedBookmark>;
   }
 
   /** Adds tags to at most 500 bookmarks and takes others off, in one transaction (spec 4.2). */
-  editBookmarks(edit: BookmarksEdit, options?: RequestOptions): Promise<EditedBookmarks> {
+  editBookmarks(edit: BookmarksEdit, options?: KeyedOptions): Promise<EditedBookmarks> {
     return this.#requester.request('/bookmarks/edit', edit, options) as Promise<EditedBookmarks>;
   }
 
-  /** Deletes a bookmark for good (spec 4.2). */
-  deleteBookmark(id: number, options?: RequestOptions): Promise<Deleted> {
-    return this.#requester.request('/bookmarks/delete', { id }, options);
+  /** Deletes a bookmark; with `if_updated_at` it rejects with `CONFLICT` where that was changed since (spec 4.2). */
+  deleteBookmark(bookmark: number | BookmarkVersion, options?: KeyedOptions): Promise<Deleted> {
+    const body = typeof bookmark === 'number' ? { id: bookmark } : bookmark;
+    return this.#requester.request('/bookmarks/delete', body, options);
   }
 
-  /** Deletes at most 500 bookmarks for good, in one transaction; those that are gone already are no error (spec 4.2). */
-  deleteBookmarks(ids: number[], options?: RequestOptions): Promise<DeletedBookmarks> {
-    return this.#requester.request('/bookmarks/delete', { ids }, options) as Promise<DeletedBookmarks>;
+  /**
+   * Deletes at most 500 bookmarks, in one transaction; those that are gone already are no error (spec 4.2). By `items` it
+   * leaves alone those that were changed since `if_updated_at`.
+   */
+  deleteBookmarks(choice: number[] | BookmarksChoice, options?: KeyedOptions): Promise<DeletedBookmarks> {
+    const body = Array.isArray(choice) ? { ids: choice } : choice;
+    return this.#requester.request('/bookmarks/delete', body, options) as Promise<DeletedBookmarks>;
   }
 
   /** The bookmark with an id, or those whose url is the same, newest first; none is an empty array (spec 4.2). */
@@ -247,12 +257,12 @@ export class BookmarkClient implements Record<Methods[Path], unknown> {
   }
 
   /** Renames a tag on all its bookmarks (spec 4.3). */
-  renameTag(rename: TagRename, options?: RequestOptions): Promise<BookmarkTag> {
+  renameTag(rename: TagRename, options?: KeyedOptions): Promise<BookmarkTag> {
     return this.#requester.request('/tags/update', rename, options);
   }
 
   /** Deletes a tag; its bookmarks stay (spec 4.3). */
-  deleteTag(id: number, options?: RequestOptions): Promise<Deleted> {
+  deleteTag(id: number, options?: KeyedOptions): Promise<Deleted> {
     return this.#requester.request('/tags/delete', { id }, options);
   }
 
@@ -267,7 +277,7 @@ export class BookmarkClient implements Record<Methods[Path], unknown> {
   }
 
   /** Revokes an API token of the account. */
-  revokeToken(id: number, options?: RequestOptions): Promise<Revoked> {
+  revokeToken(id: number, options?: KeyedOptions): Promise<Revoked> {
     return this.#requester.request('/tokens/revoke', { id }, options);
   }
 
@@ -277,17 +287,17 @@ export class BookmarkClient implements Record<Methods[Path], unknown> {
   }
 
   /** Ends a session of the account. */
-  revokeSession(id: number, options?: RequestOptions): Promise<Revoked> {
+  revokeSession(id: number, options?: KeyedOptions): Promise<Revoked> {
     return this.#requester.request('/sessions/revoke', { id }, options);
   }
 
   /** Ends all sessions of the account but this client's. */
-  revokeOtherSessions(options?: RequestOptions): Promise<RevokedSessions> {
+  revokeOtherSessions(options?: KeyedOptions): Promise<RevokedSessions> {
     return this.#requester.request('/sessions/revoke-others', {}, options);
   }
 
   /** Puts the tag `into_id` in the place of the tag `id` on all bookmarks, and deletes that; returns the one that stays. */
-  mergeTags(merge: TagMerge, options?: RequestOptions): Promise<Tag> {
+  mergeTags(merge: TagMerge, options?: KeyedOptions): Promise<Tag> {
     return this.#requester.request('/tags/merge', merge, options);
   }
 

@@ -30,7 +30,8 @@ export interface RequestOptions {
 export interface KeyedOptions extends RequestOptions {
   /**
    * Makes repeats of the same request harmless for 24 hours, also from another process: up to 255 visible ASCII
-   * characters. Default: a new key for each call.
+   * characters. Default: a new key for each call. Revocations have none unless you name one: with a key they wait for
+   * the account's other writes.
    */
   idempotencyKey?: string | undefined;
 }
@@ -52,7 +53,8 @@ export interface RequesterOptions {
 
 /**
  * How a request to an endpoint is sent. `read` and `poll` change nothing, so they are retried; the service may hold a
- * `poll`. `keyed` carries an `Idempotency-Key`, so the service runs its repeats once. A `write` is not retried.
+ * `poll`. `keyed` carries an `Idempotency-Key`, so the service runs its repeats once. A `write` is not
+ * retried, unless the caller names a key that the endpoint takes.
  * `public` is not retried either. It carries no token and is limited by address, not by the token's quota.
  */
 type Kind = 'read' | 'poll' | 'keyed' | 'write' | 'public';
@@ -64,8 +66,8 @@ const KINDS: Readonly<Record<Path, Kind>> = {
   '/auth/exchange': 'public',
   '/logout': 'write',
   '/bookmarks/add': 'keyed',
-  '/bookmarks/edit': 'write',
-  '/bookmarks/delete': 'write',
+  '/bookmarks/edit': 'keyed',
+  '/bookmarks/delete': 'keyed',
   '/bookmarks/get': 'read',
   '/bookmarks/search': 'read',
   '/bookmarks/list': 'read',
@@ -73,9 +75,9 @@ const KINDS: Readonly<Record<Path, Kind>> = {
   '/bookmarks/changes': 'poll',
   '/tags/list': 'read',
   '/tags/create': 'keyed',
-  '/tags/update': 'write',
-  '/tags/delete': 'write',
-  '/tags/merge': 'write',
+  '/tags/update': 'keyed',
+  '/tags/delete': 'keyed',
+  '/tags/merge': 'keyed',
   '/export': 'read',
   '/account/delete': 'write',
   '/tokens/list': 'read',
@@ -87,8 +89,6 @@ const KINDS: Readonly<Record<Path, Kind>> = {
   '/import': 'keyed',
 };
 
-const isRepeatable = (path: Path): boolean => KINDS[path] !== 'write' && KINDS[path] !== 'public';
-
 /**
  * How long the service may hold a request: 30 s a poll; an import 2 minutes to receive it and 2 minutes to run it.
  */
@@ -96,6 +96,11 @@ function holdMs(path: Path, body: object): number {
   if (path === '/import') return 240_000;
   return KINDS[path] === 'poll' && 'wait' in body && body.wait === true ? 30_000 : 0;
 }
+
+const keyHeader = (
+  path: Path,
+  key = KINDS[path] === 'keyed' ? randomId() : undefined,
+): Record<string, string> => (key === undefined ? {} : { 'idempotency-key': key });
 
 /** The parts of a request that are the same in every attempt. */
 type Prepared = Pick<Sending, 'url' | 'body' | 'headers' | 'timeoutMs'>;
@@ -134,7 +139,7 @@ export class Requester {
       headers: {
         'content-type': 'application/json',
         ...(token !== undefined && KINDS[path] !== 'public' && { authorization: `Bearer ${token}` }),
-        ...(KINDS[path] === 'keyed' && { 'idempotency-key': idempotencyKey ?? randomId() }),
+        ...keyHeader(path, idempotencyKey),
       },
       timeoutMs: (timeoutMs ?? this.#options.timeoutMs) + holdMs(path, body),
     };
@@ -148,6 +153,7 @@ export class Requester {
   ): Promise<T> {
     const { clock, random, onRetry } = this.#options;
     const callId = randomId();
+    const isRepeatable = ['read', 'poll'].includes(KINDS[path]) || 'idempotency-key' in same.headers;
     let firstFailureMs: number | undefined;
     for (let failures = 1; ; failures += 1) {
       // The service logs this id, so that an attempt whose response was lost can be found in its log.
@@ -163,7 +169,7 @@ export class Requester {
         );
         return await read(response, requestId);
       } catch (error) {
-        const waitMs = retryDelayMs(error, failures, isRepeatable(path), random);
+        const waitMs = retryDelayMs(error, failures, isRepeatable, random);
         firstFailureMs ??= clock.now();
         if (waitMs === undefined || clock.now() + waitMs > firstFailureMs + retryForMs) throw error;
         onRetry?.({ path, error: error as ApiError, failures, waitMs });

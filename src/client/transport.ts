@@ -127,6 +127,7 @@ const CODES: ReadonlySet<string> = new Set<ErrorCode>([
   'PERMISSION_DENIED',
   'LIMIT_EXCEEDED',
   'NOT_FOUND',
+  'CONFLICT',
   'RATE_LIMITED',
   'INTERNAL_ERROR',
   'UNAVAILABLE',

@@ -1,6 +1,6 @@
 import type { ErrorCode } from './resources.ts';
 
-/** The errors of spec 7, and the two that decision 3 adds for faults that are not the client's. */
+/** The errors of spec 7, and those that decisions 3 and 43 add. */
 
 /** The one shape of an error in a response (spec 7). */
 export interface ErrorBody {
@@ -35,6 +35,7 @@ export const notFound = (what: string) => new ApiError('NOT_FOUND', `${what} doe
 export const invalidToken = () =>
   new ApiError('INVALID_TOKEN', 'the access token is missing, invalid or expired');
 export const permissionDenied = (message: string) => new ApiError('PERMISSION_DENIED', message);
+export const conflict = (message: string) => new ApiError('CONFLICT', message);
 export const limitExceeded = (message: string) => new ApiError('LIMIT_EXCEEDED', message);
 export const rateLimited = (retryAfterSeconds: number, message = 'too many requests') =>
   new ApiError('RATE_LIMITED', message, retryAfterSeconds);

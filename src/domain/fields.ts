@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import type { BookmarkVersion } from './resources.ts';
 import { countCodePoints, foldText, hasManyMarks, isStorable } from './text.ts';
 import { parseTimestamp } from './timestamp.ts';
+import { describeIssue } from './validation.ts';
 import { findUrlFault, MAX_HOST_LENGTH, parseWebUrl } from './web-url.ts';
 
 /**
@@ -197,6 +199,53 @@ export const ids = z
     minItems: 1,
     maxItems: BOUNDS.idsPerRequest,
     examples: [[42, 43]],
+  });
+
+/** The ids of bookmarks and, at the same places where they are given, the times at which they were last changed. */
+export interface BookmarkVersions {
+  ids: number[];
+  times?: string[] | undefined;
+}
+
+const bookmarkVersion = z.object({ id, if_updated_at: timestamp });
+
+/** Reads bookmarks with their times, in the order given. Stops at the first fault, as `readTagNames` does. */
+function readVersions(given: readonly unknown[], ctx: z.RefinementCtx): BookmarkVersions {
+  const fault = (message: string, path: PropertyKey[] = []) => {
+    ctx.issues.push({ code: 'custom', message, path, input: given });
+    return z.NEVER;
+  };
+  if (given.length === 0) return fault('may not be empty');
+  if (given.length > BOUNDS.idsPerRequest) return fault(`at most ${BOUNDS.idsPerRequest} items`);
+  const timeById = new Map<number, string>();
+  for (const [index, item] of given.entries()) {
+    const { error, data } = bookmarkVersion.safeParse(item, { error: describeIssue });
+    if (error !== undefined) return fault(error.issues[0]!.message, [index, ...error.issues[0]!.path]);
+    const before = timeById.get(data.id) ?? data.if_updated_at;
+    if (before !== data.if_updated_at)
+      return fault('this id came before with another time', [index, 'if_updated_at']);
+    timeById.set(data.id, before);
+  }
+  return { ids: [...timeById.keys()], times: [...timeById.values()] };
+}
+
+/** Several bookmarks with the times at which the client saw them changed last; repeated ones count once. */
+export const bookmarkVersions = z
+  .custom<BookmarkVersion[]>(Array.isArray, 'expected an array')
+  .transform(readVersions)
+  .meta({
+    type: 'array',
+    items: {
+      type: 'object',
+      required: ['id', 'if_updated_at'],
+      properties: {
+        id: { type: 'integer', minimum: 1, maximum: MAX_ID },
+        if_updated_at: { type: 'string', format: 'date-time' },
+      },
+    },
+    minItems: 1,
+    maxItems: BOUNDS.idsPerRequest,
+    examples: [[{ id: 42, if_updated_at: '2026-01-02T03:04:05.678Z' }]],
   });
 
 /** An integer from `min` to `max`; `byDefault` when absent. */

@@ -1,7 +1,7 @@
 import { invalid } from './errors.ts';
 
 /**
- * What makes a repeat of add, import and tags/create safe: an addition to the specification after the IETF's draft.
+ * What makes a repeat of a write safe: an addition to the specification after the IETF's draft.
  * Within 24 hours the same key with the same request has the result of the first one, on every replica, whatever
  * happened to the first response. With another request it is a `VALIDATION_ERROR`.
  */

@@ -105,13 +105,14 @@ export interface ImportResult {
   errors: ImportError[];
 }
 
-/** Every code of an error response: those of spec 7, and the two of decision 3. */
+/** Every code of an error response: those of spec 7, and those of decisions 3 and 43. */
 export type ErrorCode =
   | 'VALIDATION_ERROR'
   | 'INVALID_TOKEN'
   | 'PERMISSION_DENIED'
   | 'LIMIT_EXCEEDED'
   | 'NOT_FOUND'
+  | 'CONFLICT'
   | 'RATE_LIMITED'
   | 'INTERNAL_ERROR'
   | 'UNAVAILABLE';
@@ -148,36 +149,58 @@ export type NewBookmark = GivenFields<'add'> & {
   on_duplicate?: 'add' | 'return' | 'error' | undefined;
 };
 
-/** Fields to change; an absent one stays as it is. */
-export type BookmarkEdit = { id: number } & GivenFields<'edit'>;
-
-/** Tags to add to several bookmarks and to take off; others stay. */
-export interface BookmarksEdit {
-  /** 1 to 500; repeated ones count once. */
-  ids: number[];
-  add_tags?: string[] | undefined;
-  remove_tags?: string[] | undefined;
+/** A bookmark as the client knows it. */
+export interface BookmarkVersion {
+  id: number;
+  /** The `updated_at` that the client last saw. A bookmark that was changed since is a conflict (decision 43). */
+  if_updated_at: string;
 }
 
-/** The body of an edit: one bookmark by its `id`, or the tags of several by their `ids`. */
+/** Several bookmarks: exactly one of the two, 1 to 500; repeated ones count once. */
+export type BookmarksChoice =
+  | { ids: number[]; items?: undefined }
+  | { items: BookmarkVersion[]; ids?: undefined };
+
+/** Fields to change; an absent one stays as it is. */
+export type BookmarkEdit = {
+  id: number;
+  /** Changes only the version that the client last saw; another one is `CONFLICT`. */
+  if_updated_at?: string | undefined;
+} & GivenFields<'edit'>;
+
+/** Tags to add to several bookmarks and to take off; others stay. */
+export type BookmarksEdit = BookmarksChoice & {
+  add_tags?: string[] | undefined;
+  remove_tags?: string[] | undefined;
+};
+
+/** The body of an edit: one bookmark by its `id`, or the tags of several by their `ids` or `items`. */
 export type AnyEdit = {
   [Name in keyof (BookmarkEdit & BookmarksEdit)]?: (BookmarkEdit & BookmarksEdit)[Name] | undefined;
 };
 
-/** Of an edit by `ids`, which is one transaction. */
-export interface EditedBookmarks {
-  edited: true;
-  /** How many of the bookmarks were there. */
+/** What became of several bookmarks, in one transaction. */
+interface SeveralDone {
+  /** How many bookmarks it was done to. */
   count: number;
-  /** The ids that were not. */
+  /** The ids that were not there. */
   missing: number[];
+  /** The ids that were changed since `if_updated_at`: nothing was done to them. Only in a response to `items`. */
+  conflicts?: number[] | undefined;
 }
 
-/** Exactly one of the two. */
-export interface ByIdOrIds {
+/** Of an edit by `ids` or `items`. */
+export interface EditedBookmarks extends SeveralDone {
+  edited: true;
+}
+
+/** The body of a deletion: one bookmark by its `id`, or several by their `ids` or `items`. */
+export interface AnyDeletion {
   id?: number | undefined;
-  /** 1 to 500; repeated ones count once. */
+  /** With `id`: deletes only the version that the client last saw; another one is `CONFLICT`. */
+  if_updated_at?: string | undefined;
   ids?: number[] | undefined;
+  items?: BookmarkVersion[] | undefined;
 }
 
 export interface ById {
@@ -188,13 +211,9 @@ export interface Deleted {
   deleted: true;
 }
 
-/** Of a deletion by `ids`, which is one transaction. */
-export interface DeletedBookmarks {
+/** Of a deletion by `ids` or `items`. */
+export interface DeletedBookmarks extends SeveralDone {
   deleted: true;
-  /** How many of the bookmarks were there. */
-  count: number;
-  /** The ids that were not. */
-  missing: number[];
 }
 
 /** Exactly one of the two. */
@@ -436,7 +455,7 @@ export interface Endpoints {
   '/logout': { request: Empty; response: LoggedOut };
   '/bookmarks/add': { request: NewBookmark; response: Bookmark };
   '/bookmarks/edit': { request: AnyEdit; response: EditedBookmark | EditedBookmarks };
-  '/bookmarks/delete': { request: ByIdOrIds; response: Deleted | DeletedBookmarks };
+  '/bookmarks/delete': { request: AnyDeletion; response: Deleted | DeletedBookmarks };
   '/bookmarks/get': { request: BookmarkChoice; response: ChosenBookmarks };
   '/bookmarks/search': { request: BookmarkSearch; response: FoundBookmarks };
   '/bookmarks/list': { request: ListPosition; response: BookmarkList };

@@ -40,14 +40,15 @@ export function describeIssue(issue: RawIssue): string | undefined {
 /** `field: rule`, as error responses describe an issue (decision 2). */
 export const formatIssue = (issue: Issue): string => `${formatPath(issue.path)}: ${issue.message}`;
 
-/** A rule of a body: one of two fields has to be there, and not both. */
+/** A rule of a body: exactly one of these fields must be there. The first one that is too many is named. */
 export const exactlyOne =
-  <Name extends string>(one: Name, other: Name) =>
+  <Name extends string>(...names: readonly [Name, Name, ...Name[]]) =>
   ({ value, issues }: z.core.ParsePayload<{ readonly [Each in Name]?: unknown }>): void => {
-    const isGiven = (name: Name) => value[name] !== undefined;
-    if (isGiven(one) !== isGiven(other)) return;
-    const path = [isGiven(other) ? other : one];
-    issues.push({ code: 'custom', message: `expected either ${one} or ${other}`, path, input: value });
+    const given = names.filter((name) => value[name] !== undefined);
+    if (given.length === 1) return;
+    const path = [given[1] ?? names[0]];
+    const message = `expected either ${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
+    issues.push({ code: 'custom', message, path, input: value });
   };
 
 /** A rule of a body: some fields cannot stand beside another one. */

@@ -108,6 +108,7 @@ const CONDITIONS: Record<ErrorCode, string> = {
   PERMISSION_DENIED: 'The token lacks the scope that the operation needs.',
   LIMIT_EXCEEDED: 'A limit of the account is reached.',
   NOT_FOUND: 'What the request names does not exist.',
+  CONFLICT: 'The bookmark was changed since the time in `if_updated_at`; nothing was done.',
   RATE_LIMITED: 'Too many requests.',
   INTERNAL_ERROR: 'A fault of the service.',
   UNAVAILABLE: 'The service cannot answer now; nothing was changed unless the answer was lost on its way.',

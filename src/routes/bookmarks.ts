@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { wakeChangesPolls, wakePolls } from '../coordination/topics.ts';
 import { namesGivenTo } from '../domain/bookmark-fields.ts';
 import { addedBookmark, bookmarkChange, bookmarkUrl } from '../domain/bookmark-schemas.ts';
-import { id, ids, integer, type TagNames, tagNames } from '../domain/fields.ts';
+import { bookmarkVersions, id, ids, integer, type TagNames, tagNames, timestamp } from '../domain/fields.ts';
 import { exactlyOne, notBeside } from '../domain/validation.ts';
 import { BOOKMARK_BODY_BYTES, callerRoute } from '../http/route.ts';
 import {
@@ -52,36 +52,43 @@ const edit = callerRoute({
   summary: 'Edit a bookmark, or the tags of several',
   description:
     'By `id`: only the fields given are changed; a list of tags replaces the tags; with only an id nothing changes. By ' +
-    '`ids`: adds `add_tags` and takes off `remove_tags`, in one transaction; ids that are not there are no error, but named ' +
-    'in `missing`; a breach of a bound refuses all.',
+    '`ids` or `items`: adds `add_tags` and takes off `remove_tags`, in one transaction; ids that are not there are no error, ' +
+    'but named in `missing`; a breach of a bound refuses all. With `if_updated_at` only the version that the client last saw ' +
+    'is changed: another one is a CONFLICT or, by `items`, named in `conflicts`.',
   body: z
     .object({
       id: id.optional(),
+      if_updated_at: timestamp.optional(),
       ...bookmarkChange.shape,
       ids: ids.optional(),
+      items: bookmarkVersions.optional(),
       add_tags: tagNames.optional(),
       remove_tags: tagNames.optional(),
     })
     .check(
-      exactlyOne('id', 'ids'),
+      exactlyOne('id', 'ids', 'items'),
       notBeside('id', ['add_tags', 'remove_tags']),
-      notBeside('ids', namesGivenTo('edit')),
+      notBeside('ids', ['if_updated_at', ...namesGivenTo('edit')]),
+      notBeside('items', ['if_updated_at', ...namesGivenTo('edit')]),
       checkOpposites,
     ),
-  exampleLeavesOut: ['ids', 'add_tags', 'remove_tags'],
+  exampleLeavesOut: ['if_updated_at', 'ids', 'items', 'add_tags', 'remove_tags'],
   bodyLimit: BOOKMARK_BODY_BYTES,
   response: z.union([
     z.strictObject(schemas.bookmark.omit({ created_at: true }).shape),
-    z.object({ edited: z.literal(true), ...schemas.found }),
+    z.object({ edited: z.literal(true), ...schemas.severalDone }),
   ]),
-  errors: ['NOT_FOUND', 'LIMIT_EXCEEDED'],
-  handle: ({ context, caller, body: { id, ids, add_tags, remove_tags, ...change } }) =>
-    wakeAfter(context, caller, wakeChangesPolls, async () => {
-      if (ids === undefined) return editBookmark(context.database, caller, id!, change);
-      const [added, removed] = [add_tags ?? NO_TAGS, remove_tags ?? NO_TAGS];
-      const missing = await editBookmarks(context.database, caller, ids, added, removed);
-      return { edited: true, count: ids.length - missing.length, missing };
-    }),
+  errors: ['NOT_FOUND', 'CONFLICT', 'LIMIT_EXCEEDED'],
+  isIdempotent: true,
+  handle({ context, caller, idempotency, body }) {
+    const { id, if_updated_at: ifUpdatedAt, ids, items, add_tags, remove_tags, ...change } = body;
+    return wakeAfter(context, caller, wakeChangesPolls, () => {
+      if (id !== undefined)
+        return editBookmark(context.database, caller, id, change, { ifUpdatedAt, idempotency });
+      const tags = { added: add_tags ?? NO_TAGS, removed: remove_tags ?? NO_TAGS };
+      return editBookmarks(context.database, caller, items ?? { ids: ids! }, tags, idempotency);
+    });
+  },
 });
 
 /** Nobody can mean to add a tag and to take it off. */
@@ -99,23 +106,34 @@ const remove = callerRoute({
   scope: 'write',
   summary: 'Delete bookmarks for good',
   description:
-    'Their tags stay. By `ids` in one transaction; ids that are not there are no error, but named in `missing`.',
-  body: z.object({ id: id.optional(), ids: ids.optional() }).check(exactlyOne('id', 'ids')),
-  exampleLeavesOut: ['ids'],
+    'Their tags stay. By `ids` or `items` in one transaction; ids that are not there are no error, but named in `missing`. ' +
+    'With `if_updated_at` only the version that the client last saw is deleted: another one is a CONFLICT or, by `items`, ' +
+    'named in `conflicts`.',
+  body: z
+    .object({
+      id: id.optional(),
+      if_updated_at: timestamp.optional(),
+      ids: ids.optional(),
+      items: bookmarkVersions.optional(),
+    })
+    .check(
+      exactlyOne('id', 'ids', 'items'),
+      notBeside('ids', ['if_updated_at']),
+      notBeside('items', ['if_updated_at']),
+    ),
+  exampleLeavesOut: ['if_updated_at', 'ids', 'items'],
   response: z.union([
     z.strictObject(schemas.deleted.shape),
-    z.object({ deleted: z.literal(true), ...schemas.found }),
+    z.object({ deleted: z.literal(true), ...schemas.severalDone }),
   ]),
-  errors: ['NOT_FOUND'],
-  handle: ({ context, caller, body: { id, ids } }) =>
-    wakeAfter(context, caller, wakeChangesPolls, async () => {
-      if (ids === undefined) {
-        await deleteBookmark(context.database, caller, id!);
-        return { deleted: true };
-      }
-      const missing = await deleteBookmarks(context.database, caller, ids);
-      return { deleted: true, count: ids.length - missing.length, missing };
-    }),
+  errors: ['NOT_FOUND', 'CONFLICT'],
+  isIdempotent: true,
+  handle: ({ context, caller, idempotency, body: { id, if_updated_at: ifUpdatedAt, ids, items } }) =>
+    wakeAfter(context, caller, wakeChangesPolls, () =>
+      id !== undefined
+        ? deleteBookmark(context.database, caller, id, { ifUpdatedAt, idempotency })
+        : deleteBookmarks(context.database, caller, items ?? { ids: ids! }, idempotency),
+    ),
 });
 
 const get = callerRoute({

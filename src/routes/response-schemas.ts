@@ -32,7 +32,7 @@ export const bookmark = z
   .meta({ id: 'Bookmark' });
 
 /** Of an operation on several bookmarks: how many were there, and the ids of the others. */
-export const found = { count, missing: z.array(id) };
+export const severalDone = { count, missing: z.array(id), conflicts: z.array(id).optional() };
 
 export const deleted = z.object({ deleted: z.literal(true) });
 

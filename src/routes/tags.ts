@@ -49,12 +49,11 @@ const update = callerRoute({
   body: z.object({ id, name: tagName }),
   response: schemas.bookmarkTag,
   errors: ['NOT_FOUND'],
-  async handle({ context, caller, body }) {
-    await wakeAfter(context, caller, wakeChangesPolls, () =>
-      renameTag(context.database, caller, body.id, named(body.name)),
-    );
-    return { id: body.id, name: body.name };
-  },
+  isIdempotent: true,
+  handle: ({ context, caller, body, idempotency }) =>
+    wakeAfter(context, caller, wakeChangesPolls, () =>
+      renameTag(context.database, caller, body.id, named(body.name), idempotency),
+    ),
 });
 
 const remove = callerRoute({
@@ -65,10 +64,11 @@ const remove = callerRoute({
   body: z.object({ id }),
   response: schemas.deleted,
   errors: ['NOT_FOUND'],
-  async handle({ context, caller, body }) {
-    await wakeAfter(context, caller, wakeChangesPolls, () => deleteTag(context.database, caller, body.id));
-    return { deleted: true };
-  },
+  isIdempotent: true,
+  handle: ({ context, caller, body, idempotency }) =>
+    wakeAfter(context, caller, wakeChangesPolls, () =>
+      deleteTag(context.database, caller, body.id, idempotency),
+    ),
 });
 
 const merge = callerRoute({
@@ -83,9 +83,10 @@ const merge = callerRoute({
   }),
   response: countedTag,
   errors: ['NOT_FOUND'],
-  handle: ({ context, caller, body }) =>
+  isIdempotent: true,
+  handle: ({ context, caller, body, idempotency }) =>
     wakeAfter(context, caller, wakeChangesPolls, () =>
-      mergeTags(context.database, caller, body.id, body.into_id),
+      mergeTags(context.database, caller, body.id, body.into_id, idempotency),
     ),
 });
 

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { wakePolls } from '../coordination/topics.ts';
-import { notFound } from '../domain/errors.ts';
 import { BOUNDS, id, tagName } from '../domain/fields.ts';
 import { foldText } from '../domain/text.ts';
 import { type Caller, createSecret, formatToken, type TokenKind } from '../domain/tokens.ts';
@@ -91,7 +90,8 @@ const revoke = callerRoute({
   body: z.object({ id }),
   response: revoked,
   errors: ['NOT_FOUND'],
-  handle: (given) => revokeById(given, 'api', given.body.id, 'the token'),
+  isIdempotent: true,
+  handle: (given) => revokeById(given, { kind: 'api', id: given.body.id }),
 });
 
 const listOfSessions = callerRoute({
@@ -125,7 +125,8 @@ const revokeSession = callerRoute({
   body: z.object({ id }),
   response: revoked,
   errors: ['NOT_FOUND'],
-  handle: (given) => revokeById(given, 'session', given.body.id, 'the session'),
+  isIdempotent: true,
+  handle: (given) => revokeById(given, { kind: 'session', id: given.body.id }),
 });
 
 const revokeOthers = callerRoute({
@@ -136,23 +137,19 @@ const revokeOthers = callerRoute({
   description: 'API tokens stay.',
   body: z.object({}),
   response: z.object({ revoked: schemas.count }),
-  async handle({ context, caller }) {
-    const revoke = () => revokeOtherSessions(context.database, caller);
-    return { revoked: await wakeAfter(context, caller, wakePolls, revoke) };
-  },
+  isIdempotent: true,
+  handle: ({ context, caller, idempotency }) =>
+    wakeAfter(context, caller, wakePolls, () => revokeOtherSessions(context.database, caller, idempotency)),
 });
 
 async function revokeById(
-  { context, caller, request, reply }: Omit<RouteRequest<unknown>, 'body'> & { caller: Caller },
-  kind: TokenKind,
-  tokenId: number,
-  what: string,
-): Promise<{ revoked: true }> {
-  const revoke = () => revokeOwnToken(context.database, caller, kind, tokenId);
-  const { found, isCurrent } = await wakeAfter(context, caller, wakePolls, revoke);
-  if (!found) throw notFound(what);
+  { context, caller, request, reply, idempotency }: Omit<RouteRequest<unknown>, 'body'> & { caller: Caller },
+  token: { kind: TokenKind; id: number },
+): Promise<string> {
+  const revoke = () => revokeOwnToken(context.database, caller, token, idempotency);
+  const { response, isCurrent } = await wakeAfter(context, caller, wakePolls, revoke);
   if (isCurrent) forgetSession(context, request, reply);
-  return { revoked: true };
+  return response;
 }
 
 export const tokenRoutes = [list, create, revoke, listOfSessions, revokeSession, revokeOthers];

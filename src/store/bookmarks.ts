@@ -2,11 +2,11 @@ import { hash } from 'node:crypto';
 import type { z } from 'zod';
 import { SEARCHED_NAMES } from '../domain/bookmark-fields.ts';
 import type { addedBookmark, bookmarkChange } from '../domain/bookmark-schemas.ts';
-import { BOUNDS, MAX_ID, type TagNames } from '../domain/fields.ts';
+import { BOUNDS, type BookmarkVersions, MAX_ID, type TagNames } from '../domain/fields.ts';
 import type { Idempotency } from '../domain/idempotency.ts';
 import { compareByCodePoints, searchText, searchTextLine } from '../domain/text.ts';
 import type { Database, Sql } from './database.ts';
-import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
+import { keyArguments, type Outcome, requireSuccess, requireValidToken, type Written } from './outcomes.ts';
 import {
   checkedTokenIsValid,
   hashesOf,
@@ -71,27 +71,19 @@ export async function addBookmark(
   const { tags: given, ...fields } = bookmark;
   const tags = inOrder(given);
   const stored = { ...fields, ...urlColumns(fields.url), search_text: searchText(fields) };
-  const [json, key, hash] = [
-    JSON.stringify(stored),
-    idempotency?.key ?? null,
-    idempotency?.requestHash ?? null,
-  ];
+  const json = JSON.stringify(stored);
   type Added = { outcome: Outcome | null; bookmark: string };
-  const rows = await db.write((sql) =>
-    onDuplicate === 'add'
-      ? sql<Added[]>`
-          select outcome, bookmark
-          from add_bookmark(
-            ${owner.userId}, ${owner.hash}, ${json}::text::jsonb, ${tags.names}, ${tags.keys},
-            ${freeBookmarkLimit}, ${BOUNDS.tagsPerUser}, ${key}, ${hash}
-          )`
+  const rows = await db.write((sql) => {
+    const given = sql`
+      p_user_id => ${owner.userId}, p_token_hash => ${owner.hash},
+      p_bookmark => ${json}::text::jsonb, p_tag_names => ${tags.names}, p_tag_keys => ${tags.keys},
+      p_free_limit => ${freeBookmarkLimit}, p_tag_limit => ${BOUNDS.tagsPerUser},
+      ${keyArguments(sql, idempotency)}`;
+    return onDuplicate === 'add'
+      ? sql<Added[]>`select outcome, bookmark from add_bookmark(${given})`
       : sql<Added[]>`
-          select outcome, bookmark
-          from add_unless_saved(
-            ${owner.userId}, ${owner.hash}, ${json}::text::jsonb, ${tags.names}, ${tags.keys},
-            ${freeBookmarkLimit}, ${BOUNDS.tagsPerUser}, ${key}, ${hash}, ${onDuplicate === 'error'}
-          )`,
-  );
+          select outcome, bookmark from add_unless_saved(${given}, p_is_error => ${onDuplicate === 'error'})`;
+  });
   return requireSuccess(rows).bookmark;
 }
 
@@ -103,12 +95,23 @@ function inOrder(tags: TagNames): TagNames {
   return { names: order.map((n) => names[n]!), keys: order.map((n) => keys[n]!) };
 }
 
-/** Changes the given fields and returns the six fields of spec 4.2 as JSON text; throws `NOT_FOUND`, `LIMIT_EXCEEDED`. */
+/** A write of one bookmark, or of several, as a client asks for it. */
+export interface WriteOptions {
+  /** Where given, only the version of that time is changed; another one is `CONFLICT`. */
+  ifUpdatedAt?: string | undefined;
+  idempotency?: Idempotency | undefined;
+}
+
+/**
+ * Changes the given fields and returns the six fields of spec 4.2 as JSON text; throws `NOT_FOUND`, `CONFLICT`,
+ * `LIMIT_EXCEEDED`.
+ */
 export async function editBookmark(
   db: Database,
   owner: Owner,
   id: number,
   { tags, ...change }: BookmarkChange,
+  { ifUpdatedAt, idempotency }: WriteOptions = {},
 ): Promise<string> {
   const stored = {
     ...change,
@@ -116,14 +119,18 @@ export async function editBookmark(
     ...searchLines(change),
   };
   const rows = await db.write(
-    (sql) => sql<{ outcome: Outcome | null; bookmark: string }[]>`
-      select outcome, bookmark
+    (sql) => sql<Written[]>`
+      select outcome, response
       from edit_bookmark(
-        ${owner.userId}, ${owner.hash}, ${id}, ${JSON.stringify(stored)}::text::jsonb,
-        ${tags?.names ?? null}, ${tags?.keys ?? null}, ${BOUNDS.tagsPerUser}
+        p_user_id => ${owner.userId}, p_token_hash => ${owner.hash}, p_id => ${id},
+        p_if_updated_at => ${ifUpdatedAt ?? null}::text::timestamptz,
+        p_change => ${JSON.stringify(stored)}::text::jsonb,
+        p_tag_names => ${tags?.names ?? null}, p_tag_keys => ${tags?.keys ?? null},
+        p_tag_limit => ${BOUNDS.tagsPerUser},
+        ${keyArguments(sql, idempotency)}
       )`,
   );
-  return requireSuccess(rows).bookmark;
+  return requireSuccess(rows).response;
 }
 
 /** The lines of the search text that change with the fields: `title_line` with `title`. */
@@ -158,48 +165,67 @@ export async function findBookmarks(db: Database, owner: Owner, choice: { id: nu
   return requireValidToken(rows).bookmarks;
 }
 
-/** Deletes a bookmark for good; throws `NOT_FOUND`. */
-export async function deleteBookmark(db: Database, owner: Owner, id: number): Promise<void> {
+/** Deletes a bookmark; returns the response as JSON text. Throws `NOT_FOUND`, `CONFLICT`. */
+export async function deleteBookmark(
+  db: Database,
+  owner: Owner,
+  id: number,
+  { ifUpdatedAt, idempotency }: WriteOptions = {},
+): Promise<string> {
   const rows = await db.write(
-    (sql) => sql<{ outcome: Outcome | null }[]>`
-      select outcome from delete_bookmark(${owner.userId}, ${owner.hash}, ${id})`,
+    (sql) => sql<Written[]>`
+      select outcome, response
+      from delete_bookmark(
+        p_user_id => ${owner.userId}, p_token_hash => ${owner.hash}, p_id => ${id},
+        p_if_updated_at => ${ifUpdatedAt ?? null}::text::timestamptz,
+        ${keyArguments(sql, idempotency)}
+      )`,
   );
-  requireSuccess(rows);
+  return requireSuccess(rows).response;
 }
 
-/** The ids of a request that were not there; the others were edited or deleted. */
-type Missing = { outcome: Outcome | null; missing: number[] };
-
 /**
- * Adds tags to bookmarks and takes others off, in one transaction; returns the ids that are not there. Throws
+ * Adds tags to bookmarks and takes others off, in one transaction; returns the response as JSON text. Throws
  * `LIMIT_EXCEEDED`, and `VALIDATION_ERROR` where a bookmark would have too many tags.
  */
 export async function editBookmarks(
   db: Database,
   owner: Owner,
-  ids: readonly number[],
-  added: TagNames,
-  removed: TagNames,
-): Promise<number[]> {
+  { ids, times }: BookmarkVersions,
+  { added, removed }: { added: TagNames; removed: TagNames },
+  idempotency?: Idempotency,
+): Promise<string> {
   const rows = await db.write(
-    (sql) => sql<Missing[]>`
-      select outcome, missing
+    (sql) => sql<Written[]>`
+      select outcome, response
       from edit_bookmarks(
-        ${owner.userId}, ${owner.hash}, ${ids as number[]}::bigint[],
-        ${added.names}, ${added.keys}, ${removed.keys}, ${BOUNDS.tagsPerUser}, ${BOUNDS.tagsPerBookmark}
+        p_user_id => ${owner.userId}, p_token_hash => ${owner.hash},
+        p_ids => ${ids}::bigint[], p_if_updated_at => ${times ?? null}::text[]::timestamptz[],
+        p_added_names => ${added.names}, p_added_keys => ${added.keys}, p_removed_keys => ${removed.keys},
+        p_tag_limit => ${BOUNDS.tagsPerUser}, p_bookmark_tag_limit => ${BOUNDS.tagsPerBookmark},
+        ${keyArguments(sql, idempotency)}
       )`,
   );
-  return requireSuccess(rows).missing;
+  return requireSuccess(rows).response;
 }
 
-/** Deletes bookmarks for good, in one transaction; returns the ids that are not there. */
-export async function deleteBookmarks(db: Database, owner: Owner, ids: readonly number[]): Promise<number[]> {
+/** Deletes bookmarks in one transaction; returns the response as JSON text. */
+export async function deleteBookmarks(
+  db: Database,
+  owner: Owner,
+  { ids, times }: BookmarkVersions,
+  idempotency?: Idempotency,
+): Promise<string> {
   const rows = await db.write(
-    (sql) => sql<Missing[]>`
-      select outcome, missing
-      from delete_bookmarks(${owner.userId}, ${owner.hash}, ${ids as number[]}::bigint[])`,
+    (sql) => sql<Written[]>`
+      select outcome, response
+      from delete_bookmarks(
+        p_user_id => ${owner.userId}, p_token_hash => ${owner.hash},
+        p_ids => ${ids}::bigint[], p_if_updated_at => ${times ?? null}::text[]::timestamptz[],
+        ${keyArguments(sql, idempotency)}
+      )`,
   );
-  return requireSuccess(rows).missing;
+  return requireSuccess(rows).response;
 }
 
 /** About how many bytes of bookmarks a page holds at most; one bookmark at least. */

@@ -1,5 +1,6 @@
 import {
   type ApiError,
+  conflict,
   invalid,
   invalidToken,
   limitExceeded,
@@ -9,34 +10,14 @@ import {
   unavailable,
 } from '../domain/errors.ts';
 import { BOUNDS } from '../domain/fields.ts';
+import type { Idempotency } from '../domain/idempotency.ts';
+import type { Sql } from './database.ts';
 
-/** What the functions in `sql/` may return instead of a success. */
-export type Outcome =
-  | 'token'
-  | 'bookmark_missing'
-  | 'bookmark_exists'
-  | 'bookmark_limit'
-  | 'bookmark_tag_limit'
-  | 'tag_missing'
-  | 'tag_exists'
-  | 'tag_limit'
-  | 'invite_missing'
-  | 'import_busy'
-  | 'import_full'
-  | 'import_over'
-  | 'import_changed'
-  | 'import_unread'
-  | 'key_reused'
-  | 'responses_full'
-  | 'response_too_long'
-  | 'session_old'
-  | 'email_differs'
-  | 'token_exists'
-  | 'token_limit';
-
-const ERROR_BY_OUTCOME: Record<Outcome, () => ApiError> = {
+/** The error for each outcome that a function in `sql/` may return instead of a success. */
+const ERROR_BY_OUTCOME = {
   token: invalidToken,
   bookmark_missing: () => notFound('the bookmark'),
+  bookmark_changed: () => conflict('the bookmark was changed since if_updated_at'),
   bookmark_exists: () => invalid('url: another bookmark has this url'),
   bookmark_limit: () => limitExceeded('the free tier holds no more bookmarks'),
   bookmark_tag_limit: () =>
@@ -44,6 +25,8 @@ const ERROR_BY_OUTCOME: Record<Outcome, () => ApiError> = {
   tag_missing: () => notFound('the tag'),
   tag_exists: () => invalid('name: another tag has this name'),
   tag_limit: () => limitExceeded('an account holds no more tags'),
+  api_token_missing: () => notFound('the token'),
+  session_missing: () => notFound('the session'),
   invite_missing: () => notFound('the invite'),
   import_busy: () => rateLimited(5, 'another large import of this account is under way'),
   import_full: () => unavailable('too many large imports are under way', 10),
@@ -60,13 +43,30 @@ const ERROR_BY_OUTCOME: Record<Outcome, () => ApiError> = {
     rateLimited(60, 'too many responses are kept for the Idempotency-Keys of this account'),
   response_too_long: () =>
     invalid('Idempotency-Key: the errors are too many to be kept, send the import without a key'),
-};
+} satisfies Record<string, () => ApiError>;
+
+/** What a function in `sql/` returns instead of a success. */
+export type Outcome = keyof typeof ERROR_BY_OUTCOME;
+
+export const OUTCOMES: readonly string[] = Object.keys(ERROR_BY_OUTCOME);
+
+/** The arguments of a function for the key of a request; without one nothing is kept. */
+export const keyArguments = (sql: Sql, idempotency: Idempotency | undefined) => sql`
+  p_idempotency_key => ${idempotency?.key ?? null}, p_request_hash => ${idempotency?.requestHash ?? null}`;
+
+/** What a function that writes returns: the response as JSON text, or what stood in the way. */
+export interface Written {
+  outcome: Outcome | null;
+  response: string;
+}
 
 /** The one row of an operation, or the error that its outcome stands for. */
 export function requireSuccess<Row extends { outcome: Outcome | null }>(rows: readonly Row[]): Row {
   const row = rows[0]!;
-  if (row.outcome !== null) throw ERROR_BY_OUTCOME[row.outcome]();
-  return row;
+  if (row.outcome === null) return row;
+  if (!Object.hasOwn(ERROR_BY_OUTCOME, row.outcome))
+    throw new Error(`SQL returned the unknown outcome ${row.outcome}`);
+  throw ERROR_BY_OUTCOME[row.outcome]();
 }
 
 /** The one row of a read, or `INVALID_TOKEN` where the token was no longer valid. */

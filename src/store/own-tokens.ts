@@ -1,8 +1,9 @@
 import { BOUNDS } from '../domain/fields.ts';
+import type { Idempotency } from '../domain/idempotency.ts';
 import type { ApiToken } from '../domain/resources.ts';
 import type { Scope, StoredSecret, TokenKind } from '../domain/tokens.ts';
 import type { Database } from './database.ts';
-import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
+import { keyArguments, type Outcome, requireSuccess, requireValidToken, type Written } from './outcomes.ts';
 import { type Owner, tokenIsValid } from './tokens.ts';
 
 /** The tokens of a user, as the user sees and revokes them. */
@@ -74,45 +75,36 @@ export async function createOwnToken(
   return { ...requireSuccess(rows).token, name };
 }
 
-/** What revoking a token by its id found. */
-export interface Revoked {
-  /** Whether the user had such a valid token. */
-  found: boolean;
-  /** Whether it was the caller's own. */
-  isCurrent: boolean;
-}
-
-/** Revokes one of the user's tokens. Throws `INVALID_TOKEN`. */
+/** Revokes one of the user's tokens; says whether it was the caller's own. Throws `INVALID_TOKEN`, `NOT_FOUND`. */
 export async function revokeOwnToken(
   db: Database,
   owner: Owner,
-  kind: TokenKind,
-  id: number,
-): Promise<Revoked> {
+  { kind, id }: { kind: TokenKind; id: number },
+  idempotency?: Idempotency,
+): Promise<{ response: string; isCurrent: boolean }> {
   const rows = await db.write(
-    (sql) => sql<(Revoked & { valid: boolean })[]>`
-      with caller as (
-        select ${tokenIsValid(sql, owner)} as valid
-      ), revoked as (
-        delete from tokens t
-        using caller
-        where caller.valid and t.user_id = ${owner.userId} and t.id = ${id} and t.kind = ${kind}
-          and t.expires_at > now()
-        returning t.token_hash
-      )
-      select valid, revoked.token_hash is not null as found,
-        coalesce(revoked.token_hash = ${owner.hash}, false) as "isCurrent"
-      from caller
-      left join revoked on true`,
+    (sql) => sql<(Written & { isCurrent: boolean })[]>`
+      select outcome, response, is_current as "isCurrent"
+      from revoke_own_token(
+        p_user_id => ${owner.userId}, p_token_hash => ${owner.hash}, p_kind => ${kind}, p_id => ${id},
+        ${keyArguments(sql, idempotency)}
+      )`,
   );
-  return requireValidToken(rows);
+  return requireSuccess(rows);
 }
 
-/** Revokes all sessions of the user but the caller's; returns how many. Throws `INVALID_TOKEN`. */
-export async function revokeOtherSessions(db: Database, owner: Owner): Promise<number> {
+/** Revokes all sessions of the user but the caller's; returns the response as JSON text. Throws `INVALID_TOKEN`. */
+export async function revokeOtherSessions(
+  db: Database,
+  owner: Owner,
+  idempotency?: Idempotency,
+): Promise<string> {
   const rows = await db.write(
-    (sql) => sql<{ outcome: Outcome | null; revoked: number }[]>`
-      select outcome, revoked from revoke_other_sessions(${owner.userId}, ${owner.hash})`,
+    (sql) => sql<Written[]>`
+      select outcome, response
+      from revoke_other_sessions(
+        p_user_id => ${owner.userId}, p_token_hash => ${owner.hash}, ${keyArguments(sql, idempotency)}
+      )`,
   );
-  return requireSuccess(rows).revoked;
+  return requireSuccess(rows).response;
 }

@@ -2,7 +2,7 @@ import { BOUNDS, type TagName } from '../domain/fields.ts';
 import type { Idempotency } from '../domain/idempotency.ts';
 import type { Database } from './database.ts';
 import { DatabaseUnavailable } from './errors.ts';
-import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
+import { keyArguments, type Outcome, requireSuccess, requireValidToken, type Written } from './outcomes.ts';
 import { type Owner, tokenIsValid } from './tokens.ts';
 
 /** All tags of a user in the order of their folded names, as JSON text: an array of spec 2.3's tags. */
@@ -36,34 +36,50 @@ export async function createTag(
     (sql) => sql<{ outcome: Outcome | null; tag: string }[]>`
       select outcome, tag
       from create_tag(
-        ${owner.userId}, ${owner.hash}, ${name}, ${key}, ${BOUNDS.tagsPerUser},
-        ${idempotency?.key ?? null}, ${idempotency?.requestHash ?? null}
+        p_user_id => ${owner.userId}, p_token_hash => ${owner.hash}, p_name => ${name}, p_key => ${key},
+        p_tag_limit => ${BOUNDS.tagsPerUser}, ${keyArguments(sql, idempotency)}
       )`,
   );
   return requireSuccess(rows).tag;
 }
 
-/** Renames a tag on all its bookmarks; throws `NOT_FOUND`, or `VALIDATION_ERROR` where the name is taken. */
+/**
+ * Renames a tag on all its bookmarks; returns the response as JSON text. Throws `NOT_FOUND`, or `VALIDATION_ERROR` where
+ * the name is taken.
+ */
 export async function renameTag(
   db: Database,
   owner: Owner,
   id: number,
   { name, key }: TagName,
-): Promise<void> {
+  idempotency?: Idempotency,
+): Promise<string> {
   const rows = await db.write(
-    (sql) => sql<{ outcome: Outcome | null }[]>`
-      select outcome from rename_tag(${owner.userId}, ${owner.hash}, ${id}, ${name}, ${key})`,
+    (sql) => sql<Written[]>`
+      select outcome, response
+      from rename_tag(
+        p_user_id => ${owner.userId}, p_token_hash => ${owner.hash}, p_id => ${id}, p_name => ${name},
+        p_name_key => ${key}, ${keyArguments(sql, idempotency)}
+      )`,
   );
-  requireSuccess(rows);
+  return requireSuccess(rows).response;
 }
 
-/** Deletes a tag and takes it off all bookmarks; throws `NOT_FOUND`. */
-export async function deleteTag(db: Database, owner: Owner, id: number): Promise<void> {
+/** Deletes a tag and takes it off all bookmarks; returns the response as JSON text. Throws `NOT_FOUND`. */
+export async function deleteTag(
+  db: Database,
+  owner: Owner,
+  id: number,
+  idempotency?: Idempotency,
+): Promise<string> {
   const rows = await db.write(
-    (sql) => sql<{ outcome: Outcome | null }[]>`
-      select outcome from delete_tag(${owner.userId}, ${owner.hash}, ${id})`,
+    (sql) => sql<Written[]>`
+      select outcome, response
+      from delete_tag(
+        p_user_id => ${owner.userId}, p_token_hash => ${owner.hash}, p_id => ${id}, ${keyArguments(sql, idempotency)}
+      )`,
   );
-  requireSuccess(rows);
+  return requireSuccess(rows).response;
 }
 
 /** Of so many bookmarks a merge holds the account's lock for about 0.2 s; other writers of the user come in between. */
@@ -82,6 +98,7 @@ export async function mergeTags(
   owner: Owner,
   id: number,
   intoId: number,
+  idempotency?: Idempotency,
   atOnce = MERGED_AT_ONCE,
 ): Promise<string> {
   const [counted] = await db.read(
@@ -91,11 +108,15 @@ export async function mergeTags(
   const steps = Math.ceil((counted?.bookmarks ?? 0) / atOnce) + SPARE_STEPS;
   for (let step = 0; step < steps; step += 1) {
     const rows = await db.write(
-      (sql) => sql<{ outcome: Outcome | null; tag: string | null }[]>`
-        select outcome, tag from merge_tags(${owner.userId}, ${owner.hash}, ${id}, ${intoId}, ${atOnce})`,
+      (sql) => sql<{ outcome: Outcome | null; response: string | null }[]>`
+        select outcome, response
+        from merge_tags(
+          p_user_id => ${owner.userId}, p_token_hash => ${owner.hash}, p_id => ${id}, p_into_id => ${intoId},
+          p_limit => ${atOnce}, ${keyArguments(sql, idempotency)}
+        )`,
     );
-    const { tag } = requireSuccess(rows);
-    if (tag !== null) return tag;
+    const { response } = requireSuccess(rows);
+    if (response !== null) return response;
   }
   throw new DatabaseUnavailable('conflict', false);
 }

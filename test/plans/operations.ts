@@ -261,13 +261,18 @@ const WRITES: Operation[] = [
     // Without statistics it may go through all that the user has.
     atMostUnknown: 500 * 80 + 1.5 * BIG.bookmarks,
     run: (db, c, n) =>
-      editBookmarks(db, c.owner, c.ids.slice(n, n + 500), someTags(3, n, c.tags), someTags(3, n + 9, c.tags)),
+      editBookmarks(
+        db,
+        c.owner,
+        { ids: c.ids.slice(n, n + 500) },
+        { added: someTags(3, n, c.tags), removed: someTags(3, n + 9, c.tags) },
+      ),
   },
   {
     name: 'deletion of 500',
     // Postgres 15 goes through all that the user has.
     atMost: 3 * BIG.bookmarks,
-    run: (db, c, n) => deleteBookmarks(db, c.owner, c.ids.slice(-600 - n * 500, -100 - n * 500)),
+    run: (db, c, n) => deleteBookmarks(db, c.owner, { ids: c.ids.slice(-600 - n * 500, -100 - n * 500) }),
   },
   {
     name: 'edit of 30 tags',

@@ -79,7 +79,7 @@ async function playTokens(db: Database, { userId }: Owner): Promise<void> {
   await ownTokens.listOwnTokens(db, owner);
   await ownTokens.listSessions(db, owner);
   await noteUses(db, [owner], 90);
-  await ownTokens.revokeOwnToken(db, owner, 'api', id);
+  await ownTokens.revokeOwnToken(db, owner, { kind: 'api', id });
   await ownTokens.revokeOtherSessions(db, owner);
   const leaving = await admin.createUser(db, 'leaving@example.org', 'leaving@example.org', false);
   const session = { userId: leaving!.id, appName: null, authenticatedAt: null, days: 90 };
@@ -103,7 +103,8 @@ async function playBookmarks(db: Database, owner: Owner): Promise<void> {
   const dated = { ...plain, url: 'https://example.org/c', created_at: '2020-01-02T03:04:05.678Z' };
   await bookmarks.addBookmark(db, owner, dated, LIMIT, undefined, 'error');
   await bookmarks.editBookmark(db, owner, first.id, { url: 'https://example.org/d' });
-  await bookmarks.editBookmarks(db, owner, [first.id, second.id], tagNames('Several'), tagNames('Two'));
+  const several = { ids: [first.id, second.id] };
+  await bookmarks.editBookmarks(db, owner, several, { added: tagNames('Several'), removed: tagNames('Two') });
   await bookmarks.editBookmark(db, owner, first.id, {});
   const tag = JSON.parse(
     await tags.createTag(db, owner, { name: 'Four', key: 'four' }, { ...idempotency, key: 'tag' }),
@@ -139,7 +140,7 @@ async function playBookmarks(db: Database, owner: Owner): Promise<void> {
   await tags.deleteTag(db, owner, first.tags[1].id);
   await tags.deleteTag(db, owner, tag.id);
   await bookmarks.deleteBookmark(db, owner, second.id);
-  await bookmarks.deleteBookmarks(db, owner, [first.id, second.id]);
+  await bookmarks.deleteBookmarks(db, owner, several);
   await changes.readChanges(db, owner, position, 100);
 }
 

@@ -1,0 +1,16 @@
+-- Begins a write: locks the account, then checks the token, then looks up the response that the key already has. The caller
+-- returns both results at once where either of them is not null.
+create or replace function begin_write(
+  p_user_id bigint, p_token_hash bytea, p_idempotency_key text, p_request_hash bytea,
+  out outcome text, out response text
+)
+language plpgsql as $$
+begin
+  if not lock_account(p_user_id, p_token_hash) then
+    outcome := 'token';
+  elsif p_idempotency_key is not null then
+    select kept.outcome, kept.response into outcome, response
+    from find_response(p_user_id, p_idempotency_key, p_request_hash) kept;
+  end if;
+end
+$$;

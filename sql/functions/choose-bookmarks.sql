@@ -1,0 +1,28 @@
+-- Of the bookmarks that a request names, those that it may change: they exist and, where `p_if_updated_at` is given, were last
+-- changed at that time. Both arrays are in step. `report` counts them and lists the other ids, in the order given, as the
+-- response does. Under the account's lock only.
+create or replace function choose_bookmarks(
+  p_user_id bigint, p_ids bigint[], p_if_updated_at timestamptz[], out chosen bigint[], out report text
+)
+language plpgsql as $$
+declare
+  v_ids bigint[];
+  v_times timestamptz[];
+  v_missing bigint[];
+  v_conflicts bigint[];
+begin
+  select array_agg(id), array_agg(updated_at) into v_ids, v_times
+  from bookmarks
+  where user_id = p_user_id and id = any (p_ids);
+  select
+    coalesce(array_agg(wanted.id order by place) filter (where found.updated_at = coalesce(time, found.updated_at)), '{}'),
+    coalesce(array_agg(wanted.id order by place) filter (where found.updated_at <> time), '{}'),
+    coalesce(array_agg(wanted.id order by place) filter (where found.id is null), '{}')
+  into chosen, v_conflicts, v_missing
+  from unnest(p_ids, p_if_updated_at) with ordinality as wanted (id, time, place)
+  left join unnest(v_ids, v_times) as found (id, updated_at) on found.id = wanted.id;
+  report := '"count":' || cardinality(chosen)
+    || ',"missing":' || array_to_json(v_missing)
+    || case when p_if_updated_at is null then '' else ',"conflicts":' || array_to_json(v_conflicts) end;
+end
+$$;

@@ -1,0 +1,22 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { OUTCOMES, requireSuccess } from '../src/store/outcomes.ts';
+
+test('each outcome that a function in SQL returns is known to TypeScript, and none that it never returns', () => {
+  const folder = join(import.meta.dirname, '../sql/functions');
+  // Signing in and the claims of imports have outcomes that are no errors of a request.
+  const others = ['first-sign-in.sql', 'link-identity.sql', 'sign-in-by-provider.sql', 'claim-import.sql'];
+  const texts = readdirSync(folder)
+    .filter((name) => name.endsWith('.sql') && !others.includes(name))
+    .map((name) => readFileSync(join(folder, name), 'utf8'));
+  // `outcome := 'x'`, `outcome := case … 'x' …`, and functions that return an outcome.
+  const assigned = texts.flatMap((text) => text.match(/outcome := [^;]*;|return '[a-z_]+';/g) ?? []);
+  const returned = assigned.flatMap((text) => [...text.matchAll(/(?<!case p_kind when )'([a-z_]+)'/g)]);
+  expect([...new Set(returned.map(([, name]) => name))].sort()).toEqual([...OUTCOMES].sort());
+});
+
+test('an unknown outcome is an error that names it', () => {
+  const rows = [{ outcome: 'unheard_of' as never }];
+  expect(() => requireSuccess(rows)).toThrow('SQL returned the unknown outcome unheard_of');
+});
