@@ -22,6 +22,8 @@ import { Provider } from './sign-in/provider.ts';
 import type { Page } from './store/bookmarks.ts';
 import type { ChangesPage, ChangesStart } from './store/changes.ts';
 import type { Database } from './store/database.ts';
+import { DatabaseFaults } from './store/database-faults.ts';
+import type { DatabaseUnavailable } from './store/errors.ts';
 import { type DatabaseOptions, openDatabase } from './store/open-database.ts';
 import { type DatabaseProbe, openProbe } from './store/probe.ts';
 
@@ -35,6 +37,8 @@ export interface Context {
   readonly coordination: Coordination;
   /** Says whether the database responds, without waiting behind requests. */
   readonly probe: DatabaseProbe;
+  /** What statements met lately that the probe's read may not meet. */
+  readonly databaseFaults: DatabaseFaults;
   readonly callers: KnownCallers;
   /** Tokens that were used and whose use is still to be noted. */
   readonly lastUses: LastUses;
@@ -103,10 +107,23 @@ export async function openContext(
   const tracing = await openConfiguredTracing(config, role);
   opened.defer(() => tracing.close());
 
+  const databaseFaults = new DatabaseFaults(log);
   const openPool = async (pool: 'api' | 'import', options: Partial<DatabaseOptions>) => {
     const onWaited = (seconds: number) => metrics.waitedForConnection(pool, seconds);
     const onDefect = (sqlState: string) => metrics.databaseFailed(sqlState);
-    const given = { url: databaseUrl, log, prepare: config.databasePrepare, onWaited, onDefect, ...options };
+    const onUnavailable = (failure: DatabaseUnavailable) => {
+      metrics.databaseUnavailable(failure.reason);
+      databaseFaults.note(failure);
+    };
+    const given = {
+      url: databaseUrl,
+      log,
+      prepare: config.databasePrepare,
+      onWaited,
+      onDefect,
+      onUnavailable,
+      ...options,
+    };
     const database = await openDatabase(given);
     opened.defer(() => database.close());
     return config.otlpEndpoint ? traceDatabase(database, tracing) : database;
@@ -135,6 +152,7 @@ export async function openContext(
     importDatabase,
     coordination,
     probe,
+    databaseFaults,
     metrics,
     tracing,
     callers: new KnownCallers(),

@@ -15,7 +15,7 @@ test.each([
   ['query_canceled', sqlState('57014'), 'cancelled', false],
   ['lock_not_available', sqlState('55P03'), 'cancelled', false],
   ['deadlock_detected', sqlState('40P01'), 'conflict', false],
-  ['disk_full', sqlState('53100'), 'resources', false],
+  ['disk_full', sqlState('53100'), 'disk-full', false],
   ['io_error', sqlState('58030'), 'resources', false],
   ['a class of which no code was foreseen', sqlState('57000'), 'cancelled', false],
   ['statement_completion_unknown', sqlState('40003'), 'lost', true],

@@ -1,10 +1,10 @@
 import { pino } from 'pino';
 import postgres from 'postgres';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { describeError } from '../src/observability/log.ts';
 import { METRIC_NAMES } from '../src/observability/metrics.ts';
 import { migrate } from '../src/store/migrations.ts';
-import { createDatabase, runOn } from './support/database.ts';
+import { createDatabase, runOn, type TestDatabase } from './support/database.ts';
 import { findFreePort } from './support/ports.ts';
 import { startPostgres } from './support/postgres.ts';
 import { scrape } from './support/replica.ts';
@@ -125,6 +125,63 @@ test('an error of the database that nobody foresaw is counted and logged by its 
   expect(lines.map((line) => JSON.parse(line))).toContainEqual(
     expect.objectContaining({ msg: 'request failed', sqlState: '42703' }),
   );
+});
+
+describe('a database that responds and cannot serve is told from one that is away', () => {
+  const openBroken = async (database: TestDatabase) => {
+    const lines: string[] = [];
+    const metricsPort = await findFreePort();
+    const log = pino({}, { write: (line: string) => void lines.push(line) });
+    const broken = await startService({ metricsPort }, { database, log });
+    const readiness = async () => (await fetch(`${broken.origin}/readyz`)).json();
+    const warnings = () => lines.map((line) => JSON.parse(line)).filter(({ reason }) => reason !== undefined);
+    return { broken, metricsPort, readiness, warnings };
+  };
+
+  test('missing code: a function whose library is gone', async () => {
+    await using database = await createDatabase();
+    const { broken, metricsPort, readiness, warnings } = await openBroken(database);
+    await using _broken = broken;
+    const user = await broken.user();
+    await runOn(
+      database.url,
+      `update pg_proc set prolang = (select oid from pg_language where lanname = 'c'),
+         prosrc = 'gone', probin = '$libdir/gone' where proname = 'read_page'`,
+    );
+    expect(await user.post('/bookmarks/sync', {})).toMatchObject({ status: 503 });
+    expect(await readiness()).toMatchObject({ status: 'ready', database: 'missing-code' });
+    const samples = await scrape(metricsPort);
+    expect(samples.get('bookmarks_database_unavailable_total{reason="missing-code"}')).toBe(1);
+    expect(samples.get('bookmarks_database_reachable')).toBe(0);
+    expect(warnings()).toContainEqual(
+      expect.objectContaining({
+        reason: 'missing-code',
+        sqlState: '58P01',
+        says: expect.stringContaining('gone'),
+      }),
+    );
+  });
+
+  test('a full disk, which only writes meet', async () => {
+    await using database = await createDatabase();
+    const { broken, metricsPort, readiness, warnings } = await openBroken(database);
+    await using _broken = broken;
+    const user = await broken.user();
+    await runOn(
+      database.url,
+      `create function fill() returns trigger language plpgsql as $$
+         begin raise exception 'could not extend file' using errcode = '53100'; end $$;
+       create trigger fill before insert on bookmarks for each row execute function fill()`,
+    );
+    expect(await readiness()).toMatchObject({ database: 'reachable' });
+    for (let i = 0; i < 3; i += 1) {
+      expect((await user.post('/bookmarks/add', { url: 'http://a/' })).status).toBe(503);
+    }
+    expect(await readiness()).toMatchObject({ database: 'disk-full' });
+    const samples = await scrape(metricsPort);
+    expect(samples.get('bookmarks_database_unavailable_total{reason="disk-full"}')).toBe(3);
+    expect(warnings().filter(({ reason }) => reason === 'disk-full')).toHaveLength(1);
+  });
 });
 
 test('a full pool looks like no lost database: readiness and metrics ask on a connection of their own', async () => {

@@ -4,6 +4,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { type Coordination, SHARED_PARTS } from '../coordination/port.ts';
 import { SIGN_IN_OUTCOMES, type SignInOutcome } from '../sign-in/sign-in-error.ts';
 import type { Database } from '../store/database.ts';
+import { UNAVAILABLE_REASONS, type UnavailableReason } from '../store/errors.ts';
 import type { DatabaseProbe } from '../store/probe.ts';
 import { countStagedImports, countStaleTags } from '../store/sweep.ts';
 import { REVISION, VERSION } from './version.ts';
@@ -21,6 +22,7 @@ export const METRIC_NAMES = [
   'bookmarks_database_pool_wait_seconds',
   'bookmarks_database_pool_waiting',
   'bookmarks_database_reachable',
+  'bookmarks_database_unavailable_total',
   'bookmarks_http_broken_responses_total',
   'bookmarks_http_request_duration_seconds',
   'bookmarks_http_requests_total',
@@ -93,6 +95,8 @@ export interface Metrics {
   waitedForConnection(pool: 'api' | 'import', seconds: number): void;
   /** Postgres refused a statement for a reason that nobody foresaw, by its SQLSTATE. */
   databaseFailed(sqlState: string): void;
+  /** A statement failed because the database does not serve now. */
+  databaseUnavailable(reason: UnavailableReason): void;
   /** A request was refused because the replica has too much to do. */
   overloaded(reason: OverloadReason): void;
   /** Somebody presented an invite code or a token that does not exist. */
@@ -122,6 +126,7 @@ export const noMetrics: Metrics = {
   importEnded() {},
   waitedForConnection() {},
   databaseFailed() {},
+  databaseUnavailable() {},
   overloaded() {},
   guessed() {},
   signInEnded() {},
@@ -192,6 +197,12 @@ export class PrometheusMetrics implements Metrics {
     labelNames: ['sqlstate'],
     registers: this.#registers,
   });
+  readonly #unavailable = new Counter({
+    name: 'bookmarks_database_unavailable_total',
+    help: 'Statements that failed because Postgres did not serve.',
+    labelNames: ['reason'],
+    registers: this.#registers,
+  });
   readonly #overloads = new Counter({
     name: 'bookmarks_overload_refusals_total',
     help: 'Requests refused with 503 because the replica had too much to do.',
@@ -213,6 +224,7 @@ export class PrometheusMetrics implements Metrics {
 
   constructor() {
     // Alerts on rates need each series before its first event.
+    for (const reason of UNAVAILABLE_REASONS) this.#unavailable.inc({ reason }, 0);
     for (const state of IMPORT_ENDS) this.#imports.inc({ state }, 0);
     for (const reason of OVERLOAD_REASONS) this.#overloads.inc({ reason }, 0);
     for (const outcome of SIGN_IN_OUTCOMES) this.#signIns.inc({ outcome }, 0);
@@ -254,6 +266,10 @@ export class PrometheusMetrics implements Metrics {
     this.#defects.inc({ sqlstate: sqlState });
   }
 
+  databaseUnavailable(reason: UnavailableReason): void {
+    this.#unavailable.inc({ reason });
+  }
+
   overloaded(reason: OverloadReason): void {
     this.#overloads.inc({ reason });
   }
@@ -277,7 +293,7 @@ export class PrometheusMetrics implements Metrics {
       for (const part of SHARED_PARTS) gauge.set({ part }, coordination.away.includes(part) ? 1 : 0);
     });
     this.#gauge('bookmarks_database_reachable', '1 while the database responds.', [], async (gauge) =>
-      gauge.set((await sources.probe.check()) ? 1 : 0),
+      gauge.set((await sources.probe.check()) === 'reachable' ? 1 : 0),
     );
     this.#gauge('bookmarks_unsent_bytes', 'Bytes of responses that clients have not taken.', [], (gauge) =>
       gauge.set(sources.unsent.total),

@@ -11,19 +11,25 @@ import { invalidToken } from '../domain/errors.ts';
  * - `deadline`: no response in time.
  * - `cancelled`: Postgres ended the statement (statement_timeout, lock_timeout, an operator).
  * - `conflict`: a deadlock or a serialization failure.
- * - `resources`: Postgres or its disk is full, or it is read-only.
+ * - `resources`: Postgres has too many connections or too little memory, is read-only, or cannot read or write a file.
+ * - `disk-full`: its disk is full.
+ * - `missing-code`: it cannot load a file of its own, for example that of an extension.
  * - `pool`: no connection became free in time, or too many statements wait.
  * - `closed`: this process has closed the pool.
  */
-export type UnavailableReason =
-  | 'connect'
-  | 'lost'
-  | 'deadline'
-  | 'cancelled'
-  | 'conflict'
-  | 'resources'
-  | 'pool'
-  | 'closed';
+export const UNAVAILABLE_REASONS = [
+  'connect',
+  'lost',
+  'deadline',
+  'cancelled',
+  'conflict',
+  'resources',
+  'disk-full',
+  'missing-code',
+  'pool',
+  'closed',
+] as const;
+export type UnavailableReason = (typeof UNAVAILABLE_REASONS)[number];
 
 /** The database did not respond; a later try may succeed. The message holds codes only, never values. */
 export class DatabaseUnavailable extends Error {
@@ -75,7 +81,8 @@ const REASON_BY_STATE: Readonly<Record<string, UnavailableReason>> = {
   '40': 'conflict', // deadlock, serialization failure
   '40003': 'lost', // statement_completion_unknown
   '42P05': 'conflict', // the prepared statement is there already, by the same pooler
-  '53': 'resources', // too many connections, disk full, out of memory
+  '53': 'resources', // too many connections, out of memory
+  '53100': 'disk-full',
   '55000': 'resources', // object_not_in_prerequisite_state: this server is a standby, which has no position to write at
   '55006': 'conflict', // object_in_use
   '55P03': 'cancelled', // lock_not_available: lock_timeout
@@ -87,6 +94,7 @@ const REASON_BY_STATE: Readonly<Record<string, UnavailableReason>> = {
   '57P04': 'lost', // database_dropped
   '57P05': 'lost', // idle_session_timeout
   '58': 'resources', // system error: a file cannot be read or written
+  '58P01': 'missing-code', // undefined_file
   '72': 'conflict', // snapshot too old
   F0: 'connect', // configuration file error
 };

@@ -1,7 +1,7 @@
 import postgres from 'postgres';
 import type { Database, Sql } from './database.ts';
 import { parseDatabaseUrl } from './database-url.ts';
-import { sqlStateOf, translateError } from './errors.ts';
+import { type DatabaseUnavailable, sqlStateOf, translateError } from './errors.ts';
 import { Pool } from './pool.ts';
 import { SharedConnection } from './shared-connection.ts';
 
@@ -49,11 +49,13 @@ export interface DatabaseOptions {
   onWaited?: (seconds: number) => void;
   /** Called with the SQLSTATE of each error that nobody foresaw. */
   onDefect?: (sqlState: string) => void;
+  /** Called with each error that means that the database does not serve now. */
+  onUnavailable?: (failure: DatabaseUnavailable) => void;
   /** Called with the text of every notice from Postgres. */
   onNotice?: (message: string) => void;
 }
 
-type Optional = 'log' | 'onWaited' | 'onDefect' | 'onNotice';
+type Optional = 'log' | 'onWaited' | 'onDefect' | 'onUnavailable' | 'onNotice';
 
 type Settings = Required<Omit<DatabaseOptions, Optional>> & Pick<DatabaseOptions, Exclude<Optional, 'log'>>;
 

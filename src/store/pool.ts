@@ -14,6 +14,8 @@ export interface PoolLimits {
   onWaited?: ((seconds: number) => void) | undefined;
   /** Called with the SQLSTATE of each error that nobody foresaw. */
   onDefect?: ((sqlState: string) => void) | undefined;
+  /** Called with each error that means that the database does not serve now. */
+  onUnavailable?: ((failure: DatabaseUnavailable) => void) | undefined;
 }
 
 /** One `read` or `write`, from its call to its response. */
@@ -43,12 +45,13 @@ export class Pool implements Database {
   readonly #permits: Semaphore<typeof POOL>;
   readonly #deadlineMs: number;
   readonly #onDefect: PoolLimits['onDefect'];
+  readonly #onUnavailable: PoolLimits['onUnavailable'];
   /** Counts responses of Postgres, errors included: a sign that it can be reached. */
   #responses = 0;
 
   constructor(
     sql: Sql,
-    { max, maxWaiting, waitMs, deadlineMs, onWaited, onDefect }: PoolLimits,
+    { max, maxWaiting, waitMs, deadlineMs, onWaited, onDefect, onUnavailable }: PoolLimits,
     shared: readonly SharedConnection[] = [],
   ) {
     this.sql = sql;
@@ -63,6 +66,7 @@ export class Pool implements Database {
     });
     this.#deadlineMs = deadlineMs;
     this.#onDefect = onDefect;
+    this.#onUnavailable = onUnavailable;
   }
 
   get gauges(): SemaphoreGauges {
@@ -173,6 +177,7 @@ export class Pool implements Database {
     const failure = translateError(error, wasSent(call));
     const defect = sqlStateOf(failure);
     if (defect !== undefined) this.#onDefect?.(defect);
+    if (failure instanceof DatabaseUnavailable) this.#onUnavailable?.(failure);
     if (!(failure instanceof DatabaseUnavailable)) this.#responses++;
     else if (failure.reason === 'lost' && call.mayRepeat) {
       call.mayRepeat = false;

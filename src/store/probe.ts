@@ -1,5 +1,8 @@
-import type { DatabaseOptions } from './open-database.ts';
-import { openDatabase } from './open-database.ts';
+import { MAX_ID } from '../domain/fields.ts';
+import { PAGE_BYTES } from './bookmarks.ts';
+import { DatabaseUnavailable, type UnavailableReason } from './errors.ts';
+import { type DatabaseOptions, openDatabase } from './open-database.ts';
+import { tokenIsValid } from './tokens.ts';
 
 /** With a longer one a scrape, or a probe of Kubernetes, would come too late. */
 const DEADLINE_MS = 1_000;
@@ -7,10 +10,16 @@ const DEADLINE_MS = 1_000;
 /** A check within this time after another one has that one's result. */
 const FRESH_MS = 1_000;
 
-/** Checks whether the database responds, on a connection of its own, so that no check waits behind requests. */
+/** `reachable`; why the database does not serve; `failed` where it refuses the statement for a reason that nobody foresaw. */
+export type DatabaseState = 'reachable' | UnavailableReason | 'failed';
+
+/** Reads as requests do, for a user who does not exist. */
+const NOBODY = { userId: 0, hash: Buffer.alloc(32) };
+
+/** Checks whether the database serves reads, on a connection of its own, so that no check waits behind requests. */
 export interface DatabaseProbe {
-  /** Whether the database responds now, or responded a second ago; takes 1 s at most. */
-  check(): Promise<boolean>;
+  /** How the database responds now, or responded a second ago; takes 1 s at most. */
+  check(): Promise<DatabaseState>;
   close(): Promise<void>;
 }
 
@@ -23,16 +32,20 @@ export async function openProbe(options: Pick<DatabaseOptions, 'url' | 'prepare'
     deadlineMs: DEADLINE_MS,
     waitMs: DEADLINE_MS,
   });
-  let last: { promise: Promise<boolean>; endedAt: number } | undefined;
+  let last: { promise: Promise<DatabaseState>; endedAt: number } | undefined;
   const ask = async () => {
-    const isReachable = await database
-      .read((sql) => sql`select 1`)
+    const state = await database
+      .read(
+        (sql) => sql`
+          select ${tokenIsValid(sql, NOBODY)}, page.count
+          from read_page(${NOBODY.userId}, 0, ${MAX_ID}, 1, ${PAGE_BYTES}) page`,
+      )
       .then(
-        () => true,
-        () => false,
+        (): DatabaseState => 'reachable',
+        (error: unknown) => (error instanceof DatabaseUnavailable ? error.reason : 'failed'),
       );
     if (last) last.endedAt = performance.now();
-    return isReachable;
+    return state;
   };
   return {
     check() {
