@@ -1,4 +1,5 @@
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { get } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
 import { runCommand } from './support/cli.ts';
@@ -35,6 +36,15 @@ function open() {
     },
   };
 }
+
+/** The status for a path as it is, which `fetch` would change. */
+const askPort = (port: number, path: string): Promise<number | undefined> =>
+  new Promise((resolve, reject) => {
+    get({ host: '127.0.0.1', port, path }, (response) => resolve(response.resume().statusCode)).on(
+      'error',
+      reject,
+    );
+  });
 
 /** A person who is signed in approves what the address asks for; where the browser then goes. */
 async function approve(address: URL, email: string): Promise<URL> {
@@ -101,6 +111,9 @@ test('is ended by nothing that does not know its state, nor by another service',
   for (const query of ['', '?code=x', '?code=x&state=wrong', '?error=access_denied&state=wrong'])
     expect((await fetch(redirect + query)).status).toBe(404);
   expect((await fetch(redirect, { method: 'POST' })).status).toBe(404);
+  const { port } = new URL(redirect);
+  for (const path of ['//', '/\\\\', '//[', '*', 'http://['])
+    expect(await askPort(Number(port), path)).toBe(404);
   const to = await approve(address, 'state@example.org');
   expect((await fetch(to)).status).toBe(200);
   expect((await ended).code).toBe(0);

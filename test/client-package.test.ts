@@ -1,77 +1,24 @@
-import { execFile } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { leanManifest, putLeanManifest, putWholeManifest } from '../src/packing/manifest.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
+import { installPackage, runIn } from './support/package.ts';
 import { useService } from './support/service.ts';
 
 /** The tarball of `npm pack`, installed into an empty project without a network. */
 
 const ROOT = join(import.meta.dirname, '..');
-const run = promisify(execFile);
-
-/** What packing reads, and the packages that it compiles against or takes along. */
-const SOURCES = [
-  'package.json',
-  'tsconfig.json',
-  'tsconfig.build.json',
-  'src/packing',
-  'src/client',
-  'src/cli',
-  'src/domain/resources.ts',
-  'src/formats',
-  'src/domain/bookmark-fields.ts',
-  'src/domain/text.ts',
-];
-const PACKAGES = ['commander', 'csv-parse', 'htmlparser2', '@types/node', 'undici-types'];
 
 let folder: string;
 let project: string;
 const service = useService();
 
-/** Commands see neither the settings of the npm that runs the tests nor a registry. */
-function environment(): NodeJS.ProcessEnv {
-  const own = Object.entries(process.env).filter(
-    ([name]) => !/^(npm_|NODE_OPTIONS|BOOKMARKS_|VITEST)/i.test(name),
-  );
-  return {
-    ...Object.fromEntries(own),
-    PATH: `${join(ROOT, 'node_modules/.bin')}:${process.env.PATH}`,
-    XDG_CONFIG_HOME: join(folder, 'config'),
-    npm_config_cache: join(folder, 'cache'),
-    npm_config_offline: 'true',
-    npm_config_audit: 'false',
-    npm_config_fund: 'false',
-    npm_config_update_notifier: 'false',
-  };
-}
-
-const exec = (command: string, args: string[], cwd: string) =>
-  run(command, args, { cwd, env: environment() });
-
-/** The package with all that it depends on, as it is installed here. */
-function copyPackage(name: string, to: string): void {
-  const from = join(ROOT, 'node_modules', name);
-  if (existsSync(join(to, 'node_modules', name))) return;
-  cpSync(from, join(to, 'node_modules', name), { recursive: true });
-  const { dependencies = {} } = JSON.parse(readFileSync(join(from, 'package.json'), 'utf8'));
-  for (const needed of Object.keys(dependencies)) copyPackage(needed, to);
-}
+const exec = (command: string, args: string[], cwd: string) => runIn(folder, command, args, cwd);
 
 beforeAll(async () => {
   folder = makeFolder('package');
-  const source = join(folder, 'source');
-  for (const path of SOURCES) cpSync(join(ROOT, path), join(source, path), { recursive: true });
-  for (const name of PACKAGES) copyPackage(name, source);
-  await exec('npm', ['pack', '--pack-destination', folder], source);
-  const [tarball] = readdirSync(folder).filter((name) => name.endsWith('.tgz'));
-
-  project = join(folder, 'project');
-  mkdirSync(project);
-  writeFileSync(join(project, 'package.json'), '{"type":"module","private":true}\n');
-  await exec('npm', ['install', join(folder, tarball!)], project);
+  project = await installPackage(folder);
 }, 180_000);
 afterAll(() => removeFolder(folder));
 
@@ -115,13 +62,13 @@ describe('the tarball', () => {
     expect(JSON.parse(stdout)).toEqual(['https://example.org/packed', true, true, 'NOT_FOUND']);
   });
 
-  test('importing the client loads nothing but itself and the description of a bookmark', async () => {
+  test('importing the client loads nothing but itself, the description of a bookmark and the rules for urls', async () => {
     const program = `
       import { registerHooks } from 'node:module';
       const loaded = [];
       registerHooks({ load: (url, context, next) => { loaded.push(url); return next(url, context); } });
       await import('bookmark-service/client');
-      console.log(JSON.stringify(loaded.filter((url) => !/\\/dist\\/(client\\/|domain\\/bookmark-fields\\.js)/.test(url))));
+      console.log(JSON.stringify(loaded.filter((url) => !/\\/dist\\/(client\\/|domain\\/(bookmark-fields|web-url)\\.js)/.test(url))));
     `;
     writeFileSync(join(project, 'loaded.js'), program);
     expect(JSON.parse((await exec('node', ['loaded.js'], project)).stdout)).toEqual([]);

@@ -40,7 +40,7 @@ const bookmark = (id: number, title: string, tags: BookmarkTag[] = []): Bookmark
 });
 
 interface ReadableStore {
-  apply(page: MirrorPage, after?: string | undefined): Promise<void>;
+  apply(page: MirrorPage, after?: string | undefined): Promise<number[]>;
   readCursor(): Promise<string | undefined>;
   bookmarks(): Iterable<Bookmark>;
   tags(): BookmarkTag[];

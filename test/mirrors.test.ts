@@ -2,7 +2,7 @@ import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { BookmarkClient, type Changes, MemoryStore } from '../src/client/index.ts';
+import { type Bookmark, BookmarkClient, type Changes, MemoryStore } from '../src/client/index.ts';
 import { SqliteStore } from '../src/client/sqlite-store.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { type TestUser, useService } from './support/service.ts';
@@ -21,18 +21,26 @@ async function shown(user: TestUser) {
   return { bookmarks, tags: tags.map(({ id, name }: { id: number; name: string }) => ({ id, name })) };
 }
 
+/** Bookmarks that a consumer keeps elsewhere. It writes only those that a page names. */
+type Copy = Map<number, Bookmark>;
+
 /** Reads and applies one page; false where nothing more was there. */
-async function step(user: TestUser, store: Store, limit: number): Promise<boolean> {
+async function step(user: TestUser, store: Store, limit: number, copy: Copy = new Map()): Promise<boolean> {
   const cursor = await store.readCursor();
   const { status, body } = await user.post('/bookmarks/changes', { cursor, limit });
   expect(status).toBe(200);
   const page: Changes = body;
-  await store.apply(page);
+  const retagged = await store.apply(page);
+  if (page.reset) copy.clear();
+  for (const id of [...page.bookmarks.map((bookmark) => bookmark.id), ...retagged]) {
+    copy.set(id, store.find(id)!);
+  }
+  for (const id of page.deleted) copy.delete(id);
   return page.has_more;
 }
 
-async function catchUp(user: TestUser, store: Store, limit: number): Promise<void> {
-  while (await step(user, store, limit));
+async function catchUp(user: TestUser, store: Store, limit: number, copy?: Copy): Promise<void> {
+  while (await step(user, store, limit, copy));
 }
 
 /** One write of a history; places are taken modulo what is there. */
@@ -165,13 +173,22 @@ describe('a mirror', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(arbitraryStep, { minLength: 5, maxLength: 30 }), async (steps) => {
         const user = await service.user();
-        const store = new MemoryStore();
+        using file = new SqliteStore(':memory:');
+        const stores: [Store, Copy][] = [
+          [new MemoryStore(), new Map()],
+          [file, new Map()],
+        ];
         for (const one of steps) {
-          if (one.kind === 'read') await step(user, store, one.limit);
-          else await write(user, one);
+          if (one.kind !== 'read') await write(user, one);
+          else for (const [store, copy] of stores) await step(user, store, one.limit, copy);
         }
-        await catchUp(user, store, 2);
-        expect(contentOf(store)).toEqual(await shown(user));
+        const truth = await shown(user);
+        for (const [store, copy] of stores) {
+          await catchUp(user, store, 2, copy);
+          expect(contentOf(store)).toEqual(truth);
+          // Each page names every bookmark that it changes, those with a renamed or deleted tag included.
+          expect([...copy.values()].sort((a, b) => a.id - b.id)).toEqual(truth.bookmarks);
+        }
       }),
       { numRuns: Number(process.env.TEST_HISTORIES ?? 60) },
     );
@@ -249,6 +266,20 @@ describe('client.mirror', () => {
     await expect(following).rejects.toThrow();
     expect(seen).toEqual([first!.id]);
     expect(contentOf(store)).toEqual(await shown(user));
+  });
+
+  test('names the bookmarks that show a renamed or deleted tag', async () => {
+    const user = await service.user();
+    const store = new MemoryStore();
+    const read = () => Array.fromAsync(clientOf(user).mirror({ store, follow: false }));
+    const { body: one } = await user.post('/bookmarks/add', { url: nameUrl(1), tags: ['a', 'b'] });
+    const { body: two } = await user.post('/bookmarks/add', { url: nameUrl(2), tags: ['a'] });
+    expect(await read()).toMatchObject([{ retagged: [] }]);
+    const tagId = (name: string) => one.tags.find((tag: { name: string }) => tag.name === name).id;
+    await user.post('/tags/update', { id: tagId('a'), name: 'c' });
+    expect((await read()).flatMap(({ retagged }) => retagged)).toEqual([one.id, two.id]);
+    await user.post('/tags/delete', { id: tagId('b') });
+    expect((await read()).flatMap(({ retagged }) => retagged)).toEqual([one.id]);
   });
 
   test('says that an empty account is caught up, and applies a reset', async () => {

@@ -69,7 +69,12 @@ interface Listener extends AsyncDisposable {
 
 /** Listens on a free port of this computer for the one callback that has the state. */
 async function listen(state: string, issuer: string): Promise<Listener> {
-  const { promise: code, resolve, reject } = Promise.withResolvers<string>();
+  let resolve!: (code: string) => void;
+  let reject!: (error: Error) => void;
+  const code = new Promise<string>((resolveCode, rejectCode) => {
+    resolve = resolveCode;
+    reject = rejectCode;
+  });
   // Nobody may be waiting yet.
   code.catch(() => {});
   const server = createServer((request, response) => {
@@ -102,8 +107,10 @@ async function listen(state: string, issuer: string): Promise<Listener> {
 
 /** The parameters of a callback with the right state: whatever else calls this port ends nothing. */
 function readCallback({ method, url = '' }: IncomingMessage, state: string): URLSearchParams | undefined {
-  const { pathname, searchParams } = new URL(url, 'http://127.0.0.1');
+  // Not `new URL`, which throws for `//`: any program on this computer may send anything to this port.
+  const [pathname, query] = url.split('?', 2);
   if (method !== 'GET' || pathname !== RETURN_PATH) return undefined;
+  const searchParams = new URLSearchParams(query);
   return searchParams.get('state') === state ? searchParams : undefined;
 }
 
@@ -122,19 +129,20 @@ function respond(response: ServerResponse, status: number, text: string): void {
 
 /** The code, unless the person presses Ctrl-C, or nobody approves for long. */
 async function inTime(signal: AbortSignal, code: Promise<string>): Promise<string> {
-  const limit = AbortSignal.timeout(WAIT_MS);
-  const ended = Promise.withResolvers<never>();
-  const stop = () =>
-    ended.reject(
-      signal.aborted
-        ? new Interrupted()
-        : new CliError('nobody approved the login in the browser', APPROVE_AGAIN),
-    );
-  const either = AbortSignal.any([signal, limit]);
+  const either = AbortSignal.any([signal, AbortSignal.timeout(WAIT_MS)]);
+  let stop = () => {};
+  const ended = new Promise<never>((_, reject) => {
+    stop = () =>
+      reject(
+        signal.aborted
+          ? new Interrupted()
+          : new CliError('nobody approved the login in the browser', APPROVE_AGAIN),
+      );
+  });
   either.addEventListener('abort', stop, { once: true });
   if (either.aborted) stop();
   try {
-    return await Promise.race([code, ended.promise]);
+    return await Promise.race([code, ended]);
   } finally {
     either.removeEventListener('abort', stop);
   }

@@ -66,7 +66,11 @@ export function openClient(session: Session, baseUrl: string, token?: string): B
     if (waitMs < MIN_NOTED_WAIT_MS) return;
     session.terminal.note(`${error.message}; trying again in ${Math.round(waitMs / 1_000)} s`);
   };
-  return new BookmarkClient({ baseUrl, token, onRetry, retryForMs: RETRY_FOR_MS });
+  const onQuotaWait = (waitMs: number) => {
+    if (waitMs < MIN_NOTED_WAIT_MS) return;
+    session.terminal.note(`waiting ${Math.ceil(waitMs / 1_000)} s for the rate limit`);
+  };
+  return new BookmarkClient({ baseUrl, token, onRetry, onQuotaWait, retryForMs: RETRY_FOR_MS });
 }
 
 /** A client for the logged-in user; throws a `CliError` without one. */

@@ -17,6 +17,7 @@ export class Terminal {
   readonly isJson: boolean;
   readonly #isPlain: boolean;
   readonly #decoder = new TextDecoder();
+  #progress: Progress | undefined;
 
   constructor(streams: Streams, { json, plain }: { json: boolean; plain: boolean }) {
     this.streams = streams;
@@ -60,6 +61,7 @@ export class Terminal {
 
   /** Prints a note for the user. */
   note(text: string): void {
+    this.#progress?.clear();
     this.streams.stderr.write(`${writeOutControls(text)}\n`);
   }
 
@@ -69,7 +71,8 @@ export class Terminal {
    */
   progress(): Progress {
     const { stderr } = this.streams;
-    return new Progress(stderr.isTTY === true && !this.isJson ? stderr : undefined);
+    this.#progress = new Progress(stderr.isTTY === true && !this.isJson ? stderr : undefined);
+    return this.#progress;
   }
 }
 
@@ -102,9 +105,14 @@ export class Progress implements Disposable {
     this.#stream?.write(`\r\u001b[2K${writeOutControls(line).slice(0, (this.#stream.columns ?? 80) - 1)}`);
   }
 
+  /** Takes the line off the screen until it is drawn again. */
+  clear(): void {
+    if (this.#text !== '') this.#stream?.write('\r\u001b[2K');
+  }
+
   [Symbol.dispose](): void {
     clearInterval(this.#timer);
-    if (this.#text !== '') this.#stream?.write('\r\u001b[2K');
+    this.clear();
     this.#text = '';
   }
 }

@@ -73,6 +73,8 @@ export interface ClientOptions {
   retryForMs?: number | undefined;
   /** Called before each wait for a retry. */
   onRetry?: ((event: RetryEvent) => void) | undefined;
+  /** Called before a request waits because nothing is left of the token's quota. */
+  onQuotaWait?: ((waitMs: number) => void) | undefined;
   /** Default: the platform's. */
   fetch?: typeof fetch | undefined;
   clock?: Clock | undefined;
@@ -150,6 +152,7 @@ export class BookmarkClient implements Record<Methods[Path], unknown> {
       timeoutMs: options.timeoutMs ?? 30_000,
       retryForMs: options.retryForMs ?? 120_000,
       onRetry: options.onRetry,
+      onQuotaWait: options.onQuotaWait,
     });
   }
 

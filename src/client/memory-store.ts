@@ -1,5 +1,5 @@
 import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
-import { type MirrorPage, type MirrorStore, requireNext } from './mirror.ts';
+import { findChangedTags, type MirrorPage, type MirrorStore, requireNext, withoutThoseOf } from './mirror.ts';
 
 /** A bookmark with the ids of its tags. Names of tags are held once, for all bookmarks. */
 type StoredBookmark = Omit<Bookmark, 'tags'> & { tagIds: number[] };
@@ -16,9 +16,11 @@ export class MemoryStore implements MirrorStore {
     return this.#cursor;
   }
 
-  async apply(page: MirrorPage, after?: string | undefined): Promise<void> {
+  async apply(page: MirrorPage, after?: string | undefined): Promise<number[]> {
     requireNext(page, after, this.#cursor);
     const { reset, bookmarks, deleted, tags, deleted_tags, cursor } = page;
+    const changedTags = findChangedTags(page, (id) => this.#nameByTag.get(id));
+    const carriers = [...changedTags].flatMap((id) => [...(this.#carriers.get(id) ?? [])]);
     if (reset) {
       this.#bookmarks.clear();
       this.#nameByTag.clear();
@@ -29,6 +31,7 @@ export class MemoryStore implements MirrorStore {
     for (const { id, name } of tags) this.#nameByTag.set(id, name);
     for (const id of deleted_tags) this.#removeTag(id);
     this.#cursor = cursor;
+    return withoutThoseOf(page, carriers);
   }
 
   #put({ tags, ...fields }: Bookmark): void {

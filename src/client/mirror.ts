@@ -14,8 +14,11 @@ export interface MirrorStore {
   /**
    * Applies a page and stores its cursor: both or neither, so that a crash between two pages loses nothing. The page
    * follows the cursor `after`; a store that others can write to throws `MirrorConflict` where it is at another cursor.
+   *
+   * Resolves with the ids of the bookmarks that show another tag name than before, or one tag less, because a tag was
+   * renamed or deleted. Bookmarks of the page itself are not among them.
    */
-  apply(page: MirrorPage, after?: string | undefined): Promise<void>;
+  apply(page: MirrorPage, after?: string | undefined): Promise<number[]>;
 }
 
 /**
@@ -51,6 +54,11 @@ export interface MirrorBatch {
   deleted: number[];
   tags: BookmarkTag[];
   deletedTags: number[];
+  /**
+   * The ids of the bookmarks that changed because a tag was renamed or deleted, besides those in `bookmarks`. A
+   * consumer that keeps bookmarks elsewhere writes these too.
+   */
+  retagged: number[];
   /** Whether nothing more existed when the page was read: the copy is up to date. */
   isCaughtUp: boolean;
 }
@@ -78,11 +86,12 @@ export async function* mirrorBookmarks(
       { signal, ...WITHOUT_END },
     );
     const isCaughtUp = !page.has_more;
+    let retagged: number[] = [];
     if (page.cursor !== cursor || page.reset) {
-      await store.apply(page, cursor);
+      retagged = await store.apply(page, cursor);
       cursor = page.cursor;
     }
-    if (hasContent(page) || isCaughtUp !== wasCaughtUp) yield toBatch(page);
+    if (hasContent(page) || isCaughtUp !== wasCaughtUp) yield toBatch(page, retagged);
     wasCaughtUp = isCaughtUp;
     if (!follow && isCaughtUp) return;
     // The poll was not held, or it was held by a replica that is about to end.
@@ -95,11 +104,34 @@ export async function* mirrorBookmarks(
 const hasContent = ({ reset, bookmarks, deleted, tags, deleted_tags }: Changes): boolean =>
   reset || bookmarks.length + deleted.length + tags.length + deleted_tags.length > 0;
 
-const toBatch = ({ reset, bookmarks, deleted, tags, deleted_tags, has_more }: Changes): MirrorBatch => ({
+const toBatch = (
+  { reset, bookmarks, deleted, tags, deleted_tags, has_more }: Changes,
+  retagged: number[],
+): MirrorBatch => ({
   reset,
   bookmarks,
   deleted,
   tags,
   deletedTags: deleted_tags,
+  retagged,
   isCaughtUp: !has_more,
 });
+
+/** The ids of a page's tags whose name differs from the one that the store has, and of its deleted tags. */
+export function findChangedTags(
+  { reset, bookmarks, tags, deleted_tags }: MirrorPage,
+  findName: (tagId: number) => string | undefined,
+): Set<number> {
+  if (reset) return new Set();
+  const names = new Map(
+    [...bookmarks.flatMap((bookmark) => bookmark.tags), ...tags].map(({ id, name }) => [id, name]),
+  );
+  const renamed = [...names].filter(([id, name]) => (findName(id) ?? name) !== name).map(([id]) => id);
+  return new Set([...renamed, ...deleted_tags]);
+}
+
+/** The ids of `carriers` that a page neither replaces nor deletes, rising. */
+export function withoutThoseOf({ bookmarks, deleted }: MirrorPage, carriers: Iterable<number>): number[] {
+  const named = new Set([...bookmarks.map(({ id }) => id), ...deleted]);
+  return [...new Set(carriers)].filter((id) => !named.has(id)).sort((a, b) => a - b);
+}

@@ -12,14 +12,16 @@ const MAX_RESET_MS = 3_600_000;
  */
 export class Quota {
   readonly #clock: Clock;
+  readonly #onWait: ((waitMs: number) => void) | undefined;
   #remaining = Number.POSITIVE_INFINITY;
   #resetAtMs = 0;
   #sent = 0;
   /** The newest request whose headers were read: those of a poll are half a minute old when its response ends. */
   #newest = 0;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, onWait?: ((waitMs: number) => void) | undefined) {
     this.#clock = clock;
+    this.#onWait = onWait;
   }
 
   /** Resolves with the request's number when it may be sent; rejects with the signal's reason. */
@@ -28,6 +30,7 @@ export class Quota {
     for (;;) {
       const waitMs = this.#remaining > 0 ? 0 : this.#resetAtMs - this.#clock.now();
       if (waitMs <= 0) break;
+      this.#onWait?.(waitMs);
       await sleep(this.#clock, waitMs, signal);
     }
     // One of those that waited for the same moment goes first: a sliding window gives back one request at a time.

@@ -49,6 +49,7 @@ export interface RequesterOptions {
   timeoutMs: number;
   retryForMs: number;
   onRetry: ((event: RetryEvent) => void) | undefined;
+  onQuotaWait: ((waitMs: number) => void) | undefined;
 }
 
 /**
@@ -112,7 +113,7 @@ export class Requester {
 
   constructor(options: RequesterOptions) {
     this.#options = options;
-    this.#quota = new Quota(options.clock);
+    this.#quota = new Quota(options.clock, options.onQuotaWait);
   }
 
   /** Sends a request; resolves with the body of the response, rejects with an `ApiError` or the signal's reason. */

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
 import { sortTags } from './memory-store.ts';
-import { type MirrorPage, type MirrorStore, requireNext } from './mirror.ts';
+import { findChangedTags, type MirrorPage, type MirrorStore, requireNext, withoutThoseOf } from './mirror.ts';
 
 /** The version of the tables. A file with another version is refused. */
 const VERSION = 1;
@@ -84,11 +84,21 @@ export class SqliteStore implements MirrorStore, Disposable {
     return this.#findCursor();
   }
 
-  async apply(page: MirrorPage, after?: string | undefined): Promise<void> {
-    this.#transact(() => {
+  async apply(page: MirrorPage, after?: string | undefined): Promise<number[]> {
+    return this.#transact(() => {
       requireNext(page, after, this.#findCursor());
+      const carriers = this.#findCarriers(page);
       this.#write(page);
+      return withoutThoseOf(page, carriers);
     });
+  }
+
+  /** The ids of the bookmarks that carry a tag which the page renames or deletes. */
+  #findCarriers(page: MirrorPage): number[] {
+    const name = this.#db.prepare('select name from tags where id = ?');
+    const changed = findChangedTags(page, (id) => (name.get(id) as { name: string } | undefined)?.name);
+    const carriers = this.#db.prepare('select bookmark_id as id from bookmark_tags where tag_id = ?');
+    return [...changed].flatMap((id) => (carriers.all(id) as { id: number }[]).map((row) => row.id));
   }
 
   #findCursor(): string | undefined {
@@ -157,12 +167,13 @@ export class SqliteStore implements MirrorStore, Disposable {
     this.#db.close();
   }
 
-  #transact(work: () => void): void {
+  #transact<T>(work: () => T): T {
     // `immediate` takes the write lock now, so that of two processes one waits, instead of failing in the middle.
     this.#db.exec('begin immediate');
     try {
-      work();
+      const result = work();
       this.#db.exec('commit');
+      return result;
     } catch (error) {
       this.#db.exec('rollback');
       throw error;

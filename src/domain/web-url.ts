@@ -22,7 +22,16 @@ function readWebUrl(text: string): URL | string {
   if (authority === undefined)
     return /^[a-z][a-z\d+.-]*:/i.test(text) ? 'expected an http or https url' : 'expected an absolute url';
   if (hostLength(authority) > MAX_HOST_LENGTH) return `host: at most ${MAX_HOST_LENGTH} characters`;
-  return URL.parse(text) ?? 'expected an absolute url';
+  return parseUrl(text) ?? 'expected an absolute url';
+}
+
+/** `URL.parse`, which the first releases of Node 20 lack. */
+function parseUrl(text: string): URL | null {
+  try {
+    return new URL(text);
+  } catch {
+    return null;
+  }
 }
 
 /** The rule that a url breaks; undefined for one that bookmarks may have (decision 10). */

@@ -17,8 +17,8 @@ const SHARED = ['name', 'version', 'license', 'type', 'exports', 'bin', 'files']
 
 const DESCRIPTION = 'The client and the command line of the Bookmark Service';
 
-/** commander 15 needs this; the client alone runs wherever `fetch` does. */
-const ENGINES = { node: '>=22.12.0' };
+/** `mirror` and `client/sqlite` need Node 22.13; the client alone runs wherever `fetch` does. */
+const ENGINES = { node: '>=20.19.0' };
 
 /** Makes the manifest of the package from the repository's. */
 export function leanManifest(whole: Manifest): Record<string, unknown> {

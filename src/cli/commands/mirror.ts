@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { type BookmarkClient, type MirrorBatch, MirrorConflict } from '../../client/index.ts';
-import { SqliteStore, UnusableMirror } from '../../client/sqlite-store.ts';
+import type { SqliteStore } from '../../client/sqlite-store.ts';
 import { CliError } from '../faults.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
 
@@ -23,7 +23,7 @@ export function addMirrorCommand(program: Command, run: Run): void {
 
 async function mirror(session: Session, file: string, { follow }: MirrorCommandOptions): Promise<void> {
   const client = await openOwnClient(session);
-  using store = openStore(file);
+  using store = await openStore(file);
   try {
     await keepTrue(session, client, store, follow);
   } catch (error) {
@@ -40,6 +40,7 @@ async function keepTrue(
 ): Promise<void> {
   const { terminal, signal } = session;
   using progress = terminal.progress();
+  progress.set(`${store.size} bookmarks`);
   let sum = { changed: 0, removed: 0 };
   for await (const batch of client.mirror({ store, signal, follow })) {
     sum = { changed: sum.changed + batch.bookmarks.length, removed: sum.removed + batch.deleted.length };
@@ -64,11 +65,19 @@ function report(
   );
 }
 
-function openStore(file: string): SqliteStore {
+/** Node has `node:sqlite` since 22.13; no other command needs it. */
+async function openStore(file: string): Promise<SqliteStore> {
+  const sqlite = await import('../../client/sqlite-store.ts').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ERR_UNKNOWN_BUILTIN_MODULE') throw error;
+    throw new CliError(
+      `mirror needs SQLite, which Node ${process.versions.node} does not have`,
+      'Use Node 22.13 or newer',
+    );
+  });
   try {
-    return new SqliteStore(file);
+    return new sqlite.SqliteStore(file);
   } catch (error) {
-    if (!(error instanceof UnusableMirror)) throw error;
+    if (!(error instanceof sqlite.UnusableMirror)) throw error;
     throw new CliError(error.message, 'Name a new file, or one that this command made');
   }
 }

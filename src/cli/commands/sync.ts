@@ -92,10 +92,11 @@ async function follow(
   let isFirst = printed.size === 0;
   const store = {
     readCursor: async () => cursor,
-    async apply(page: MirrorPage): Promise<void> {
+    async apply(page: MirrorPage): Promise<number[]> {
       await printPage(session, { ...page, bookmarks: page.bookmarks.filter(isNew) }, isFirst);
       isFirst &&= page.bookmarks.length === 0;
       if (cursorFile !== undefined) await storeCursor(cursorFile, page.cursor);
+      return [];
     },
   };
   for await (const { isCaughtUp } of client.mirror({ store, signal: session.signal })) {

@@ -1,0 +1,70 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeFolder, removeFolder } from '../support/folders.ts';
+import { installPackage } from '../support/package.ts';
+import { useService } from '../support/service.ts';
+
+/** The packed client and command line on each supported version of Node, whose binaries come from npm. */
+
+const run = promisify(execFile);
+const service = useService();
+
+let folder: string;
+let project: string;
+beforeAll(async () => {
+  folder = makeFolder('node-versions');
+  project = await installPackage(folder);
+}, 180_000);
+afterAll(() => removeFolder(folder));
+
+/** The path of the binary; undefined where the registry cannot be reached. */
+async function installNode(major: number): Promise<string | undefined> {
+  const name = `node-${process.platform}-${process.arch}`;
+  const prefix = join(folder, `node-${major}`);
+  mkdirSync(prefix);
+  const install = ['install', '--no-save', '--ignore-scripts', '--prefix', prefix, `${name}@${major}`];
+  return await run('npm', install).then(
+    () => join(prefix, 'node_modules', name, 'bin/node'),
+    () => undefined,
+  );
+}
+
+test.for([20, 22, 26])(
+  'the packed client and command line run on Node %i',
+  { timeout: 120_000 },
+  async (major, { skip }) => {
+    const node = await installNode(major);
+    if (node === undefined) return skip('npm could not install this version of Node');
+    expect((await run(node, ['--version'])).stdout).toMatch(new RegExp(`^v${major}\\.`));
+    const { token } = await service.user();
+    const env = {
+      HOME: folder,
+      XDG_CONFIG_HOME: join(folder, `config-${major}`),
+      BOOKMARKS_URL: service.origin,
+      BOOKMARKS_TOKEN: token,
+    };
+    const cli = (...args: string[]) =>
+      run(node, [join(project, 'node_modules/bookmark-service/dist/cli/main.js'), ...args], { env });
+    expect((await cli('--help')).stdout).toContain('import [options] <file>');
+    expect((await cli('add', 'https://example.org/', '--tag', 'one')).stdout).toMatch(/^Added /);
+    const file = join(folder, `${major}.html`);
+    await cli('export', file);
+    expect((await cli('import', file, '--dry-run')).stdout).toContain('1 bookmark');
+    const mirror = await cli('mirror', join(folder, `${major}.sqlite`)).catch((error) => error);
+    if (major < 22) expect(mirror.stderr).toContain('Use Node 22.13 or newer');
+    else expect(mirror.stdout).toContain('1 bookmarks');
+
+    const program = join(project, `program-${major}.js`);
+    writeFileSync(
+      program,
+      `import { BookmarkClient, MemoryStore } from 'bookmark-service/client';
+      const client = new BookmarkClient({ baseUrl: '${service.origin}/api/v1', token: '${token}' });
+      const store = new MemoryStore();
+      for await (const batch of client.mirror({ store, follow: false })) console.log(batch.isCaughtUp, store.size);`,
+    );
+    expect((await run(node, [program])).stdout).toBe('true 1\n');
+  },
+);
