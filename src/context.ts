@@ -7,7 +7,7 @@ import type { Coordination, RedisAccess } from './coordination/port.ts';
 import { unavailable } from './domain/errors.ts';
 import { KnownCallers } from './domain/tokens.ts';
 import type { Logger } from './observability/log.ts';
-import { type Metrics, noMetrics, PrometheusMetrics, serveMetrics } from './observability/metrics.ts';
+import { Metrics, serveMetrics } from './observability/metrics.ts';
 import {
   noTracing,
   openTracing,
@@ -102,8 +102,7 @@ export async function openContext(
   role = 'all',
 ): Promise<Context> {
   await using opened = new AsyncDisposableStack();
-  const prometheus = config.metricsPort === undefined ? undefined : new PrometheusMetrics();
-  const metrics = prometheus ?? noMetrics;
+  const metrics = new Metrics();
   const tracing = await openConfiguredTracing(config, role);
   opened.defer(() => tracing.close());
 
@@ -168,11 +167,11 @@ export async function openContext(
     lifecycle: { draining: false },
     close: () => owned.disposeAsync(),
   };
-  if (prometheus) {
+  if (config.metricsPort !== undefined) {
     const { maxWaiters, unsentBytes } = config;
     const limits = { maxWaiters, unsentBytes };
-    prometheus.watch({ database, importDatabase, probe, coordination, unsent, ...limits });
-    const server = await listenForMetrics(prometheus, config);
+    metrics.watch({ database, importDatabase, probe, coordination, unsent, ...limits });
+    const server = await listenForMetrics(metrics, config);
     opened.defer(() => void server.close());
   }
   owned.use(opened.move());
@@ -180,7 +179,7 @@ export async function openContext(
 }
 
 /** Listens for Prometheus; rejects with a message that names the variable where the port cannot be used. */
-async function listenForMetrics({ registry }: PrometheusMetrics, { host, metricsPort }: Config) {
+async function listenForMetrics({ registry }: Metrics, { host, metricsPort }: Config) {
   try {
     return await serveMetrics(registry, host, metricsPort!);
   } catch (error) {

@@ -9,7 +9,6 @@ import { additionsTopic, wakePolls } from '../src/coordination/topics.ts';
 import { parseFields } from '../src/domain/json-fields.ts';
 import { foldText } from '../src/domain/text.ts';
 import type { Logger } from '../src/observability/log.ts';
-import type { PrometheusMetrics } from '../src/observability/metrics.ts';
 import { createDatabase, runOn } from './support/database.ts';
 import { fill } from './support/fill.ts';
 import { measureGrowth } from './support/memory.ts';
@@ -261,7 +260,7 @@ describe('responses that nobody reads', () => {
 
   test('are counted and logged with the reason where they break off', async () => {
     const countBroken = async (reason: string) => {
-      const { registry } = slow.context.metrics as PrometheusMetrics;
+      const { registry } = slow.context.metrics;
       const metric = registry.getSingleMetric('bookmarks_http_broken_responses_total')!;
       const { values } = await metric.get();
       return values.find(({ labels }) => labels.reason === reason)!.value;

@@ -11,38 +11,6 @@ import { REVISION, VERSION } from './version.ts';
 
 /** The service's metrics for Prometheus. The values of labels never grow with the number of users. */
 
-/** The names of the service's own series: dashboards and alerts may use them beside Node's default ones. */
-export const METRIC_NAMES = [
-  'bookmarks_build_info',
-  'bookmarks_coordination_degraded',
-  'bookmarks_credential_guesses_total',
-  'bookmarks_database_defects_total',
-  'bookmarks_database_pool_in_use',
-  'bookmarks_database_pool_size',
-  'bookmarks_database_pool_wait_seconds',
-  'bookmarks_database_pool_waiting',
-  'bookmarks_database_reachable',
-  'bookmarks_database_unavailable_total',
-  'bookmarks_http_broken_responses_total',
-  'bookmarks_http_request_duration_seconds',
-  'bookmarks_http_requests_total',
-  'bookmarks_import_duration_seconds',
-  'bookmarks_import_jobs_total',
-  'bookmarks_imports_staged',
-  'bookmarks_limiter_decisions_total',
-  'bookmarks_overload_refusals_total',
-  'bookmarks_sign_ins_total',
-  'bookmarks_stale_tag_accounts',
-  'bookmarks_sync_wait_seconds',
-  'bookmarks_unsent_bytes',
-  'bookmarks_unsent_bytes_limit',
-  'bookmarks_waiters',
-  'bookmarks_waiters_limit',
-  'bookmarks_wake_delay_seconds',
-  'bookmarks_wakes_published_total',
-  'bookmarks_wakes_received_total',
-] as const;
-
 /**
  * What a request is to whoever promises availability: `poll` reads what is new, held or not, `import` an array of bookmarks;
  * `read` and `write` are by scope; `other` is no endpoint of the API. Probes are in no class, and are not counted.
@@ -81,30 +49,6 @@ const IMPORT_ENDS = ['done', 'failed', 'cancelled', 'given_up'] as const;
 
 export type ImportEnd = (typeof IMPORT_ENDS)[number];
 
-/** Where the rest of the service reports events. `noMetrics` ignores them. */
-export interface Metrics {
-  /** A request has its response. */
-  finished(request: FinishedRequest): void;
-  /** A response did not leave whole. */
-  brokeOff(reason: BreakReason): void;
-  /** A poll was woken: the time from the wake's arrival at this replica to the page that it found. */
-  woken(seconds: number): void;
-  /** An import ended on this replica. */
-  importEnded(state: ImportEnd, seconds: number): void;
-  /** A statement had to wait for a connection. */
-  waitedForConnection(pool: 'api' | 'import', seconds: number): void;
-  /** Postgres refused a statement for a reason that nobody foresaw, by its SQLSTATE. */
-  databaseFailed(sqlState: string): void;
-  /** A statement failed because the database does not serve now. */
-  databaseUnavailable(reason: UnavailableReason): void;
-  /** A request was refused because the replica has too much to do. */
-  overloaded(reason: OverloadReason): void;
-  /** Somebody presented an invite code or a token that does not exist. */
-  guessed(credential: Credential, end: GuessEnd): void;
-  /** A login by the provider ended, or could not begin. */
-  signInEnded(outcome: SignInOutcome): void;
-}
-
 /** What is read at each scrape rather than reported. */
 export interface MetricsSources {
   database: Database;
@@ -119,27 +63,15 @@ export interface MetricsSources {
   unsentBytes: number;
 }
 
-export const noMetrics: Metrics = {
-  finished() {},
-  brokeOff() {},
-  woken() {},
-  importEnded() {},
-  waitedForConnection() {},
-  databaseFailed() {},
-  databaseUnavailable() {},
-  overloaded() {},
-  guessed() {},
-  signInEnded() {},
-};
-
 const REQUEST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const WAIT_BUCKETS = [0.1, 0.5, 1, 2.5, 5, 10, 15, 20, 25, 28, 30, 35];
 const IMPORT_BUCKETS = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 
-/** Metrics in a registry of their own, for Prometheus to scrape. */
-export class PrometheusMetrics implements Metrics {
+/** Where the rest of the service reports events, and what Prometheus scrapes. The registry is its own. */
+export class Metrics {
   readonly registry = new Registry();
   readonly #registers = [this.registry];
+  #sources: MetricsSources | undefined;
 
   readonly #requests = new Counter({
     name: 'bookmarks_http_requests_total',
@@ -233,148 +165,200 @@ export class PrometheusMetrics implements Metrics {
       for (const end of GUESS_ENDS) this.#guesses.inc({ credential, end }, 0);
     this.#defects.inc({ sqlstate: 'XX000' }, 0);
     for (const pool of ['api', 'import']) this.#poolWaits.zero({ pool });
-    collectDefaultMetrics({ register: this.registry });
-    this.#gauge('bookmarks_build_info', 'Always 1.', ['version', 'revision', 'node'], (gauge) =>
-      gauge.set({ version: VERSION, revision: REVISION, node: process.versions.node }, 1),
-    );
+    new Gauge({
+      name: 'bookmarks_build_info',
+      help: 'Always 1.',
+      labelNames: ['version', 'revision', 'node'],
+      registers: this.#registers,
+    }).set({ version: VERSION, revision: REVISION, node: process.versions.node }, 1);
+    this.#addGauges();
+    this.#addCounters();
   }
 
+  /** A request has its response. */
   finished({ route, class: requestClass, status, seconds, held }: FinishedRequest): void {
     this.#requests.inc({ route, class: requestClass, status });
     if (held) this.#waits.observe(seconds);
     else this.#durations.observe({ route }, seconds);
   }
 
+  /** A response was truncated. */
   brokeOff(reason: BreakReason): void {
     this.#broken.inc({ reason });
   }
 
+  /** A poll was woken: the time from the notification's arrival at this replica to the page that it found. */
   woken(seconds: number): void {
     this.#wakeDelays.observe(seconds);
   }
 
+  /** An import ended on this replica. */
   importEnded(state: ImportEnd, seconds: number): void {
     this.#imports.inc({ state });
     if (state === 'done' || state === 'failed') this.#importDurations.observe(seconds);
   }
 
+  /** A statement had to wait for a connection. */
   waitedForConnection(pool: 'api' | 'import', seconds: number): void {
     this.#poolWaits.observe({ pool }, seconds);
   }
 
+  /** Postgres refused a statement for a reason that nobody foresaw, by its SQLSTATE. */
   databaseFailed(sqlState: string): void {
     this.#defects.inc({ sqlstate: sqlState });
   }
 
+  /** A statement failed because the database does not serve now. */
   databaseUnavailable(reason: UnavailableReason): void {
     this.#unavailable.inc({ reason });
   }
 
+  /** A request was refused because the replica has too much to do. */
   overloaded(reason: OverloadReason): void {
     this.#overloads.inc({ reason });
   }
 
+  /** Somebody presented an invite code or a token that does not exist. */
   guessed(credential: Credential, end: GuessEnd): void {
     this.#guesses.inc({ credential, end });
   }
 
+  /** A login by the provider ended, or could not begin. */
   signInEnded(outcome: SignInOutcome): void {
     this.#signIns.inc({ outcome });
   }
 
-  /** Adds what is read at each scrape rather than reported. */
+  /** From now on each scrape reads these sources too, and Node's own metrics. */
   watch(sources: MetricsSources): void {
-    const { coordination, maxWaiters } = sources;
-    this.#gauge('bookmarks_waiters', 'Polls held now.', [], (gauge) => gauge.set(coordination.wakes.held));
-    this.#gauge('bookmarks_waiters_limit', 'Polls that this replica holds at most.', [], (gauge) =>
-      gauge.set(maxWaiters),
+    this.#sources = sources;
+    collectDefaultMetrics({ register: this.registry });
+  }
+
+  #addGauges(): void {
+    this.#gauge('bookmarks_waiters', 'Polls held now.', [], (gauge, { coordination }) =>
+      gauge.set(coordination.wakes.held),
     );
-    this.#gauge('bookmarks_coordination_degraded', '1 while Redis is away for a part.', ['part'], (gauge) => {
-      for (const part of SHARED_PARTS) gauge.set({ part }, coordination.away.includes(part) ? 1 : 0);
-    });
-    this.#gauge('bookmarks_database_reachable', '1 while the database responds.', [], async (gauge) =>
-      gauge.set((await sources.probe.check()) === 'reachable' ? 1 : 0),
+    this.#gauge(
+      'bookmarks_waiters_limit',
+      'Polls that this replica holds at most.',
+      [],
+      (gauge, { maxWaiters }) => gauge.set(maxWaiters),
     );
-    this.#gauge('bookmarks_unsent_bytes', 'Bytes of responses that clients have not taken.', [], (gauge) =>
-      gauge.set(sources.unsent.total),
+    this.#gauge(
+      'bookmarks_coordination_degraded',
+      '1 while Redis is away for a part.',
+      ['part'],
+      (gauge, { coordination: { away } }) => {
+        for (const part of SHARED_PARTS) gauge.set({ part }, away.includes(part) ? 1 : 0);
+      },
+    );
+    this.#gauge(
+      'bookmarks_database_reachable',
+      '1 while the database responds.',
+      [],
+      async (gauge, { probe }) => gauge.set((await probe.check()) === 'reachable' ? 1 : 0),
+    );
+    this.#gauge(
+      'bookmarks_unsent_bytes',
+      'Bytes of responses that clients have not taken.',
+      [],
+      (gauge, { unsent }) => gauge.set(unsent.total),
     );
     this.#gauge(
       'bookmarks_unsent_bytes_limit',
       'Beyond so many unsent bytes requests are refused.',
       [],
-      (gauge) => gauge.set(sources.unsentBytes),
+      (gauge, { unsentBytes }) => gauge.set(unsentBytes),
     );
-    this.#watchCounters(sources);
-    this.#watchPools(sources);
     this.#gauge(
       'bookmarks_stale_tag_accounts',
       'Accounts of which bookmarks wait to be rewritten after renames and deletions of tags.',
       [],
-      async (gauge) => gauge.set(await countStaleTags(sources.database).catch(() => 0)),
+      async (gauge, { database }) => gauge.set(await countStaleTags(database).catch(() => 0)),
     );
-    this.#gauge('bookmarks_imports_staged', 'Staged imports that are not over.', ['state'], async (gauge) => {
-      gauge.reset();
-      // While the database is away the other metrics must still be there: they show that it is.
-      const counts = await countStagedImports(sources.database).catch(() => []);
-      for (const [state, count] of counts) gauge.set({ state }, count);
-    });
+    this.#gauge(
+      'bookmarks_imports_staged',
+      'Staged imports that are not over.',
+      ['state'],
+      async (gauge, { database }) => {
+        gauge.reset();
+        // While the database is away the other metrics must still be there: they show that it is.
+        const counts = await countStagedImports(database).catch(() => []);
+        for (const [state, count] of counts) gauge.set({ state }, count);
+      },
+    );
+    const ofPools = (name: string, help: string, of: 'size' | 'inUse' | 'waiting') =>
+      this.#gauge(name, help, ['pool'], (gauge, { database, importDatabase }) => {
+        for (const [pool, { gauges }] of Object.entries({ api: database, import: importDatabase }))
+          gauge.set({ pool }, gauges[of]);
+      });
+    ofPools('bookmarks_database_pool_size', 'Connections of the pool.', 'size');
+    ofPools('bookmarks_database_pool_in_use', 'Connections in use now.', 'inUse');
+    ofPools('bookmarks_database_pool_waiting', 'Statements that wait for a connection.', 'waiting');
   }
 
-  #watchCounters({ coordination: { counters } }: MetricsSources): void {
-    const total = (name: string, help: string, read: () => number) =>
+  #addCounters(): void {
+    const total = <Label extends string>(
+      name: string,
+      help: string,
+      labelNames: Label[],
+      collect: (counter: Counter<Label>, counters: Coordination['counters']) => void,
+    ) => {
+      const sources = () => this.#sources;
       new Counter({
         name,
         help,
+        labelNames,
         registers: this.#registers,
         collect() {
+          const counters = sources()?.coordination.counters;
           this.reset();
-          this.inc(read());
+          if (counters !== undefined) collect(this, counters);
         },
       });
-    total('bookmarks_wakes_published_total', 'Wakes sent to other replicas.', () => counters.wakesPublished);
-    total('bookmarks_wakes_received_total', 'Wakes heard from other replicas.', () => counters.wakesReceived);
-    new Counter({
-      name: 'bookmarks_limiter_decisions_total',
-      help: 'Decisions of the rate limiter; `fallback` ones, made without Redis, are admitted or refused as well.',
-      labelNames: ['decision'],
-      registers: this.#registers,
-      collect() {
-        this.reset();
-        for (const decision of ['admitted', 'refused', 'fallback'] as const) {
-          this.inc({ decision }, counters[decision]);
-        }
+    };
+    total('bookmarks_wakes_published_total', 'Wakes sent to other replicas.', [], (counter, counters) =>
+      counter.inc(counters.wakesPublished),
+    );
+    total('bookmarks_wakes_received_total', 'Wakes heard from other replicas.', [], (counter, counters) =>
+      counter.inc(counters.wakesReceived),
+    );
+    total(
+      'bookmarks_limiter_decisions_total',
+      'Decisions of the rate limiter; `fallback` ones, made without Redis, are admitted or refused as well.',
+      ['decision'],
+      (counter, counters) => {
+        for (const decision of ['admitted', 'refused', 'fallback'] as const)
+          counter.inc({ decision }, counters[decision]);
       },
-    });
-  }
-
-  #watchPools({ database, importDatabase }: MetricsSources): void {
-    const pools = { api: database, import: importDatabase };
-    const read = (name: string, help: string, of: 'size' | 'inUse' | 'waiting') =>
-      this.#gauge(name, help, ['pool'], (gauge) => {
-        for (const [pool, { gauges }] of Object.entries(pools)) gauge.set({ pool }, gauges[of]);
-      });
-    read('bookmarks_database_pool_size', 'Connections of the pool.', 'size');
-    read('bookmarks_database_pool_in_use', 'Connections in use now.', 'inUse');
-    read('bookmarks_database_pool_waiting', 'Statements that wait for a connection.', 'waiting');
+    );
   }
 
   #gauge<Label extends string>(
     name: string,
     help: string,
     labelNames: Label[],
-    collect: (gauge: Gauge<Label>) => void | Promise<void>,
+    collect: (gauge: Gauge<Label>, sources: MetricsSources) => void | Promise<void>,
   ): void {
+    const sources = () => this.#sources;
     new Gauge({
       name,
       help,
       labelNames,
       registers: this.#registers,
-      collect() {
-        return collect(this);
+      async collect() {
+        const read = sources();
+        if (read !== undefined) await collect(this, read);
       },
     });
   }
 }
+
+/** The names of the service's own series, sorted. Dashboards and alerts may use them besides Node's. */
+export const METRIC_NAMES: readonly string[] = new Metrics().registry
+  .getMetricsAsArray()
+  .map(({ name }) => name)
+  .sort();
 
 /** Serves `GET /metrics`, and nothing else, on a port of its own. */
 export async function serveMetrics(registry: Registry, host: string, port: number): Promise<Server> {

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll } from 'vitest';
 import { issueInvite } from '../../src/admin/invites.ts';
-import type { Config } from '../../src/config.ts';
+import { type Config, readConfig } from '../../src/config.ts';
 import { type Context, openContext } from '../../src/context.ts';
 import type { Scope } from '../../src/domain/tokens.ts';
 import { buildApp } from '../../src/http/app.ts';
@@ -13,50 +13,16 @@ import { silentLog } from './silent-log.ts';
 import { type Caller, createCaller, issueToken, newEmail, type UserOptions } from './users.ts';
 
 /** Every variable at its default, except limits that tests would reach although they are about something else. */
-export const TEST_CONFIG: Omit<Config, 'databaseUrl'> = {
-  production: false,
-  host: '127.0.0.1',
+export const TEST_CONFIG: Config = {
+  ...readConfig({}),
   port: 0,
   logLevel: 'silent',
-  dataDir: '.data',
-  databaseImportUrl: undefined,
-  databasePoolSize: 10,
-  databaseImportPoolSize: 2,
-  databasePrepare: true,
-  databaseSharding: undefined,
-  redisAddress: undefined,
-  redisCa: undefined,
-  redisSentinelPassword: undefined,
-  redisPrefix: 'bookmarks',
   rateLimitRequests: 100_000,
   rateLimitRequestsPremium: 100_000,
-  rateLimitWindowSeconds: 60,
   inviteFailuresPerMinute: 100_000,
-  syncWaitSeconds: 29,
-  maxWaiters: 12_000,
-  freeBookmarkLimit: 10_000,
-  importInlineBytes: 1_048_576,
-  importWaitSeconds: 120,
-  importConcurrency: 2,
-  importStagedBytes: 4_294_967_296,
-  sessionDays: 90,
-  changesDays: 90,
-  corsOrigins: [],
-  signIn: { provider: undefined, signUp: 'invite', appRedirects: [] },
-  publicUrl: undefined,
-  trustProxy: false,
-  requestTimeoutSeconds: 120,
-  compress: true,
-  drainSeconds: 0,
   overloadEventLoopMs: 0,
   overloadPoolWaitMs: 0,
   migrateWaitSeconds: 0,
-  unsentBytes: 268_435_456,
-  responseStallSeconds: 30,
-  metricsPort: undefined,
-  otlpEndpoint: undefined,
-  traceRatio: 1,
-  traceResource: {},
 };
 
 /** A user with a token, who sends requests. */
