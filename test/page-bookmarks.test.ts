@@ -27,6 +27,17 @@ const rowOf = (page: Page, title: string) =>
   page.locator('.rows > li').filter({ has: page.locator('.title', { hasText: title }) });
 
 describe('signing in', () => {
+  browserTest('a visitor’s first load fails at nothing', async () => {
+    const visitor = await browsers.visitor(service);
+    const refused: string[] = [];
+    visitor.context.on('response', (response) => {
+      if (response.status() >= 400) refused.push(response.url());
+    });
+    const page = await visitor.open();
+    await page.getByLabel('Invite code').waitFor();
+    expect(refused).toEqual([]);
+  });
+
   browserTest('by an invite code, typed in any case; a wrong one is explained', async () => {
     const visitor = await browsers.visitor(service);
     const page = await visitor.open();
@@ -129,6 +140,24 @@ describe('adding, editing, deleting', () => {
       tags: [{ name: 'new one' }, { name: 'reading' }],
     });
     expect(reader.faults).toEqual([]);
+  });
+
+  browserTest('Enter takes the suggestion that is highlighted, by a key or by the pointer', async () => {
+    const reader = await browsers.reader(service);
+    await add(reader, 'Before', { tags: ['reading', 'recipes'] });
+    const page = await reader.open();
+    await shows(page).toEqual(['Before']);
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    const tags = page.getByRole('combobox', { name: 'Tags' });
+    await tags.fill('re');
+    await page.getByRole('option', { name: 'recipes' }).hover();
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Remove tag recipes' }).waitFor();
+    await tags.fill('re');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Remove tag reading' }).waitFor();
+    expect(await page.locator('.tag-box .chip').allTextContents()).toEqual(['recipes', 'reading']);
   });
 
   browserTest('says which address is no web address, and keeps what was typed', async () => {

@@ -82,6 +82,68 @@ describe('what is changed elsewhere', () => {
     },
   );
 
+  browserTest('is applied from the page of changes: nothing is read again', async () => {
+    const reader = await browsers.reader(one);
+    await add(reader, 'Old', { tags: ['red'] });
+    const page = await reader.open();
+    await shows(page).toEqual(['Old']);
+    await untilFollowing(one);
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+    const ids: number[] = [];
+    for (const number of [1, 2, 3, 4, 5])
+      ids.push((await add(reader, `New ${number}`, { tags: ['red', `tag ${number}`] })).id);
+    await shows(page).toEqual(['New 5', 'New 4', 'New 3', 'New 2', 'New 1', 'Old']);
+    await call(reader, '/bookmarks/edit', { id: ids[0], title: 'Edited', tags: ['blue'] });
+    await call(reader, '/bookmarks/delete', { id: ids[1] });
+    await shows(page).toEqual(['New 5', 'New 4', 'New 3', 'Edited', 'Old']);
+    const side = page.getByRole('complementary', { name: 'Tags' });
+    for (const count of ['red, 4 bookmarks', 'blue, 1 bookmark', 'tag 2, 0 bookmarks', 'tag 5, 1 bookmark'])
+      await side.getByRole('button', { name: count, exact: true }).waitFor();
+    await page.getByText('5 of 10,000').waitFor();
+    expect(new Set(asked)).toEqual(new Set(['/web/api/v1/bookmarks/changes']));
+  });
+
+  browserTest('is applied to a search too: what matches comes, what no longer does goes', async () => {
+    const reader = await browsers.reader(one);
+    const { id } = await add(reader, 'Kyoto', { tags: ['travel'] });
+    await add(reader, 'Osaka', { tags: ['travel'] });
+    const page = await reader.open('/?q=tag:travel%20o');
+    await shows(page).toEqual(['Osaka', 'Kyoto']);
+    await untilFollowing(one);
+    let searches = 0;
+    page.on('request', (request) => {
+      if (request.url().endsWith('/bookmarks/search')) searches += 1;
+    });
+    await add(reader, 'Tokyo');
+    await add(reader, 'Nagoya', { tags: ['Travel'] });
+    await shows(page).toEqual(['Nagoya', 'Osaka', 'Kyoto']);
+    await call(reader, '/bookmarks/edit', { id, tags: [] });
+    await shows(page).toEqual(['Nagoya', 'Osaka']);
+    await page.getByText('2 bookmarks found').waitFor();
+    expect(searches).toBe(0);
+    // Only the service knows the order of titles.
+    await page.getByLabel('Order').selectOption('By title');
+    await add(reader, 'Matsue o', { tags: ['travel'] });
+    await shows(page).toEqual(['Matsue o', 'Nagoya', 'Osaka']);
+    await page.getByText('3 bookmarks found').waitFor();
+  });
+
+  browserTest(
+    'a bookmark beyond what was read that is deleted elsewhere leaves the total right',
+    async () => {
+      const reader = await browsers.reader(one);
+      const { id } = await add(reader, 'Oldest');
+      const bookmarks = Array.from({ length: 80 }, (_, at) => ({ url: `https://example.org/${at}` }));
+      await call(reader, '/import', { mode: 'merge', bookmarks });
+      const page = await reader.open();
+      await page.getByText('81 of 10,000').waitFor();
+      await untilFollowing(one);
+      await call(reader, '/bookmarks/delete', { id });
+      await page.getByText('80 of 10,000').waitFor();
+    },
+  );
+
   browserTest('a replacement of everything shows too', async () => {
     const reader = await browsers.reader(one);
     await add(reader, 'Before');
@@ -170,7 +232,7 @@ describe('what one types', () => {
       await page.getByLabel('Title').fill('Mine');
       await untilFollowing(service);
       await call(reader, '/bookmarks/edit', { id, comment: 'theirs' });
-      await page.getByText('changed elsewhere').waitFor();
+      await page.getByText('Saving changes only the fields that you edited').waitFor();
       expect(await page.getByLabel('Title').inputValue()).toBe('Mine');
       // The caret is where it was.
       await page.keyboard.type('!');
@@ -203,6 +265,17 @@ describe('what one types', () => {
 });
 
 describe('when something fails', () => {
+  browserTest('offline is said beside the search field, which stays in reach', async () => {
+    const reader = await browsers.reader(service, { width: 390, height: 700 });
+    const page = await reader.open();
+    await page.getByText('No bookmarks yet').waitFor();
+    await untilFollowing(service);
+    await reader.context.setOffline(true);
+    const notice = await page.getByText('You are offline').boundingBox();
+    const search = (await page.getByLabel('Search bookmarks').boundingBox())!;
+    expect(notice!.y).toBeGreaterThan(search.y + search.height);
+  });
+
   browserTest('offline is said; back online the page catches up by itself', async () => {
     const reader = await browsers.reader(service);
     await add(reader, 'Before');

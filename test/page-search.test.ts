@@ -12,7 +12,7 @@ const shows = (page: Page) => expect.poll(() => titlesOf(page));
 
 const add = (reader: Reader, title: string, more: object = {}) =>
   reader.post('/web/api/v1/bookmarks/add', {
-    url: `https://${title.toLowerCase()}.example.org/`,
+    url: `https://${title.split(' ')[0]!.toLowerCase()}.example.org/`,
     title,
     ...more,
   });
@@ -100,6 +100,80 @@ browserTest('site: and -tag: and is:untagged narrow it down, and the order can b
   await search.fill('');
   await page.getByLabel('Order').selectOption('Oldest first');
   await shows(page).toEqual(['Alpha', 'Beta', 'Gimel']);
+});
+
+browserTest('what is no search filter is searched as text, and the page says so', async () => {
+  const { page } = await openThree();
+  const search = page.getByLabel('Search bookmarks');
+  await search.fill('-site:beta.example.org');
+  await page.getByText('Only tags can be excluded').waitFor();
+  await shows(page).toEqual([]);
+  await search.fill('colour:red');
+  await page.getByText('There is no search filter “colour:”').waitFor();
+  await shows(page).toEqual([]);
+  await search.fill('alpha');
+  await page.getByText('There is no search filter').waitFor({ state: 'detached' });
+  await shows(page).toEqual(['Beta', 'Alpha']);
+});
+
+browserTest('the way back from the settings leads to the place in the list', async () => {
+  const reader = await browsers.reader(service);
+  const bookmarks = Array.from({ length: 220 }, (_, at) => ({
+    url: `https://example.org/${at}`,
+    title: `${at}`,
+  }));
+  await reader.post('/web/api/v1/import', { mode: 'merge', bookmarks });
+  const page = await reader.open();
+  await page.getByLabel('Order').selectOption('Oldest first');
+  await expect.poll(() => titlesOf(page).then(([first]) => first)).toBe('0');
+  await expect
+    .poll(() =>
+      page.evaluate(() => {
+        scrollTo(0, 8_000);
+        return scrollY;
+      }),
+    )
+    .toBe(8_000);
+  await expect.poll(() => titlesOf(page)).toContain('120');
+  await page.getByRole('link', { name: 'Settings' }).click();
+  await page.getByRole('heading', { name: 'API tokens' }).waitFor();
+  await page.goBack();
+  await expect.poll(() => titlesOf(page)).toContain('120');
+  expect(await page.evaluate(() => scrollY)).toBe(8_000);
+});
+
+browserTest('no count is shown before it is known', async () => {
+  const reader = await browsers.reader(service);
+  await add(reader, 'Alpha');
+  const page = await reader.context.newPage();
+  const asked = Promise.withResolvers<void>();
+  const go = Promise.withResolvers<void>();
+  await page.route('**/bookmarks/search', async (route) => {
+    asked.resolve();
+    await go.promise;
+    await route.continue();
+  });
+  await page.goto(service.origin);
+  await asked.promise;
+  await page.getByText('Loading…').waitFor();
+  expect(await page.getByText('0 of').count()).toBe(0);
+  go.resolve();
+  await page.getByText('1 of 10,000').waitFor();
+});
+
+browserTest('on a phone a title has two lines, and no word of the selection bar is broken', async () => {
+  const reader = await browsers.reader(service, { width: 390, height: 800 });
+  await add(reader, 'A long title, of which more than 22 characters show');
+  const page = await reader.open();
+  const title = page.locator('.rows .title');
+  const isCut = () => title.evaluate((element) => element.scrollHeight > element.clientHeight + 1);
+  await expect.poll(isCut).toBe(false);
+  await page.getByRole('checkbox').check();
+  const heights = await page
+    .locator('.selection button')
+    .evaluateAll((buttons) => buttons.map((each) => each.clientHeight));
+  expect(Math.max(...heights)).toBeLessThan(48);
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
 });
 
 browserTest('counts of tags follow what is added', async () => {

@@ -19,4 +19,11 @@ export {
   TooManyGone,
 } from './reconcile.ts';
 export type { KeyedOptions, RequestOptions, RetryEvent } from './requester.ts';
+export {
+  formatTag,
+  type ParsedSearch,
+  parseSearch,
+  type SearchFilter,
+  type SearchProblem,
+} from './search-text.ts';
 export type { Clock } from './timing.ts';

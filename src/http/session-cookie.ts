@@ -12,7 +12,11 @@ const nameOf = (origin: string | undefined, name: 'session' | 'login' = 'session
 /** How long a browser has for a login by a provider. */
 const LOGIN_SECONDS = 600;
 
-const ATTRIBUTES = 'Path=/; HttpOnly; SameSite=Lax';
+/**
+ * Tells the page's scripts that this browser has a session, which they cannot see otherwise. It grants nothing: without it
+ * the page asks to sign in at once, instead of after a request that fails.
+ */
+const HINT = 'signed-in';
 
 /**
  * The value of a cookie in a `Cookie` header, as it was sent; undefined where there is none, or where several have this
@@ -49,6 +53,7 @@ export function readSessionCookie(
 export function setSessionCookie({ site, config }: Context, reply: FastifyReply, token: string): void {
   const maxAge = Math.max(MAX_SESSION_DAYS, config.sessionDays) * 86_400;
   addCookie(reply, site.origin, nameOf(site.origin), token, maxAge);
+  addCookie(reply, site.origin, HINT, '1', maxAge, false);
 }
 
 /** The secret that a browser keeps while it signs in by a provider. */
@@ -68,6 +73,7 @@ export function forgetSession(context: Context, request: FastifyRequest, reply: 
 /** Has the browser forget the session's token. */
 export function clearSessionCookie({ site }: Context, reply: FastifyReply): void {
   addCookie(reply, site.origin, nameOf(site.origin), '', 0);
+  addCookie(reply, site.origin, HINT, '', 0, false);
 }
 
 function addCookie(
@@ -76,7 +82,9 @@ function addCookie(
   name: string,
   value: string,
   maxAge: number,
+  isHttpOnly = true,
 ): void {
+  const httpOnly = isHttpOnly ? '; HttpOnly' : '';
   const secure = origin?.startsWith('https:') ? '; Secure' : '';
-  reply.header('set-cookie', `${name}=${value}; ${ATTRIBUTES}${secure}; Max-Age=${maxAge}`);
+  reply.header('set-cookie', `${name}=${value}; Path=/${httpOnly}; SameSite=Lax${secure}; Max-Age=${maxAge}`);
 }

@@ -1,3 +1,4 @@
+import { parseSearch } from '../client/search-text.ts';
 import type { Bookmark, Changes } from '../domain/resources.ts';
 import { createCollection, type Order } from './collection.ts';
 import { fillTime } from './dates.ts';
@@ -29,12 +30,25 @@ interface Editing {
 
 const user = await requireUser();
 
+/** Where the reader was in the list, kept with an entry of the browser's history. */
+interface Place {
+  order: Order;
+  /** How many rows were read, and how far down the reader had scrolled. */
+  count: number;
+  top: number;
+}
+
+const placeOf = (state: unknown): Place | undefined => (state as { place?: Place } | null)?.place;
+
 let searchText = new URLSearchParams(location.search).get('q') ?? '';
-let order: Order = 'newest';
+let order: Order = placeOf(history.state)?.order ?? 'newest';
 let editing: Editing | undefined;
 let adding: Editor | undefined;
 
-const collection = createCollection((added) => draw(added));
+const collection = createCollection({
+  onChange: (added) => draw(added),
+  onRead: (bookmarks) => panel.note(bookmarks),
+});
 const deletions = createDeletions(collection);
 const selection = createSelection(collection, {
   onChange: () => list.redrawAll(),
@@ -65,6 +79,7 @@ const box = searchBox((text) => changeSearch(text, true));
 
 const heading = make('h1', {}, texts.list.label);
 const count = make('p', { class: 'total', role: 'status' });
+const notes = make('div', { class: 'search-notes', role: 'status' });
 const slot = make('div', { class: 'slot' });
 const end = make('div', { class: 'end' });
 const orders = make(
@@ -88,7 +103,10 @@ function changeSearch(text: string, isTyped = false): void {
   if (!isTyped) box.set(text);
   const address = text.trim() === '' ? '/' : `/?q=${encodeURIComponent(text)}`;
   if (isTyped) history.replaceState(null, '', address);
-  else history.pushState(null, '', address);
+  else {
+    keepPlace();
+    history.pushState(null, '', address);
+  }
   beginSearch();
 }
 
@@ -99,6 +117,23 @@ function beginSearch(): void {
   scrollTo(0, 0);
 }
 
+function keepPlace(): void {
+  const place: Place = { order, count: collection.rows.length, top: scrollY };
+  history.replaceState({ place }, '');
+}
+
+/** Searches as far as the reader had read before, and scrolls there. */
+async function returnTo(place: Place | undefined): Promise<void> {
+  await collection.search(searchText, order, place?.count);
+  // The list has its height once its first frame is drawn.
+  if (place !== undefined) requestAnimationFrame(() => scrollTo(0, place.top));
+}
+
+function setOrder(next: Order): void {
+  order = next;
+  orders.value = next;
+}
+
 function changeOrder(next: Order): void {
   order = next;
   beginSearch();
@@ -106,7 +141,7 @@ function changeOrder(next: Order): void {
 
 function draw(added: number): void {
   keepEditor();
-  list.show(collection.rows, collection.total, added);
+  list.show(collection.rows, collection.total ?? 0, added);
   selection.draw();
   drawCount();
   drawEnd();
@@ -115,7 +150,9 @@ function draw(added: number): void {
 function drawCount(): void {
   const { total, state } = collection;
   const cap = user.bookmark_limit;
-  if (state === 'failed') refill(count);
+  const { problems } = parseSearch(searchText);
+  refill(notes, ...problems.map(({ part, kind }) => make('p', {}, texts.search.problems[kind](part))));
+  if (state === 'failed' || total === undefined) refill(count);
   else if (!isBlank(searchText)) refill(count, texts.search.found(total));
   else refill(count, cap === null ? texts.list.all(total) : texts.list.ofCap(total, cap));
 }
@@ -169,7 +206,6 @@ function openAdd(draft: Draft, warning?: 'gone'): void {
       onSaved(bookmark) {
         closeAdd();
         collection.put(bookmark);
-        panel.refresh();
         notifyBriefly(texts.editor.added);
       },
     },
@@ -202,7 +238,6 @@ function openEditor(bookmark: Bookmark): void {
     onSaved(saved) {
       closeEditor();
       collection.put(saved);
-      panel.refresh();
       notifyBriefly(texts.editor.saved);
     },
   });
@@ -246,7 +281,7 @@ function warnEditor(page: Changes): void {
   if (changed && changed.updated_at > bookmark.updated_at) editor.warn('changed');
 }
 
-function applyChanges(page: Changes): void {
+function applyChanges(page: Changes, sinceMs: number): void {
   warnEditor(page);
   const names = new Map(panel.tags.map(({ id, name }) => [id, name]));
   for (const { id, name } of page.tags) {
@@ -255,16 +290,19 @@ function applyChanges(page: Changes): void {
       searchText = renamed;
       box.set(renamed);
       history.replaceState(null, '', `/?q=${encodeURIComponent(renamed)}`);
+      beginSearch();
     }
   }
-  collection.apply(page);
-  panel.refresh();
+  // First the counts: they need each bookmark's tags as they were.
+  panel.apply(page, sinceMs);
+  collection.apply(page, sinceMs);
 }
 
 const main = make(
   'main',
   {},
   make('div', { class: 'toolbar' }, heading, count, tagsButton, orders, addButton),
+  notes,
   slot,
   list.element,
   end,
@@ -272,7 +310,9 @@ const main = make(
 );
 showShell('bookmarks', make('div', { class: 'layout' }, panel.element, main), box.element);
 document.title = texts.name;
+history.scrollRestoration = 'manual';
 box.set(searchText);
+orders.value = order;
 panel.mark(searchText);
 draw(0);
 
@@ -286,10 +326,13 @@ addKeys({
   remove: actions.remove,
   select: (bookmark) => selection.select(bookmark, !selection.has(bookmark), false),
 });
-addEventListener('popstate', () => {
+addEventListener('popstate', ({ state }) => {
   searchText = new URLSearchParams(location.search).get('q') ?? '';
   box.set(searchText);
-  beginSearch();
+  setOrder(placeOf(state)?.order ?? order);
+  selection.clear();
+  panel.mark(searchText);
+  void returnTo(placeOf(state));
 });
 setInterval(() => {
   for (const time of document.querySelectorAll<HTMLTimeElement>('.rows time')) fillTime(time, time.dateTime);
@@ -297,10 +340,14 @@ setInterval(() => {
 watchSession();
 
 const following = await followChanges(user.email, applyChanges);
-const first = collection.search(searchText, order);
+const first = returnTo(placeOf(history.state));
 await Promise.all([first, panel.read(first).catch(() => {})]);
+following.resume();
 
-addEventListener('pagehide', () => following.pause());
+addEventListener('pagehide', () => {
+  keepPlace();
+  following.pause();
+});
 addEventListener('pageshow', ({ persisted }) => {
   if (!persisted) return;
   following.resume();

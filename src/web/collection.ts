@@ -1,11 +1,12 @@
+import { parseSearch } from '../client/search-text.ts';
 import type { Bookmark, Changes } from '../domain/resources.ts';
 import { isAbort } from './errors.ts';
-import { isBlank, parseSearch } from './search-text.ts';
-import { ask, client } from './session.ts';
+import { isBlank, makeMatcher } from './search-text.ts';
+import { ask, client, quotaLeft } from './session.ts';
 
 /**
  * The bookmarks that the list shows: the pages read so far of one search. It never holds the whole collection. Changes
- * made elsewhere are applied to it as they come; what a search finds then, the service says.
+ * made elsewhere are applied as they come. The service is asked again only when the order or the total cannot be known.
  */
 
 export type Order = 'newest' | 'oldest' | 'updated' | 'title';
@@ -13,17 +14,18 @@ export type Order = 'newest' | 'oldest' | 'updated' | 'title';
 export interface Collection {
   /** The bookmarks read so far, without those that are about to be deleted. */
   readonly rows: readonly Bookmark[];
-  /** How many the search finds. */
-  readonly total: number;
+  /** How many the search finds; undefined until the first page is read. */
+  readonly total: number | undefined;
   readonly hasMore: boolean;
   readonly state: 'reading' | 'ready' | 'failed';
   find(id: number): Bookmark | undefined;
-  /** Begins another search; what an earlier one still reads is dropped. */
-  search(text: string, order: Order): Promise<void>;
+  /** Begins another search and drops what an earlier one still reads. Reads pages until it has `count` bookmarks. */
+  search(text: string, order: Order, count?: number): Promise<void>;
   /** Reads the next page, where there is one and none is being read. */
   readMore(): Promise<void>;
-  apply(page: Changes): void;
-  /** Puts a bookmark in the place of the one with its id, or at the top where it is new. */
+  /** Applies a page of changes, all of which were made after the time `sinceMs`. */
+  apply(page: Changes, sinceMs: number): void;
+  /** Puts a bookmark that was just saved where it belongs. */
   put(bookmark: Bookmark): void;
   /** Hides bookmarks that will be deleted, until they are shown again or forgotten. */
   hide(ids: readonly number[]): void;
@@ -31,26 +33,58 @@ export interface Collection {
   forget(ids: readonly number[]): void;
 }
 
+interface Options {
+  /** Something that the list shows has changed; `added` rows came in at the top. */
+  onChange(added: number): void;
+  /** Called with the bookmarks of each page that was read. */
+  onRead(bookmarks: readonly Bookmark[]): void;
+}
+
 const FIRST_PAGE = 50;
 const NEXT_PAGES = 100;
 
-/** `onChange` is called whenever something that the list shows has changed; `added` rows came in at the top. */
-export function createCollection(onChange: (added: number) => void): Collection {
+/** A reader who comes back is not kept waiting for more than this. */
+const MOST_AT_ONCE = 500;
+
+/** Several changes in a row cost one request. */
+const REFRESH_MS = 300;
+
+/** While little is left of the quota, the list may be a while behind. */
+const REFRESH_LATER_MS = 15_000;
+
+const compareTexts = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
+
+/** The orders in which the page can place a bookmark. Only the service can compare titles as it does. */
+const COMPARISONS: Partial<Record<Order, (one: Bookmark, other: Bookmark) => number>> = {
+  newest: (one, other) => other.id - one.id,
+  oldest: (one, other) => one.id - other.id,
+  updated: (one, other) => compareTexts(other.updated_at, one.updated_at) || other.id - one.id,
+};
+
+export function createCollection({ onChange, onRead }: Options): Collection {
   const hidden = new Set<number>();
+  /** New bookmarks that are part of the total, and deleted ones that no longer are. */
+  const counted = new Set<number>();
+  const missed: [page: Changes, sinceMs: number][] = [];
   let all: Bookmark[] = [];
   let rows: Bookmark[] = [];
-  let total = 0;
+  let total: number | undefined;
   let text = '';
+  let matches = makeMatcher('');
   let order: Order = 'newest';
   let cursor: string | undefined;
   let state: Collection['state'] = 'reading';
+  let readMs = 0;
   let reading: AbortController | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
 
   const changed = (added = 0) => {
     rows = hidden.size === 0 ? all : all.filter(({ id }) => !hidden.has(id));
     onChange(added);
   };
-  const isPlain = () => order === 'newest' && isBlank(text);
+  const count = (difference: number) => {
+    if (total !== undefined) total += difference;
+  };
 
   /** Reads a page; `undefined` where a newer search took its place. */
   const read = async (perPage: number, from?: string) => {
@@ -59,7 +93,7 @@ export function createCollection(onChange: (added: number) => void): Collection 
     reading = own;
     const found = await ask(() =>
       client.searchBookmarks(
-        { ...parseSearch(text), sort: order, per_page: perPage, cursor: from },
+        { ...parseSearch(text).search, sort: order, per_page: perPage, cursor: from },
         { signal: own.signal },
       ),
     );
@@ -69,56 +103,114 @@ export function createCollection(onChange: (added: number) => void): Collection 
   };
 
   const load = async (perPage: number, from: string | undefined) => {
+    clearTimeout(timer);
     state = 'reading';
     try {
       const found = await read(perPage, from);
       if (found === undefined) return;
-      all = from === undefined ? keepSame(all, found.bookmarks) : [...all, ...found.bookmarks];
-      total = found.total;
+      const ids = new Set(all.map(({ id }) => id));
+      all =
+        from === undefined
+          ? keepSame(all, found.bookmarks)
+          : [...all, ...found.bookmarks.filter(({ id }) => !ids.has(id))];
       cursor = found.next_cursor;
+      if (from === undefined) {
+        const away = all.filter(({ id }) => hidden.has(id)).length;
+        total = found.total - away;
+        counted.clear();
+        readMs = Date.now();
+      }
       state = 'ready';
+      onRead(found.bookmarks);
     } catch (error) {
       if (isAbort(error)) return;
       reading = undefined;
       state = 'failed';
     }
+    for (const [page, sinceMs] of missed.splice(0)) apply(page, sinceMs);
     changed();
   };
 
-  /** Reads again what is shown, where only the service knows what belongs there. */
-  const refresh = () => load(Math.min(100, Math.max(FIRST_PAGE, all.length)), undefined);
+  /** Reads again what is shown. Where much of it was read, only the total: the reader stays where they are. */
+  const refresh = async () => {
+    if (reading !== undefined) return refreshSoon();
+    if (all.length <= NEXT_PAGES) return load(Math.max(FIRST_PAGE, all.length), undefined);
+    const found = await read(1).catch(() => undefined);
+    if (found === undefined) return;
+    total = found.total - all.filter(({ id }) => hidden.has(id)).length;
+    readMs = Date.now();
+    changed();
+  };
+  const refreshSoon = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => void refresh(), quotaLeft() > 30 ? REFRESH_MS : REFRESH_LATER_MS);
+  };
 
-  const apply = (page: Changes) => {
-    if (page.reset) return void refresh();
+  /** Puts a bookmark where it belongs. Returns its place; undefined where only the service knows the order or the total. */
+  const place = (bookmark: Bookmark, isNew: boolean, isSure: boolean): number | undefined => {
+    const compare = COMPARISONS[order];
+    const at = all.findIndex(({ id }) => id === bookmark.id);
+    const before = all[at];
+    if (before !== undefined) all = all.toSpliced(at, 1);
+    const next = compare === undefined ? -1 : all.findIndex((other) => compare(bookmark, other) < 0);
+    const isBeyond = next < 0 && cursor !== undefined;
+    if (!matches(bookmark)) {
+      if (before !== undefined) count(hidden.has(bookmark.id) ? 0 : -1);
+      else if (!isNew && cursor !== undefined && (isBeyond || order === 'updated')) return undefined;
+      return -1;
+    }
+    if (compare === undefined) {
+      if (before !== undefined) all = all.toSpliced(at, 0, bookmark);
+      return before?.title === bookmark.title ? at : undefined;
+    }
+    if (isBeyond) {
+      if (before !== undefined) return -1;
+      if (isNew ? !isSure : !isBlank(text)) return undefined;
+      count(isNew ? 1 : 0);
+      return -1;
+    }
+    const to = next < 0 ? all.length : next;
+    all = all.toSpliced(to, 0, bookmark);
+    if (before !== undefined) return to;
+    // By `updated`, an edited bookmark comes up from pages that were not read.
+    if (isNew || order !== 'updated' || cursor === undefined) count(1);
+    else if (!isBlank(text)) return undefined;
+    return to;
+  };
+
+  const apply = (page: Changes, sinceMs: number) => {
+    if (reading !== undefined) missed.push([page, sinceMs]);
+    const isSure = sinceMs >= readMs;
+    let isKnown = !page.reset && !page.has_more;
     const gone = new Set(page.deleted);
     // What is hidden was taken off the total when it was hidden.
-    total -= all.filter(({ id }) => gone.has(id) && !hidden.has(id)).length;
-    if (gone.size > 0) all = all.filter(({ id }) => !gone.has(id));
-    for (const id of gone) hidden.delete(id);
-    all = applyTags(all, page);
-    const places = new Map(all.map(({ id }, at) => [id, at]));
-    const fresh = page.bookmarks.filter(({ id }) => !places.has(id));
-    all = [...all];
-    for (const bookmark of page.bookmarks) {
-      const at = places.get(bookmark.id);
-      if (at !== undefined) all[at] = bookmark;
+    count(-all.filter(({ id }) => gone.has(id) && !hidden.has(id)).length);
+    for (const id of gone) {
+      if (cursor !== undefined && !counted.has(id) && !all.some((one) => one.id === id)) isKnown = false;
+      counted.add(id);
+      hidden.delete(id);
     }
-    // What a search finds now only the service knows. Where much of it was read, the reader is not taken back to its start.
-    if (!isPlain() && page.bookmarks.length > 0 && all.length <= NEXT_PAGES) return void refresh();
-    if (!isPlain()) return changed();
-    // By id, so above all that are shown; an older one is not shown yet, and will be read where it belongs.
-    const newest = Math.max(0, ...all.map(({ id }) => id));
-    const added = fresh.filter(({ id }) => id > newest).sort((one, other) => other.id - one.id);
-    all = [...added, ...all];
-    total += added.length;
-    changed(added.length);
+    if (gone.size > 0) all = all.filter(({ id }) => !gone.has(id));
+    all = applyTags(all, page);
+    if (page.deleted_tags.length > 0 && !isBlank(text)) isKnown = false;
+    let added = 0;
+    for (const bookmark of page.bookmarks.toSorted((one, other) => one.id - other.id)) {
+      const isNew = bookmark.created_at === bookmark.updated_at && !counted.has(bookmark.id);
+      const isShown = all.some(({ id }) => id === bookmark.id);
+      const at = place(bookmark, isNew, isSure);
+      counted.add(bookmark.id);
+      if (at === undefined) isKnown = false;
+      if (at === 0 && !isShown) added += 1;
+    }
+    if (!isKnown) refreshSoon();
+    changed(added);
   };
 
   const leave = (ids: readonly number[], change: (id: number) => void, difference: number) => {
     const known = new Set(all.map(({ id }) => id));
     for (const id of ids) {
       change(id);
-      if (known.has(id)) total += difference;
+      if (known.has(id)) count(difference);
     }
   };
 
@@ -136,10 +228,13 @@ export function createCollection(onChange: (added: number) => void): Collection 
       return state;
     },
     find: (id) => all.find((bookmark) => bookmark.id === id),
-    async search(newText, newOrder) {
+    async search(newText, newOrder, wanted = FIRST_PAGE) {
       text = newText;
+      matches = makeMatcher(text);
       order = newOrder;
-      await load(FIRST_PAGE, undefined);
+      await load(Math.min(NEXT_PAGES, Math.max(FIRST_PAGE, wanted)), undefined);
+      while (state === 'ready' && cursor !== undefined && all.length < Math.min(wanted, MOST_AT_ONCE))
+        await load(NEXT_PAGES, cursor);
     },
     async readMore() {
       if (reading !== undefined || (cursor === undefined && state === 'ready')) return;
@@ -147,14 +242,12 @@ export function createCollection(onChange: (added: number) => void): Collection 
     },
     apply,
     put(bookmark) {
-      const at = all.findIndex(({ id }) => id === bookmark.id);
-      if (at < 0) {
-        all = [bookmark, ...all];
-        total += 1;
-      } else {
-        all = all.with(at, bookmark);
-      }
-      changed(at < 0 ? 1 : 0);
+      const isShown = all.some(({ id }) => id === bookmark.id);
+      const isNew = bookmark.created_at === bookmark.updated_at && !counted.has(bookmark.id);
+      const at = place(bookmark, isNew, true);
+      counted.add(bookmark.id);
+      if (at === undefined) refreshSoon();
+      changed(at === 0 && !isShown ? 1 : 0);
     },
     hide(ids) {
       leave(ids, (id) => hidden.add(id), -1);
@@ -167,7 +260,10 @@ export function createCollection(onChange: (added: number) => void): Collection 
     forget(ids) {
       const gone = new Set(ids);
       all = all.filter(({ id }) => !gone.has(id));
-      for (const id of ids) hidden.delete(id);
+      for (const id of ids) {
+        hidden.delete(id);
+        counted.add(id);
+      }
       changed();
     },
   };

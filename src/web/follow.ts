@@ -14,52 +14,75 @@ import { texts } from './texts.ts';
 
 const timing = { clock: systemClock, random: Math.random };
 
+/** A held poll reports a change at most this much later than it was made. */
+const LATE_MS = 5_000;
+
 /** A poll that ended sooner was not held, and is not repeated at once. */
 const SHORT_MS = 1_000;
 
 export interface Following {
+  /** Begins to poll, where no other tab does. */
+  resume(): void;
   /** Ends it, until `resume`: a page that is kept for the way back holds no poll and no lock. */
   pause(): void;
-  resume(): void;
 }
 
-/** Calls `onChanges` with every page of changes from now on; resolves when `now` is fixed. */
+/** A page of changes as tabs pass it on. `sinceMs` is a time before all of its changes, `askedMs` one before all later ones. */
+interface Told {
+  page: Changes;
+  sinceMs: number;
+  askedMs: number;
+}
+
+/**
+ * Calls `onChanges` with every page of changes from now on, and with a time before all of them; resolves when `now` is
+ * fixed. It polls once `resume` is called: a reader of the collection does that when it has read.
+ */
 export async function followChanges(
   userEmail: string,
-  onChanges: (page: Changes) => void,
+  onChanges: (page: Changes, sinceMs: number) => void,
 ): Promise<Following> {
   const name = `changes of ${userEmail}`;
-  let { cursor } = await ask(() => client.readChanges({ from: 'now' }));
+  let askedMs = Date.now();
+  let cursor: string | undefined;
   let stopping = new AbortController();
   let channel: BroadcastChannel | undefined;
 
-  const apply = (page: Changes) => {
-    cursor = page.cursor;
-    onChanges(page);
+  const apply = (told: Told) => {
+    cursor = told.page.cursor;
+    askedMs = told.askedMs;
+    onChanges(told.page, told.sinceMs);
+  };
+  const listen = () => {
+    channel = new BroadcastChannel(name);
+    channel.onmessage = ({ data }: MessageEvent<Told>) => apply(data);
   };
   const lead = (signal: AbortSignal) =>
     poll(
-      () => cursor,
+      () => cursor!,
       signal,
-      (page) => {
-        channel?.postMessage(page);
-        apply(page);
+      (page, nowAskedMs) => {
+        const sinceMs = page.waited ? Math.max(nowAskedMs, Date.now() - LATE_MS) : askedMs;
+        const told = { page, sinceMs, askedMs: nowAskedMs };
+        channel?.postMessage(told);
+        apply(told);
       },
     );
-  const resume = () => {
-    stopping = new AbortController();
-    const { signal } = stopping;
-    channel = new BroadcastChannel(name);
-    channel.onmessage = ({ data }: MessageEvent<Changes>) => apply(data);
-    void whenAlone(name, signal, () => lead(signal)).catch(() => {});
-  };
-  resume();
+  listen();
+  const now = await ask(() => client.readChanges({ from: 'now' }));
+  cursor ??= now.cursor;
   return {
+    resume() {
+      if (channel === undefined) listen();
+      stopping = new AbortController();
+      const { signal } = stopping;
+      void whenAlone(name, signal, () => lead(signal)).catch(() => {});
+    },
     pause() {
       stopping.abort();
       channel?.close();
+      channel = undefined;
     },
-    resume,
   };
 }
 
@@ -71,10 +94,10 @@ const whenAlone = (name: string, signal: AbortSignal, run: () => Promise<void>):
 async function poll(
   cursor: () => string,
   signal: AbortSignal,
-  onPage: (page: Changes) => void,
+  onPage: (page: Changes, askedMs: number) => void,
 ): Promise<void> {
   for (let failures = 0; !signal.aborted; ) {
-    const askedMs = systemClock.now();
+    const askedMs = Date.now();
     const attempt = new AbortController();
     const stopAttempt = () => attempt.abort();
     signal.addEventListener('abort', stopAttempt);
@@ -89,8 +112,8 @@ async function poll(
       );
       if (failures > 0) sayConnection(undefined);
       failures = 0;
-      onPage(page);
-      if (!page.has_more && !page.waited && systemClock.now() - askedMs < SHORT_MS && isEmpty(page))
+      onPage(page, askedMs);
+      if (!page.has_more && !page.waited && Date.now() - askedMs < SHORT_MS && isEmpty(page))
         await pausePolling(timing, signal);
     } catch (error) {
       if (signal.aborted) return;

@@ -3,11 +3,11 @@ import { texts } from './texts.ts';
 
 /** What the page says to its reader: short notices that go by themselves, and one line about the connection. */
 
-const region = make('div', { class: 'notices', role: 'status' });
+const region = make('div', { class: 'notice-list', role: 'status' });
 const line = make('p', { class: 'connection', role: 'status', hidden: true });
 
-/** Where notices and the line of the connection stand; once in each page. */
-export const noticeElements = (): HTMLElement[] => [line, region];
+/** The corner with the notices and the line of the connection; once in each page. */
+export const noticeElements = (): HTMLElement[] => [make('div', { class: 'notices' }, line, region)];
 
 export interface Notice {
   remove(): void;

@@ -64,6 +64,7 @@ let user: Profile | undefined;
 
 /** Reads who is signed in; undefined for nobody. */
 export async function findUser(): Promise<Profile | undefined> {
+  if (!/(^|; )signed-in=1(;|$)/.test(document.cookie)) return undefined;
   try {
     user = await client.profile();
   } catch (error) {

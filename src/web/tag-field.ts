@@ -100,7 +100,12 @@ export function tagField(given: readonly string[], ownTags: () => readonly Tag[]
             role: 'option',
             id: `${listId}-${at}`,
             dir: 'auto',
-            'aria-selected': at === active ? 'true' : 'false',
+            // One suggestion is highlighted: the one that Enter takes.
+            onmousemove: () => {
+              if (active === at) return;
+              active = at;
+              drawActive();
+            },
             // The field keeps the focus.
             onmousedown: (event: MouseEvent) => event.preventDefault(),
             onclick: () => {
@@ -112,6 +117,11 @@ export function tagField(given: readonly string[], ownTags: () => readonly Tag[]
         ),
       ),
     );
+    drawActive();
+  };
+  const drawActive = () => {
+    for (const [at, option] of [...list.children].entries())
+      option.setAttribute('aria-selected', String(at === active));
     if (active >= 0) input.setAttribute('aria-activedescendant', `${listId}-${active}`);
     else input.removeAttribute('aria-activedescendant');
   };

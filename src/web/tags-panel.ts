@@ -1,9 +1,10 @@
-import type { Tag } from '../domain/resources.ts';
+import type { Bookmark, Changes, Tag } from '../domain/resources.ts';
 import { button, icon, iconButton, make, refill } from './dom.ts';
 import { describeError, hasCode } from './errors.ts';
 import { notify } from './notices.ts';
 import { tagsOf } from './search-text.ts';
 import { ask, client, quotaLeft } from './session.ts';
+import { createTagCounts } from './tag-counts.ts';
 import { texts } from './texts.ts';
 
 /** One's tags with their counts, beside the list. Each narrows the list down; they can be renamed, merged and deleted. */
@@ -14,8 +15,10 @@ export interface TagsPanel {
   readonly tags: readonly Tag[];
   /** Shows which tags the search names. */
   mark(searchText: string): void;
-  /** Reads the tags again, soon: many changes in a row cost one request. */
-  refresh(): void;
+  /** Notes the tags of bookmarks that were read, so that later changes of them can be counted. */
+  note(bookmarks: readonly Bookmark[]): void;
+  /** Applies a page of changes that were made after `sinceMs`; reads the tags again where counts cannot be known. */
+  apply(page: Changes, sinceMs: number): void;
   /** Reads the tags, and shows them once `first` has settled. */
   read(first?: Promise<unknown>): Promise<void>;
 }
@@ -30,7 +33,9 @@ const REFRESH_LATER_MS = 15_000;
 
 /** `onToggle` is called with the tag that the search shall name, or name no longer. */
 export function tagsPanel(onToggle: (name: string) => void): TagsPanel {
-  let tags: Tag[] = [];
+  const counts = createTagCounts();
+  let tags: readonly Tag[] = [];
+  let readMs = 0;
   let isSought = tagsOf('');
   let isManaging = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -71,10 +76,17 @@ export function tagsPanel(onToggle: (name: string) => void): TagsPanel {
     if (focused != null) list.querySelector<HTMLElement>(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
   };
   const read = async (first?: Promise<unknown>) => {
+    clearTimeout(timer);
     const found = await ask(() => client.listTags());
+    readMs = Date.now();
     await first;
     tags = found.tags;
     draw();
+  };
+  /** Many changes in a row cost one request. Counts that could not be read stay as they were until the next change. */
+  const refreshSoon = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => void read().catch(() => {}), quotaLeft() > 30 ? REFRESH_MS : REFRESH_LATER_MS);
   };
   return {
     element,
@@ -88,10 +100,15 @@ export function tagsPanel(onToggle: (name: string) => void): TagsPanel {
       const after = tags.filter(({ name }) => isSought(name));
       if (before.length !== after.length || before.some((tag, at) => tag !== after[at])) draw();
     },
-    refresh() {
-      clearTimeout(timer);
-      // Counts that could not be read stay as they were until the next change.
-      timer = setTimeout(() => void read().catch(() => {}), quotaLeft() > 30 ? REFRESH_MS : REFRESH_LATER_MS);
+    note: counts.note,
+    apply(page, sinceMs) {
+      const next = counts.apply(tags, page);
+      if (next.tags !== tags) {
+        tags = next.tags;
+        draw();
+      }
+      if (!next.isSure || (sinceMs < readMs && page.bookmarks.length + page.deleted.length > 0))
+        refreshSoon();
     },
     read,
   };

@@ -40,8 +40,15 @@ const en = {
   search: {
     label: 'Search bookmarks',
     placeholder: 'Search, tag:name, site:example.org',
-    hint: 'Words search url, title and comment. tag:name, -tag:name, site:example.org and is:untagged narrow it down.',
+    hint: 'Words search the address, title and comment. tag:name, -tag:name, site:example.org, before:2026-01-31, after:2026 and is:untagged narrow the search.',
     clear: 'Clear the search',
+    problems: {
+      unknown: (part: string) =>
+        `There is no search filter “${part.split(':')[0]}:”. “${part}” is searched as text.`,
+      minus: (part: string) => `Only tags can be excluded. “${part}” is searched as text.`,
+      value: (part: string) => `“${part}” is not a valid filter. It is searched as text.`,
+      untagged: (part: string) => `“${part}” cannot be combined with a tag and is ignored.`,
+    },
     found: (count: number) => (count === 0 ? 'Nothing found' : `${bookmarks(count)} found`),
     order: 'Order',
     orders: { newest: 'Newest first', oldest: 'Oldest first', updated: 'Last changed', title: 'By title' },
@@ -90,7 +97,8 @@ const en = {
     newTag: (tag: string) => `New tag “${tag}”`,
     wrongUrl: 'This is no web address. It begins with http:// or https://, as in https://example.org/',
     gone: 'This bookmark was deleted elsewhere meanwhile. Your text is still here: copy it, or add it anew.',
-    changed: 'This bookmark was changed elsewhere while you edited it. Saving replaces that change.',
+    changed:
+      'This bookmark was changed elsewhere while you edited it. Saving changes only the fields that you edited.',
   },
 
   deleted: (count: number, title: string) =>

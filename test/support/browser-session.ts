@@ -10,10 +10,13 @@ export interface TestBrowser {
   login(code: string): Promise<ApiResponse>;
 }
 
-/** The one cookie that a response sets. */
+/** The session's cookie that a response sets, always with the one that says so to the page's scripts. */
 export function setCookieOf({ headers }: ApiResponse): string {
-  const [cookie, ...others] = headers.getSetCookie();
-  if (cookie === undefined || others.length > 0) throw new Error(`sets ${others.length + 1} cookies`);
+  const [cookie, hint, ...others] = headers.getSetCookie();
+  if (cookie === undefined || others.length > 0) throw new Error(`sets ${others.length + 2} cookies`);
+  const isSet = !cookie.includes('Max-Age=0');
+  if (!hint?.startsWith(`signed-in=${isSet ? '1' : ''}; Path=/; SameSite=Lax`))
+    throw new Error(`sets ${hint}`);
   return cookie;
 }
 

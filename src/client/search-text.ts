@@ -1,0 +1,109 @@
+import type { BookmarkSearch } from '../domain/resources.ts';
+import { parseWebUrl } from '../domain/web-url.ts';
+
+/**
+ * The search syntax of the page, the CLI and this client: words, `tag:name` or `#name`, `-tag:name`, `site:example.org`,
+ * `before:2026-01-31`, `after:2026-01` and `is:untagged`. A value with spaces is put in quotes: `tag:"to read"`; two
+ * quotes in a row stand for one.
+ */
+
+/** A part of a search text that is searched as plain text, and why. */
+export interface SearchProblem {
+  part: string;
+  /** The operator does not exist, it cannot be negated, its value is invalid, or it contradicts `tag:`. */
+  kind: 'unknown' | 'minus' | 'value' | 'untagged';
+}
+
+export type SearchFilter = Pick<
+  BookmarkSearch,
+  'query' | 'tags' | 'without_tags' | 'untagged' | 'site' | 'created_after' | 'created_before'
+>;
+
+export interface ParsedSearch {
+  search: SearchFilter;
+  problems: SearchProblem[];
+}
+
+/** A part of a search text as it was typed. A plain word has no `key`. */
+export interface SearchPart {
+  text: string;
+  isNegated: boolean;
+  key?: string;
+  value: string;
+}
+
+const PART = /(-?)(#|[a-z]{2,}:)(?:"((?:[^"]|"")*)(?:"|$)|(\S*))|\S+/gi;
+
+/** Splits a search text into its parts. `https://example.org` and `#` alone are words. */
+export const splitSearch = (text: string): SearchPart[] =>
+  [...text.matchAll(PART)].map(([part, minus, prefix, quoted, bare]) => {
+    const value = (quoted?.replaceAll('""', '"') ?? bare ?? '').trim();
+    if (prefix === undefined || value.startsWith('//') || (prefix === '#' && value === ''))
+      return { text: part, isNegated: false, value: part };
+    const key = prefix === '#' ? 'tag' : prefix.slice(0, -1).toLowerCase();
+    return { text: part, isNegated: minus === '-', key, value };
+  });
+
+/** Reads a search text. An operator without a value, as `tag:` while it is typed, is left out. */
+export function parseSearch(text: string): ParsedSearch {
+  const words: string[] = [];
+  const problems: SearchProblem[] = [];
+  const search: SearchFilter = {};
+  for (const part of splitSearch(text)) {
+    if (part.key !== undefined && part.value === '') continue;
+    const problem = part.key === undefined ? 'word' : applyOperator(search, part);
+    if (problem === undefined) continue;
+    words.push(part.text);
+    if (problem !== 'word') problems.push({ part: part.text, kind: problem });
+  }
+  if (search.untagged && search.tags) {
+    delete search.untagged;
+    problems.push({ part: 'is:untagged', kind: 'untagged' });
+  }
+  return { search: { query: words.join(' '), ...search }, problems };
+}
+
+/** Adds an operator to a search; returns why it cannot. */
+function applyOperator(
+  search: SearchFilter,
+  { key, value, isNegated }: SearchPart,
+): SearchProblem['kind'] | undefined {
+  if (key === 'tag') {
+    if ([...value].length > LONGEST_TAG) return 'value';
+    const list = isNegated ? 'without_tags' : 'tags';
+    search[list] = [...(search[list] ?? []), value];
+    return undefined;
+  }
+  if (!['site', 'is', 'before', 'after'].includes(key!)) return 'unknown';
+  if (isNegated) return 'minus';
+  if (key === 'is') {
+    if (value.toLowerCase() !== 'untagged') return 'value';
+    search.untagged = true;
+    return undefined;
+  }
+  const read = key === 'site' ? readHost(value) : readDay(value, key === 'after' ? -1 : 0);
+  if (read === undefined) return 'value';
+  if (key === 'site') search.site = read;
+  else search[key === 'after' ? 'created_after' : 'created_before'] = read;
+  return undefined;
+}
+
+const LONGEST_TAG = 255;
+
+/** The host of a host name or of a whole url. */
+const readHost = (text: string): string | undefined =>
+  parseWebUrl(/^https?:/i.test(text) ? text : `http://${text}`)?.hostname;
+
+/** The local midnight at which a year, a month or a day begins, moved by some ms; undefined for anything else. */
+function readDay(text: string, shiftMs: number): string | undefined {
+  const match = /^([1-9]\d{3})(?:-(\d\d))?(?:-(\d\d))?$/.exec(text);
+  if (match === null) return undefined;
+  const [year, month, day] = [Number(match[1]), Number(match[2] ?? 1), Number(match[3] ?? 1)];
+  const start = new Date(year, month - 1, day);
+  if (start.getMonth() !== month - 1 || start.getDate() !== day) return undefined;
+  return new Date(start.getTime() + shiftMs).toISOString();
+}
+
+/** `tag:name` as it is typed. */
+export const formatTag = (name: string): string =>
+  /[\s"]/.test(name) ? `tag:"${name.replaceAll('"', '""')}"` : `tag:${name}`;

@@ -1,0 +1,76 @@
+import type { Bookmark, Changes, Tag } from '../domain/resources.ts';
+import { foldText } from '../domain/text.ts';
+
+/** The counts of one's tags, kept up to date by the changes of bookmarks. */
+
+export interface TagCounts {
+  /** Notes the tags of bookmarks that were read. */
+  note(bookmarks: readonly Bookmark[]): void;
+  /** The tags after a page of changes. `isSure` is false where their counts have to be read again. */
+  apply(tags: readonly Tag[], page: Changes): { tags: readonly Tag[]; isSure: boolean };
+}
+
+interface Known {
+  ids: readonly number[];
+  updatedAt: string;
+  /** Whether its tags came with a page of changes, so that they are part of the counts. */
+  isCounted: boolean;
+}
+
+export function createTagCounts(): TagCounts {
+  const known = new Map<number, Known>();
+  const noteOne = ({ id, tags, updated_at }: Bookmark, isCounted: boolean) =>
+    known.set(id, { ids: tags.map((tag) => tag.id), updatedAt: updated_at, isCounted });
+
+  return {
+    note(bookmarks) {
+      for (const bookmark of bookmarks) if (!known.has(bookmark.id)) noteOne(bookmark, false);
+    },
+    apply(tags, page) {
+      // The bookmarks of a deleted or merged tag are not all in the page.
+      let isSure = !page.reset && !page.has_more && page.deleted_tags.length === 0;
+      const after = new Map(tags.map((tag) => [tag.id, tag]));
+      const name = (id: number, name: string) => {
+        const tag = after.get(id);
+        if (tag?.name !== name)
+          after.set(id, { ...tag, id, name, bookmark_count: tag?.bookmark_count ?? 0 } as Tag);
+      };
+      const count = (ids: readonly number[], difference: number) => {
+        for (const id of ids) {
+          const tag = after.get(id);
+          if (tag) after.set(id, { ...tag, bookmark_count: Math.max(0, tag.bookmark_count + difference) });
+        }
+      };
+      for (const tag of page.tags) name(tag.id, tag.name);
+      for (const bookmark of page.bookmarks) {
+        const before = known.get(bookmark.id);
+        const isSame = before?.updatedAt === bookmark.updated_at;
+        if (isSame ? !before.isCounted : !before && bookmark.created_at !== bookmark.updated_at)
+          isSure = false;
+        for (const tag of bookmark.tags) if (!after.has(tag.id)) name(tag.id, tag.name);
+        if (!isSame) {
+          count(before?.ids ?? [], -1);
+          count(
+            bookmark.tags.map(({ id }) => id),
+            1,
+          );
+        }
+        noteOne(bookmark, true);
+      }
+      for (const id of page.deleted) {
+        const before = known.get(id);
+        if (before) count(before.ids, -1);
+        else isSure = false;
+        known.delete(id);
+      }
+      for (const id of page.deleted_tags) after.delete(id);
+      const isChanged = after.size !== tags.length || tags.some((tag) => after.get(tag.id) !== tag);
+      return { tags: isChanged ? sortByName([...after.values()]) : tags, isSure };
+    },
+  };
+}
+
+const sortByName = (tags: Tag[]): Tag[] => {
+  const keys = new Map(tags.map(({ id, name }) => [id, foldText(name)]));
+  return tags.sort((one, other) => (keys.get(one.id)! < keys.get(other.id)! ? -1 : 1));
+};

@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest';
+import { formatTag, parseSearch } from '../src/client/search-text.ts';
+import { makeMatcher } from '../src/web/search-text.ts';
+
+// The search syntax that the page, the CLI and the client share. Days are those of the reader's time zone.
+
+const searchOf = (text: string) => parseSearch(text).search;
+const problemsOf = (text: string) => parseSearch(text).problems.map(({ part, kind }) => `${kind} ${part}`);
+
+test('words are the query, operators narrow it down, in any order', () => {
+  expect(
+    searchOf('rust tag:"to read" -tag:done site:https://Blog.Example.org/a?b #async is:untagged2'),
+  ).toEqual({
+    query: 'rust is:untagged2',
+    tags: ['to read', 'async'],
+    without_tags: ['done'],
+    site: 'blog.example.org',
+  });
+  expect(searchOf('IS:Untagged  ')).toEqual({ query: '', untagged: true });
+});
+
+test('a day is read in the local time zone: `after:` includes it, `before:` does not', () => {
+  expect(searchOf('after:2026-03 before:2026-03-15')).toEqual({
+    query: '',
+    created_after: new Date(new Date(2026, 2, 1).getTime() - 1).toISOString(),
+    created_before: new Date(2026, 2, 15).toISOString(),
+  });
+});
+
+test('what is no operator is text', () => {
+  for (const word of ['https://example.org/a:b', '#', 'C#', '12:30', 'a:b', '-Wall', '"'])
+    expect(searchOf(word), word).toEqual({ query: word });
+});
+
+test('an operator without a value is left out while it is typed', () => {
+  for (const text of ['tag:', '-tag:', 'tag:""', 'site:', 'is:', 'before:'])
+    expect(parseSearch(text), text).toEqual({ search: { query: '' }, problems: [] });
+});
+
+test('unknown operators, negated ones and invalid values are searched as text, and say so', () => {
+  const texts = {
+    'color:red': 'unknown color:red',
+    '-site:example.org': 'minus -site:example.org',
+    '-is:untagged': 'minus -is:untagged',
+    'before:yesterday': 'value before:yesterday',
+    'after:2026-02-30': 'value after:2026-02-30',
+    'site:%': 'value site:%',
+    [`site:a${'\u0301'.repeat(500)}`]: `value site:a${'\u0301'.repeat(500)}`,
+    [`tag:${'x'.repeat(256)}`]: `value tag:${'x'.repeat(256)}`,
+  };
+  for (const [text, problem] of Object.entries(texts)) {
+    expect(problemsOf(text), text).toEqual([problem]);
+    expect(searchOf(text), text).toEqual({ query: text });
+  }
+  expect(searchOf('is:untagged tag:a')).toEqual({ query: '', tags: ['a'] });
+  expect(problemsOf('is:untagged tag:a')).toEqual(['untagged is:untagged']);
+});
+
+test('a tag of any name is found again by its own text', () => {
+  for (const name of ['rust', 'to read', 'say "hi"', '"', 'a:b', '#1', '-x', 'é'])
+    expect(searchOf(formatTag(name)).tags, name).toEqual([name]);
+});
+
+test('the page finds what the service finds', () => {
+  const bookmark = {
+    id: 1,
+    url: 'https://blog.example.org/Post',
+    title: 'Straße nach KYOTO',
+    comment: '',
+    tags: [{ id: 1, name: 'Travel' }],
+    created_at: '2026-01-31T12:00:00.000Z',
+    updated_at: '2026-01-31T12:00:00.000Z',
+  };
+  const matches = (text: string) => makeMatcher(text)(bookmark);
+  for (const text of ['', 'kyoto post', 'tag:travel', 'site:example.org', '-tag:food', 'after:2025'])
+    expect([text, matches(text)]).toEqual([text, true]);
+  for (const text of ['osaka', 'tag:trav', 'site:ample.org', '-tag:TRAVEL', 'is:untagged', 'before:2026'])
+    expect([text, matches(text)]).toEqual([text, false]);
+});
