@@ -1,13 +1,16 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { searchText } from '../src/domain/text.ts';
+import { urlKey } from '../src/store/bookmarks.ts';
 import { DatabaseUnavailable } from '../src/store/errors.ts';
 import { checkSchema, migrate, SchemaMismatch } from '../src/store/migrations.ts';
 import { openDatabase } from '../src/store/open-database.ts';
 import { readSchemaFiles } from '../src/store/schema-files.ts';
 import { createDatabase, runOn, withDatabase } from './support/database.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
+import { findFaults } from './support/invariants.ts';
 import { startPgBouncer } from './support/pgbouncer.ts';
 import { startProxy } from './support/proxy.ts';
 import { silentLog } from './support/silent-log.ts';
@@ -306,4 +309,32 @@ test('a database without Citus is not distributed: the refusal says what to do, 
     'DATABASE_SHARDING=citus: the database has no extension `citus`: run `create extension citus`';
   await expect(migrate({ url, sharding: 'citus' })).rejects.toThrow(refusal);
   expect(await runOn(url, `select to_regclass('schema_migrations') as made`)).toEqual([{ made: null }]);
+});
+
+test('migrate repairs tags that an earlier version left damaged', async () => {
+  const url = await createEmpty();
+  const folder = makeFolder('migrations');
+  onTestFinished(() => removeFolder(folder));
+  cpSync('sql', folder, { recursive: true });
+  for (const name of readdirSync(folder))
+    if (name > '0005' && name.endsWith('.sql')) rmSync(join(folder, name));
+  await migrate({ url, folder });
+  await runOn(
+    url,
+    `insert into users (id, email, email_key) values (1, 'a@example.org', 'a@example.org');
+    insert into accounts (user_id, is_premium, bookmark_count, tag_count, stale_tags) values (1, true, 2, 7, null);
+    insert into tags (user_id, id, name, name_key, bookmark_count)
+    values (1, 10, 'kept', 'kept', 5), (1, 11, '', '', 0);
+    insert into bookmarks (user_id, id, url_key, created_at, updated_at, host, search_text, tag_ids, url, title, comment, tags)
+    select 1, n, '${urlKey('https://a.example/')}', now(), now(), 'a.example', '${searchText({ url: 'https://a.example/', title: '', comment: '' })}',
+      ids, 'https://a.example/', '', '', '[{"id":10,"name":"before"}]'
+    from (values (1, array[10, 11, 99]), (2, array[99])) b (n, ids)`,
+  );
+  expect(await findFaults(url)).not.toEqual([]);
+  await migrate({ url });
+  expect(await findFaults(url)).toEqual([]);
+  expect(await runOn(url, 'select tags from bookmarks order by id')).toEqual([
+    { tags: '[{"id":10,"name":"kept"}]' },
+    { tags: '[]' },
+  ]);
 });

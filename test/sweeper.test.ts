@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { Context } from '../src/context.ts';
-import { deleteLeftovers, refreshStaleTags, signUnsigned, startSweeper } from '../src/process/sweeper.ts';
+import { deleteLeftovers, signUnsigned, startSweeper } from '../src/process/sweeper.ts';
 import { beginRound } from '../src/process/user-rounds.ts';
 import { deleteOldImports, deleteOldResponses } from '../src/store/sweep.ts';
 import { runOn } from './support/database.ts';
@@ -139,66 +139,6 @@ test('a key that is used anew while it is swept is kept', async () => {
   await renewal.commit();
   await deleteOldResponses(service.context.database);
   expect(await runOn(url, `select 1 from idempotency_keys where user_id = ${user.id}`)).toHaveLength(1);
-});
-
-const makeStale = (id: number) =>
-  runOn(service.database.url, `update accounts set stale_tags = array[1] where user_id = ${id}`);
-
-const isStale = async (id: number) => {
-  const rows = await runOn(
-    service.database.url,
-    `select from accounts where user_id = ${id} and stale_tags is not null`,
-  );
-  return rows.length > 0;
-};
-
-test('tags of one user are rewritten while those of another are never done', async () => {
-  const { url } = service.database;
-  const [endless, other] = [await service.user(), await service.user()];
-  await makeStale(endless.id);
-  const lock = await holdLock(url, `select from accounts where user_id = ${endless.id} for update`);
-  const refreshed = refreshStaleTags(service.context);
-  await makeStale(other.id);
-  await expect.poll(() => isStale(other.id), { timeout: 20_000 }).toBe(false);
-  expect(await isStale(endless.id)).toBe(true);
-  await lock.release();
-  await refreshed;
-  expect(await isStale(endless.id)).toBe(false);
-});
-
-test('tags of a user are rewritten while as many before them as are found together are never done', async () => {
-  const users = [await service.user(), await service.user(), await service.user()];
-  const [first, second, last] = users.map(({ id }) => id).sort((a, b) => a - b);
-  for (const { id } of users) await makeStale(id);
-  await using lock = await holdLock(
-    service.database.url,
-    `select from accounts where user_id in (${first}, ${second}) for update`,
-  );
-  const refreshed = refreshStaleTags(service.context, beginRound(2));
-  await expect.poll(() => isStale(last!), { timeout: 20_000 }).toBe(false);
-  expect([await isStale(first!), await isStale(second!)]).toEqual([true, true]);
-  await lock.release();
-  await refreshed;
-  expect([await isStale(first!), await isStale(second!)]).toEqual([false, false]);
-});
-
-test('tags of a user are rewritten although those of one before them cannot be', async () => {
-  const { url } = service.database;
-  const users = [await service.user(), await service.user()];
-  const [first, last] = users.map(({ id }) => id).sort((a, b) => a - b);
-  for (const { id } of users) await makeStale(id);
-  await runOn(
-    url,
-    `create function refuse() returns trigger language plpgsql as 'begin raise exception ''refused''; end';
-    create trigger refuse before update on accounts for each row when (old.user_id = ${first}) execute function refuse()`,
-  );
-  onTestFinished(
-    async () => void (await runOn(url, 'drop trigger refuse on accounts; drop function refuse')),
-  );
-  const round = beginRound(1);
-  await expect(refreshStaleTags(service.context, round)).rejects.toThrow();
-  await expect(refreshStaleTags(service.context, round)).resolves.toBeUndefined();
-  expect([await isStale(first!), await isStale(last!)]).toEqual([true, false]);
 });
 
 test('blocks of a user are signed while as many users before them as are found together have theirs written', async () => {

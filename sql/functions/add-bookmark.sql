@@ -106,7 +106,7 @@ begin
     p_bookmark ->> 'url', p_bookmark ->> 'title', p_bookmark ->> 'comment'
   )
   returning * into v_bookmark;
-  bookmark := render_bookmark(v_bookmark, null);
+  bookmark := render_bookmark(v_bookmark);
   if v_unpacked >= 64 then
     perform pack_texts(p_user_id);
   end if;

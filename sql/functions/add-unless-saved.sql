@@ -15,7 +15,7 @@ begin
     return;
   end if;
 
-  select render_bookmark(row(b.*)::bookmarks, (select stale_tags from accounts where user_id = p_user_id)) into bookmark
+  select render_bookmark(row(b.*)::bookmarks) into bookmark
   from bookmarks b
   where b.user_id = p_user_id and b.url_key = (p_bookmark ->> 'url_key')::uuid
   order by b.id desc

@@ -67,8 +67,7 @@ begin
     perform note_changes(p_user_id, 'bookmark', array[p_id]);
   end if;
 
-  select render_bookmark(row(b.*)::bookmarks, (select stale_tags from accounts where user_id = p_user_id), true)
-  into response
+  select render_bookmark(row(b.*)::bookmarks, true) into response
   from bookmarks b
   where b.user_id = p_user_id and b.id = p_id;
   if p_idempotency_key is not null then

@@ -14,7 +14,6 @@ declare
   v_known bigint[];
   v_added bigint[];
   v_removed bigint[];
-  v_gone bigint[];
   v_changed bigint[];
   v_now timestamptz := clock_timestamp();
 begin
@@ -31,8 +30,6 @@ begin
     p_added_keys := '{}';
   end if;
 
-  v_gone := gone_tags(p_user_id);
-
   -- Before any tag is made, so that a refusal leaves none behind.
   v_known := array(select id from tags where user_id = p_user_id and name_key = any (p_added_keys));
   if exists (
@@ -41,7 +38,7 @@ begin
       and cardinality(p_added_keys) - cardinality(v_known) + (
         select count(distinct carried.id)
         from unnest(b.tag_ids || v_known) as carried (id)
-        where carried.id <> all (v_removed || v_gone)
+        where carried.id <> all (v_removed)
       ) > p_bookmark_tag_limit
   ) then
     outcome := 'bookmark_tag_limit';
@@ -57,7 +54,7 @@ begin
     select b.id, b.tag_ids as old_ids, array(
       select distinct carried.id
       from unnest(b.tag_ids || v_added) as carried (id)
-      where carried.id <> all (v_removed || v_gone)
+      where carried.id <> all (v_removed)
     ) as new_ids
     from bookmarks b
     where b.user_id = p_user_id and b.id = any (v_found)

@@ -27,7 +27,7 @@ begin
           (select render_tag(t.id, t.name) from tags t where t.user_id = p_user_id and t.id = stored.object_id)
         when stored.object_id <= p_bookmark_id then
           (
-            select render_bookmark(row(b.*)::bookmarks, (select stale_tags from accounts where user_id = p_user_id))
+            select render_bookmark(row(b.*)::bookmarks)
             from bookmarks b
             where b.user_id = p_user_id and b.id = stored.object_id
           )

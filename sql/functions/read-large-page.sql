@@ -23,8 +23,7 @@ begin
   from (
     select id, rendered, sum(octet_length(rendered)) over (order by id rows unbounded preceding) as bytes
     from (
-      select id,
-        render_bookmark(row(b.*)::bookmarks, (select stale_tags from accounts where user_id = p_user_id)) as rendered
+      select id, render_bookmark(row(b.*)::bookmarks) as rendered
       from bookmarks b
       where user_id = p_user_id and id > p_after and id <= v_last
     ) candidates

@@ -11,7 +11,6 @@ declare
   v_first bigint := 9223372036854775807;
   v_ids bigint[];
   v_rendered integer;
-  v_stale bigint[] := (select stale_tags from accounts where user_id = p_user_id);
 begin
   if p_offset > 0 then
     v_first := newest_at(p_user_id, p_offset);
@@ -22,7 +21,7 @@ begin
     select id,
       case
         when bookmark_bytes(row(b.*)::bookmarks) <= p_bytes / p_limit
-        then render_bookmark(row(b.*)::bookmarks, v_stale)
+        then render_bookmark(row(b.*)::bookmarks)
       end as rendered
     from bookmarks b
     where user_id = p_user_id and id <= v_first

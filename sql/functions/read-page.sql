@@ -17,7 +17,6 @@ create or replace function read_page(
 language plpgsql stable set enable_sort = off set plan_cache_mode = force_generic_plan as $$
 declare
   v_rendered integer;
-  v_stale bigint[];
 begin
   perform from bookmarks where user_id = p_user_id and id > p_after and id <= p_last order by id limit 1;
   if not found then
@@ -26,14 +25,13 @@ begin
     has_more := false;
     return;
   end if;
-  select stale_tags into v_stale from accounts where user_id = p_user_id;
   select coalesce(string_agg(rendered, ','), ''), count(*), count(rendered), max(id)
   into bookmarks, count, v_rendered, last_id
   from (
     select id,
       case
         when bookmark_bytes(row(b.*)::bookmarks) <= p_bytes / p_limit
-        then render_bookmark(row(b.*)::bookmarks, v_stale)
+        then render_bookmark(row(b.*)::bookmarks)
       end as rendered
     from bookmarks b
     where user_id = p_user_id and id > p_after and id <= p_last

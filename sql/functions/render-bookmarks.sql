@@ -10,7 +10,6 @@ create or replace function render_bookmarks(
 language plpgsql stable as $$
 declare
   v_rendered integer;
-  v_stale bigint[] := (select stale_tags from accounts where user_id = p_user_id);
 begin
   bookmarks := '';
   count := cardinality(p_ids);
@@ -22,7 +21,7 @@ begin
     select wanted.place, (
       select case
           when bookmark_bytes(row(b.*)::bookmarks) <= p_bytes / count
-          then render_bookmark(row(b.*)::bookmarks, v_stale)
+          then render_bookmark(row(b.*)::bookmarks)
         end
       from bookmarks b
       where b.user_id = p_user_id and b.id = wanted.id
@@ -40,7 +39,7 @@ begin
     select place, rendered, sum(octet_length(rendered)) over (order by place rows unbounded preceding) as bytes
     from (
       select stored.place, (
-        select render_bookmark(row(b.*)::bookmarks, v_stale)
+        select render_bookmark(row(b.*)::bookmarks)
         from bookmarks b
         where b.user_id = p_user_id and b.id = stored.id
       ) as rendered

@@ -1,21 +1,23 @@
--- Writes the tags of bookmarks as they are now; ids whose tag was deleted go. What is as it has to be is not written
--- again. Under the account's lock only. Every join has to follow the keys: where statistics make a user's bookmarks few,
--- others would read whole tables.
-create or replace function rewrite_tags(p_user_id bigint, p_bookmark_ids bigint[]) returns void
+-- Renders the tags of the next bookmarks after an id that carry any of these tags. Returns the id that the next step begins
+-- after, or null after the last bookmark. Rows that are already correct are skipped. Under the account's lock only.
+create or replace function rewrite_tags(p_user_id bigint, p_tag_ids bigint[], p_after bigint, p_work integer) returns bigint
+-- Where statistics make a user's bookmarks few, other joins would read whole tables.
 language plpgsql set enable_hashjoin = off set enable_mergejoin = off set enable_seqscan = off as $$
+declare
+  v_next record;
 begin
+  v_next := next_carrying(p_user_id, p_tag_ids, p_after, p_work);
   update bookmarks b
-  set tag_ids = fresh.tag_ids, tags = fresh.tags
+  set tags = fresh.tags
   from (
-    select carrying.id,
-      coalesce(array_agg(t.id) filter (where t.id is not null), '{}') as tag_ids,
-      render_tags(string_agg(render_tag(t.id, t.name), ',' order by t.name_key)) as tags
+    select carrying.id, render_tags(string_agg(render_tag(t.id, t.name), ',' order by t.name_key)) as tags
     from bookmarks carrying
     cross join unnest(carrying.tag_ids) as carried (tag_id)
-    left join tags t on t.user_id = p_user_id and t.id = carried.tag_id
-    where carrying.user_id = p_user_id and carrying.id = any (p_bookmark_ids)
+    join tags t on t.user_id = p_user_id and t.id = carried.tag_id
+    where carrying.user_id = p_user_id and carrying.id = any (v_next.ids)
     group by carrying.id
   ) fresh
   where b.user_id = p_user_id and b.id = fresh.id and b.tags <> fresh.tags;
+  return case when v_next.has_more then v_next.ids[cardinality(v_next.ids)] end;
 end
 $$;

@@ -20,7 +20,6 @@ declare
   v_filter record;
   v_tag_ids bigint[];
   v_without bigint[];
-  v_within bigint[];
   v_found bigint[];
   v_limit bigint := case when p_last_id is not null then p_limit + 1 end;
   v_ids bigint[];
@@ -51,9 +50,6 @@ begin
   if cardinality(v_filter.without_tags) > 0 then
     v_without := array(select id from tags where user_id = p_user_id and name_key = any (v_filter.without_tags));
   end if;
-  if v_filter.untagged then
-    v_within := gone_tags(p_user_id);
-  end if;
   if cardinality(p_terms) > 0 and v_tag_ids is null and (p_last_id is null or p_sort in ('updated', 'title')) then
     v_found := find_texts(p_user_id, p_terms, p_patterns, p_bits);
     p_terms := '{}';
@@ -83,7 +79,7 @@ begin
       and (p_patterns is null or b.search_text like all (p_patterns))
       and (v_tag_ids is null or b.tag_ids @> v_tag_ids)
       and (v_without is null or not b.tag_ids && v_without)
-      and (v_within is null or b.tag_ids <@ v_within)
+      and (v_filter.untagged is not true or b.tag_ids = '{}')
       and (v_filter.created_after is null or b.created_at > v_filter.created_after)
       and (v_filter.created_before is null or b.created_at < v_filter.created_before)
       and (v_filter.site is null or b.host = v_filter.site or right(b.host, length(v_filter.site) + 1) = '.' || v_filter.site)

@@ -6,7 +6,7 @@ import { SIGN_IN_OUTCOMES, type SignInOutcome } from '../sign-in/sign-in-error.t
 import type { Database } from '../store/database.ts';
 import { UNAVAILABLE_REASONS, type UnavailableReason } from '../store/errors.ts';
 import type { DatabaseProbe } from '../store/probe.ts';
-import { countStagedImports, countStaleTags } from '../store/sweep.ts';
+import { countStagedImports } from '../store/sweep.ts';
 import { REVISION, VERSION } from './version.ts';
 
 /** The service's metrics for Prometheus. The values of labels never grow with the number of users. */
@@ -269,12 +269,6 @@ export class Metrics {
       'Beyond so many unsent bytes requests are refused.',
       [],
       (gauge, { unsentBytes }) => gauge.set(unsentBytes),
-    );
-    this.#gauge(
-      'bookmarks_stale_tag_accounts',
-      'Accounts of which bookmarks wait to be rewritten after renames and deletions of tags.',
-      [],
-      async (gauge, { database }) => gauge.set(await countStaleTags(database).catch(() => 0)),
     );
     this.#gauge(
       'bookmarks_imports_staged',

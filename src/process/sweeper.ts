@@ -7,9 +7,7 @@ import {
   deleteOldImports,
   deleteOldResponses,
   findQueuedImports,
-  findStaleTags,
   findUnsigned,
-  refreshTags,
   signBlocks,
 } from '../store/sweep.ts';
 import { beginRound, serveInTurn, type UserWork } from './user-rounds.ts';
@@ -17,17 +15,13 @@ import { beginRound, serveInTurn, type UserWork } from './user-rounds.ts';
 /**
  * Deletes what has expired: every replica does, and one finds nothing that another has done. Queues imports whose job was
  * lost: processes with a worker do, for what all queued all would find. Those sign what was written, too. Writes when tokens
- * were used last. Rewrites bookmarks whose tags are stale.
+ * were used last.
  */
 
 const EXPIRED_INTERVAL_MS = 60_000;
 const IMPORTS_INTERVAL_MS = 3_000;
 const USES_INTERVAL_MS = 10_000;
-const TAGS_INTERVAL_MS = 3_000;
 const SIGN_INTERVAL_MS = 3_000;
-
-/** Between two batches of one user: the database begins them no more often, whoever asks for them. */
-const TAGS_PAUSE_MS = 100;
 
 /**
  * A staged import that no worker has for longer may have lost its job: Redis restarted empty, or a process died. With the
@@ -50,25 +44,10 @@ async function deleteAbandonedImports({ database, log }: Context): Promise<void>
 const writeLastUses = ({ lastUses, database, config }: Context): Promise<void> =>
   lastUses.write(database, config.sessionDays);
 
-const STALE_TAGS: UserWork = {
-  find: findStaleTags,
-  pauseMs: TAGS_PAUSE_MS,
-  async doBatch({ database, log }, userId) {
-    const hasMore = await refreshTags(database, userId);
-    if (!hasMore) log.info({ userId }, 'tags of bookmarks rewritten');
-    return hasMore;
-  },
-};
-
 const UNSIGNED: UserWork = {
   find: findUnsigned,
-  pauseMs: 0,
   doBatch: ({ database }, userId) => signBlocks(database, userId),
 };
-
-/** Rewrites bookmarks after renames and deletions of tags that many carry; until then readers render them anew. */
-export const refreshStaleTags = (context: Context, round = beginRound()): Promise<void> =>
-  serveInTurn(context, STALE_TAGS, round);
 
 /** Signs blocks of search texts that were written since; until then searches read these whole. */
 export const signUnsigned = (context: Context, round = beginRound()): Promise<void> =>
@@ -120,7 +99,7 @@ function repeat(
 
 /** Starts sweeping. The function that it returns stops it, and resolves when sweeps at work have ended. */
 export function startSweeper(context: Context, hasWorker: boolean): () => Promise<void> {
-  const [tags, signatures] = [beginRound(), beginRound()];
+  const signatures = beginRound();
   const stops = [
     repeat(context, EXPIRED_INTERVAL_MS, deleteLeftovers),
     repeat(context, IMPORTS_INTERVAL_MS, deleteAbandonedImports),
@@ -131,7 +110,6 @@ export function startSweeper(context: Context, hasWorker: boolean): () => Promis
           repeat(context, SIGN_INTERVAL_MS, () => signUnsigned(context, signatures)),
         ]
       : []),
-    repeat(context, TAGS_INTERVAL_MS, () => refreshStaleTags(context, tags)),
   ];
   return async () => {
     await Promise.all(stops.map((stop) => stop()));

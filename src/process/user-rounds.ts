@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate } from 'node:timers/promises';
 import type { Context } from '../context.ts';
 import type { Database } from '../store/database.ts';
 
@@ -14,8 +14,6 @@ export interface UserWork {
   find(database: Database, after: number, limit: number): Promise<number[]>;
   /** Does a batch of a user's work; resolves to whether more of it is left. */
   doBatch(context: Context, userId: number): Promise<boolean>;
-  /** Between two batches of one user. */
-  pauseMs: number;
 }
 
 /** How far a sweep has come: to the last user that it found. It goes on behind that one, also where it failed there. */
@@ -49,7 +47,8 @@ async function serveNext(context: Context, work: UserWork, round: Round): Promis
   let users = startAnywhere(found);
   while (users.length > 0 && performance.now() < findAgainAt) {
     users = await serveEach(context, work, users);
-    if (users.length > 0) await sleep(work.pauseMs);
+    // Batches of one user must not keep this process from its requests.
+    await setImmediate();
   }
   return users.length > 0;
 }

@@ -93,50 +93,6 @@ export async function countStagedImports(db: Database): Promise<Map<'receiving' 
   ]);
 }
 
-/** The first users, by their ids, that a query finds on the shards of a table. */
-async function findUsers(db: Database, table: string, query: string, limit: number): Promise<number[]> {
-  const rows = await db.read(
-    (sql) => sql<{ userId: number }[]>`
-      select (found ->> 'user_id')::bigint as "userId"
-      from rows_of_shards(${table}, ${query}) found
-      order by 1
-      limit ${limit}`,
-  );
-  return rows.map(({ userId }) => userId);
-}
-
-const staleTagsAfter = (after: number, limit: number): string => `
-  select user_id from %s where stale_tags is not null and user_id > ${after} order by user_id limit ${limit}`;
-
-/**
- * At most `limit` users with ids above `after`, in the order of ids, with tags that were renamed or deleted on many bookmarks,
- * which still have to be rewritten.
- */
-export const findStaleTags = (db: Database, after: number, limit: number): Promise<number[]> =>
-  findUsers(db, 'accounts', staleTagsAfter(after, limit), limit);
-
-/** How many users such tags are left of. */
-export async function countStaleTags(db: Database): Promise<number> {
-  const [row] = await db.read(
-    (sql) => sql<{ users: number }[]>`
-      select coalesce(sum((stale ->> 'users')::integer), 0)::integer as users
-      from rows_of_shards('accounts', 'select count(*) as users from %s where stale_tags is not null') stale`,
-  );
-  return row!.users;
-}
-
-/** What one batch reads, and what it writes: some 40 ms under the account's lock. */
-const WALKED = 5_000;
-const REWRITTEN = 500;
-
-/** Rewrites the tags of the next bookmarks of a user that carry stale ones; false once there are none left. */
-export async function refreshTags(db: Database, userId: number): Promise<boolean> {
-  const [row] = await db.write(
-    (sql) => sql<{ more: boolean }[]>`select refresh_tags(${userId}, ${WALKED}, ${REWRITTEN}) as more`,
-  );
-  return row!.more;
-}
-
 /** From user to user by the index: one with many such blocks hides nobody. */
 const unsignedAfter = (after: number, limit: number): string => `
   with recursive unsigned as (
@@ -150,9 +106,19 @@ const unsignedAfter = (after: number, limit: number): string => `
   )
   select user_id from unsigned where user_id is not null limit ${limit}`;
 
-/** The same of users with blocks of search texts that have no signature yet. */
-export const findUnsigned = (db: Database, after: number, limit: number): Promise<number[]> =>
-  findUsers(db, 'search_signatures', unsignedAfter(after, limit), limit);
+/**
+ * At most `limit` users with ids above `after`, by rising id, with blocks of search texts that have no signature yet.
+ */
+export async function findUnsigned(db: Database, after: number, limit: number): Promise<number[]> {
+  const rows = await db.read(
+    (sql) => sql<{ userId: number }[]>`
+      select (found ->> 'user_id')::bigint as "userId"
+      from rows_of_shards('search_signatures', ${unsignedAfter(after, limit)}) found
+      order by 1
+      limit ${limit}`,
+  );
+  return rows.map(({ userId }) => userId);
+}
 
 /** Signed at once: some 2 ms of the process. */
 const SIGNED = 8;

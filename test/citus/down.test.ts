@@ -4,12 +4,7 @@ import { foldText } from '../../src/domain/text.ts';
 import { parseToken } from '../../src/domain/tokens.ts';
 import { deleteLeftovers } from '../../src/process/sweeper.ts';
 import { createUser, deleteUser, findUser, listUsers, setPremium } from '../../src/store/admin.ts';
-import {
-  countStagedImports,
-  deleteOldImports,
-  findQueuedImports,
-  findStaleTags,
-} from '../../src/store/sweep.ts';
+import { countStagedImports, deleteOldImports, findQueuedImports } from '../../src/store/sweep.ts';
 import { noteUses } from '../../src/store/tokens.ts';
 import {
   type CitusNode,
@@ -104,14 +99,13 @@ test('sweeps delete what has run out of the users that can be reached, and the r
   expect(await left()).toEqual([[], [], [], []]);
 });
 
-test('queued imports and stale tags are found, and uses noted, of the users that can be reached', async () => {
+test('queued imports are found, and uses noted, of the users that can be reached', async () => {
   const { database: db } = service.context;
   for (const { id } of users) {
     await runOn(
       database.url,
       `insert into imports (user_id, id, bytes, state, touched_at)
-      values (${id}, gen_random_uuid(), 0, 'queued', now() - interval '1 minute');
-      update accounts set stale_tags = array[1] where user_id = ${id}`,
+      values (${id}, gen_random_uuid(), 0, 'queued', now() - interval '1 minute')`,
     );
   }
   const owners = users.map(({ token }) => parseToken(token)!);
@@ -120,7 +114,6 @@ test('queued imports and stale tags are found, and uses noted, of the users that
     const queued = (await findQueuedImports(db, 1_000)).map(({ userId }) => userId);
     expect(sorted(queued)).toEqual(sorted(served));
     expect((await countStagedImports(db)).get('queued')).toBe(served.length);
-    expect(await findStaleTags(db, 0, 1_000)).toEqual(sorted(served));
     await noteUses(db, owners, 90);
   });
   const used = (await usersOf('tokens', 'last_used_at is not null')).filter((id) =>
@@ -130,10 +123,7 @@ test('queued imports and stale tags are found, and uses noted, of the users that
   expect(sorted((await findQueuedImports(db, 1_000)).map(({ userId }) => userId))).toEqual(
     sorted([...lost, ...served]),
   );
-  await runOn(
-    database.url,
-    "delete from imports where state = 'queued'; update accounts set stale_tags = null",
-  );
+  await runOn(database.url, "delete from imports where state = 'queued'");
 });
 
 test("the operator's commands find, list and change the users that can be reached", async () => {

@@ -387,8 +387,6 @@ const OTHERS: Operation[] = [
       await sweep.deleteOldImports(db);
       await sweep.findQueuedImports(db, 1_000);
       await sweep.countStagedImports(db);
-      await sweep.findStaleTags(db, 0, 1_000);
-      await sweep.countStaleTags(db);
     },
   },
   {

@@ -206,9 +206,6 @@ async function playSweep(db: Database): Promise<void> {
   await sweep.deleteOldImports(db);
   await sweep.findQueuedImports(db, 1);
   await sweep.countStagedImports(db);
-  await sweep.findStaleTags(db, 0, 1_000);
-  await sweep.countStaleTags(db);
-  await sweep.refreshTags(db, 1);
   await sweep.findUnsigned(db, 0, 1_000);
   await sweep.signBlocks(db, 1);
 }

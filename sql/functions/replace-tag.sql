@@ -1,0 +1,53 @@
+-- Takes a tag off the next bookmarks after an id that carry it, and puts another one in its place unless `p_into_id` is null.
+-- Deletes the tag with the last one. Returns the id that the next step begins after, or null at the end. `updated_at` stays.
+-- After each step all bookmarks and counts are true, so a caller may stop at any step, and a later call goes on. Under the
+-- account's lock only.
+create or replace function replace_tag(p_user_id bigint, p_id bigint, p_into_id bigint, p_after bigint, p_work integer)
+  returns bigint
+language plpgsql as $$
+declare
+  v_next record;
+  v_gaining bigint[] := '{}';
+  v_left bigint;
+  v_is_last boolean;
+begin
+  v_next := next_carrying(p_user_id, array[p_id], p_after, p_work);
+  update tags set bookmark_count = bookmark_count - cardinality(v_next.ids)
+  where user_id = p_user_id and id = p_id
+  returning bookmark_count into v_left;
+  v_is_last := not v_next.has_more and (v_left = 0 or p_after = 0);
+  if p_into_id is not null then
+    v_gaining := array(
+      select id
+      from bookmarks
+      where user_id = p_user_id and id = any (v_next.ids) and not tag_ids @> array[p_into_id]
+      order by id
+    );
+    update tags set bookmark_count = bookmark_count + cardinality(v_gaining) where user_id = p_user_id and id = p_into_id;
+  end if;
+  update bookmarks b
+  set tag_ids = case
+      when b.id = any (v_gaining) then array_replace(tag_ids, p_id, p_into_id)
+      else array_remove(tag_ids, p_id)
+    end,
+    tags = (
+      select render_tags(string_agg(render_tag(t.id, t.name), ',' order by t.name_key))
+      from tags t
+      where t.user_id = p_user_id and t.id <> p_id and t.id = any (b.tag_ids || p_into_id)
+    )
+  where user_id = p_user_id and id = any (v_next.ids);
+  if v_is_last then
+    delete from tags where user_id = p_user_id and id = p_id;
+    update accounts set tag_count = tag_count - 1 where user_id = p_user_id;
+    perform note_changes(p_user_id, 'tag', array[p_id]);
+  end if;
+  -- Readers of changes take a deleted tag off all bookmarks by themselves.
+  perform note_changes(p_user_id, 'bookmark', case when v_is_last then v_gaining else v_next.ids end);
+  return case
+    when v_is_last then null
+    when v_next.has_more then v_next.ids[cardinality(v_next.ids)]
+    -- Others put the tag on bookmarks that this walk had passed.
+    else 0
+  end;
+end
+$$;

@@ -1,0 +1,222 @@
+import { describe, expect, test } from 'vitest';
+import type { Database } from '../src/store/database.ts';
+import { deleteTag, mergeTags, renameTag } from '../src/store/tags.ts';
+import type { Owner } from '../src/store/tokens.ts';
+import { runOn } from './support/database.ts';
+import { findFaults } from './support/invariants.ts';
+import { type TestUser, useService } from './support/service.ts';
+
+// Spec 4.3: a rename, deletion or merge takes several steps when many bookmarks carry the tag. Other operations may come
+// between any two of them.
+
+const service = useService();
+
+/** Steps of a few bookmarks: an operation on all of a collection takes five. */
+const SMALL_STEP = 40;
+
+interface Collection {
+  user: TestUser;
+  owner: Owner;
+  ids: number[];
+  /** Ids of the tags `a`, `b` and `c`. */
+  tags: Record<string, number>;
+}
+
+/** 30 bookmarks: all with `a`, every second with `b`, every third with `c`. */
+async function makeCollection(): Promise<Collection> {
+  const user = await service.user();
+  await user.post('/import', { bookmarks: Array.from({ length: 30 }, (_, n) => entryOf(n)) });
+  const [token] = await service.context.database.sql<{ hash: Buffer }[]>`
+    select token_hash as hash from tokens where user_id = ${user.id}`;
+  const { bookmarks } = (await user.post('/bookmarks/list')).body;
+  const { tags } = (await user.post('/tags/list')).body;
+  return {
+    user,
+    owner: { userId: user.id, hash: token!.hash } as Owner,
+    ids: bookmarks.map(({ id }: { id: number }) => id),
+    tags: Object.fromEntries(tags.map(({ id, name }: { id: number; name: string }) => [name, id])),
+  };
+}
+
+const entryOf = (n: number) => ({
+  url: `https://example.org/${n}`,
+  tags: ['a', ...(n % 2 === 0 ? ['b'] : []), ...(n % 3 === 0 ? ['c'] : [])],
+});
+
+type Operation = (collection: Collection, database: Database) => Promise<unknown>;
+
+const send =
+  (path: string, bodyOf: (collection: Collection) => object): Operation =>
+  (collection) =>
+    collection.user.post(path, bodyOf(collection));
+
+/** These take steps, and `database` may do something between them. */
+const STEPPED: Record<string, Operation> = {
+  'rename a': ({ owner, tags }, db) =>
+    renameTag(db, owner, tags.a!, { name: 'Z', key: 'z' }, undefined, SMALL_STEP),
+  'delete a': ({ owner, tags }, db) => deleteTag(db, owner, tags.a!, undefined, SMALL_STEP),
+  'merge a into b': ({ owner, tags }, db) => mergeTags(db, owner, tags.a!, tags.b!, undefined, SMALL_STEP),
+};
+
+const ALL: Record<string, Operation> = {
+  'create a tag': send('/tags/create', () => ({ name: 'new' })),
+  'rename a otherwise': send('/tags/update', ({ tags }) => ({ id: tags.a, name: 'Y' })),
+  'rename b': send('/tags/update', ({ tags }) => ({ id: tags.b, name: '0' })),
+  'delete a': send('/tags/delete', ({ tags }) => ({ id: tags.a })),
+  'delete b': send('/tags/delete', ({ tags }) => ({ id: tags.b })),
+  'merge a into c': send('/tags/merge', ({ tags }) => ({ id: tags.a, into_id: tags.c })),
+  'merge b into a': send('/tags/merge', ({ tags }) => ({ id: tags.b, into_id: tags.a })),
+  'add with a': send('/bookmarks/add', () => ({ url: 'https://new.example/', tags: ['A', 'b', 'n'] })),
+  'delete bookmarks': send('/bookmarks/delete', ({ ids }) => ({ ids: [ids[0], ids[14], ids[29]] })),
+  'edit a title': send('/bookmarks/edit', ({ ids }) => ({ id: ids[1], title: 'T' })),
+  'put a on an early bookmark': send('/bookmarks/edit', ({ ids }) => ({ id: ids[0], tags: ['a', 'n'] })),
+  'take a off bookmarks': send('/bookmarks/edit', ({ ids }) => ({ ids, remove_tags: ['a'] })),
+  'put a and b on bookmarks': send('/bookmarks/edit', ({ ids }) => ({ ids, add_tags: ['a', 'b'] })),
+  import: send('/import', () => ({ bookmarks: [{ url: 'https://new.example/', tags: ['a', 'm'] }] })),
+  replace: send('/import', () => ({ mode: 'replace', bookmarks: [entryOf(0), entryOf(1), entryOf(0)] })),
+  'delete the account': ({ user }) => service.context.database.sql`select delete_user(${user.email})`,
+};
+
+/** A database that calls `between` after each write, with how many there were. */
+const hooked = (between: (writes: number) => Promise<unknown>): Database => {
+  const { database } = service.context;
+  let writes = 0;
+  const write: Database['write'] = async (...call) => {
+    const rows = await database.write(...call);
+    writes += 1;
+    await between(writes);
+    return rows;
+  };
+  return Object.assign(Object.create(database), { write });
+};
+
+async function expectIntact(): Promise<void> {
+  expect(await findFaults(service.database.url)).toEqual([]);
+}
+
+test.each(Object.keys(STEPPED))(
+  'any other operation between the steps of a request to %s leaves every counter and list correct',
+  async (first) => {
+    for (const [name, second] of Object.entries(ALL)) {
+      for (const point of [1, 2, 4]) {
+        const collection = await makeCollection();
+        let reached = 0;
+        const database = hooked(async (writes) => {
+          reached = writes;
+          if (writes === point) await second(collection, database);
+        });
+        // It may find its tag deleted meanwhile, or the account.
+        await STEPPED[first]!(collection, database).catch((error) =>
+          expect(error, name).toMatchObject({ code: expect.stringMatching(/NOT_FOUND|INVALID_TOKEN/) }),
+        );
+        expect(reached, name).toBeGreaterThanOrEqual(point);
+      }
+    }
+    await expectIntact();
+  },
+);
+
+test('any operation after any other leaves every counter and list correct', async () => {
+  for (const first of Object.values(ALL)) {
+    for (const second of Object.values(ALL)) {
+      const collection = await makeCollection();
+      await first(collection, service.context.database);
+      await second(collection, service.context.database);
+    }
+  }
+  await expectIntact();
+});
+
+describe.each(Object.keys(STEPPED))('a request to %s', (name) => {
+  test('that was interrupted is finished by sending it again', async () => {
+    const collection = await makeCollection();
+    const interrupted = hooked(async (writes) => {
+      if (writes === 2) throw new Error('interrupted');
+    });
+    await expect(STEPPED[name]!(collection, interrupted)).rejects.toThrow('interrupted');
+    await STEPPED[name]!(collection, service.context.database);
+    await expectIntact();
+  });
+
+  test('shows each bookmark with the tags of before or after at any step, to every reader', async () => {
+    const collection = await makeCollection();
+    const after = { 'rename a': 'Z', 'delete a': undefined, 'merge a into b': 'b' }[name];
+    const read = async () => (await collection.user.post('/export')).body.bookmarks;
+    const before: { id: number; tags: { name: string }[] }[] = await read();
+    const namesOf = (names: (string | undefined)[]) =>
+      [...new Set(names)].filter((tag) => tag !== undefined).sort();
+    const allowed = new Map(
+      before.map(({ id, tags }) => {
+        const names = tags.map((tag) => tag.name);
+        const changed = names.map((tag) => (tag === 'a' ? after : tag));
+        return [id, [namesOf(names).join(), namesOf(changed).join()]];
+      }),
+    );
+    const check = async () => {
+      for (const { id, tags } of await read())
+        expect(allowed.get(id)).toContain(namesOf(tags.map((tag: { name: string }) => tag.name)).join());
+    };
+    await STEPPED[name]!(collection, hooked(check));
+  });
+
+  test('leads a follower of changes to the same collection', async () => {
+    const collection = await makeCollection();
+    let { cursor } = (await collection.user.post('/bookmarks/changes', { from: 'now' })).body;
+    const names = new Map(Object.entries(collection.tags).map(([tag, id]) => [id, tag]));
+    const held = new Map<number, number[]>();
+    const hold = (bookmarks: { id: number; tags: { id: number; name: string }[] }[]) => {
+      for (const { id, tags } of bookmarks) {
+        held.set(
+          id,
+          tags.map((tag) => tag.id),
+        );
+        for (const tag of tags) names.set(tag.id, tag.name);
+      }
+    };
+    hold((await collection.user.post('/export')).body.bookmarks);
+    const follow = async () => {
+      const { body } = await collection.user.post('/bookmarks/changes', { cursor, limit: 500 });
+      hold(body.bookmarks);
+      for (const tag of body.tags) names.set(tag.id, tag.name);
+      for (const gone of body.deleted_tags)
+        for (const [id, tags] of held)
+          held.set(
+            id,
+            tags.filter((tag) => tag !== gone),
+          );
+      cursor = body.cursor;
+    };
+    const database = hooked(async () => {
+      await follow();
+      // It reads a bookmark that the walk may not have reached.
+      await collection.user.post('/bookmarks/edit', { id: collection.ids[29], title: 'read again' });
+      await follow();
+    });
+    await STEPPED[name]!(collection, database);
+    await follow();
+    const shown = (await collection.user.post('/export')).body.bookmarks;
+    for (const { id, tags } of shown) {
+      const expected = tags.map((tag: { name: string }) => tag.name).sort();
+      expect(
+        held
+          .get(id)!
+          .map((tag) => names.get(tag)!)
+          .sort(),
+      ).toEqual(expected);
+    }
+  });
+});
+
+test('bookmarks of a hundred tags each are written in steps of a hundred bookmarks', async () => {
+  const user = await service.user();
+  const tags = Array.from({ length: 100 }, (_, n) => `tag ${n}`);
+  const bookmarks = Array.from({ length: 250 }, (_, n) => ({ url: `https://example.org/${n}`, tags }));
+  await user.post('/import', { bookmarks });
+  const rows = await runOn<{ size: number; more: boolean }>(
+    service.database.url,
+    `select cardinality(next.ids) as size, next.has_more as more
+    from tags t, next_carrying(t.user_id, array[t.id], 0, 10000) next
+    where t.user_id = ${user.id} and t.name = 'tag 0'`,
+  );
+  expect(rows).toEqual([{ size: 97, more: true }]);
+});
