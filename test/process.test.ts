@@ -5,6 +5,7 @@ import postgres from 'postgres';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { migrateWithRetries } from '../src/process/run-migrations.ts';
 import type { ServingRole } from '../src/process/serve.ts';
+import { readSchemaFiles } from '../src/store/schema-files.ts';
 import { runCommand, startCommand } from './support/command.ts';
 import { createDatabase, runOn, type TestDatabase } from './support/database.ts';
 import { startPostgres } from './support/postgres.ts';
@@ -97,17 +98,20 @@ describe.concurrent('roles', () => {
     timeout: 25_000,
   }, async () => {
     await using database = await createDatabase();
-    // A function that is to be put in place again: it is noted in a table that somebody holds.
-    const [gone] = await runOn<{ name: string }>(
+    await runOn(database.url, 'drop schema public cascade');
+    await runOn(database.url, 'create schema public');
+    await runOn(
       database.url,
-      "delete from schema_functions where name = 'add_bookmark' returning name",
+      `create table schema_migrations (
+        version integer primary key, name text not null, works_with integer not null,
+        applied_at timestamptz not null default now()
+      )`,
     );
-    expect(gone).toEqual({ name: 'add_bookmark' });
     const holder = postgres(database.url, { max: 1, onnotice: () => {} });
     const { promise: isReleased, resolve: release } = Promise.withResolvers<void>();
     const { promise: isHeld, resolve: hold } = Promise.withResolvers<void>();
     const holding = holder.begin(async (sql) => {
-      await sql`lock table schema_functions in share mode`;
+      await sql`lock table schema_migrations in share mode`;
       hold();
       await isReleased;
     });
@@ -118,14 +122,14 @@ describe.concurrent('roles', () => {
       migrateWithRetries(database.url, { migrateWaitSeconds, databaseSharding: undefined }, log as Logger);
     // Shorter than the 30 s that a single try would wait.
     await expect(migrate(2)).rejects.toThrow(/55P03|lock timeout/);
-    const count = () => runOn(database.url, "select from schema_functions where name = 'add_bookmark'");
+    const count = () => runOn(database.url, 'select from schema_migrations');
     expect(await count()).toEqual([]);
     const late = migrate(20);
     await until(async () => (await runOn(database.url, 'select from pg_locks where not granted')).length > 0);
     release();
     await holding;
     await late;
-    expect(await count()).toHaveLength(1);
+    expect(await count()).toHaveLength(readSchemaFiles().migrations.length);
     await holder.end();
   });
 

@@ -106,9 +106,7 @@ if (isReleased) {
   });
 
   test('functions that changed since the release come with a numbered migration', () => {
-    const checksums = ({ functions }: SchemaFiles) =>
-      functions.map(({ name, checksum }) => `${name} ${checksum}`);
     if (present.migrations.length > schema.migrations.length) return;
-    expect(checksums(present)).toEqual(checksums(schema));
+    expect(present.functions).toEqual(schema.functions);
   });
 }

@@ -40,7 +40,8 @@ export async function serve(role: ServingRole): Promise<void> {
     const embedded = await openEmbedded(config, log);
     stack.defer(() => embedded?.stop());
     const url = embedded?.url ?? config.databaseUrl!;
-    if (role === 'all' || embedded) await migrate({ url, log, sharding: config.databaseSharding });
+    if (role === 'all' || embedded)
+      await migrate({ url, log, sharding: config.databaseSharding, onlyIfBehind: !embedded });
     const context = await openContext(config, log, url, role);
     stack.defer(() => context.close());
     await checkSchema(context.database.sql);

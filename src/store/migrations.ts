@@ -1,7 +1,7 @@
 import type { Sql } from './database.ts';
 import { sqlStateOf, translateError } from './errors.ts';
 import { type DatabaseLog, openDatabase } from './open-database.ts';
-import { type Migration, readSchemaFiles, type SchemaFiles, type SqlFunction } from './schema-files.ts';
+import { type Migration, readSchemaFiles, type SchemaFiles } from './schema-files.ts';
 import {
   CHANGE_IN_ORDER,
   checkCluster,
@@ -11,7 +11,6 @@ import {
   readSharding,
   refuseUnfinished,
   refuseUnfinishedNodes,
-  type Sharding,
 } from './sharding.ts';
 
 /** The bytes of "bookmarks"; any number would do that no other program locks. */
@@ -34,6 +33,8 @@ export interface MigrateOptions {
   sharding?: 'citus' | undefined;
   /** How long it waits for a table in use: 1 to 30 s, and 30 s by default. */
   lockWaitMs?: number;
+  /** Leaves the functions as they are if the schema has this code's version; that takes no rights but to read. */
+  onlyIfBehind?: boolean;
   log?: DatabaseLog & { info(facts: object, message: string): void };
 }
 
@@ -43,18 +44,13 @@ interface SchemaState {
   version: number;
   /** The oldest schema version whose code works with it. */
   worksWith: number;
-  /** Checksums of the functions by their names. */
-  functions: Readonly<Record<string, string>>;
-  /** Changes with everything that `migrate` does. */
-  fingerprint: string;
 }
 
 /**
- * Brings the database to the newest schema: applies the migrations that it lacks and every function whose text has
- * changed, all in one transaction under one lock. Any number of processes may do so at once. Returns the versions
- * that it applied. Changes nothing in a database of a newer schema that works with this code, so that an older
- * release never puts its functions in place of newer ones; rejects with `SchemaMismatch` where it does not work with
- * this code.
+ * Brings the database to the newest schema: applies the migrations that it lacks and puts every function in place, all in
+ * one transaction under one lock. Any number of processes may do so at once. Returns the versions that it applied. Changes
+ * nothing in a database of a newer schema that works with this code, so that an older release never puts its functions in
+ * place of newer ones; rejects with `SchemaMismatch` if it does not work with this code.
  */
 export async function migrate(options: MigrateOptions): Promise<number[]> {
   const { url, folder } = options;
@@ -88,7 +84,7 @@ export async function migrate(options: MigrateOptions): Promise<number[]> {
 async function applyAll(
   sql: Sql,
   files: SchemaFiles,
-  { log, sharding: wanted, lockWaitMs = LONGEST_LOCK_WAIT_MS }: MigrateOptions,
+  { log, sharding: wanted, lockWaitMs = LONGEST_LOCK_WAIT_MS, onlyIfBehind = false }: MigrateOptions,
 ): Promise<number[]> {
   const limitMs = Math.min(Math.max(Math.round(lockWaitMs), SHORTEST_LOCK_WAIT_MS), LONGEST_LOCK_WAIT_MS);
   for (;;) {
@@ -101,68 +97,28 @@ async function applyAll(
     }
     const sharding = await readSharding(sql, wanted);
     if (sharding === 'citus') await refuseUnfinishedNodes(sql);
-    const change = changesOf(files, state, sharding, wanted);
-    if (!isNothing(change)) {
-      if (change.isDistributed) await checkCluster(sql);
-      if (!(await apply(sql, change, state, limitMs))) continue;
+    const isFirstDistribution = wanted === 'citus' && sharding === 'none';
+    const isDistributed = isFirstDistribution || sharding === 'citus';
+    const migrations = files.migrations.slice(state.version);
+    if (migrations.length > 0 || isFirstDistribution || !onlyIfBehind) {
+      if (isDistributed) await checkCluster(sql);
+      const text = transactionOf({ ...files, migrations }, state.version, isDistributed, limitMs);
+      if (!(await apply(sql, text))) continue;
     }
-    if (change.isDistributed) await prepareNodes(sql, log);
-    for (const { version, name } of change.migrations) log?.info({ version, name }, 'migration applied');
-    if (change.functions.length > 0)
-      log?.info({ names: change.functions.map(({ name }) => name) }, 'functions applied');
-    if (change.isFirstDistribution) log?.info({}, 'tables distributed by user');
-    return change.migrations.map(({ version }) => version);
+    if (isDistributed) await prepareNodes(sql, log);
+    for (const { version, name } of migrations) log?.info({ version, name }, 'migration applied');
+    if (isFirstDistribution) log?.info({}, 'tables distributed by user');
+    return migrations.map(({ version }) => version);
   }
 }
 
-/** What has to be applied to a database. */
-interface Change {
-  migrations: Migration[];
-  functions: SqlFunction[];
-  /**
-   * Functions that the code no longer has. A numbered migration drops them; here only their checksums are removed.
-   */
-  forgotten: string[];
-  /** The names of all functions in the code. */
-  names: string[];
-  version: number;
-  /** Whether its tables are, or become, those of a cluster. */
-  isDistributed: boolean;
-  isFirstDistribution: boolean;
-}
-
-function changesOf(
-  { migrations, functions }: SchemaFiles,
-  state: SchemaState,
-  sharding: Sharding,
-  wanted: MigrateOptions['sharding'],
-): Change {
-  const names = functions.map(({ name }) => name);
-  const isFirstDistribution = wanted === 'citus' && sharding === 'none';
-  return {
-    isDistributed: isFirstDistribution || sharding === 'citus',
-    isFirstDistribution,
-    migrations: migrations.slice(state.version),
-    // Made again once the tables are distributed, functions are made on all nodes.
-    functions: functions.filter(
-      ({ name, checksum }) => isFirstDistribution || state.functions[name] !== checksum,
-    ),
-    forgotten: Object.keys(state.functions).filter((name) => !names.includes(name)),
-    names,
-    version: migrations.length,
-  };
-}
-
-const isNothing = ({ migrations, functions, forgotten, isFirstDistribution }: Change): boolean =>
-  migrations.length + functions.length + forgotten.length === 0 && !isFirstDistribution;
-
 /**
- * Applies a change; false where the database has changed since its state was read. The change is one simple query,
+ * Runs the transaction; false if another process has migrated since the schema's version was read. It is one simple query,
  * which Postgres runs as one transaction, so no lost connection and no pooler can cut it in two.
  */
-async function apply(sql: Sql, change: Change, state: SchemaState, lockWaitMs: number): Promise<boolean> {
+async function apply(sql: Sql, text: string): Promise<boolean> {
   try {
-    await sql.unsafe(transactionOf(change, state, lockWaitMs)).simple();
+    await sql.unsafe(text).simple();
     return true;
   } catch (error) {
     if (sqlStateOf(error) === STATE_CHANGED) return false;
@@ -175,18 +131,19 @@ const STEP = 'step: ';
 /** Sends the name of the next step, for the message of an error. Clients get `info` at every level of messages. */
 const announce = (step: string) => `do $step$ begin raise info '${STEP}${step}'; end $step$;`;
 
-const FINGERPRINT = `coalesce((select max(version) from schema_migrations), 0) || ' ' || coalesce(
-  (select string_agg(name || ' ' || checksum, ' ' order by name collate "C") from schema_functions), ''
-)`;
-
-/** Whoever has no time left still outlasts a statement that passes. */
+/** Wait at least one second, so that a brief lock does not fail the migration. */
 const SHORTEST_LOCK_WAIT_MS = 1_000;
 
 /** A table in use is waited for no longer, since other statements wait behind. */
 const LONGEST_LOCK_WAIT_MS = 30_000;
 
 /** Waits for other migrations without limit, and this long for a table in use. */
-const transactionOf = (change: Change, { fingerprint }: SchemaState, lockWaitMs: number): string => `
+const transactionOf = (
+  { migrations, functions }: SchemaFiles,
+  version: number,
+  isDistributed: boolean,
+  lockWaitMs: number,
+): string => `
 set local statement_timeout = 0;
 set local lock_timeout = 0;
 select pg_advisory_xact_lock(${LOCK_KEY});
@@ -197,26 +154,19 @@ create table if not exists schema_migrations (
   works_with integer not null,
   applied_at timestamptz not null default now()
 );
-create table if not exists schema_functions (
-  name text constraint schema_functions_pkey primary key,
-  checksum text not null,
-  -- of the schema when it was put in place
-  version integer not null,
-  applied_at timestamptz not null default now()
-);
 do $guard$
 begin
-  if ${FINGERPRINT} <> '${fingerprint}' then
+  if coalesce((select max(version) from schema_migrations), 0) <> ${version} then
     raise exception 'the schema has changed' using errcode = '${STATE_CHANGED}';
   end if;
 end
 $guard$;
 set local lock_timeout = ${lockWaitMs};
-${change.isDistributed ? CHANGE_IN_ORDER : ''}
-${change.migrations.map(applyMigration).join('\n')}
-${change.isDistributed ? `${announce('distribution of tables')}${DISTRIBUTE_TABLES}` : ''}
-${applyFunctions(change)}
-${change.isDistributed ? distributeFunctions(change.functions.map(({ name }) => name)) : ''}`;
+${isDistributed ? CHANGE_IN_ORDER : ''}
+${migrations.map(applyMigration).join('\n')}
+${isDistributed ? `${announce('distribution of tables')}${DISTRIBUTE_TABLES}` : ''}
+${applyFunctions(functions)}
+${isDistributed ? distributeFunctions(functions.map(({ name }) => name)) : ''}`;
 
 const applyMigration = ({ version, name, worksWith, text }: Migration): string => `
 ${announce(`migration ${version} (${name})`)}
@@ -225,10 +175,9 @@ ${text}
 insert into schema_migrations (version, name, works_with) values (${version}, '${name}', ${worksWith});`;
 
 /** Checks the bodies of all functions when all are there, so that their order does not matter. */
-const applyFunctions = ({ functions, forgotten, names, version }: Change): string => `
+const applyFunctions = (functions: SchemaFiles['functions']): string => `
 set local check_function_bodies = off;
-${functions.map((each) => applyFunction(each, version)).join('\n')}
-delete from schema_functions where name = any ('{${forgotten.join(',')}}');
+${functions.map(({ name, text }) => `${announce(`function ${name}`)}\n${text}\n;`).join('\n')}
 set local check_function_bodies = on;
 do $check$
 declare
@@ -238,7 +187,7 @@ begin
     select p.oid, p.proname, l.lanvalidator::regproc as validator
     from pg_proc p
     join pg_language l on l.oid = p.prolang
-    where p.pronamespace = current_schema()::regnamespace and p.proname = any ('{${names.join(',')}}')
+    where p.pronamespace = current_schema()::regnamespace and p.proname = any ('{${functions.map(({ name }) => name).join(',')}}')
   loop
     raise info '${STEP}function %', v_function.proname;
     execute format('select %s(%s)', v_function.validator, v_function.oid);
@@ -246,15 +195,7 @@ begin
 end
 $check$;`;
 
-const applyFunction = ({ name, checksum, text }: SqlFunction, version: number): string => `
-${announce(`function ${name}`)}
-${text}
-;
-insert into schema_functions (name, checksum, version) values ('${name}', '${checksum}', ${version})
-on conflict (name) do update
-set checksum = excluded.checksum, version = excluded.version, applied_at = excluded.applied_at;`;
-
-const EMPTY: SchemaState = { version: 0, worksWith: 0, functions: {}, fingerprint: '0 ' };
+const EMPTY: SchemaState = { version: 0, worksWith: 0 };
 
 /**
  * Reads the state of the schema. Rejects with `DatabaseUnavailable` where the database does not respond, and with
@@ -269,9 +210,7 @@ async function readState(sql: Sql): Promise<SchemaState> {
     const [row] = await sql<SchemaState[]>`
       select
         coalesce((select max(version) from schema_migrations), 0) as version,
-        coalesce((select max(works_with) from schema_migrations), 0) as "worksWith",
-        coalesce((select jsonb_object_agg(name, checksum) from schema_functions), '{}') as functions,
-        ${sql.unsafe(FINGERPRINT)} as fingerprint`;
+        coalesce((select max(works_with) from schema_migrations), 0) as "worksWith"`;
     return row!;
   } catch (error) {
     throw translateError(error, false);

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
@@ -13,11 +12,9 @@ export interface Migration {
   text: string;
 }
 
-/** A file of `sql/functions/`, applied again whenever its text has changed. */
-export interface SqlFunction {
+/** A file of `sql/functions/`. */
+interface SqlFunction {
   name: string;
-  /** SHA-256 of the text, in hex. */
-  checksum: string;
   text: string;
 }
 
@@ -66,6 +63,6 @@ function readFunctions(folder: string): SqlFunction[] {
     const made = [...text.matchAll(/^create (.*?)function (\w+)/gm)].map(([, how, made]) => `${how}${made}`);
     if (made.length !== 1 || made[0] !== `or replace ${name}`)
       throw new Error(`sql/functions/${file}: expected one \`create or replace function ${name}\``);
-    return { name, checksum: hash('sha256', text, 'hex'), text };
+    return { name, text };
   });
 }

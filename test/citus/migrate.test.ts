@@ -46,7 +46,7 @@ test('each table lies by user or whole on every node, and migrating again change
   expect(distributed.map(({ name }) => name)).toContain('bookmarks');
   expect(new Set(distributed.map(({ column, group }) => `${column} ${group}`)).size).toBe(1);
   const whole = tables.filter(({ kind }) => kind === 'reference').map(({ name }) => name);
-  expect(whole).toEqual(['epoch', 'identities', 'invites', 'schema_functions', 'schema_migrations', 'users']);
+  expect(whole).toEqual(['epoch', 'identities', 'invites', 'schema_migrations', 'users']);
   expect(await migrate({ url, sharding })).toEqual([]);
   expect(await migrate({ url })).toEqual([]);
   // A replica of the role `all` may have a worker node as its database: where nothing is to be done it does nothing.
