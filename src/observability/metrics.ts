@@ -270,6 +270,15 @@ export class Metrics {
       [],
       (gauge, { unsentBytes }) => gauge.set(unsentBytes),
     );
+    // Before the gauge that makes a statement: its own connection is not counted as in use.
+    const ofPools = (name: string, help: string, of: 'size' | 'inUse' | 'waiting') =>
+      this.#gauge(name, help, ['pool'], (gauge, { database, importDatabase }) => {
+        for (const [pool, { gauges }] of Object.entries({ api: database, import: importDatabase }))
+          gauge.set({ pool }, gauges[of]);
+      });
+    ofPools('bookmarks_database_pool_size', 'Connections of the pool.', 'size');
+    ofPools('bookmarks_database_pool_in_use', 'Connections in use now.', 'inUse');
+    ofPools('bookmarks_database_pool_waiting', 'Statements that wait for a connection.', 'waiting');
     this.#gauge(
       'bookmarks_imports_staged',
       'Staged imports that are not over.',
@@ -281,14 +290,6 @@ export class Metrics {
         for (const [state, count] of counts) gauge.set({ state }, count);
       },
     );
-    const ofPools = (name: string, help: string, of: 'size' | 'inUse' | 'waiting') =>
-      this.#gauge(name, help, ['pool'], (gauge, { database, importDatabase }) => {
-        for (const [pool, { gauges }] of Object.entries({ api: database, import: importDatabase }))
-          gauge.set({ pool }, gauges[of]);
-      });
-    ofPools('bookmarks_database_pool_size', 'Connections of the pool.', 'size');
-    ofPools('bookmarks_database_pool_in_use', 'Connections in use now.', 'inUse');
-    ofPools('bookmarks_database_pool_waiting', 'Statements that wait for a connection.', 'waiting');
   }
 
   #addCounters(): void {
