@@ -5,7 +5,6 @@ import { unavailable } from '../domain/errors.ts';
 import type { Caller } from '../domain/tokens.ts';
 import type { Database } from '../store/database.ts';
 import { beginExport, type ExportBounds, type ExportPage, readExportPage } from '../store/export.ts';
-import { releaseBytes } from './garbage.ts';
 
 /** Export as a stream (decision 17). */
 
@@ -70,7 +69,6 @@ function* writePage({ bookmarks, release }: HeldPage, isLater: boolean): Generat
   } finally {
     // It has gone out, or never will.
     release();
-    releaseBytes(bookmarks.length);
   }
 }
 

@@ -14,7 +14,7 @@ describe('bodies of imports', { timeout: 240_000 }, () => {
   const processes = useApiAndWorker(service);
 
   test.for(Object.entries(HOSTILE_IMPORTS))(
-    'of %s cost a worker less than 384 MiB and its replica less than 64',
+    'of %s cost a worker less than 384 MiB and its replica less than 80',
     async ([_, { body, response }]) => {
       const { api, worker } = processes;
       const greedy = await service.user({ premium: true });
@@ -29,7 +29,7 @@ describe('bodies of imports', { timeout: 240_000 }, () => {
       });
       expect(received).toMatchObject(response);
       expect(workerGrowth).toBeLessThan(384 * MIB);
-      expect(apiGrowth).toBeLessThan(64 * MIB);
+      expect(apiGrowth).toBeLessThan(80 * MIB);
     },
   );
 });

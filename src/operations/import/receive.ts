@@ -9,7 +9,6 @@ import {
   stageChunk,
   touchImport,
 } from '../../store/staged-imports.ts';
-import { releaseBytes } from '../garbage.ts';
 import { BodyScanner } from './body-scanner.ts';
 import type { ImportContext } from './context.ts';
 import { newImport } from './job.ts';
@@ -17,10 +16,7 @@ import { newImport } from './job.ts';
 /** The largest body of an import (decision 2). */
 export const IMPORT_BODY_BYTES = 67_108_864;
 
-/**
- * Entries are staged once they are longer. Parts arrive 64 KiB long, and so each goes on as it came: garbage that short is
- * collected soon, where chunks of 1 MiB left a replica up to 65 MiB larger than before, these leave it 14.
- */
+/** Entries are staged once they are longer, in chunks of this size. Shorter chunks leave less dead memory behind. */
 const CHUNK_BYTES = 49_152;
 
 const TOUCH_INTERVAL_MS = 10_000;
@@ -152,7 +148,7 @@ class Upload {
     const position = this.#chunks;
     this.#chunks += 1;
     const isStaged = stageChunk(this.#context.database, this.#staged!, position, entries.toString());
-    this.#staging = this.#require(isStaged).then(() => releaseBytes(entries.length));
+    this.#staging = this.#require(isStaged);
     // It is awaited later, and may fail before.
     this.#staging.catch(() => {});
   }

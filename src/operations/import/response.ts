@@ -2,7 +2,6 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DatabaseUnavailable } from '../../store/errors.ts';
 import { deleteErrors, readErrors, readImport, type StagedImport } from '../../store/staged-imports.ts';
-import { releaseBytes } from '../garbage.ts';
 import type { ImportContext } from './context.ts';
 
 /** The response of an import: what it did, and its errors, which may be many. */
@@ -59,7 +58,6 @@ async function* writeParts(
     for (let before = head(result); part !== undefined; before = ',') {
       yield before + part.errors;
       const { position } = part;
-      releaseBytes(part.errors.length);
       part = await untilRead(context, () => readErrors(database, staged, position));
     }
     const state = await untilRead(context, () => readImport(database, staged));
