@@ -9,8 +9,10 @@ import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { SqliteStore } from '../src/client/sqlite-store.ts';
 import type { Bookmark } from '../src/domain/resources.ts';
+import { splitFolders } from '../src/formats/folders.ts';
 import { readBookmarkFile } from '../src/formats/read-file.ts';
-import { formatNetscape, NETSCAPE_END, NETSCAPE_HEAD } from '../src/formats/write-netscape.ts';
+import { CSV_HEAD, formatCsv } from '../src/formats/write-csv.ts';
+import { formatNetscapeFile } from '../src/formats/write-netscape.ts';
 import { type CliOptions, runCommand } from './support/cli.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { type TestUser, useService } from './support/service.ts';
@@ -69,7 +71,7 @@ const EXPECTED: Record<string, { bookmarks: object[]; report: object }> = {
         tags: ['Development'],
         created: '2023-12-01T00:00:03.000Z',
       }),
-      page({ url: 'https://example.org/deep', title: 'Deep down', tags: ['C & C++', 'Development'] }),
+      page({ url: 'https://example.org/deep', title: 'Deep down', tags: ['Development/C & C++'] }),
       page({ url: 'https://example.org/after', title: 'After the inner folder', tags: ['Development'] }),
       page({ url: 'https://example.org/%E6%97%A5%E6%9C%AC', title: '日本語のページ 🗾', tags: ['日本語'] }),
     ],
@@ -97,7 +99,7 @@ const EXPECTED: Record<string, { bookmarks: object[]; report: object }> = {
     report: { imported: 3, combined: 0, format: 'netscape', leftOut: [] },
     bookmarks: [
       page({ url: 'https://www.apple.example/', title: 'Apple', tags: ['Favorites'] }),
-      page({ url: 'https://weather.example/', title: 'Weather', tags: ['Favorites', 'News & Weather'] }),
+      page({ url: 'https://weather.example/', title: 'Weather', tags: ['Favorites/News & Weather'] }),
       page({ url: 'https://long-read.example/a?b=1&c=2', title: 'A long read', tags: ['Reading List'] }),
     ],
   },
@@ -185,7 +187,7 @@ const EXPECTED: Record<string, { bookmarks: object[]; report: object }> = {
         comment:
           'First line of the note\nand the second\n\nWhat the page says of itself, with a comma\n\n' +
           'Highlight:first words\nsecond words',
-        tags: ['favorite', 'go', 'Invoices 2024', 'reading', 'Work'],
+        tags: ['favorite', 'go', 'reading', 'Work/Invoices 2024'],
         created: '2024-01-02T03:04:05.123Z',
       }),
       page({ url: 'https://example.org/drop', title: 'Unsorted page', created: '2023-12-31T23:59:59.000Z' }),
@@ -204,7 +206,7 @@ const EXPECTED: Record<string, { bookmarks: object[]; report: object }> = {
         url: 'https://example.org/rain?a=1&b=2',
         title: "You don't have time",
         comment: 'What the page says of itself…',
-        tags: ['favorite', 'go', 'Invoices', 'reading', 'Work'],
+        tags: ['favorite', 'go', 'reading', 'Work/Invoices'],
       }),
     ],
   },
@@ -249,6 +251,87 @@ const EXPECTED: Record<string, { bookmarks: object[]; report: object }> = {
         tags: ['kept'],
         created: '2020-02-03T04:05:06.789Z',
       }),
+    ],
+  },
+  'karakeep.json': {
+    report: { imported: 1, combined: 0, format: 'karakeep', leftOut: ['A thought'] },
+    bookmarks: [
+      page({
+        url: 'https://example.org/keep',
+        title: 'Kept',
+        comment: 'My note\n\nWhat the page says',
+        tags: ['archived', 'dev', 'favorite', 'Work/Databases'],
+        created: '2023-11-14T22:13:20.000Z',
+      }),
+    ],
+  },
+  'instapaper.csv': {
+    report: { imported: 3, combined: 0, format: 'instapaper', leftOut: [] },
+    bookmarks: [
+      page({
+        url: 'https://example.org/1',
+        title: 'One',
+        comment: 'A quotation',
+        tags: ['a, b', 'ml', 'toread'],
+        created: '2022-04-15T05:20:00.000Z',
+      }),
+      page({ url: 'https://example.org/2', title: 'Two', tags: ['archived'] }),
+      page({ url: 'https://example.org/3', title: 'Three', tags: ['Recipes'] }),
+    ],
+  },
+  'pocket.html': {
+    report: { imported: 2, combined: 0, format: 'pocket', leftOut: [] },
+    bookmarks: [
+      page({
+        url: 'https://example.org/a?b=1&c=2',
+        title: 'Great & useful',
+        tags: ['design', 'tools', 'toread'],
+        created: '2020-09-13T12:26:40.000Z',
+      }),
+      page({ url: 'https://example.org/read', title: 'Read', tags: ['archived'] }),
+    ],
+  },
+  'pocket.csv': {
+    report: { imported: 2, combined: 0, format: 'pocket', leftOut: [] },
+    bookmarks: [
+      page({
+        url: 'https://example.org/c',
+        title: 'Hello, world',
+        tags: ['a', 'b', 'toread'],
+        created: '2020-09-13T12:26:40.000Z',
+      }),
+      page({ url: 'https://example.org/d', title: 'Done', tags: ['archived'] }),
+    ],
+  },
+  'firefox.json': {
+    report: { imported: 2, combined: 0, format: 'firefox', leftOut: ['Recent Tags'] },
+    bookmarks: [
+      page({
+        url: 'https://example.org/deep',
+        title: 'Deep',
+        tags: ['reading', 'to do', 'Work/A\\/B'],
+        created: '2023-11-14T22:13:20.123Z',
+      }),
+      page({ url: 'https://example.org/bar', title: 'On the bar' }),
+    ],
+  },
+  'chrome-bookmarks.json': {
+    report: { imported: 1, combined: 0, format: 'chrome', leftOut: ['A bookmarklet'] },
+    bookmarks: [
+      page({
+        url: 'https://example.org/bar',
+        title: 'On the bar',
+        tags: ['Work/Databases'],
+        created: '2023-11-14T22:13:20.000Z',
+      }),
+    ],
+  },
+  'onetab.txt': {
+    report: { imported: 3, combined: 0, format: 'onetab', leftOut: [] },
+    bookmarks: [
+      page({ url: 'https://example.org/one', title: 'One | two' }),
+      page({ url: 'https://example.org/bare' }),
+      page({ url: 'https://example.org/group', title: 'In another group' }),
     ],
   },
   'table.csv': {
@@ -314,7 +397,7 @@ describe('import', () => {
       created_at: time,
       updated_at: time,
     };
-    const file = Buffer.from(`${NETSCAPE_HEAD}${formatNetscape(bookmark)}${NETSCAPE_END}`);
+    const file = Buffer.from(formatNetscapeFile([bookmark]).join(''));
     expect(readBookmarkFile(file, { foldersAsTags: true }).entries).toMatchObject([
       { created_at: time, updated_at: time },
     ]);
@@ -347,6 +430,41 @@ describe('import', () => {
     const { out } = await run(['import', join(SAMPLES, 'firefox.html'), '--dry-run', '--json']);
     expect(JSON.parse(out)).toMatchObject({ format: 'netscape', read: 4 });
     expect(await all()).toEqual([]);
+  });
+
+  test('says before what the service refuses afterwards, and writes all of it to a file', async () => {
+    const { run, env } = await openShell();
+    const long = (length: number) => 'x'.repeat(length);
+    const url = 'https://example.org/';
+    const bookmarks: unknown[] = [
+      { url, tags: [{ id: 1, name: 'a' }] },
+      ...[{ url: 'ftp://example.org/' }, { url: 'no url' }, {}, 'text', null, { url: 7 }],
+      ...[{ title: long(2_049) }, { title: null }, { comment: 'a\u0000' }, { created_at: 'soon' }].map(
+        (fields) => ({ url, ...fields }),
+      ),
+      ...['a', ['a', ''], [long(256)], Array.from({ length: 101 }, (_, i) => `t${i}`), [7]].map((tags) => ({
+        url,
+        tags,
+      })),
+      ...[`https://${long(254)}/`, url + long(9_000)].map((each) => ({ url: each })),
+    ];
+    const file = join(env.XDG_CONFIG_HOME, 'own.json');
+    const skipped = join(env.XDG_CONFIG_HOME, 'skipped.csv');
+    writeFileSync(file, JSON.stringify({ bookmarks }));
+    const before = JSON.parse((await run(['import', file, '--dry-run', '--json', '--skipped', skipped])).out);
+    const after = JSON.parse((await run(['import', file, '--json'])).out);
+    const plain = (errors: { index: number; url: string | null; error: string }[]) =>
+      errors.map(({ index, url: of, error }) => ({ index, url: of, error }));
+    expect(after.errors).toHaveLength(bookmarks.length - 1);
+    expect(plain(before.refused)).toEqual(plain(after.errors));
+    expect(readFileSync(skipped, 'utf8').split('\r\n')).toHaveLength(bookmarks.length + 1);
+  });
+
+  test('says which folders become which tags', async () => {
+    const { run } = await openShell();
+    const { out } = await run(['import', join(SAMPLES, 'chrome.html'), '--dry-run']);
+    expect(out).toContain('Folders that become tags: 3');
+    expect(out).toContain('  Development › C & C++: tag Development/C & C++, 1 bookmark');
   });
 
   test('replaces only what somebody agreed to lose', async () => {
@@ -399,7 +517,7 @@ describe('import', () => {
       [Buffer.from('caf\xe9, url', 'latin1'), 'the file is not text in utf-8; save it as UTF-8'],
       ['', 'the file is empty'],
       ['{"bookmarks":[{"url":"https', 'the file is no whole JSON'],
-      ['{"roots":{}}', 'the file holds other JSON; expected JSON of this service'],
+      ['{"other":{}}', 'the file holds other JSON; expected JSON of this service'],
       ['<html><body>Hello</body></html>', 'the file holds HTML without bookmarks'],
       ['just words', 'the file is none that can be imported; expected JSON of this service'],
       ['url,title\n"https://example.org/,no end', 'the file is no whole CSV'],
@@ -425,6 +543,10 @@ describe('import', () => {
     expect(whole.err.endsWith('\r\u001b[2K')).toBe(true);
   }, 120_000);
 });
+
+/** Text as the service stores it. */
+const clean = (text: string): string =>
+  text.replaceAll('\0', '').toWellFormed().trim().normalize('NFC').trim();
 
 describe('export', () => {
   test('of JSON, imported by replace, gives the same collection', async () => {
@@ -464,13 +586,85 @@ describe('export', () => {
     const other = await openShell();
     await other.run(['import', '-'], { input: html });
     const seconds = (bookmarks: Bookmark[]) =>
-      essence(bookmarks).map((bookmark) => ({ ...bookmark, created: bookmark.created.slice(0, 19) }));
+      essence(bookmarks)
+        .map((bookmark) => ({ ...bookmark, created: bookmark.created.slice(0, 19) }))
+        .sort((a, b) => (a.url < b.url ? -1 : 1));
     expect(seconds(await other.all())).toEqual(seconds(await one.all()));
+  });
+
+  test('of CSV and of HTML comes back with all but what docs/formats.md names', () => {
+    const names = ['a', 'A/B', 'A', 'A/B/C', 'a\\/b', 'x,y', 'x,y/z', '[q', '/', 'B/', '\\', 'a|b'];
+    const word = fc.oneof(
+      fc.constantFrom(...names),
+      fc.string({ unit: 'binary' }).map(clean).filter(Boolean),
+    );
+    const text = fc.string({ unit: 'binary' }).map((each) => clean(each).replace(/\r\n?/g, '\n'));
+    const bookmark = fc.record({
+      title: text,
+      comment: text,
+      tags: fc.uniqueArray(word, { maxLength: 5, selector: (tag) => tag.toLowerCase() }),
+      seconds: fc.integer({ min: 1, max: 4_000_000_000 }),
+    });
+    fc.assert(
+      fc.property(fc.array(bookmark, { maxLength: 6 }), (given) => {
+        // A user's tags differ in more than case.
+        const byKey = new Map(given.flatMap(({ tags }) => tags).map((tag) => [tag.toLowerCase(), tag]));
+        const bookmarks = given.map(({ tags, seconds, ...texts }, id) => ({
+          id,
+          url: `https://example.org/${id}`,
+          ...texts,
+          tags: tags.map((tag) => ({ id: 1, name: byKey.get(tag.toLowerCase())! })),
+          created_at: new Date(seconds * 1_000).toISOString(),
+          updated_at: new Date(seconds * 1_000).toISOString(),
+        }));
+        const sorted = (tags: string[]) => [...new Set(tags.map((tag) => tag.trim()).filter(Boolean))].sort();
+        const read = (file: string[]) =>
+          readBookmarkFile(Buffer.from(file.join('')), { foldersAsTags: true })
+            .entries.map((entry) => ({ ...entry, tags: sorted(entry.tags as string[]) }))
+            .sort((a, b) => (a.url < b.url ? -1 : 1));
+        const expected = (held: (name: string) => string) =>
+          bookmarks.map(({ id: _, tags, ...rest }) => ({
+            ...rest,
+            tags: sorted(tags.map(({ name }) => held(name))),
+          }));
+        expect(read([CSV_HEAD, ...bookmarks.map(formatCsv)])).toEqual(expected((name) => name));
+        const inHtml = (name: string) => (splitFolders(name) ? name : name.replaceAll(',', ' '));
+        expect(read(formatNetscapeFile(bookmarks))).toEqual(expected(inHtml));
+      }),
+    );
+  });
+
+  test('of HTML has a folder for each part of a path, and a bookmark in each of its folders', () => {
+    const time = '2024-01-01T00:00:00.000Z';
+    const tags = ['Dev/C\\/C++', 'plain', 'Work', 'Work/Databases'].map((name) => ({ id: 1, name }));
+    const texts = { url: 'https://a/', title: 'A', comment: '' };
+    const html = formatNetscapeFile([{ id: 1, ...texts, tags, created_at: time, updated_at: time }]).join('');
+    expect(html.match(/(?<=<H3>)[^<]*|TAGS="[^"]*"/g)).toEqual([
+      'Dev',
+      'C/C++',
+      'TAGS="plain"',
+      'Work',
+      'Databases',
+      'TAGS="plain"',
+      'TAGS="plain"',
+    ]);
+  });
+
+  test('goes to standard output for -, and is CSV for a name that ends so', async () => {
+    const { run, env, user } = await openShell();
+    await user.post('/bookmarks/add', { url: 'https://example.org/a,b', title: 'A "B"', tags: ['x'] });
+    expect(JSON.parse((await run(['export', '-'])).out)).toMatchObject({ count: 1 });
+    const file = join(env.XDG_CONFIG_HOME, 'all.csv');
+    await run(['export', file]);
+    const [head, row] = readFileSync(file, 'utf8').split('\r\n');
+    expect(head).toBe('url,title,note,tags,created,updated_at');
+    expect(row).toContain('"https://example.org/a,b","A ""B""",,x,20');
   });
 
   test('of HTML keeps any text', () => {
     const line = fc.string({ unit: 'grapheme' }).map((made) => made.replace(/\s+/g, ' ').trim());
-    const tag = line.map((name) => name.replaceAll(',', '')).filter((name) => name.trim() !== '');
+    // The order of tags with paths differs; the test of CSV and HTML above has them.
+    const tag = line.map((name) => name.replace(/[,/]/g, '')).filter((name) => name.trim() !== '');
     const markup = fc.constantFrom('<b>', '</DL>', '&amp;', '&', '"', "'", '<DT><A HREF="x">', '-->', '\n');
     const paragraph = fc.array(fc.oneof(line, markup)).map((parts) => parts.join('').trim());
     fc.assert(
@@ -478,8 +672,7 @@ describe('export', () => {
         const tags = names.map((name, id) => ({ id, name: name.trim() }));
         const url = 'https://example.org/?a=1&lt=2&copy;=3"';
         const times = { created_at: '2026-01-01T00:00:00.000Z', updated_at: '2026-01-02T00:00:00.000Z' };
-        const html =
-          NETSCAPE_HEAD + formatNetscape({ id: 1, url, title, comment, tags, ...times }) + NETSCAPE_END;
+        const html = formatNetscapeFile([{ id: 1, url, title, comment, tags, ...times }]).join('');
         const { entries } = readBookmarkFile(Buffer.from(html), { foldersAsTags: true });
         const kept = new Map(
           tags.map(({ name }) => [name.toLowerCase(), name]).reverse() as [string, string][],
@@ -872,7 +1065,7 @@ describe('a fault', () => {
     for (const [args, message] of [
       [['rm', 'abc'], 'expected an integer of at least 1'],
       [['search', '--per-page', '101'], 'expected an integer from 1 to 100'],
-      [['export', '--format', 'csv'], 'Allowed choices are json, html'],
+      [['export', '--format', 'opml'], 'Allowed choices are json, html, csv'],
       [['nonsense'], "unknown command 'nonsense'"],
       [['add'], "missing required argument 'url'"],
     ] as const) {

@@ -1,31 +1,15 @@
 import { z } from 'zod';
 import type { BookmarkVersion } from './resources.ts';
-import { countCodePoints, foldText, hasManyMarks, isStorable } from './text.ts';
+import { BOUNDS, cleanTagName, textRule } from './rules.ts';
+import { foldText } from './text.ts';
 import { parseTimestamp } from './timestamp.ts';
 import { describeIssue } from './validation.ts';
 import { findUrlFault, MAX_HOST_LENGTH, parseWebUrl } from './web-url.ts';
 
-/**
- * The bounds of spec 2.5 and 8 (decision 9), except those of a bookmark's own fields, which are in `BOOKMARK_FIELDS`.
- */
-export const BOUNDS = {
-  tagName: 255,
-  tagsPerBookmark: 100,
-  tagsPerUser: 10_000,
-  apiTokensPerUser: 50,
-  query: 1_000,
-  importEntries: 100_000,
-  idsPerRequest: 500,
-} as const;
+export { BOUNDS } from './rules.ts';
 
 /** The largest id and cursor: every integer up to it is exact in JSON. */
 export const MAX_ID = Number.MAX_SAFE_INTEGER;
-
-function textRule(text: string, max: number, min: number): string | undefined {
-  if (!isStorable(text)) return 'may not hold U+0000 or a lone surrogate';
-  if (countCodePoints(text, max) > max) return `at most ${max} characters`;
-  return text.length < min ? 'may not be empty' : undefined;
-}
 
 /** A text of `min` to `max` code points after trimming, which Postgres can store (decision 5). */
 export function text({ max, min = 0 }: { max: number; min?: number }) {
@@ -70,22 +54,6 @@ export const searchQuery = text({ max: BOUNDS.query }).meta({
   maxLength: BOUNDS.query,
   examples: ['postgres sync'],
 });
-
-/**
- * NFC makes one character of at most four, and a character has at most two code units: a longer name is too long
- * after NFC too. Nor is a long name with many combining marks in a row normalized: the time grows with their square.
- */
-const isTooLongInAnyForm = (name: string): boolean =>
-  name.length > 8 * BOUNDS.tagName ||
-  (countCodePoints(name, BOUNDS.tagName) > BOUNDS.tagName && hasManyMarks(name));
-
-/**
- * A tag name, trimmed and in NFC (decision 12). A name that is too long in any case is not normalized.
- */
-function cleanTagName(name: string): string {
-  const trimmed = name.trim();
-  return isTooLongInAnyForm(trimmed) ? trimmed : trimmed.normalize('NFC');
-}
 
 const TAG_NAME_LENGTH = { minLength: 1, maxLength: BOUNDS.tagName };
 

@@ -1,7 +1,8 @@
 import { CsvError, parse } from 'csv-parse/sync';
 import { type ForeignBookmark, type Format, UnreadableFile } from './entry.ts';
+import { splitFolders } from './folders.ts';
 
-/** CSV with a header: Raindrop's export, and other tables with usual names of columns. */
+/** CSV with a header: the exports of Raindrop, Pocket and Instapaper, and tables with usual names of columns. */
 
 type Row = Record<string, string>;
 
@@ -32,7 +33,7 @@ export const looksLikeCsv = (text: string): boolean =>
   readHeader(text).columns.some((name) => URL_COLUMNS.includes(name));
 
 /** The bookmarks of a table, in its order. Throws `UnreadableFile` where the text is no table. */
-export function parseCsv(text: string, { foldersAsTags }: { foldersAsTags: boolean }): CsvFile {
+export function parseCsv(text: string): CsvFile {
   const { line, columns } = readHeader(text);
   let rows: Row[];
   try {
@@ -47,18 +48,73 @@ export function parseCsv(text: string, { foldersAsTags }: { foldersAsTags: boole
     if (error instanceof CsvError) throw new UnreadableFile(`the file is no whole CSV: ${error.message}`);
     throw error;
   }
-  const isRaindrop = ['folder', 'excerpt', 'highlights'].every((name) => columns.includes(name));
+  const format = recognize(columns);
   // Tables made from Pinboard's posts keep its names of columns; the title is in `description`.
   const fromRow = columns.includes('extended') ? fromPinboardRow : fromUsualRow;
   return {
-    format: isRaindrop ? 'raindrop' : 'csv',
+    format,
     bookmarks: rows.map((row) => {
-      const folders = foldersAsTags ? (row.folder ?? row.collection ?? '').split('/') : [];
-      const named = folders.filter((folder) => !(isRaindrop && folder.trim() === 'Unsorted'));
       const bookmark = fromRow(row);
-      return { ...bookmark, tags: [...named, ...(bookmark.tags ?? [])] };
+      const { folders, tags } = (READERS[format] ?? readUsualFolder)(row);
+      return { ...bookmark, folders, tags: [...(bookmark.tags ?? []), ...tags] };
     }),
   };
+}
+
+function recognize(columns: readonly string[]): Format {
+  const has = (...names: string[]) => names.every((name) => columns.includes(name));
+  if (has('folder', 'excerpt', 'highlights')) return 'raindrop';
+  if (has('time_added', 'status')) return 'pocket';
+  if (has('selection', 'folder', 'timestamp')) return 'instapaper';
+  return 'csv';
+}
+
+interface Place {
+  folders: string[][];
+  /** Tags for what other programs keep as a state. */
+  tags: string[];
+}
+
+/** A path as this service writes it, with backslashes, or as others do. */
+const readPath = (text: string): string[][] => [splitFolders(text) ?? text.split('/')];
+
+const readUsualFolder = (row: Row): Place => ({
+  folders: readPath(row.folder ?? row.collection ?? ''),
+  tags: [],
+});
+
+const INSTAPAPER_TAGS: Readonly<Record<string, string>> = {
+  Unread: 'toread',
+  Archive: 'archived',
+  Starred: 'favorite',
+};
+
+const READERS: Partial<Record<Format, (row: Row) => Place>> = {
+  raindrop: (row) => ({
+    folders: row.folder?.trim() === 'Unsorted' ? [] : readPath(row.folder ?? ''),
+    tags: [],
+  }),
+  pocket: ({ status }) => ({
+    folders: [],
+    tags: status === 'unread' ? ['toread'] : status === 'archive' ? ['archived'] : [],
+  }),
+  instapaper: ({ folder = '' }) => {
+    const state = INSTAPAPER_TAGS[folder.trim()];
+    return state === undefined ? { folders: [[folder]], tags: [] } : { folders: [], tags: [state] };
+  },
+};
+
+/** Names between commas or bars, or a JSON array of names, which Instapaper writes. */
+function splitTags(text: string): string[] {
+  if (text.startsWith('[')) {
+    try {
+      const names: unknown = JSON.parse(text);
+      if (Array.isArray(names)) return names.filter((name) => typeof name === 'string');
+    } catch {
+      // A name may begin with a bracket.
+    }
+  }
+  return text.split(/[,|]/);
 }
 
 const pick = (row: Row, ...names: string[]): string =>
@@ -80,7 +136,7 @@ const fromUsualRow = (row: Row): ForeignBookmark => ({
     pick(row, 'excerpt', 'description', 'selection'),
     row.highlights,
   ],
-  tags: [...pick(row, 'tags', 'labels').split(/[,|]/), ...(row.favorite === 'true' ? ['favorite'] : [])],
+  tags: [...splitTags(pick(row, 'tags', 'labels').trim()), ...(row.favorite === 'true' ? ['favorite'] : [])],
   createdAt: pick(row, 'created', 'created_at', 'date_added', 'time_added', 'timestamp', 'date'),
   updatedAt: pick(row, 'updated_at', 'modified', 'date_modified'),
 });

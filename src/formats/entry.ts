@@ -1,8 +1,26 @@
 import type { ImportEntry } from '../domain/resources.ts';
 import { parseWebUrl } from '../domain/web-url.ts';
+import { folderTag } from './folders.ts';
 
 /** The formats of bookmark files. */
-export type Format = 'bookmark-service' | 'netscape' | 'pinboard' | 'raindrop' | 'linkding' | 'csv';
+export type Format =
+  | 'bookmark-service'
+  | 'netscape'
+  | 'pinboard'
+  | 'raindrop'
+  | 'linkding'
+  | 'karakeep'
+  | 'pocket'
+  | 'instapaper'
+  | 'firefox'
+  | 'chrome'
+  | 'onetab'
+  | 'csv';
+
+export interface ReadOptions {
+  /** Whether the path of a bookmark's folder becomes a tag. */
+  foldersAsTags: boolean;
+}
 
 /** A bookmark as another program wrote it. */
 export interface ForeignBookmark {
@@ -11,6 +29,8 @@ export interface ForeignBookmark {
   /** Paragraphs; empty ones, and those that are no text, are left out. */
   comment?: unknown[];
   tags?: readonly string[];
+  /** The paths of its folders, each with the names from the outermost on. */
+  folders?: readonly (readonly string[])[];
   /** In any form that `readDate` understands. */
   createdAt?: unknown;
   updatedAt?: unknown;
@@ -33,6 +53,8 @@ export interface ParsedFile {
   leftOut: LeftOut[];
   /** The number of entries whose url came before; their tags and texts were added to the first one. */
   combined: number;
+  /** The folders that become tags, in the order of the file, with the number of their bookmarks in it. */
+  folders: { folder: string[]; tag: string; bookmarks: number }[];
 }
 
 const textOf = (value: unknown): string =>
@@ -100,15 +122,31 @@ function distinct(names: readonly string[]): string[] {
  * Makes import entries of another program's bookmarks. A url that comes several times, for instance in several
  * folders, becomes one entry with all its tags: an import would skip the later ones.
  */
-export function collect(format: Format, bookmarks: Iterable<ForeignBookmark>): ParsedFile {
+export function collect(
+  format: Format,
+  bookmarks: Iterable<ForeignBookmark>,
+  { foldersAsTags }: ReadOptions,
+): ParsedFile {
   const byUrl = new Map<string, ImportEntry>();
-  const parsed: ParsedFile = { format, entries: [], leftOut: [], combined: 0 };
+  const byTag = new Map<string, ParsedFile['folders'][number]>();
+  const parsed: ParsedFile = { format, entries: [], leftOut: [], combined: 0, folders: [] };
   for (const bookmark of bookmarks) {
-    const entry = toEntry(bookmark);
+    const folders = foldersAsTags ? (bookmark.folders ?? []) : [];
+    const named = folders
+      .map((folder) => ({ folder: [...folder], tag: folderTag(folder) }))
+      .filter(({ tag }) => tag !== '');
+    const entry = toEntry({
+      ...bookmark,
+      tags: [...named.map(({ tag }) => tag), ...(bookmark.tags ?? [])],
+    });
     const key = parseWebUrl(entry.url)?.href;
     if (key === undefined) {
       parsed.leftOut.push({ url: entry.url, title: entry.title ?? '' });
       continue;
+    }
+    for (const { folder, tag } of named) {
+      const known = byTag.get(tag) ?? { folder, tag, bookmarks: 0 };
+      byTag.set(tag, { ...known, bookmarks: known.bookmarks + 1 });
     }
     const first = byUrl.get(key);
     if (first === undefined) {
@@ -119,6 +157,7 @@ export function collect(format: Format, bookmarks: Iterable<ForeignBookmark>): P
     parsed.combined += 1;
   }
   parsed.entries = [...byUrl.values()];
+  parsed.folders = [...byTag.values()];
   return parsed;
 }
 

@@ -1,5 +1,5 @@
 import { Parser } from 'htmlparser2';
-import type { ForeignBookmark } from './entry.ts';
+import type { ForeignBookmark, Format } from './entry.ts';
 
 /**
  * The HTML bookmark file of browsers; Pinboard, Raindrop and linkding write it with additions. `<DT><H3>` names a
@@ -9,54 +9,56 @@ import type { ForeignBookmark } from './entry.ts';
 
 type Attributes = Record<string, string>;
 
-export interface NetscapeOptions {
-  /** Whether the names of a bookmark's folders become its tags. */
-  foldersAsTags: boolean;
-}
-
 /** Folders that the browser or service made itself: their names say nothing about their bookmarks. */
 const isOwnFolder = (attributes: Attributes): boolean =>
   attributes.personal_toolbar_folder === 'true' || attributes.unfiled_bookmarks_folder === 'true';
 
 /** The bookmarks of a file, in its order. Missing or unclosed elements do no harm. */
-export function parseNetscape(html: string, options: NetscapeOptions): ForeignBookmark[] {
-  const reader = new NetscapeReader(options);
+export function parseNetscape(html: string): { format: Format; bookmarks: ForeignBookmark[] } {
+  const reader = new NetscapeReader();
   const parser = new Parser({
     onopentag: (name, attributes) => reader.open(name, attributes),
     ontext: (text) => reader.text(text),
     onclosetag: (name) => reader.close(name),
   });
   parser.end(html);
-  return reader.finish();
+  return { format: reader.format, bookmarks: reader.finish() };
 }
 
 interface Draft {
   attributes: Attributes;
   folders: string[];
+  section: string;
   title: string;
   description: string;
 }
 
 class NetscapeReader {
-  readonly #options: NetscapeOptions;
   readonly #drafts: Draft[] = [];
   /** The folder of each open list; null where it does not become a tag. */
   readonly #folders: (string | null)[] = [];
   #heading: { attributes: Attributes; name: string } | undefined;
   #pageTitle = '';
   /** The element to which text belongs now. */
-  #target: 'title' | 'heading' | 'description' | 'page' | undefined;
+  #target: 'title' | 'heading' | 'description' | 'page' | 'section' | undefined;
+  /** The heading of one of Pocket's lists: `Unread` or `Read Archive`. */
+  #section = '';
   /** The bookmark to which a description would belong. */
   #latest: Draft | undefined;
 
-  constructor(options: NetscapeOptions) {
-    this.#options = options;
+  /** Pocket's `ril_export.html` has lists below headings instead of folders. */
+  get format(): Format {
+    return this.#pageTitle.trim() === 'Pocket Export' ? 'pocket' : 'netscape';
   }
 
   open(name: string, attributes: Attributes): void {
     switch (name) {
       case 'title':
         this.#target = 'page';
+        break;
+      case 'h1':
+        this.#section = '';
+        this.#target = 'section';
         break;
       case 'h3':
         this.#heading = { attributes, name: '' };
@@ -93,12 +95,14 @@ class NetscapeReader {
     const isOver =
       (name === 'a' && this.#target === 'title') ||
       (name === 'h3' && this.#target === 'heading') ||
-      (name === 'title' && this.#target === 'page');
+      (name === 'title' && this.#target === 'page') ||
+      (name === 'h1' && this.#target === 'section');
     if (isOver) this.#target = undefined;
   }
 
   text(text: string): void {
     if (this.#target === 'page') this.#pageTitle += text;
+    if (this.#target === 'section') this.#section += text;
     if (this.#target === 'heading') this.#heading!.name += text;
     if (this.#target === 'title') this.#latest!.title += text;
     if (this.#target === 'description') this.#latest!.description += text;
@@ -112,7 +116,8 @@ class NetscapeReader {
     // A link within a description is part of it.
     if (attributes.href === undefined || this.#target === 'description') return;
     const folders = this.#folders.filter((folder) => folder !== null);
-    this.#latest = { attributes, folders, title: '', description: '' };
+    const section = this.format === 'pocket' ? this.#section.trim() : '';
+    this.#latest = { attributes, folders, section, title: '', description: '' };
     this.#drafts.push(this.#latest);
     this.#target = 'title';
   }
@@ -124,19 +129,20 @@ class NetscapeReader {
     return heading.name;
   }
 
-  #toBookmark({ attributes, folders, title, description }: Draft): ForeignBookmark {
+  #toBookmark({ attributes, folders, section, title, description }: Draft): ForeignBookmark {
     const tags = splitTags(attributes.tags ?? '');
     return {
       url: attributes.href!,
       title,
       comment: readDescription(description),
+      folders: [folders],
       tags: [
-        ...(this.#options.foldersAsTags ? folders : []),
         ...tags.map((tag) => (ARCHIVED_MARKS.has(tag) ? 'archived' : tag)),
-        ...(attributes.toread === '1' ? ['toread'] : []),
+        ...(attributes.toread === '1' || section === 'Unread' ? ['toread'] : []),
+        ...(section === 'Read Archive' ? ['archived'] : []),
         ...(attributes['data-important'] === 'true' ? ['favorite'] : []),
       ],
-      createdAt: attributes.add_date,
+      createdAt: attributes.add_date ?? attributes.time_added,
       updatedAt: attributes.last_modified,
     };
   }

@@ -1,28 +1,43 @@
 import type { ImportEntry } from '../domain/resources.ts';
+import { findRefusals, type Refusal } from './check-entries.ts';
 import { looksLikeCsv, parseCsv } from './csv.ts';
-import { collect, type ParsedFile, UnreadableFile } from './entry.ts';
+import { collect, type ForeignBookmark, type ParsedFile, type ReadOptions, UnreadableFile } from './entry.ts';
+import { fromKarakeep, type KarakeepBookmark } from './karakeep.ts';
 import { fromLinkding, type LinkdingBookmark } from './linkding.ts';
-import { type NetscapeOptions, parseNetscape } from './netscape.ts';
+import { parseNetscape } from './netscape.ts';
 import { fromPost, type PinboardPost, parsePinboardXml } from './pinboard.ts';
+import { fromChromium, fromFirefox, isChromiumFile, isFirefoxBackup } from './trees.ts';
 
 /** From an exported file to the entries of an import. The content of the file shows which program wrote it. */
 
 const KNOWN =
-  "JSON of this service, a browser's bookmarks as HTML, or an export of Pinboard (JSON, XML, HTML), " +
-  'Raindrop (CSV, HTML) or linkding (HTML, JSON)';
+  "JSON of this service, a browser's bookmarks (HTML, Firefox's JSON backup, Chrome's file Bookmarks), a list of " +
+  'OneTab, CSV with a column url, or an export of Pinboard (JSON, XML, HTML), Raindrop (CSV, HTML), ' +
+  'linkding (HTML, JSON), Karakeep (JSON), Pocket (CSV, HTML) or Instapaper (CSV)';
 
-/** Reads a file of bookmarks; throws `UnreadableFile`. */
-export function readBookmarkFile(bytes: Uint8Array, options: NetscapeOptions): ParsedFile {
+/** A file, and which of its entries the service will refuse. */
+export interface CheckedFile extends ParsedFile {
+  refusals: Refusal[];
+}
+
+/** Reads a file of bookmarks, and checks its entries as the service does; throws `UnreadableFile`. */
+export function readBookmarkFile(bytes: Uint8Array, options: ReadOptions): CheckedFile {
+  const parsed = parseFile(bytes, options);
+  return { ...parsed, refusals: findRefusals(parsed.entries) };
+}
+
+function parseFile(bytes: Uint8Array, options: ReadOptions): ParsedFile {
   const text = decode(bytes);
   const start = text.slice(0, 4_096).trimStart();
   if (start === '') throw new UnreadableFile('the file is empty');
-  if (/^[[{]/.test(start)) return readJson(text);
-  if (/^(<\?xml[^>]*>\s*)?<posts\b/i.test(start)) return collect('pinboard', parsePinboardXml(text));
+  if (/^[[{]/.test(start)) return readJson(text, options);
+  if (/^(<\?xml[^>]*>\s*)?<posts\b/i.test(start)) return collect('pinboard', parsePinboardXml(text), options);
   if (start.startsWith('<')) return readHtml(text, options);
   if (looksLikeCsv(start)) {
-    const { format, bookmarks } = parseCsv(text.trimStart(), options);
-    return collect(format, bookmarks);
+    const { format, bookmarks } = parseCsv(text.trimStart());
+    return collect(format, bookmarks, options);
   }
+  if (looksLikeOneTab(start)) return collect('onetab', parseOneTab(text), options);
   throw new UnreadableFile(`the file is none that can be imported; expected ${KNOWN}`);
 }
 
@@ -43,10 +58,23 @@ function findEncoding(bytes: Uint8Array): string {
   return /<meta[^>]+charset=["']?([\w-]{1,40})/i.exec(head)?.[1]?.toLowerCase() ?? 'utf-8';
 }
 
-function readHtml(text: string, options: NetscapeOptions): ParsedFile {
-  const bookmarks = parseNetscape(text, options);
+/** OneTab's export: a line for each tab, `URL | TITLE`, and a blank line between two groups. */
+const looksLikeOneTab = (start: string): boolean => /^https?:\/\/\S+( \| .*)?(\r?\n|$)/i.test(start);
+
+const parseOneTab = (text: string): ForeignBookmark[] =>
+  text
+    .split(/\r?\n/)
+    .map((line) => line.trim())
+    .filter(Boolean)
+    .map((line) => {
+      const [url = '', ...title] = line.split(' | ');
+      return { url, title: title.join(' | ') };
+    });
+
+function readHtml(text: string, options: ReadOptions): ParsedFile {
+  const { format, bookmarks } = parseNetscape(text);
   if (bookmarks.length > 0 || /<!DOCTYPE NETSCAPE-Bookmark-file/i.test(text)) {
-    return collect('netscape', bookmarks);
+    return collect(format, bookmarks, options);
   }
   throw new UnreadableFile(`the file holds HTML without bookmarks; expected ${KNOWN}`);
 }
@@ -57,8 +85,10 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const every = <T>(entries: unknown[], field: string): entries is T[] =>
   entries.every((entry) => isObject(entry) && typeof entry[field] === 'string');
 
-function readJson(text: string): ParsedFile {
+function readJson(text: string, options: ReadOptions): ParsedFile {
   const value = parse(text);
+  if (isFirefoxBackup(value)) return collect('firefox', fromFirefox(value), options);
+  if (isChromiumFile(value)) return collect('chrome', fromChromium(value), options);
   const entries = Array.isArray(value)
     ? value
     : isObject(value)
@@ -66,13 +96,25 @@ function readJson(text: string): ParsedFile {
       : undefined;
   if (!Array.isArray(entries)) throw new UnreadableFile(`the file holds other JSON; expected ${KNOWN}`);
   const isForeign = entries.length > 0;
-  if (isForeign && every<PinboardPost>(entries, 'href')) return collect('pinboard', entries.map(fromPost));
+  if (isForeign && every<PinboardPost>(entries, 'href'))
+    return collect('pinboard', entries.map(fromPost), options);
   if (isForeign && entries.every((entry) => isObject(entry) && 'tag_names' in entry)) {
-    return collect('linkding', (entries as LinkdingBookmark[]).map(fromLinkding));
+    return collect('linkding', (entries as LinkdingBookmark[]).map(fromLinkding), options);
   }
-  if (!isObject(value) || !('results' in value)) {
+  if (isForeign && entries.every((entry) => isObject(entry) && 'content' in entry && !('url' in entry))) {
+    const lists = isObject(value) ? value.lists : undefined;
+    return collect('karakeep', fromKarakeep(entries as KarakeepBookmark[], lists), options);
+  }
+  const isOwn = !isForeign || entries.some((entry) => isObject(entry) && 'url' in entry);
+  if (isOwn && (!isObject(value) || !('results' in value))) {
     // Unchanged: the service itself says what is wrong with an entry.
-    return { format: 'bookmark-service', entries: entries as ImportEntry[], leftOut: [], combined: 0 };
+    return {
+      format: 'bookmark-service',
+      entries: entries as ImportEntry[],
+      leftOut: [],
+      combined: 0,
+      folders: [],
+    };
   }
   throw new UnreadableFile(`the file holds other JSON; expected ${KNOWN}`);
 }

@@ -1,18 +1,19 @@
 import type { Bookmark } from '../domain/resources.ts';
 import { parseWebUrl } from '../domain/web-url.ts';
+import { joinFolders, splitFolders } from './folders.ts';
 
 /**
  * Writes the bookmark file that browsers and other services import, with tags as Pinboard and linkding write them.
  */
 
-export const NETSCAPE_HEAD = `<!DOCTYPE NETSCAPE-Bookmark-file-1>
+const NETSCAPE_HEAD = `<!DOCTYPE NETSCAPE-Bookmark-file-1>
 <META HTTP-EQUIV="Content-Type" CONTENT="text/html; charset=UTF-8">
 <TITLE>Bookmarks</TITLE>
 <H1>Bookmarks</H1>
 <DL><p>
 `;
 
-export const NETSCAPE_END = '</DL><p>\n';
+const NETSCAPE_END = '</DL><p>\n';
 
 const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
@@ -30,14 +31,94 @@ function formatSeconds(time: string): string {
 /** Whether a browser may be given a url as a link: http and https alone, whatever a service sends. */
 export const isWebUrl = (url: string): boolean => parseWebUrl(url) !== null;
 
-/**
- * The lines of a bookmark. Dates lose their milliseconds. Commas separate tags here, so a comma in a tag's name
- * becomes a blank.
- */
-export function formatNetscape({ url, title, comment, tags, created_at, updated_at }: Bookmark): string {
-  const names = tags.map(({ name }) => name.replaceAll(',', ' ')).join(',');
+/** A bookmark, with the tags that the attribute TAGS gives it. */
+function formatLink({ url, title, comment, created_at, updated_at }: Bookmark, names: string[]): string {
   const link =
-    `    <DT><A HREF="${escapeHtml(url)}" ADD_DATE="${formatSeconds(created_at)}" ` +
-    `LAST_MODIFIED="${formatSeconds(updated_at)}" TAGS="${escapeHtml(names)}">${escapeHtml(title)}</A>\n`;
-  return comment === '' ? link : `${link}    <DD>${escapeHtml(comment)}\n`;
+    `<DT><A HREF="${escapeHtml(url)}" ADD_DATE="${formatSeconds(created_at)}" ` +
+    `LAST_MODIFIED="${formatSeconds(updated_at)}" TAGS="${escapeHtml(names.join(','))}">${escapeHtml(title)}</A>\n`;
+  return comment === '' ? link : `${link}<DD>${escapeHtml(comment)}\n`;
+}
+
+interface Folder {
+  folders: Map<string, Folder>;
+  links: string[];
+}
+
+const openFolder = (): Folder => ({ folders: new Map(), links: [] });
+
+/** The folders of a tag: those of a path, and a folder for a name that TAGS cannot hold. */
+function foldersOf(name: string): string[] | undefined {
+  const path = splitFolders(name);
+  return path !== undefined && (path.length > 1 || name.includes(',')) ? path : undefined;
+}
+
+/**
+ * A bookmark file whose folders come from tags with a path, like `Work/Databases`. A tag that begins the path of another
+ * one is a folder too. A bookmark is in each of its folders; its other tags are in TAGS. Holds all in memory: folders
+ * come from the whole collection.
+ */
+export class NetscapeWriter {
+  readonly #bookmarks: Bookmark[] = [];
+
+  add(bookmark: Bookmark): void {
+    this.#bookmarks.push(bookmark);
+  }
+
+  /** The pieces of the file. */
+  *pieces(): Generator<string, void, undefined> {
+    yield NETSCAPE_HEAD;
+    yield* formatFolder(this.#arrange(), 1);
+    yield NETSCAPE_END;
+  }
+
+  #arrange(): Folder {
+    const root = openFolder();
+    const names = new Set(this.#bookmarks.flatMap(({ tags }) => tags.map(({ name }) => name)));
+    const paths = new Map<string, string[]>();
+    for (const name of names) {
+      const path = foldersOf(name);
+      for (let length = path?.length ?? 0; length > 0; length -= 1) {
+        const folder = path!.slice(0, length);
+        const tag = joinFolders(folder);
+        if (names.has(tag)) paths.set(tag, folder);
+      }
+    }
+    for (const bookmark of this.#bookmarks) {
+      const given = bookmark.tags.map(({ name }) => name);
+      const link = formatLink(
+        bookmark,
+        given.filter((name) => !paths.has(name)).map((name) => name.replaceAll(',', ' ')),
+      );
+      const folders = given.flatMap((name) => (paths.has(name) ? [paths.get(name)!] : []));
+      for (const path of folders.length === 0 ? [[]] : folders) findFolder(root, path).links.push(link);
+    }
+    return root;
+  }
+}
+
+function findFolder(root: Folder, path: readonly string[]): Folder {
+  let folder = root;
+  for (const name of path) {
+    const next = folder.folders.get(name) ?? openFolder();
+    folder.folders.set(name, next);
+    folder = next;
+  }
+  return folder;
+}
+
+function* formatFolder({ folders, links }: Folder, depth: number): Generator<string, void, undefined> {
+  const indent = '    '.repeat(depth);
+  for (const [name, folder] of folders) {
+    yield `${indent}<DT><H3>${escapeHtml(name)}</H3>\n${indent}<DL><p>\n`;
+    yield* formatFolder(folder, depth + 1);
+    yield `${indent}</DL><p>\n`;
+  }
+  for (const link of links) yield indent + link;
+}
+
+/** The whole file of a few bookmarks. */
+export function formatNetscapeFile(bookmarks: Iterable<Bookmark>): string[] {
+  const writer = new NetscapeWriter();
+  for (const bookmark of bookmarks) writer.add(bookmark);
+  return [...writer.pieces()];
 }

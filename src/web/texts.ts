@@ -174,7 +174,8 @@ const en = {
     lead: 'Bring the bookmarks of a browser or of another service. The file is read on this device first.',
     choose: 'Choose a file, or drop it here',
     formats:
-      'HTML of any browser; JSON of this service; exports of Pinboard, Raindrop and linkding; CSV with a column url',
+      'HTML of any browser; JSON of this service, Firefox or Karakeep; exports of Pinboard, Raindrop, linkding, Pocket ' +
+      'and Instapaper; Chrome’s file Bookmarks; CSV with a column url',
     folders: 'Folders become tags',
     reading: (name: string) => `Reading ${name}…`,
     names: {
@@ -183,8 +184,16 @@ const en = {
       pinboard: 'an export of Pinboard',
       raindrop: 'an export of Raindrop',
       linkding: 'an export of linkding',
+      karakeep: 'an export of Karakeep',
+      pocket: 'an export of Pocket',
+      instapaper: 'an export of Instapaper',
+      firefox: 'a backup of Firefox',
+      chrome: 'a bookmark file of Chrome',
+      onetab: 'a list of OneTab',
       csv: 'a table (CSV)',
     },
+    willRefuse: (count: number) =>
+      count === 1 ? '1 entry cannot be imported' : `${number(count)} entries cannot be imported`,
     holds: (count: number, what: string) => `${bookmarks(count)} in ${what}`,
     tags: (count: number) => (count === 1 ? 'With 1 tag' : `With ${number(count)} tags`),
     combined: (count: number) => `${number(count)} that came twice are combined`,

@@ -2,10 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { type Command, Option } from 'commander';
 import { ApiError, type BookmarkClient } from '../../client/index.ts';
-import { formatNetscape, isWebUrl, NETSCAPE_END, NETSCAPE_HEAD } from '../../formats/write-netscape.ts';
+import type { Bookmark } from '../../domain/resources.ts';
+import { CSV_HEAD, formatCsv } from '../../formats/write-csv.ts';
+import { isWebUrl, NetscapeWriter } from '../../formats/write-netscape.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
 
-type ExportFormat = 'json' | 'html';
+type ExportFormat = 'json' | 'html' | 'csv';
 
 /** How often an export is tried, where it broke off before anything was written to standard output. */
 const ATTEMPTS = 3;
@@ -15,13 +17,13 @@ export function addExportCommand(program: Command, run: Run): void {
   program
     .command('export')
     .description('export all bookmarks')
-    .argument('[file]', 'standard output when absent')
+    .argument('[file]', 'standard output when absent or -')
     .addOption(
       new Option(
         '-f, --format <format>',
-        'json: what `import` takes back whole; html: for browsers and other services ' +
-          '(default: html for a file whose name ends so, else json)',
-      ).choices(['json', 'html']),
+        'json: all that `import` takes back; html: for browsers, with folders; csv: for spreadsheets and other ' +
+          'services (default: by the end of the file name, else json)',
+      ).choices(['json', 'html', 'csv']),
     )
     .action(run(exportAll));
 }
@@ -33,7 +35,7 @@ async function exportAll(
 ): Promise<void> {
   const client = await openOwnClient(session);
   const { terminal } = session;
-  if (file === undefined) {
+  if (file === undefined || file === '-') {
     for await (const piece of pieces(session, client, format)) await terminal.write(piece);
     if (format === 'json') await terminal.write('\n');
     return;
@@ -43,7 +45,10 @@ async function exportAll(
 }
 
 /** What somebody who names a file so will take it for. */
-const formatOf = (file = ''): ExportFormat => (/\.html?$/i.test(file) ? 'html' : 'json');
+function formatOf(file = ''): ExportFormat {
+  if (/\.html?$/i.test(file)) return 'html';
+  return /\.csv$/i.test(file) ? 'csv' : 'json';
+}
 
 /**
  * Writes to a draft beside the file and renames it at the end, so the old file stays until the export is complete.
@@ -96,21 +101,31 @@ function pieces(
   client: BookmarkClient,
   format: ExportFormat,
 ): AsyncIterable<Uint8Array | string> {
-  return format === 'json' ? client.exportStream({ signal: session.signal }) : writeHtml(session, client);
+  if (format === 'json') return client.exportStream({ signal: session.signal });
+  return format === 'html' ? writeHtml(session, client) : writeCsv(session, client);
+}
+
+async function* writeHtml(session: Session, client: BookmarkClient): AsyncGenerator<string, void, undefined> {
+  const writer = new NetscapeWriter();
+  for await (const page of readWebPages(session, client)) for (const bookmark of page) writer.add(bookmark);
+  yield* writer.pieces();
+}
+
+async function* writeCsv(session: Session, client: BookmarkClient): AsyncGenerator<string, void, undefined> {
+  yield CSV_HEAD;
+  for await (const page of readWebPages(session, client)) yield page.map(formatCsv).join('');
 }
 
 /** Links that are neither http nor https are left out: no service should hold one, and a browser might run it. */
-async function* writeHtml(
+async function* readWebPages(
   { terminal, signal }: Session,
   client: BookmarkClient,
-): AsyncGenerator<string, void, undefined> {
+): AsyncGenerator<Bookmark[], void, undefined> {
   let leftOut = 0;
-  yield NETSCAPE_HEAD;
   for await (const page of client.listAll({ signal })) {
     const links = page.filter(({ url }) => isWebUrl(url));
     leftOut += page.length - links.length;
-    yield links.map(formatNetscape).join('');
+    yield links;
   }
-  yield NETSCAPE_END;
   if (leftOut > 0) terminal.note(`left out, as their urls are neither http nor https: ${leftOut}`);
 }

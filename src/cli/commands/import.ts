@@ -1,10 +1,11 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import type { BookmarkClient } from '../../client/index.ts';
 import type { ImportEntry, ImportResult } from '../../domain/resources.ts';
-import type { ParsedFile } from '../../formats/entry.ts';
-import { readBookmarkFile } from '../../formats/read-file.ts';
+import { findRefusals, type Refusal } from '../../formats/check-entries.ts';
+import { type CheckedFile, readBookmarkFile } from '../../formats/read-file.ts';
+import { writeCsvRow } from '../../formats/write-csv.ts';
 import { tagsOption } from '../arguments.ts';
 import { askLine } from '../ask.ts';
 import { toLine } from '../display-text.ts';
@@ -26,17 +27,23 @@ interface ImportOptions {
   yes: boolean;
   dryRun: boolean;
   folders: boolean;
+  skipped?: string;
   tag?: string[];
 }
 
 const HELP = `
 Takes what these export, and sees by itself which of them it is:
   this service   JSON, as \`bookmarks export\` writes it
-  any browser    HTML ("Export bookmarks"); folders become tags
+  any browser    HTML ("Export bookmarks"), Firefox's JSON backup, Chrome's file Bookmarks
   Pinboard       JSON, XML or HTML; "to read" becomes the tag toread
   Raindrop       CSV or HTML; collections become tags, favorites the tag favorite
   linkding       HTML or the API's JSON; unread becomes the tag toread, archived the tag archived
+  Karakeep       JSON; lists become tags, archived the tag archived, favourites the tag favorite
+  Pocket         CSV or HTML; unread becomes the tag toread, archived the tag archived
+  Instapaper     CSV; the same, and folders become tags
+  OneTab         the list of "Export URLs"
   others         CSV with a header that has a column url
+A folder's path becomes one tag, like Work/Databases. A / in a folder's name becomes \\/.
 Everything here is private, so flags for private bookmarks are dropped.
 An import is one transaction: after a fault all of it is there or nothing. It takes at most 100,000 bookmarks.
 Where the service refuses some of them, the others are imported and the command ends with 1.`;
@@ -49,7 +56,8 @@ export function addImportCommand(program: Command, run: Run): void {
     .argument('<file>', '- for standard input')
     .option('--replace', 'put them in the place of ALL your bookmarks', false)
     .option('-y, --yes', 'do not ask before replacing', false)
-    .option('--dry-run', 'only say what is in the file', false)
+    .option('--dry-run', 'only say what is in the file, and what will not be imported', false)
+    .option('--skipped <file>', 'write what is not imported, and why, to this file as CSV')
     .option('--no-folders', 'do not make tags of folders')
     .addOption(tagsOption('give this tag to all of them too'))
     .addHelpText('after', HELP)
@@ -59,14 +67,23 @@ export function addImportCommand(program: Command, run: Run): void {
 async function importFile(session: Session, file: string, options: ImportOptions): Promise<void> {
   const { terminal } = session;
   const parsed = await readEntries(session, file, options);
-  const { format, combined, leftOut, entries } = parsed;
-  const report = { format, read: entries.length, combined, left_out: leftOut };
+  const { format, combined, leftOut, entries, refusals, folders } = parsed;
+  const report = { format, read: entries.length, combined, left_out: leftOut, folders };
   if (options.dryRun) {
-    return terminal.print(report, () => [describeFile(parsed), ...describeLeftOut(parsed)].join('\n'));
+    await writeSkipped(options.skipped, parsed, refusals);
+    return terminal.print({ ...report, refused: refusals }, () =>
+      [
+        describeFile(parsed),
+        ...describeFolders(parsed),
+        ...describeRefusals('Will be refused by the service', refusals),
+        ...describeLeftOut(parsed),
+      ].join('\n'),
+    );
   }
   const client = await openOwnClient(session);
   if (options.replace && !options.yes) await confirmReplace(session, entries.length);
   const result = await send(session, client, entries, options.replace ? 'replace' : 'merge');
+  await writeSkipped(options.skipped, parsed, result.errors);
   await terminal.print({ ...result, ...report }, () => describeResult(parsed, result).join('\n'));
   const refused = result.errors.length;
   if (refused > 0)
@@ -77,14 +94,15 @@ async function readEntries(
   { terminal }: Session,
   file: string,
   { folders, tag = [] }: ImportOptions,
-): Promise<ParsedFile> {
+): Promise<CheckedFile> {
   using progress = terminal.progress();
   progress.set(`reading ${file}`);
   const bytes = file === '-' ? await buffer(terminal.streams.stdin) : await readFile(file);
   const parsed = readBookmarkFile(bytes, { foldersAsTags: folders });
   const entries = parsed.entries.map((entry) => addTags(entry, tag));
   requireBounds(file, entries);
-  return { ...parsed, entries };
+  // Once more, since the tags of --tag count too.
+  return { ...parsed, entries, refusals: tag.length === 0 ? parsed.refusals : findRefusals(entries) };
 }
 
 async function send(
@@ -127,22 +145,60 @@ async function confirmReplace(session: Session, entries: number): Promise<void> 
 const count = (bookmarks: number): string =>
   `${bookmarks.toLocaleString('en')} ${bookmarks === 1 ? 'bookmark' : 'bookmarks'}`;
 
-const NAMES: Record<ParsedFile['format'], string> = {
+const NAMES: Record<CheckedFile['format'], string> = {
   'bookmark-service': 'JSON of this service',
   netscape: 'a browser’s bookmark file',
   pinboard: 'a Pinboard export',
   raindrop: 'a Raindrop export',
   linkding: 'a linkding export',
+  karakeep: 'a Karakeep export',
+  pocket: 'a Pocket export',
+  instapaper: 'an Instapaper export',
+  firefox: 'a Firefox backup',
+  chrome: 'a Chrome bookmark file',
+  onetab: 'a OneTab list',
   csv: 'CSV',
 };
 
-function describeFile({ format, entries, combined }: ParsedFile): string {
+function describeFile({ format, entries, combined }: CheckedFile): string {
   const merged =
     combined === 0 ? '' : `; ${combined.toLocaleString('en')} that were there twice are combined`;
   return `${count(entries.length)} in ${NAMES[format]}${merged}`;
 }
 
-function describeLeftOut({ leftOut }: ParsedFile): string[] {
+function describeFolders({ folders }: CheckedFile): string[] {
+  if (folders.length === 0) return [];
+  const lines = folders.map(
+    ({ folder, tag, bookmarks }) =>
+      `  ${toLine(folder.join(' › '))}: tag ${toLine(tag)}, ${count(bookmarks)}`,
+  );
+  return [`Folders that become tags: ${folders.length.toLocaleString('en')}`, ...shorten(lines)];
+}
+
+function describeRefusals(title: string, refusals: readonly Refusal[]): string[] {
+  if (refusals.length === 0) return [];
+  const lines = refusals.map(
+    ({ index, url, error }) => `  entry ${index + 1} (${toLine(url ?? 'no url').slice(0, 60)}): ${error}`,
+  );
+  return [`${title}: ${refusals.length.toLocaleString('en')}`, ...shorten(lines)];
+}
+
+/** Writes every entry that is not imported, with the reason. */
+async function writeSkipped(
+  file: string | undefined,
+  { leftOut }: CheckedFile,
+  refusals: readonly Refusal[],
+): Promise<void> {
+  if (file === undefined) return;
+  const rows = [
+    ['url', 'title', 'reason'],
+    ...refusals.map(({ url, error }) => [url ?? '', '', error]),
+    ...leftOut.map(({ url, title }) => [url, title, 'is no web page']),
+  ];
+  await writeFile(file, rows.map(writeCsvRow).join(''), { mode: 0o600 });
+}
+
+function describeLeftOut({ leftOut }: CheckedFile): string[] {
   if (leftOut.length === 0) return [];
   const lines = leftOut.map(
     ({ url, title }) => `  ${toLine(title || url).slice(0, 60)}: ${toLine(url).slice(0, 60)}`,
@@ -150,15 +206,12 @@ function describeLeftOut({ leftOut }: ParsedFile): string[] {
   return [`Left out, since they are no web pages: ${leftOut.length}`, ...shorten(lines)];
 }
 
-function describeResult(parsed: ParsedFile, { imported, skipped, errors }: ImportResult): string[] {
+function describeResult(parsed: CheckedFile, { imported, skipped, errors }: ImportResult): string[] {
   const there = skipped === 0 ? '' : `, ${skipped.toLocaleString('en')} skipped: they are there already`;
-  const faults = errors.map(
-    ({ index, url, error }) => `  entry ${index + 1} (${toLine(url ?? 'no url').slice(0, 60)}): ${error}`,
-  );
   return [
     describeFile(parsed),
     `Imported ${count(imported)}${there}`,
-    ...(errors.length === 0 ? [] : [`Refused by the service: ${errors.length}`, ...shorten(faults)]),
+    ...describeRefusals('Refused by the service', errors),
     ...describeLeftOut(parsed),
   ];
 }
@@ -166,4 +219,7 @@ function describeResult(parsed: ParsedFile, { imported, skipped, errors }: Impor
 const shorten = (lines: string[]): string[] =>
   lines.length <= SHOWN_FAULTS
     ? lines
-    : [...lines.slice(0, SHOWN_FAULTS), `  and ${lines.length - SHOWN_FAULTS} more; --json names all`];
+    : [
+        ...lines.slice(0, SHOWN_FAULTS),
+        `  and ${lines.length - SHOWN_FAULTS} more; --json or --skipped names all`,
+      ];

@@ -101,6 +101,10 @@ export function importSection(profile: Profile): HTMLElement {
         make('li', {}, words.tags(found.tags)),
         found.combined > 0 && make('li', {}, words.combined(found.combined)),
         found.leftOut.length > 0 && make('li', {}, words.leftOut(found.leftOut.length)),
+        found.refused.length > 0 && make('li', {}, words.willRefuse(found.refused.length)),
+        ...found.refused
+          .slice(0, 10)
+          .map(({ url, error }) => make('li', { dir: 'auto' }, `${url ?? ''} ${error}`)),
       ),
       make(
         'ol',

@@ -3,7 +3,7 @@ import { ApiError } from '../../client/errors.ts';
 import type { Bookmark, ImportEntry } from '../../domain/resources.ts';
 import { UnreadableFile } from '../../formats/entry.ts';
 import { readBookmarkFile } from '../../formats/read-file.ts';
-import { formatNetscape, NETSCAPE_END, NETSCAPE_HEAD } from '../../formats/write-netscape.ts';
+import { formatNetscapeFile, isWebUrl } from '../../formats/write-netscape.ts';
 import type { Fault, Order, Outcome, Report } from './transfer.ts';
 
 /**
@@ -61,6 +61,7 @@ async function read(file: File, foldersAsTags: boolean): Promise<void> {
       count: entries.length,
       combined: parsed.combined,
       leftOut: parsed.leftOut,
+      refused: parsed.refusals,
       tags: tags.size,
       first: entries
         .slice(0, 5)
@@ -136,7 +137,7 @@ async function startExport(): Promise<AsyncIterable<Uint8Array>> {
 
 function toHtml(json: string): Blob {
   const { bookmarks } = JSON.parse(json) as { bookmarks: Bookmark[] };
-  return new Blob([NETSCAPE_HEAD, ...bookmarks.map(formatNetscape), NETSCAPE_END], { type: 'text/html' });
+  return new Blob(formatNetscapeFile(bookmarks.filter(({ url }) => isWebUrl(url))), { type: 'text/html' });
 }
 
 const describe = (error: unknown): Fault =>

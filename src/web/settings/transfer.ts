@@ -12,6 +12,8 @@ export interface Preview {
   combined: number;
   /** Entries that are no web pages. */
   leftOut: { url: string; title: string }[];
+  /** Entries that the service will refuse. */
+  refused: { url: string | null; error: string }[];
   tags: number;
   first: Pick<ImportEntry, 'url' | 'title'>[];
 }

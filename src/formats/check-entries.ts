@@ -1,0 +1,82 @@
+import { BOOKMARK_FIELDS, type Field, namesGivenTo } from '../domain/bookmark-fields.ts';
+import { BOUNDS, cleanTagName, textRule } from '../domain/rules.ts';
+import { cutText, foldText } from '../domain/text.ts';
+import { parseTimestamp } from '../domain/timestamp.ts';
+import { findUrlFault } from '../domain/web-url.ts';
+
+/** What the service will refuse, found before anything is sent, in the words of its response. */
+
+/** An entry that the service would refuse. */
+export interface Refusal {
+  /** The place among the entries, from 0. */
+  index: number;
+  url: string | null;
+  error: string;
+}
+
+const ERROR_TEXT_LENGTH = 200;
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function findTagsFault(given: unknown): string | undefined {
+  if (!Array.isArray(given)) return ': expected an array';
+  const keys = new Set<string>();
+  for (const [index, tag] of given.entries()) {
+    const raw: unknown = isObject(tag) && 'name' in tag ? tag.name : tag;
+    const name = typeof raw === 'string' ? cleanTagName(raw) : undefined;
+    const rule = name === undefined ? 'expected a string' : textRule(name, BOUNDS.tagName, 1);
+    if (rule !== undefined) return `[${index}]: ${rule}`;
+    if (keys.add(foldText(name!)).size > BOUNDS.tagsPerBookmark)
+      return `: at most ${BOUNDS.tagsPerBookmark} tags`;
+  }
+  return undefined;
+}
+
+function findTextFault(given: unknown, field: Field & { kind: 'url' | 'text' }): string | undefined {
+  if (given === undefined && field.kind === 'url') return ': is required';
+  if (typeof given !== 'string') return ': expected a string';
+  const text = given.trim();
+  const rule =
+    textRule(text, field.max, field.kind === 'url' ? 1 : 0) ??
+    (field.kind === 'url' ? findUrlFault(text) : undefined);
+  return rule && `: ${rule}`;
+}
+
+function findFieldFault(given: unknown, field: Field): string | undefined {
+  if (given === undefined && field.kind !== 'url') return undefined;
+  switch (field.kind) {
+    case 'url':
+    case 'text':
+      return findTextFault(given, field);
+    case 'tags':
+      return findTagsFault(given);
+    case 'time':
+      if (typeof given !== 'string') return ': expected a string';
+      return parseTimestamp(given) === undefined
+        ? ': expected an RFC 3339 timestamp of the years 0001 to 9999'
+        : undefined;
+    case 'flag':
+      return typeof given === 'boolean' ? undefined : ': expected true or false';
+  }
+}
+
+/** What the service will say of an entry of an import; undefined for a valid one. */
+export function findEntryFault(entry: unknown): string | undefined {
+  if (!isObject(entry)) return 'expected an object';
+  for (const name of namesGivenTo('import')) {
+    const fault = findFieldFault(entry[name], BOOKMARK_FIELDS[name] as Field);
+    if (fault !== undefined) return `${name}${fault}`;
+  }
+  return undefined;
+}
+
+/** The entries that the service will refuse, in their order. */
+export function findRefusals(entries: readonly unknown[]): Refusal[] {
+  return entries.flatMap((entry, index) => {
+    const fault = findEntryFault(entry);
+    if (fault === undefined) return [];
+    const url = isObject(entry) && typeof entry.url === 'string' ? entry.url : null;
+    return [{ index, url: url && cutText(url, ERROR_TEXT_LENGTH), error: cutText(fault, ERROR_TEXT_LENGTH) }];
+  });
+}
