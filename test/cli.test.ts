@@ -834,6 +834,12 @@ describe('bookmarks and tags', () => {
     expect(await all()).toEqual([]);
   });
 
+  test('adds https:// where only a host name is given', async () => {
+    const { run, all } = await openShell();
+    await run(['add', 'example.org/a:b']);
+    expect((await all()).map(({ url }) => url)).toEqual(['https://example.org/a:b']);
+  });
+
   test('a list for other programs is whole and parted by tabs', async () => {
     const { run } = await openShell();
     const long = `https://example.org/${'x'.repeat(300)}`;

@@ -86,13 +86,17 @@ interface AddOptions extends Fields {
   onDuplicate: 'add' | 'return' | 'error';
 }
 
+/** The url as typed; `https://` is added where it begins with a host name. */
+const completeUrl = (text: string): string =>
+  /^[\w-]+(\.[\w-]+)+(:\d+)?([/?#]|$)/.test(text) ? `https://${text}` : text;
+
 async function add(
   session: Session,
   url: string,
   { title, comment, tag, createdAt, onDuplicate }: AddOptions,
 ): Promise<void> {
   const client = await openOwnClient(session);
-  const sent = { url, title, comment, tags: tag, created_at: createdAt, on_duplicate: onDuplicate };
+  const sent = { url: completeUrl(url), title, comment, tags: tag, created_at: createdAt, on_duplicate: onDuplicate };
   const bookmark = await client.addBookmark(sent, { signal: session.signal });
   const done = onDuplicate === 'return' ? 'Saved as' : 'Added';
   await session.terminal.print(bookmark, () => `${done} ${describe(bookmark)}`);
