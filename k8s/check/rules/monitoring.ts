@@ -57,8 +57,19 @@ export function listMetrics(expression: string): string[] {
     .map((word) => word.replace(/_(bucket|sum|count)$/, ''));
 }
 
+/** A panel of Grafana, as far as it is checked. */
+interface Panel {
+  id: number;
+  type: string;
+  title: string;
+  gridPos: { x: number; y: number; w: number; h: number };
+  fieldConfig?: { defaults: { unit: string } };
+  targets?: { expr: string }[];
+}
+
 interface Dashboard {
   name: string;
+  panels: Panel[];
   expressions: string[];
 }
 
@@ -68,6 +79,7 @@ export const listDashboards = (objects: readonly KubernetesObject[]): Dashboard[
     .filter(({ metadata }) => metadata.labels?.grafana_dashboard !== undefined)
     .map((map) => ({
       name: nameOf(map),
+      panels: Object.values(map.data as Record<string, string>).flatMap((text) => JSON.parse(text).panels),
       expressions: Object.values(map.data as Record<string, string>).flatMap((text) =>
         [...walk(JSON.parse(text))].map(({ expr }) => expr).filter((expr) => typeof expr === 'string'),
       ),
@@ -110,6 +122,39 @@ function listExpressions(objects: readonly KubernetesObject[]): { where: string;
     ),
     ...autoscaled,
   ];
+}
+
+/** The units that fit what a panel's first expression gives. */
+function unitsFor(expression: string): string[] {
+  if (/failure_ratio.*\/|\bcount by/.test(expression)) return ['short'];
+  if (/failure_ratio|^avg/.test(expression)) return ['percentunit'];
+  if (/histogram_quantile|lag_p99_seconds/.test(expression)) return ['s'];
+  if (/^60 \*|cpu_seconds/.test(expression)) return ['short'];
+  if (/\brate\(/.test(expression)) return ['reqps', 'ops'];
+  return [/_bytes\b/.test(expression) ? 'bytes' : 'short'];
+}
+
+const areApart = ({ gridPos: a }: Panel, { gridPos: b }: Panel): boolean =>
+  a.x + a.w <= b.x || b.x + b.w <= a.x || a.y + a.h <= b.y || b.y + b.h <= a.y;
+
+/** Ids that two panels have, panels that overlap or leave the grid, and units that do not fit. */
+function findPanelFaults(panels: readonly Panel[]): string[] {
+  return panels.flatMap((panel, index) => {
+    const { id, title, type, gridPos, fieldConfig, targets } = panel;
+    const before = panels.slice(0, index);
+    const unit = fieldConfig?.defaults.unit ?? '';
+    return [
+      ...unless(!before.some((other) => other.id === id), `${title}: id ${id} is used twice`),
+      ...unless(
+        gridPos.x + gridPos.w <= 24 && before.every((other) => areApart(panel, other)),
+        `${title}: overlaps another panel, or the edge`,
+      ),
+      ...unless(
+        type === 'row' || unitsFor(targets![0]!.expr).includes(unit),
+        `${title}: the unit ${unit} does not fit`,
+      ),
+    ];
+  });
 }
 
 const CLOSING: Record<string, string> = { '(': ')', '[': ']', '{': '}' };
@@ -170,6 +215,13 @@ export const monitoringRules: Rule[] = [
         (name) => `the dashboard does not show ${name}`,
       );
     },
+  },
+  {
+    name: 'panels have ids of their own, do not overlap and have a unit that fits',
+    check: (objects) =>
+      listDashboards(objects).flatMap(({ name, panels }) =>
+        findPanelFaults(panels).map((fault) => `${name}: ${fault}`),
+      ),
   },
   {
     name: 'every alert says how urgent it is, what happens and where, and tells environments apart',

@@ -17,6 +17,37 @@ const LOCK_TIMEOUT_MS = 3_000;
 /** No request but an import waits longer for the database. */
 const REQUEST_DEADLINE_SECONDS = 10;
 
+/** A pool this small lets one slow statement hold up everybody. */
+const MIN_POOL_SIZE = 4;
+
+/** What `[pgbouncer]` may and must say: a text, or the least and the greatest number. All other settings are refused. */
+const SETTINGS: Record<string, string | RegExp | readonly [number, number]> = {
+  listen_addr: '*',
+  listen_port: [1_024, 65_535],
+  unix_socket_dir: '',
+  auth_type: 'scram-sha-256',
+  auth_file: /^\//,
+  server_tls_sslmode: 'verify-full',
+  server_tls_ca_file: /^\//,
+  stats_users: 'metrics',
+  ignore_startup_parameters: 'extra_float_digits',
+  pool_mode: 'transaction',
+  max_prepared_statements: [100, 1_000],
+  max_client_conn: [100, 100_000],
+  query_wait_timeout: [1, REQUEST_DEADLINE_SECONDS],
+  server_connect_timeout: [1, REQUEST_DEADLINE_SECONDS],
+  server_login_retry: [1, REQUEST_DEADLINE_SECONDS],
+  server_lifetime: [300, 7_200],
+  server_idle_timeout: [60, 3_600],
+  // A failover by DNS is noticed only when the cached address expires.
+  dns_max_ttl: [1, 2],
+  tcp_keepidle: [5, 60],
+  tcp_keepintvl: [1, 15],
+  tcp_keepcnt: [1, 5],
+  log_connections: [0, 1],
+  log_disconnections: [0, 1],
+};
+
 /** A pooler with the configuration that it starts with. */
 export interface Pooler {
   workload: Workload;
@@ -101,6 +132,18 @@ function listClientUrls(objects: readonly KubernetesObject[]): URL[] {
   return [databaseUrl, databaseImportUrl].filter((url) => url !== undefined).map((url) => new URL(url));
 }
 
+function findSettingFaults(key: string, value: string | undefined): string[] {
+  const allowed = SETTINGS[key];
+  if (allowed === undefined) return [`${key} is not allowed`];
+  if (value === undefined) return [`${key} is missing`];
+  if (typeof allowed === 'string')
+    return unless(value === allowed, `${key} is ${value}, expected ${allowed}`);
+  if (allowed instanceof RegExp) return unless(allowed.test(value), `${key} is ${value}`);
+  const [least, greatest] = allowed;
+  const isWithin = /^\d+$/.test(value) && Number(value) >= least && Number(value) <= greatest;
+  return unless(isWithin, `${key} is ${value}, expected ${least} to ${greatest}`);
+}
+
 function findSessionFaults(name: string, line: string, statementMs: number, lockMs: number): string[] {
   const statement = readNumber(line, 'statement_timeout');
   const lock = readNumber(line, 'lock_timeout');
@@ -136,14 +179,16 @@ export const poolerRules: Rule[] = [
       return unless(needed <= limit, `opens up to ${needed} connections to Postgres, which grants ${limit}`);
     },
   ),
-  poolerRule('the pooler pools transactions with prepared statements', ({ settings, workload }) => {
+  poolerRule('every setting of the pooler is allowed', ({ settings, databases, workload }) => {
     const image: string = workload.main.image;
     const [, major, minor] = /:(\d+)\.(\d+)/.exec(image) ?? [];
+    const keys = new Set([...Object.keys(SETTINGS), ...Object.keys(settings)]);
     return [
-      ...unless(settings.pool_mode === 'transaction', 'pool_mode is not transaction'),
-      ...unless(Number(settings.max_prepared_statements) > 0, 'max_prepared_statements is not set'),
       ...unless(Number(major) === 1 && Number(minor) >= 21, `${image} is older than 1.21`),
-      ...unless(!/timeout/.test(settings.ignore_startup_parameters ?? ''), 'ignores timeouts in silence'),
+      ...[...keys].flatMap((key) => findSettingFaults(key, settings[key])),
+      ...Object.entries(databases)
+        .filter(([, line]) => !(readNumber(line, 'pool_size') >= MIN_POOL_SIZE))
+        .map(([name]) => `${name}: pool_size is below ${MIN_POOL_SIZE}`),
     ];
   }),
   poolerRule("the pooler's sessions have the service's timeouts and settings", ({ databases }, objects) => {
@@ -164,7 +209,6 @@ export const poolerRules: Rule[] = [
           ports.some(({ containerPort }) => String(containerPort) === settings.listen_port),
           `listen_port ${settings.listen_port} is no port of its container`,
         ),
-        ...unless(settings.listen_addr === '*', `listen_addr is ${settings.listen_addr}`),
         ...listClientUrls(objects).flatMap(({ pathname, username, password }) => [
           ...unless(databases[pathname.slice(1)] !== undefined, `there is no database ${pathname.slice(1)}`),
           ...unless(users.get(username) === password, `auth_file has no ${username} with the url's password`),
@@ -173,27 +217,12 @@ export const poolerRules: Rule[] = [
       ];
     },
   ),
-  poolerRule(
-    'the pooler proves who its clients are, and who Postgres is',
-    ({ workload, settings }, objects) => {
-      const files = listMountedFiles(objects, workload, workload.main);
-      return [
-        ...unless(settings.auth_type === 'scram-sha-256', `auth_type is ${settings.auth_type}`),
-        ...unless(
-          settings.server_tls_sslmode === 'verify-full',
-          `server_tls_sslmode is ${settings.server_tls_sslmode}`,
-        ),
-        ...['auth_file', 'server_tls_ca_file']
-          .filter((key) => !files.has(settings[key] ?? ''))
-          .map((key) => `${key}: ${settings[key]} is not mounted`),
-      ];
-    },
-  ),
-  poolerRule('the pooler gives up before the service does', ({ settings }) =>
-    ['query_wait_timeout', 'server_connect_timeout', 'server_login_retry']
-      .filter((key) => !(Number(settings[key]) > 0 && Number(settings[key]) <= REQUEST_DEADLINE_SECONDS))
-      .map((key) => `${key} is ${settings[key]}, a request waits ${REQUEST_DEADLINE_SECONDS} s`),
-  ),
+  poolerRule("the pooler's files are mounted", ({ workload, settings }, objects) => {
+    const files = listMountedFiles(objects, workload, workload.main);
+    return ['auth_file', 'server_tls_ca_file']
+      .filter((key) => !files.has(settings[key] ?? ''))
+      .map((key) => `${key}: ${settings[key]} is not mounted`);
+  }),
   {
     name: 'who serves owns nothing, and secrets travel where they are proven to arrive',
     check: (objects) => {

@@ -38,6 +38,13 @@ export const MONITORING: Breakage[] = [
     'ConfigMap/dashboard',
     edit('bookmarks.json', 'bookmarks_wakes_received_total', 'up'),
   ],
+  ['panels have ids', 'ConfigMap/dashboard', edit('bookmarks.json', '"id": 22,', '"id": 21,')],
+  ['panels have ids', 'ConfigMap/dashboard', edit('bookmarks.json', '"x": 6,', '"x": 5,')],
+  [
+    'panels have ids',
+    'ConfigMap/dashboard',
+    edit('bookmarks.json', '"unit": "reqps"', '"unit": "percentunit"'),
+  ],
   ['how urgent', 'PrometheusRule/bookmarks', ({ spec }) => delete spec.groups[1].rules[0].labels],
   [
     'how urgent',
