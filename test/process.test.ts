@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { readFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
 import type { Logger } from 'pino';
 import postgres from 'postgres';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -45,6 +46,27 @@ async function expectRefusal(args: string[], env: Record<string, string>, messag
 
 const latestVersion = (of: TestDatabase) =>
   runOn<{ version: number }>(of.url, 'select max(version) as version from schema_migrations');
+
+/** Linux caps the queue of connections that wait to be accepted. */
+const readQueueCap = () => Number(readFileSync('/proc/sys/net/core/somaxconn', 'utf8'));
+
+test.runIf(process.platform === 'linux' && readQueueCap() >= 4_096)(
+  'thousands of clients that connect at once wait in the queue until the process accepts them',
+  async () => {
+    await using replica = await startReplica('api', { DATABASE_URL: url });
+    await replica.freeze();
+    const sockets = Array.from({ length: 2_000 }, () => connect(Number(new URL(replica.origin).port)));
+    try {
+      await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+      replica.thaw();
+      sockets.at(-1)!.write('GET /livez HTTP/1.1\r\nHost: test\r\n\r\n');
+      const [response] = await once(sockets.at(-1)!, 'data');
+      expect(String(response)).toContain('200 OK');
+    } finally {
+      for (const socket of sockets) socket.destroy();
+    }
+  },
+);
 
 describe.concurrent('roles', () => {
   test.each<[ServingRole, boolean]>([

@@ -82,10 +82,13 @@ async function start(
   return app;
 }
 
+/** Connections that may wait to be accepted, for all clients reconnect at once after a failover. Linux caps it at somaxconn. */
+const LISTEN_BACKLOG = 16_384;
+
 /** Listens; rejects with a message that names the variables where the address cannot be used. */
 async function listen(app: FastifyInstance, { host, port }: Config): Promise<void> {
   try {
-    await app.listen({ host, port });
+    await app.listen({ host, port, backlog: LISTEN_BACKLOG });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw new ConfigError(

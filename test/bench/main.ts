@@ -18,7 +18,8 @@ import { web } from './benches/web.ts';
 import type { Bench, Plan } from './harness/bench.ts';
 import { openEnvironment } from './harness/environment.ts';
 import { requirePrograms } from './harness/programs.ts';
-import { formatTable, type Line } from './harness/report.ts';
+import { formatTable } from './harness/report.ts';
+import { runBenches } from './harness/run-benches.ts';
 
 /** `npm run bench -- [NAME…]`: the service beside the bare parts it is made of, in one run on the same rows. */
 
@@ -64,33 +65,30 @@ function choose(names: readonly string[]): readonly Bench[] {
   throw new Error(`no bench named ${unknown.join(', ')}; there are: ${known}`);
 }
 
-async function runAll(benches: readonly Bench[], options: Options): Promise<Line[]> {
+async function runAll(benches: readonly Bench[], options: Options): Promise<string[]> {
   const quick = options.quick === true;
   await using environment = await openEnvironment(quick ? NEVER_OVERLOADED : {});
   const effort = quick
     ? { rounds: 1, seconds: 1, warmUpSeconds: 0.3 }
     : { rounds: Number(options.rounds), seconds: Number(options.seconds), warmUpSeconds: 2 };
   const plan: Plan = { environment, effort, quick, large: options.large === true };
-  const lines: Line[] = [];
-  for (const bench of benches) {
-    const startedAt = performance.now();
-    lines.push(...(await bench.run(plan)));
-    const seconds = ((performance.now() - startedAt) / 1_000).toFixed(0);
-    console.error(`${bench.name}: ${seconds} s`);
-  }
-  return lines;
+  return await runBenches(benches, plan, (lines) =>
+    console.log(options.json ? JSON.stringify(lines) : `${formatTable(lines, !quick)}\n`),
+  );
 }
 
 await new Command('bench')
   .argument('[NAME...]', `some of: ${BENCHES.map(({ name }) => name).join(', ')}`)
-  .option('--json', 'print all figures as JSON')
+  .option('--json', 'print all figures as JSON, a line for each benchmark')
   .option('--quick', 'a smoke run: everything small and once; no marks')
   .option('--large', 'growth up to ten million bookmarks: takes 24 GB and a quarter of an hour')
   .option('--rounds <n>', 'how often each side runs, in turn', '5')
   .option('--seconds <n>', 'how long each run is', '4')
   .action(async (names: string[], options: Options) => {
     await requirePrograms();
-    const lines = await runAll(choose(names), options);
-    console.log(options.json ? JSON.stringify(lines, undefined, 2) : formatTable(lines, !options.quick));
+    const failed = await runAll(choose(names), options);
+    if (failed.length === 0) return;
+    console.error(`FAILED: ${failed.join(', ')}`);
+    process.exitCode = 1;
   })
   .parseAsync();

@@ -6,6 +6,9 @@ import { latencyOf, Samples } from './harness/stats.ts';
 
 /** Waiting clients in a process of their own: takes orders from its parent and responds to each. */
 
+/** Connections of a crowd that connects at once may be reset before they are accepted. */
+const RETRIES = 20;
+
 const fail = (error: Error) => {
   console.error(error);
   process.exit(1);
@@ -21,7 +24,7 @@ class Client {
   constructor(poller: Poller) {
     this.poller = poller;
     this.#cursor = poller.body.cursor;
-    this.#connection = new HttpConnection(poller.port, fail);
+    this.#connection = new HttpConnection(poller.port, fail, RETRIES);
   }
 
   poll(): void {

@@ -17,28 +17,51 @@ const HEAD_END = Buffer.from('\r\n\r\n');
  * is what is measured. Understands responses with a content length only.
  */
 export class HttpConnection {
-  readonly #socket: Socket;
+  readonly #port: number;
+  #socket: Socket;
+  #retriesLeft: number;
+  #request: Buffer | undefined;
   #pending: Buffer | undefined;
   #receive: Receive | undefined;
   #fail: (error: Error) => void;
 
-  constructor(port: number, onError: (error: Error) => void) {
+  /** Connects again this often, and sends the request again, where it is reset before its first response. */
+  constructor(port: number, onError: (error: Error) => void, retries = 0) {
+    this.#port = port;
     this.#fail = onError;
-    this.#socket = connect({ port, host: '127.0.0.1', noDelay: true });
-    this.#socket.on('data', (chunk: Buffer) => this.#take(chunk));
-    this.#socket.on('error', (error) => this.#fail(error));
-    this.#socket.on('close', () => this.#fail(new Error('the server closed the connection')));
+    this.#retriesLeft = retries;
+    this.#socket = this.#connect();
   }
 
   /** Sends a whole request; `receive` is called with its response. */
   send(request: Buffer, receive: Receive): void {
     this.#receive = receive;
+    this.#request = request;
     this.#socket.write(request);
   }
 
   close(): void {
     this.#fail = () => {};
+    this.#retriesLeft = 0;
     this.#socket.destroy();
+  }
+
+  #connect(): Socket {
+    const socket = connect({ port: this.#port, host: '127.0.0.1', noDelay: true });
+    let error = new Error('the server closed the connection');
+    socket.on('data', (chunk: Buffer) => this.#take(chunk));
+    socket.on('error', (cause) => (error = cause));
+    socket.on('close', () => {
+      if (this.#retriesLeft === 0) return this.#fail(error);
+      this.#retriesLeft -= 1;
+      setTimeout(() => this.#reconnect(), 50 + 100 * Math.random());
+    });
+    return socket;
+  }
+
+  #reconnect(): void {
+    this.#socket = this.#connect();
+    if (this.#request !== undefined) this.#socket.write(this.#request);
   }
 
   #take(chunk: Buffer): void {
@@ -46,6 +69,7 @@ export class HttpConnection {
     const response = parseResponse(seen);
     this.#pending = response === undefined ? seen : undefined;
     if (response === undefined) return;
+    this.#retriesLeft = 0;
     const receive = this.#receive!;
     this.#receive = undefined;
     receive(response);

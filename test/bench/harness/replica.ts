@@ -48,13 +48,26 @@ export async function startReplica(
   });
   closeSync(log);
   const replica = replicaOf(child, port, 'SIGTERM');
+  const reportDeath = (code: number | null, signal: NodeJS.Signals | null) =>
+    console.error(describeDeath(`${role} on port ${port}`, code ?? signal, readFileSync(logFile, 'utf8')));
+  child.once('exit', reportDeath);
   const end = once(child, 'exit').then(() => {
     throw new Error(`the service does not start: ${readFileSync(logFile, 'utf8')}`);
   });
   await Promise.race([waitUntilListening(port), end]);
   end.catch(() => {});
-  return replica;
+  return {
+    ...replica,
+    async [Symbol.asyncDispose]() {
+      child.off('exit', reportDeath);
+      await replica[Symbol.asyncDispose]();
+    },
+  };
 }
+
+/** What is printed of a replica that ended by itself: how, and the end of its log. */
+export const describeDeath = (name: string, how: number | string | null, log: string): string =>
+  `${name} ended with ${how}. The end of its log:\n${log.trimEnd().split('\n').slice(-20).join('\n')}`;
 
 /** `NODE_ARGS` of a bench's own run, e.g. `--cpu-prof`, reach the service alone. */
 function splitArguments(settings: Record<string, string>) {
@@ -82,6 +95,7 @@ function replicaOf(child: ChildProcess, port: number, signal: NodeJS.Signals): R
     port,
     pid: child.pid!,
     async [Symbol.asyncDispose]() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
       child.kill(signal);
       await ended;
     },

@@ -1,0 +1,22 @@
+import type { Bench, Plan } from './bench.ts';
+import type { Line } from './report.ts';
+
+/** Runs benchmarks in turn and prints each as it ends. A fault ends its own benchmark only. Returns the names that failed. */
+export async function runBenches(
+  benches: readonly Bench[],
+  plan: Plan,
+  print: (lines: readonly Line[]) => void,
+): Promise<string[]> {
+  const failed: string[] = [];
+  for (const { name, run } of benches) {
+    const startedAt = performance.now();
+    try {
+      print(await run(plan));
+    } catch (error) {
+      failed.push(name);
+      console.error(`${name} FAILED:`, error);
+    }
+    console.error(`${name}: ${((performance.now() - startedAt) / 1_000).toFixed(0)} s`);
+  }
+  return failed;
+}
