@@ -96,7 +96,14 @@ async function add(
   { title, comment, tag, createdAt, onDuplicate }: AddOptions,
 ): Promise<void> {
   const client = await openOwnClient(session);
-  const sent = { url: completeUrl(url), title, comment, tags: tag, created_at: createdAt, on_duplicate: onDuplicate };
+  const sent = {
+    url: completeUrl(url),
+    title,
+    comment,
+    tags: tag,
+    created_at: createdAt,
+    on_duplicate: onDuplicate,
+  };
   const bookmark = await client.addBookmark(sent, { signal: session.signal });
   const done = onDuplicate === 'return' ? 'Saved as' : 'Added';
   await session.terminal.print(bookmark, () => `${done} ${describe(bookmark)}`);
