@@ -3,6 +3,7 @@ import { addAccountCommands } from './commands/account.ts';
 import { addBookmarkCommands } from './commands/bookmarks.ts';
 import { addExportCommand } from './commands/export.ts';
 import { addImportCommand } from './commands/import.ts';
+import { addMcpCommand } from './commands/mcp.ts';
 import { addMirrorCommand } from './commands/mirror.ts';
 import { addSyncCommand } from './commands/sync.ts';
 import { addTagCommands } from './commands/tags.ts';
@@ -64,6 +65,7 @@ function buildProgram(streams: Streams, run: Run): Command {
   addExportCommand(program, run);
   addSyncCommand(program, run);
   addMirrorCommand(program, run);
+  addMcpCommand(program, run);
   for (const command of program.commands) {
     configure(command, streams);
     for (const inner of command.commands) configure(inner, streams);

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import type { UnsentBytes } from '../concurrency/unsent-bytes.ts';
 import type { Context } from '../context.ts';
 import { parseBody } from '../domain/validation.ts';
 import { authenticate, confirmCaller, limitAddress } from './authentication.ts';
@@ -120,7 +121,11 @@ async function sendResponse(
       release?.();
     }
   }
-  const { raw } = reply;
+  countBacklog(unsent, request, reply);
+}
+
+/** Counts what the socket did not take of a response that was just sent, until it has left. */
+export function countBacklog(unsent: UnsentBytes, { caller }: FastifyRequest, { raw }: FastifyReply): void {
   if (caller !== undefined && raw.writableLength > 0 && !raw.closed)
     raw.once('close', unsent.hold(caller.userId, raw.writableLength));
 }

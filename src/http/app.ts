@@ -34,6 +34,7 @@ import { healthRoutes } from './health.ts';
 import { addFirstHook, addHooks } from './hooks.ts';
 import { hashKeyedRequest } from './idempotency.ts';
 import { respondToMalformedHttp, respondToOddRequests } from './malformed-requests.ts';
+import { mcpRoutes } from './mcp.ts';
 import { API, BASE_PATH, type Mount, WEB, WEB_API } from './mount.ts';
 import { Overload } from './overload.ts';
 import { pageRoutes } from './page/routes.ts';
@@ -146,6 +147,7 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   });
   healthRoutes(app, context);
   referenceRoutes(app, ROUTES, BASE_PATH);
+  mcpRoutes(app, context, overload, ROUTES);
   const mountAll = (mount: Mount, routes: readonly Route[]) =>
     mountRoutes(app, context, overload, bodies, mount, routes);
   await mountAll(API, ROUTES);

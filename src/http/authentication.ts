@@ -65,7 +65,8 @@ async function admitToken(
   requireScope(needs, caller);
 }
 
-function requireScope({ scope, needsSession }: Needs, caller: Caller): void {
+/** Throws `PERMISSION_DENIED` for a caller whose token does not suffice. */
+export function requireScope({ scope, needsSession }: Needs, caller: Caller): void {
   if (needsSession && caller.kind !== 'session')
     throw permissionDenied('this needs a session, not an API token');
   if (scope === 'write' && caller.scope !== 'write')

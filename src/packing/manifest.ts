@@ -10,7 +10,7 @@ import { join } from 'node:path';
 type Manifest = Record<string, unknown> & { dependencies: Record<string, string> };
 
 /** The dependencies of the command line. They are packed with it, so that installing it downloads nothing else. */
-const BUNDLED = ['commander', 'csv-parse', 'htmlparser2'];
+const BUNDLED = ['@modelcontextprotocol/server', 'commander', 'csv-parse', 'htmlparser2'];
 
 /** The fields that both manifests have in common. */
 const SHARED = ['name', 'version', 'license', 'type', 'exports', 'bin', 'files'];

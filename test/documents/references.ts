@@ -28,7 +28,18 @@ const PAGE_PATHS = ['/login', '/login/callback', '/login/app'];
 
 /** Paths that are no endpoints. */
 const OTHER_PATHS = new Set([
-  ...['/', '/settings', '/save', '/livez', '/readyz', '/metrics', '/docs', '/openapi.json', BASE_PATH],
+  ...[
+    '/',
+    '/settings',
+    '/save',
+    '/livez',
+    '/readyz',
+    '/metrics',
+    '/docs',
+    '/openapi.json',
+    '/mcp',
+    BASE_PATH,
+  ],
   ...[
     `${WEB.basePath}/`,
     WEB_API.basePath,

@@ -44,6 +44,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'src/context.ts',
     'src/coordination',
     'src/domain',
+    'src/mcp',
     'src/observability',
     'src/sign-in',
     'src/store',
@@ -90,7 +91,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/client': ['src/domain'],
   'src/formats': ['src/domain'],
-  'src/cli': ['src/client', 'src/domain', 'src/formats'],
+  'src/mcp': ['src/domain'],
+  'src/cli': ['src/client', 'src/domain', 'src/formats', 'src/mcp'],
   // It runs in browsers: what it imports does too.
   'src/web': ['src/client', 'src/domain', 'src/formats'],
 };

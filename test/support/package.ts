@@ -13,9 +13,16 @@ const SOURCES = [
   'package.json',
   'tsconfig.json',
   'tsconfig.build.json',
-  ...['packing', 'client', 'cli', 'domain', 'formats'].map((name) => `src/${name}`),
+  ...['packing', 'client', 'cli', 'domain', 'formats', 'mcp'].map((name) => `src/${name}`),
 ];
-const PACKAGES = ['commander', 'csv-parse', 'htmlparser2', '@types/node', 'undici-types'];
+const PACKAGES = [
+  '@modelcontextprotocol/server',
+  'commander',
+  'csv-parse',
+  'htmlparser2',
+  '@types/node',
+  'undici-types',
+];
 
 /** The environment of a command: without the settings of the npm that runs the tests, and offline. */
 function environment(folder: string): NodeJS.ProcessEnv {
