@@ -71,6 +71,9 @@ alter table bookmarks alter column search_text set storage external;
 -- With the id: the newest of many bookmarks of one url are then its first entries.
 create index bookmarks_url_key on bookmarks (user_id, url_key, id);
 
+-- For `sort: "created"`, see docs/decisions/0050-order-by-creation.md.
+create index bookmarks_created on bookmarks (user_id, created_at, id);
+
 -- New entries wait in a list of at most 128 kB, which every search by a tag goes through and which one write in some 1,100
 -- puts in its place. A list of 4 MB, as Postgres has it by default, costs a search up to 9 ms and that write 107 ms, and one
 -- of 128 kB 0.1 ms and some 5 ms. An import takes 9 to 19 µs more of Postgres an entry without a list, and with one of 128 kB

@@ -214,10 +214,10 @@ const site: Field = {
 };
 
 const sort: Field = {
-  good: ['newest', 'oldest', 'updated', 'title'],
+  good: ['newest', 'oldest', 'created', 'updated', 'title'],
   bad: cases(
-    'expected "newest" or "oldest" or "updated" or "title"',
-    ...[null, true, 0, '', 'NEWEST', 'created', [], {}],
+    'expected "newest" or "oldest" or "created" or "updated" or "title"',
+    ...[null, true, 0, '', 'NEWEST', 'added', [], {}],
   ),
 };
 

@@ -112,7 +112,7 @@ const FIELDS: Record<string, fc.Arbitrary<unknown>> = {
   created_after: time,
   created_before: time,
   site: fc.oneof(fc.domain(), fc.constantFrom('a', '[::1]', 'b.example'), text),
-  sort: fc.constantFrom('newest', 'oldest', 'updated', 'title', 'Title'),
+  sort: fc.constantFrom('newest', 'oldest', 'created', 'updated', 'title', 'Title'),
   into_id: id,
   title: text,
   comment: text,

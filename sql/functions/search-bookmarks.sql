@@ -5,8 +5,8 @@
 -- does not restrict. At most three terms are sent one by one, because `strpos` is the fastest test; others are patterns.
 --
 -- Without a place (`p_last_id` is null) the page begins at `p_offset`, and `total` counts all matches. With a place it begins
--- behind that, nothing is counted, and for `newest` and `oldest` the key leads from there on, so that earlier rows are not
--- read again. `updated` and `title` have no index, because every add would pay for it: each page reads all matches.
+-- behind that, nothing is counted, and for `newest`, `oldest` and `created` an index leads from there on, so that earlier rows
+-- are not read again. Where everything matches, the account knows the total. `updated` and `title` have no index, because every add would pay for it: each page reads all matches.
 -- Terms without a tag are looked up in the blocks of texts when all matches are wanted.
 create or replace function search_bookmarks(
   p_user_id bigint, p_terms text[], p_patterns text[], p_bits integer[], p_filter jsonb,
@@ -21,6 +21,7 @@ declare
   v_tag_ids bigint[];
   v_without bigint[];
   v_found bigint[];
+  v_is_all boolean;
   v_limit bigint := case when p_last_id is not null then p_limit + 1 end;
   v_ids bigint[];
 begin
@@ -28,7 +29,7 @@ begin
   count := 0;
   total := 0;
   has_more := false;
-  if p_sort not in ('newest', 'oldest', 'updated', 'title') then
+  if p_sort not in ('newest', 'oldest', 'created', 'updated', 'title') then
     raise 'unknown sort: %', p_sort;
   end if;
   select *
@@ -50,14 +51,20 @@ begin
   if cardinality(v_filter.without_tags) > 0 then
     v_without := array(select id from tags where user_id = p_user_id and name_key = any (v_filter.without_tags));
   end if;
-  if cardinality(p_terms) > 0 and v_tag_ids is null and (p_last_id is null or p_sort in ('updated', 'title')) then
+  if cardinality(p_terms) > 0 and v_tag_ids is null and (p_last_id is null or p_sort in ('created', 'updated', 'title')) then
     v_found := find_texts(p_user_id, p_terms, p_patterns, p_bits);
     p_terms := '{}';
     p_patterns := null;
   end if;
   -- Few bookmarks carry a tag, and the index of tags leads to them. Otherwise read in the order of the key: a sort would
   -- read all bookmarks for each page.
-  if v_tag_ids is null and p_last_id is not null and p_sort in ('newest', 'oldest') then
+  v_is_all := cardinality(p_terms) = 0 and v_filter.untagged is not true and num_nulls(
+    v_found, v_tag_ids, v_without, v_filter.created_after, v_filter.created_before, v_filter.site
+  ) = 6;
+  if p_last_id is null and v_is_all then
+    v_limit := p_offset + p_limit;
+  end if;
+  if v_tag_ids is null and v_found is null and v_limit is not null and p_sort in ('newest', 'oldest', 'created') then
     perform set_config('enable_sort', 'off', true);
   end if;
 
@@ -69,6 +76,7 @@ begin
         when p_last_id is null then true
         when p_sort = 'newest' then b.id < p_last_id
         when p_sort = 'oldest' then b.id > p_last_id
+        when p_sort = 'created' then (b.created_at, b.id) < (p_last_key::timestamptz, p_last_id)
         when p_sort = 'updated' then (b.updated_at, b.id) < (p_last_key::timestamptz, p_last_id)
         when p_sort = 'title' then (title_key(row(b.*)::bookmarks) collate "C", b.id) > (p_last_key, p_last_id)
       end
@@ -84,6 +92,7 @@ begin
       and (v_filter.created_before is null or b.created_at < v_filter.created_before)
       and (v_filter.site is null or b.host = v_filter.site or right(b.host, length(v_filter.site) + 1) = '.' || v_filter.site)
     order by
+      case when p_sort = 'created' then b.created_at end desc,
       case when p_sort = 'updated' then b.updated_at end desc,
       case when p_sort = 'title' then title_key(row(b.*)::bookmarks) collate "C" end,
       case when p_sort in ('oldest', 'title') then b.id end,
@@ -92,7 +101,10 @@ begin
   );
 
   if p_last_id is null then
-    total := cardinality(v_ids);
+    total := case
+      when v_is_all then (select bookmark_count from accounts where user_id = p_user_id)
+      else cardinality(v_ids)
+    end;
     has_more := p_offset + p_limit < total;
     -- No user has 2^31 bookmarks, so a page beyond is empty.
     v_ids := v_ids[least(p_offset + 1, 2000000000)::integer:least(p_offset + p_limit, 2000000000)::integer];
@@ -105,6 +117,7 @@ begin
   last_id := v_ids[count];
   select
     case p_sort
+      when 'created' then render_time(b.created_at)
       when 'updated' then render_time(b.updated_at)
       when 'title' then title_key(row(b.*)::bookmarks)
     end

@@ -246,8 +246,8 @@ export interface BookmarkSearch {
   created_before?: string | undefined;
   /** A host name, whose subdomains count too. */
   site?: string | undefined;
-  /** By id, falling or rising; by `updated_at`, falling; by title, rising. Default: `newest`. */
-  sort?: 'newest' | 'oldest' | 'updated' | 'title' | undefined;
+  /** By id, falling or rising; by `created_at` or `updated_at`, falling; by title, rising. Default: `newest`. */
+  sort?: 'newest' | 'oldest' | 'created' | 'updated' | 'title' | undefined;
   /** From 1. */
   page?: number | undefined;
   /** The `next_cursor` of the last response to the same search, in the place of `page`. */

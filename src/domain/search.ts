@@ -3,7 +3,7 @@ import { site, tagName, tagNames, timestamp } from './fields.ts';
 import { foldText } from './text.ts';
 
 /** The orders of a search; the first is the default. `search_bookmarks` in SQL knows the same. */
-export const SORTS = ['newest', 'oldest', 'updated', 'title'] as const;
+export const SORTS = ['newest', 'oldest', 'created', 'updated', 'title'] as const;
 
 export type Sort = (typeof SORTS)[number];
 

@@ -61,11 +61,14 @@ function findPlace({ cursor, sort, searchHash }: Search, userId: number): Search
   return place;
 }
 
+const isTimestamp = (key: string | null): boolean => key !== null && parseTimestamp(key) === key;
+
 /** Whether a key can be one in an order of a search. */
 const isKeyOf: Record<Sort, (key: string | null) => boolean> = {
   newest: (key) => key === null,
   oldest: (key) => key === null,
-  updated: (key) => key !== null && parseTimestamp(key) === key,
+  created: isTimestamp,
+  updated: isTimestamp,
   title: (key) => key !== null,
 };
 

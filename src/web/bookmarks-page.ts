@@ -41,7 +41,7 @@ interface Place {
 const placeOf = (state: unknown): Place | undefined => (state as { place?: Place } | null)?.place;
 
 let searchText = new URLSearchParams(location.search).get('q') ?? '';
-let order: Order = placeOf(history.state)?.order ?? 'newest';
+let order: Order = placeOf(history.state)?.order ?? 'created';
 let editing: Editing | undefined;
 let adding: Editor | undefined;
 

@@ -9,7 +9,7 @@ import { ask, client, quotaLeft } from './session.ts';
  * made elsewhere are applied as they come. The service is asked again only when the order or the total cannot be known.
  */
 
-export type Order = 'newest' | 'oldest' | 'updated' | 'title';
+export type Order = 'created' | 'oldest' | 'updated' | 'title';
 
 export interface Collection {
   /** The bookmarks read so far, without those that are about to be deleted. */
@@ -56,7 +56,7 @@ const compareTexts = (one: string, other: string): number => (one < other ? -1 :
 
 /** The orders in which the page can place a bookmark. Only the service can compare titles as it does. */
 const COMPARISONS: Partial<Record<Order, (one: Bookmark, other: Bookmark) => number>> = {
-  newest: (one, other) => other.id - one.id,
+  created: (one, other) => compareTexts(other.created_at, one.created_at) || other.id - one.id,
   oldest: (one, other) => one.id - other.id,
   updated: (one, other) => compareTexts(other.updated_at, one.updated_at) || other.id - one.id,
 };
@@ -71,7 +71,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
   let total: number | undefined;
   let text = '';
   let matches = makeMatcher('');
-  let order: Order = 'newest';
+  let order: Order = 'created';
   let cursor: string | undefined;
   let state: Collection['state'] = 'reading';
   let readMs = 0;

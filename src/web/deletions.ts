@@ -81,7 +81,7 @@ const batches = (ids: readonly number[]): number[][] =>
 
 /** Deletes bookmarks; those that are gone already are no error. To repeat it does no harm. */
 async function deleteAll(ids: readonly number[]): Promise<void> {
-  for (const batch of batches(ids)) await client.deleteBookmarks(batch);
+  for (const batch of batches(ids)) await client.deleteBookmarks(batch, { retryForMs: 10_000 });
 }
 
 /** The last request of a page: the browser sends it although the page has gone, and nobody reads the response. */

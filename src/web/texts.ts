@@ -51,7 +51,7 @@ const en = {
     },
     found: (count: number) => (count === 0 ? 'Nothing found' : `${bookmarks(count)} found`),
     order: 'Order',
-    orders: { newest: 'Newest first', oldest: 'Oldest first', updated: 'Last changed', title: 'By title' },
+    orders: { created: 'Newest first', oldest: 'Oldest first', updated: 'Last changed', title: 'By title' },
   },
 
   list: {

@@ -209,6 +209,20 @@ const SEARCHES: Operation[] = [
       search(db, c, { sort, after: { lastId: c.ids[c.ids.length >> 1]! + n, lastKey: null } }),
   })),
   {
+    name: 'first page of everything, created',
+    atMost: 2_000,
+    run: (db, c) => search(db, c, { sort: 'created' }),
+  },
+  {
+    name: 'page of everything behind a place, created',
+    atMost: 2_000,
+    run: (db, c, n) =>
+      search(db, c, {
+        sort: 'created',
+        after: { lastId: c.ids[c.ids.length >> 1]! + n, lastKey: '2026-01-01T00:00:00.000Z' },
+      }),
+  },
+  {
     name: 'page behind a place, of a word that many hold',
     atMost: 1_200,
     run: (db, c, n) =>

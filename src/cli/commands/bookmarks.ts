@@ -60,7 +60,9 @@ export function addBookmarkCommands(program: Command, run: Run): void {
     .option('--before <time>', 'only those saved before this time')
     .option('--site <host>', 'only those of this host and its subdomains')
     .addOption(
-      new Option('--sort <order>').choices(['newest', 'oldest', 'updated', 'title']).default('newest'),
+      new Option('--sort <order>')
+        .choices(['newest', 'oldest', 'created', 'updated', 'title'])
+        .default('newest'),
     )
     .option('--page <n>', 'further results', integerFrom(1), 1)
     .option('--per-page <n>', 'up to 100', integerFrom(1, 100), 50)
