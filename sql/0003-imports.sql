@@ -14,8 +14,6 @@ create table imports (
   result text,
   -- of its errors, while they lie here
   error_bytes bigint not null default 0,
-  -- what its mode was, once it is queued
-  replaces boolean,
   -- the token that it was sent with: once that is revoked, nothing happens (decision 34)
   token_hash bytea,
   -- what came with the request, once it is queued
@@ -41,12 +39,12 @@ create index imports_touched_at on imports (touched_at);
 
 alter table imports alter column user_id set statistics 0;
 
--- The entries of a staged import as they were sent, whole ones, in order: JSON with commas between.
+-- The body of a staged import as it was sent. Text would take neither U+0000 nor invalid UTF-8.
 create table import_chunks (
   user_id bigint,
   import_id uuid,
   position integer,
-  entries text collate "C" not null,
+  bytes bytea not null,
   constraint import_chunks_pkey primary key (user_id, import_id, position),
   constraint import_chunks_import foreign key (user_id, import_id) references imports (user_id, id) on delete cascade
 );
@@ -85,7 +83,7 @@ create table import_errors (
 );
 
 -- Compressing what is read once and deleted costs more than it saves.
-alter table import_chunks alter column entries set storage external;
+alter table import_chunks alter column bytes set storage external;
 alter table import_pieces alter column columns set storage external;
 alter table import_pieces alter column set_refs set storage external;
 alter table import_chunks alter column user_id set statistics 0;

@@ -15,6 +15,7 @@ import {
   traceCoordination,
   traceDatabase,
 } from './observability/tracing.ts';
+import { Preparers } from './operations/import/preparers.ts';
 import { runImport } from './operations/import/run.ts';
 import { LastUses } from './operations/last-uses.ts';
 import { CHANGES_PAGES, PageReader, SYNC_PAGES } from './operations/page-reads.ts';
@@ -53,6 +54,8 @@ export interface Context {
   readonly requestPermits: Semaphore<number>;
   /** Limits how many imports of one user write at a time. The key is the user's id. */
   readonly importPermits: Semaphore<number>;
+  /** Parses and checks the bodies of imports. */
+  readonly preparers: Preparers;
   /** Whom people sign in by; undefined: there are invites only. */
   readonly provider: Provider | undefined;
   /** Where people see the service; undefined: it serves no pages. A default start knows it once it listens. */
@@ -142,6 +145,8 @@ export async function openContext(
   const coordination = config.otlpEndpoint ? traceCoordination(plain, tracing) : plain;
 
   const unsent = new UnsentBytes({ processBytes: config.unsentBytes, userBytes: UNSENT_BYTES_PER_USER });
+  const preparers = new Preparers();
+  opened.defer(() => preparers.close());
   const requestPermits = halfForEachUser(config.databasePoolSize, PERMIT_WAIT_MS);
   const owned = new AsyncDisposableStack();
   const context: Context = {
@@ -161,6 +166,7 @@ export async function openContext(
     unsent,
     received: new HeldBytes(RECEIVED_BYTES),
     requestPermits,
+    preparers,
     importPermits: halfForEachUser(config.databaseImportPoolSize, config.importWaitSeconds * 1_000),
     provider: config.signIn.provider && new Provider(config.signIn.provider),
     site: { origin: config.publicUrl },

@@ -41,7 +41,7 @@ test('while the entries of an import are checked, other work comes in between', 
   };
   setImmediate(countTurns);
   const entries = shapes(Array.from({ length: 50_000 }, (_, n) => `text ${n}`));
-  await new Preparation({ replace: false }).add(entries.map((entry) => JSON.stringify(entry)).join(','));
+  await new Preparation({ replace: false }).add(entries);
   isDone = true;
   expect(turns).toBeGreaterThan(5);
 });

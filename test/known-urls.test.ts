@@ -24,7 +24,7 @@ async function prepareAgain(user: TestUser): Promise<PreparedImport> {
   const { database } = service.context;
   const findKnown = (urlKeys: readonly string[]) => findKnownUrls(database, user.id, urlKeys);
   const preparation = new Preparation({ replace: false, findKnown });
-  await preparation.add(entries.map((entry) => JSON.stringify(entry)).join(','));
+  await preparation.add(entries);
   return preparation.end();
 }
 

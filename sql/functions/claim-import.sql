@@ -3,7 +3,7 @@
 -- lock of its row. Null where there is none. What a worker before this one had staged is dropped.
 create or replace function claim_import(
   p_user_id bigint, p_id uuid, p_lease_id uuid, p_max_attempts integer, p_lease_ms integer,
-  out outcome text, out attempts smallint, out replaces boolean, out trace_parent text
+  out outcome text, out attempts smallint, out trace_parent text
 )
 language plpgsql as $$
 declare
@@ -16,7 +16,7 @@ begin
     and (i.lease_until is null or i.lease_until < now())
   for update skip locked;
   if not found then
-    select i.state, i.attempts, i.replaces, i.trace_parent into outcome, attempts, replaces, trace_parent
+    select i.state, i.attempts, i.trace_parent into outcome, attempts, trace_parent
     from imports i
     where i.user_id = p_user_id and i.id = p_id;
     return;
@@ -27,13 +27,13 @@ begin
     update imports i
     set attempts = i.attempts + 1, lease_id = p_lease_id, lease_until = v_until
     where i.user_id = p_user_id and i.id = p_id
-    returning i.attempts, i.replaces, i.trace_parent into attempts, replaces, trace_parent;
+    returning i.attempts, i.trace_parent into attempts, trace_parent;
   else
     outcome := 'given up';
     update imports i
     set state = 'cancelled', touched_at = now(), lease_id = null, lease_until = null
     where i.user_id = p_user_id and i.id = p_id
-    returning i.attempts, i.replaces, i.trace_parent into attempts, replaces, trace_parent;
+    returning i.attempts, i.trace_parent into attempts, trace_parent;
     delete from import_chunks where user_id = p_user_id and import_id = p_id;
   end if;
   delete from import_pieces where user_id = p_user_id and import_id = p_id;

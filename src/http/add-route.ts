@@ -11,14 +11,12 @@ import { readIdempotency } from './idempotency.ts';
 import type { Mount } from './mount.ts';
 import type { Overload } from './overload.ts';
 import { classOf } from './report-requests.ts';
-import { DEFAULT_BODY_BYTES, type ResponseBody, type Route } from './route.ts';
+import type { ResponseBody, Route } from './route.ts';
 import { clearSessionCookie, hasSessionCookie } from './session-cookie.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     mount?: Mount;
-    /** Of a route whose bodies may be long: they are read by these fields. */
-    fields?: ReadonlySet<string>;
   }
 }
 
@@ -42,7 +40,6 @@ export function addRoute(
     config: {
       class: classOf(route),
       mount,
-      ...longFields(route),
       ...(mount.isForBrowser && { cors: false }),
     },
     ...(route.bodyLimit !== undefined && { bodyLimit: route.bodyLimit }),
@@ -51,12 +48,6 @@ export function addRoute(
       return reply;
     },
   });
-}
-
-/** The fields of a route with bodies longer than others: none of them may hold an object, or a list of such. */
-function longFields({ body, bodyLimit = 0, checksOwnBody }: Route): { fields?: ReadonlySet<string> } {
-  if (bodyLimit <= DEFAULT_BODY_BYTES || checksOwnBody || !(body instanceof z.ZodObject)) return {};
-  return { fields: new Set(Object.keys(body.shape)) };
 }
 
 /** Runs the handler and sends its response, both with a permit of the user: what is unsent counts before the next one runs. */

@@ -10,8 +10,7 @@ import {
 import { type Config, isLoopback } from '../config.ts';
 import type { Context } from '../context.ts';
 import { notFound } from '../domain/errors.ts';
-import { parseJson } from '../domain/json.ts';
-import { parseFields } from '../domain/json-fields.ts';
+import { parseShortJson } from '../domain/json.ts';
 import type { Caller } from '../domain/tokens.ts';
 import { accountRoutes } from '../routes/account.ts';
 import { appPages, appWebRoutes } from '../routes/apps.ts';
@@ -131,10 +130,10 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   app.addHook('onClose', async () => overload.close());
   const bodies = new Bodies(context.received, overload);
   app.addContentTypeParser('application/json', async (request: FastifyRequest) => {
-    const { bodyLimit = DEFAULT_BODY_BYTES, config } = request.routeOptions;
+    const { bodyLimit = DEFAULT_BODY_BYTES } = request.routeOptions;
     const bytes = await bodies.readWhole(request, bodyLimit);
     request.requestHash = hashKeyedRequest(request)?.update(bytes).digest();
-    return config.fields === undefined ? parseJson(bytes) : parseFields(bytes, config.fields);
+    return parseShortJson(bytes);
   });
 
   const connections = new Connections(config.responseStallSeconds * 1_000);

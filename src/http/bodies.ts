@@ -1,5 +1,4 @@
 import type { FastifyRequest } from 'fastify';
-import { ByteList } from '../concurrency/byte-list.ts';
 import type { HeldBytes } from '../concurrency/held-bytes.ts';
 import { invalid } from '../domain/errors.ts';
 import { BodyReader, PartPace } from './body-reader.ts';
@@ -55,12 +54,14 @@ export class Bodies {
     const tooLarge = () => invalid('body: is too large');
     if (Number(request.headers['content-length'] ?? 0) > limitBytes) throw tooLarge();
     const source = this.source(request, limitBytes);
-    const bytes = new ByteList();
+    const parts: Buffer[] = [];
+    let length = 0;
     for (let part = await source.next(); part !== undefined; part = await source.next()) {
-      bytes.add(part);
-      if (bytes.length > limitBytes) throw tooLarge();
+      parts.push(part);
+      length += part.length;
+      if (length > limitBytes) throw tooLarge();
     }
-    return bytes.concat();
+    return Buffer.concat(parts);
   }
 
   /** The response has gone, or never will: what of the body is not read is dropped, and nothing is held. */

@@ -1,5 +1,4 @@
 import { IncomingMessage } from 'node:http';
-import { ByteList } from '../concurrency/byte-list.ts';
 import { invalid } from '../domain/errors.ts';
 
 /**
@@ -38,7 +37,8 @@ export class PartPace {
 /** Reads one body: a little until somebody wants it, then no faster than its reader takes it and the pace allows. */
 export class BodyReader {
   readonly #body: IncomingMessage;
-  readonly #gathered = new ByteList();
+  #gathered: Buffer[] = [];
+  #gatheredBytes = 0;
   /** Set once somebody wants the body. */
   #pace: { of: PartPace; key: number | undefined } | undefined;
   /** Parts that came since time was last taken for some. */
@@ -71,12 +71,12 @@ export class BodyReader {
 
   /** The next bytes, one at least; undefined at the end. Throws `VALIDATION_ERROR` where the client went before. */
   async next(): Promise<Buffer | undefined> {
-    while (this.#gathered.length === 0 && this.#end === undefined)
+    while (this.#gatheredBytes === 0 && this.#end === undefined)
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
-    if (this.#gathered.length > 0) {
-      const bytes = this.#gathered.take();
+    if (this.#gatheredBytes > 0) {
+      const bytes = this.#take();
       this.#setFlow();
       return bytes;
     }
@@ -88,14 +88,24 @@ export class BodyReader {
   drop(pace: PartPace): void {
     if (this.#end !== undefined) return;
     this.#isDropped = true;
-    this.#gathered.take();
+    this.#take();
     if (this.#pace === undefined) this.begin(pace, undefined);
     this.#setFlow();
   }
 
+  #take(): Buffer {
+    const bytes = Buffer.concat(this.#gathered);
+    this.#gathered = [];
+    this.#gatheredBytes = 0;
+    return bytes;
+  }
+
   #add(part: Buffer): void {
     this.#parts += 1;
-    if (!this.#isDropped) this.#gathered.add(part);
+    if (!this.#isDropped) {
+      this.#gathered.push(part);
+      this.#gatheredBytes += part.length;
+    }
     if (this.#parts >= PARTS_AT_ONCE && this.#timer === undefined) this.#rest();
     this.#setFlow();
     // The other parts of the same read come in the same tick.
@@ -118,7 +128,7 @@ export class BodyReader {
 
   get #mustPause(): boolean {
     if (this.#end !== undefined) return false;
-    if (this.#timer !== undefined || this.#gathered.length >= AHEAD_BYTES) return true;
+    if (this.#timer !== undefined || this.#gatheredBytes >= AHEAD_BYTES) return true;
     return this.#pace === undefined && this.#parts >= PARTS_AT_ONCE;
   }
 

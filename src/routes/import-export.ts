@@ -72,9 +72,9 @@ const importAll = callerRoute({
     if (received === undefined) throw invalid('body: is required');
     const hasClient = () => !reply.raw.destroyed;
     try {
-      return 'staged' in received
-        ? await importStaged(context, caller, received, hasClient, idempotency)
-        : await importInline(context, caller, received, idempotency);
+      return Buffer.isBuffer(received)
+        ? await importInline(context, caller, received, idempotency)
+        : await importStaged(context, caller, received, hasClient, idempotency);
     } catch (error) {
       if (!(error instanceof OutcomeUnknown)) throw error;
       request.log.error({ err: error }, 'import left without an answer');

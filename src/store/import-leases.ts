@@ -23,7 +23,6 @@ export interface Claim {
   outcome: 'claimed' | 'given up' | ImportState['state'];
   /** Counts the workers that began the import. */
   attempts: number;
-  replace: boolean;
   /** The trace that its request belongs to, as a W3C `traceparent`. */
   traceParent: string | null;
 }
@@ -36,7 +35,7 @@ export interface Claim {
 export async function claimImport(db: Database, { userId, id, leaseId }: Lease): Promise<Claim | undefined> {
   const [row] = await db.write(
     (sql) => sql<Claim[]>`
-      select outcome, attempts, replaces as "replace", trace_parent as "traceParent"
+      select outcome, attempts, trace_parent as "traceParent"
       from claim_import(${userId}, ${id}, ${leaseId}, ${MAX_ATTEMPTS}, ${LEASE_MS})
       where outcome is not null`,
   );

@@ -1,6 +1,6 @@
 import type { Database, Sql } from './database.ts';
 import { LEASE_MS, type Lease } from './import-leases.ts';
-import { type ImportPiece, toValues } from './imports.ts';
+import type { ImportPiece } from './imports.ts';
 
 /** What a worker writes of a staged import before it is done, all of it under its lease. */
 
@@ -19,7 +19,7 @@ export async function stagePiece(
   position: number,
   piece: ImportPiece,
 ): Promise<boolean> {
-  const { names, text, columnSeparator, separator, urlKeys, tagSets, setRefs, knownKeys } = toValues(piece);
+  const { names, text, columnSeparator, separator, urlKeys, tagSets, setRefs, knownKeys } = piece;
   const rows = await db.write(
     (sql) => sql`
       with held as (${prolong(sql, lease, text.length)})

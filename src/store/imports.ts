@@ -1,25 +1,28 @@
 import { BOUNDS } from '../domain/fields.ts';
 import type { Idempotency } from '../domain/idempotency.ts';
 import type { Database } from './database.ts';
-import { joinColumns, plainArray } from './joined-texts.ts';
+import { type JoinedColumns, plainArray } from './joined-texts.ts';
 import { type Outcome, requireSuccess } from './outcomes.ts';
 import type { StagedImport } from './staged-imports.ts';
 import type { Owner } from './tokens.ts';
 
 /** What writes bookmarks of an import: all of it in one transaction, by `import_bookmarks`. */
 
-/** Some entries of an import, in columns that are in step. */
-export interface ImportPiece {
-  names: readonly string[];
-  /** By the place of its name a text for each entry; an empty one stands for the field's default. */
-  columns: readonly (readonly string[])[];
-  urlKeys: readonly string[];
-  /** The place of an entry's tag set in `setRefs`, from 1; 0: no tags. */
-  tagSets: readonly number[];
-  /** Array literals of places of tags, from 1, in the order of the folded names. */
-  setRefs: readonly string[];
-  /** Of entries whose url the user was seen to have, which are not in the columns. */
-  knownKeys: readonly string[];
+/**
+ * Some entries of an import as values of a statement: columns in step, each joined into one text, because the driver would
+ * escape each text of an array.
+ */
+export interface ImportPiece extends JoinedColumns {
+  /** The names of the columns. An empty text stands for the field's default. */
+  names: string[];
+  /** An array literal of the keys of the entries' urls. */
+  urlKeys: string;
+  /** An array literal: the place of each entry's tag set in `setRefs`, from 1; 0 for no tags. */
+  tagSets: string;
+  /** Array literals of places of tags, from 1, in the order of the folded names, separated by semicolons. */
+  setRefs: string;
+  /** An array literal of the keys of entries whose url the user already has. They are not in the columns. */
+  knownKeys: string;
 }
 
 /** An import, checked and ready to be written. */
@@ -93,7 +96,7 @@ async function write(
   freeBookmarkLimit: number,
   idempotency: Idempotency | undefined,
 ): Promise<readonly (ImportResult & { outcome: Outcome | null })[]> {
-  const { names, text, columnSeparator, separator, urlKeys, tagSets, setRefs, knownKeys } = toValues(piece);
+  const { names, text, columnSeparator, separator, urlKeys, tagSets, setRefs, knownKeys } = piece;
   const rows = await db.write(
     (sql) => sql<(ImportResult & { outcome: Outcome | null })[]>`
       select outcome, result, error_bytes as "errorBytes"
@@ -110,16 +113,6 @@ async function write(
   if (rows[0]!.outcome === 'import_changed') throw new ImportChanged('what an import looked at has changed');
   return rows;
 }
-
-/** A piece as values of a statement: joined, for the driver would escape each text of an array. */
-export const toValues = ({ names, columns, urlKeys, tagSets, setRefs, knownKeys }: ImportPiece) => ({
-  names: [...names],
-  ...joinColumns(columns),
-  urlKeys: plainArray(urlKeys),
-  tagSets: plainArray(tagSets),
-  setRefs: setRefs.join(';'),
-  knownKeys: plainArray(knownKeys),
-});
 
 /** Urls that a user has, by their keys, and the account's version, which changes before any of them can go. */
 export interface KnownUrls {

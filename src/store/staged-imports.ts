@@ -41,12 +41,12 @@ export async function beginImport(
   requireSuccess(rows);
 }
 
-/** Stages the next entries; false where the import was cancelled meanwhile. */
+/** Stages the next bytes of a body; false where the import was cancelled meanwhile. */
 export async function stageChunk(
   db: Database,
   { userId, id }: StagedImport,
   position: number,
-  entries: string,
+  bytes: Buffer,
 ): Promise<boolean> {
   const rows = await db.write(
     (sql) => sql`
@@ -55,8 +55,8 @@ export async function stageChunk(
         where user_id = ${userId} and id = ${id} and state = 'receiving'
         returning user_id, id
       )
-      insert into import_chunks (user_id, import_id, position, entries)
-      select user_id, id, ${position}, ${entries} from receiving
+      insert into import_chunks (user_id, import_id, position, bytes)
+      select user_id, id, ${position}, ${bytes} from receiving
       returning position`,
   );
   return rows.length > 0;
@@ -75,22 +75,19 @@ export async function touchImport(db: Database, { userId, id }: StagedImport): P
 
 /** What is known of an import once all of it has arrived. */
 export interface ReceivedWhole {
-  replace: boolean;
-  /** The position of its first chunk: what was staged before belongs to an array that another one replaced. */
-  firstChunk: number;
   idempotency?: Idempotency | undefined;
   traceParent?: string | undefined;
 }
 
 /**
- * All entries are there: from now on a worker may run the import. Does nothing to one that is past that; throws
+ * The whole body is there: from now on a worker may run the import. Does nothing to one that is past that; throws
  * `INVALID_TOKEN` where the token was revoked while they arrived.
  */
 export async function queueImport(
   db: Database,
   owner: Owner,
   id: string,
-  { replace, firstChunk, idempotency, traceParent }: ReceivedWhole,
+  { idempotency, traceParent }: ReceivedWhole,
 ): Promise<void> {
   const { userId } = owner;
   const rows = await db.write(
@@ -99,21 +96,17 @@ export async function queueImport(
         update imports
         set state = 'queued',
           touched_at = now(),
-          replaces = ${replace},
           token_hash = ${owner.hash},
           bytes = (
-            select coalesce(sum(octet_length(c.entries)), 0)
+            select coalesce(sum(octet_length(c.bytes)), 0)
             from import_chunks c
-            where c.user_id = ${userId} and c.import_id = ${id} and c.position >= ${firstChunk}
+            where c.user_id = ${userId} and c.import_id = ${id}
           ),
           idempotency_key = ${idempotency?.key ?? null},
           request_hash = ${idempotency?.requestHash ?? null},
           trace_parent = ${traceParent ?? null}
         where user_id = ${userId} and id = ${id} and state = 'receiving' and ${tokenIsValid(sql, owner)}
         returning id
-      ), dropped as (
-        delete from import_chunks
-        where user_id = ${userId} and import_id in (select id from queued) and position < ${firstChunk}
       )
       select ${tokenIsValid(sql, owner)} as valid`,
   );
@@ -142,10 +135,10 @@ export async function readChunks(
   db: Database,
   { userId, id }: StagedImport,
   afterPosition: number,
-): Promise<{ position: number; entries: string }[]> {
+): Promise<{ position: number; bytes: Buffer }[]> {
   const rows = await db.read(
-    (sql) => sql<{ position: number; entries: string }[]>`
-      select position, entries
+    (sql) => sql<{ position: number; bytes: Buffer }[]>`
+      select position, bytes
       from import_chunks
       where user_id = ${userId} and import_id = ${id} and position > ${afterPosition}
       order by position

@@ -80,7 +80,7 @@ async function prepareWork(
     tags: [n, n * 7 + 1, n * 11 + 2, n * 13 + 3].map((t) => `Tag ${t % tags}`),
   }));
   const preparation = new Preparation({ replace: mode === 'replace' });
-  await preparation.add(bookmarks.map((entry) => JSON.stringify(entry)).join(','));
+  await preparation.add(bookmarks);
   return preparation.end();
 }
 
@@ -98,8 +98,8 @@ async function stage(db: Database, { owner }: Collection) {
   const staged = { userId: owner.userId, id: crypto.randomUUID(), leaseId: crypto.randomUUID() };
   await beginImport(db, owner, staged.id, { bytes: 10, stagedLimit: LIMIT });
   await touchImport(db, staged);
-  await stageChunk(db, staged, 0, '{}');
-  await queueImport(db, owner, staged.id, { replace: false, firstChunk: 0 });
+  await stageChunk(db, staged, 0, Buffer.from('{}'));
+  await queueImport(db, owner, staged.id, {});
   return staged;
 }
 
@@ -367,7 +367,7 @@ const IMPORTS: Operation[] = [
     atMost: 1_000 * 8,
     run: async (db, c, n) => {
       const { urlKeys } = (await prepareWork(c, sizeFor(c, n), freshUrl)).piece;
-      return findKnownUrls(db, c.owner.userId, urlKeys.slice(0, 1_000));
+      return findKnownUrls(db, c.owner.userId, urlKeys.slice(1, -1).split(',').slice(0, 1_000));
     },
   },
   {

@@ -152,7 +152,7 @@ const entryOf = (n: number) => ({
 
 async function prepare(count: number, mode: 'merge' | 'replace'): Promise<imports.PreparedImport> {
   const preparation = new Preparation({ replace: mode === 'replace' });
-  await preparation.add(Array.from({ length: count }, (_, n) => JSON.stringify(entryOf(n))).join(','));
+  await preparation.add(Array.from({ length: count }, (_, n) => entryOf(n)));
   return preparation.end();
 }
 
@@ -161,15 +161,13 @@ async function playImports(db: Database, owner: Owner): Promise<void> {
   const idempotency = { key: 'import', requestHash: hashOf(8) };
   await imports.importBookmarks(db, owner, importId(1), await prepare(3, 'merge'), LIMIT, idempotency);
   await imports.importBookmarks(db, owner, importId(2), await prepare(2, 'replace'), LIMIT, undefined);
-  await imports.findKnownUrls(db, userId, (await prepare(3, 'merge')).piece.urlKeys);
+  await imports.findKnownUrls(db, userId, (await prepare(3, 'merge')).piece.urlKeys.slice(1, -1).split(','));
   const stage = async (n: number) => {
     const facts = { bytes: 100, stagedLimit: LIMIT, idempotencyKey: `staged ${n}` };
     await staged.beginImport(db, owner, importId(n), facts);
     await staged.touchImport(db, { userId, id: importId(n) });
-    await staged.stageChunk(db, { userId, id: importId(n) }, 0, 'null');
+    await staged.stageChunk(db, { userId, id: importId(n) }, 0, Buffer.from('null'));
     await staged.queueImport(db, owner, importId(n), {
-      replace: false,
-      firstChunk: 0,
       idempotency: { ...idempotency, key: `staged ${n}` },
     });
     return { userId, id: importId(n), leaseId: importId(100 + n) };

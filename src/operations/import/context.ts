@@ -5,6 +5,7 @@ import type { Logger } from '../../observability/log.ts';
 import type { Metrics } from '../../observability/metrics.ts';
 import type { Tracing } from '../../observability/tracing.ts';
 import type { Database } from '../../store/database.ts';
+import type { Preparers } from './preparers.ts';
 
 /** What imports need of the process. */
 export interface ImportContext {
@@ -15,6 +16,7 @@ export interface ImportContext {
   readonly importDatabase: Database;
   /** Limits how many imports of one user write at a time. The key is the user's id. */
   readonly importPermits: Semaphore<number>;
+  readonly preparers: Preparers;
   readonly coordination: Coordination;
   readonly metrics: Metrics;
   readonly tracing: Tracing;

@@ -6,8 +6,7 @@ import type { ImportError } from '../../domain/resources.ts';
 import { cutText, searchText } from '../../domain/text.ts';
 import { describeIssue, formatIssue } from '../../domain/validation.ts';
 import { hrefHost, hrefKey } from '../../store/bookmarks.ts';
-import { MAX_ENTRY_BYTES, OVERSIZED } from './entry-bytes.ts';
-import { PlainEntries } from './plain-entry.ts';
+import { isOversized, MAX_ENTRY_BYTES } from './body.ts';
 
 /** What an entry of an import has to be, and what becomes of it (decision 18). */
 
@@ -34,19 +33,12 @@ export const COLUMN_NAMES: readonly string[] = [...TEXT_NAMES, 'host', 'search_t
 /** Code points of an entry's url, and of what is wrong with it, in an error: a response is no store (decision 33). */
 const ERROR_TEXT_LENGTH = 200;
 
-/** Checks the entries of one import. */
-export class EntryChecks {
-  readonly #plainEntries = new PlainEntries();
-
-  /** An entry as the `EntryReader` gives it, checked; or the error that its place in the response has. */
-  check(index: number, raw: unknown): CheckedEntry | ImportError {
-    const plain = this.#plainEntries.read(raw);
-    if (plain !== undefined) return toRow(plain, plain.href);
-    if (raw === OVERSIZED) return toError(index, null, `at most ${MAX_ENTRY_BYTES} bytes`);
-    const result = importedEntry.safeParse(raw, { error: describeIssue });
-    if (result.success) return toRow(result.data, new URL(result.data.url).href);
-    return toError(index, urlOf(raw), wordIssue(result.error.issues[0]!));
-  }
+/** Checks a parsed entry; returns what its row needs, or its error in the response. */
+export function checkEntry(index: number, raw: unknown): CheckedEntry | ImportError {
+  if (isOversized(raw)) return toError(index, null, `at most ${MAX_ENTRY_BYTES} bytes`);
+  const result = importedEntry.safeParse(raw, { error: describeIssue });
+  if (result.success) return toRow(result.data, new URL(result.data.url).href);
+  return toError(index, urlOf(raw), wordIssue(result.error.issues[0]!));
 }
 
 const toRow = (entry: z.output<typeof importedEntry>, href: string): CheckedEntry => ({

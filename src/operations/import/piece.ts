@@ -1,4 +1,5 @@
 import type { ImportPiece } from '../../store/imports.ts';
+import { joinColumns, plainArray } from '../../store/joined-texts.ts';
 import { type CheckedEntry, COLUMN_NAMES } from './entries.ts';
 import { type ImportTags, TagSets } from './tag-sets.ts';
 
@@ -28,12 +29,12 @@ export class PieceBuilder {
 
   get piece(): ImportPiece {
     return {
-      names: COLUMN_NAMES,
-      columns: this.#columns,
-      urlKeys: this.#urlKeys,
-      tagSets: this.#tagSets,
-      setRefs: this.#sets.refs,
-      knownKeys: this.#knownKeys,
+      names: [...COLUMN_NAMES],
+      ...joinColumns(this.#columns),
+      urlKeys: plainArray(this.#urlKeys),
+      tagSets: plainArray(this.#tagSets),
+      setRefs: this.#sets.refs.join(';'),
+      knownKeys: plainArray(this.#knownKeys),
     };
   }
 }

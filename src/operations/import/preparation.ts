@@ -2,8 +2,7 @@ import { setImmediate as yieldToLoop } from 'node:timers/promises';
 import { invalid } from '../../domain/errors.ts';
 import type { ImportError } from '../../domain/resources.ts';
 import { ImportChanged, type ImportPiece, type KnownUrls, type PreparedImport } from '../../store/imports.ts';
-import { type CheckedEntry, EntryChecks } from './entries.ts';
-import { EntryReader } from './entry-reader.ts';
+import { type CheckedEntry, checkEntry } from './entries.ts';
 import { PieceBuilder } from './piece.ts';
 import { ImportTags } from './tag-sets.ts';
 
@@ -13,7 +12,7 @@ const SLICE_MS = 5;
 /** So many tags are sorted without a pause: sets of a hundred take a tenth of a millisecond each. */
 const SLICE_TAGS = 10_000;
 
-/** Entries that go on together: so many bytes, as they were sent or as they will be written, or so many entries. */
+/** Entries are passed on in batches of about this many bytes, or of this many entries. */
 const BATCH_BYTES = 1_048_576;
 const BATCH_ENTRIES = 5_000;
 
@@ -46,10 +45,9 @@ export interface PreparationOptions {
   stage?: Stage;
 }
 
-/** Turns entries as they were sent into what is written of them (decisions 18 to 20), batch by batch. */
+/** Turns parsed entries into what is written of them (decisions 18 to 20), batch by batch. */
 export class Preparation {
   readonly #options: PreparationOptions;
-  readonly #checks = new EntryChecks();
   readonly #tags = new ImportTags();
   readonly #urlKeys = new Set<string>();
   /** The account's version at each look-up of known urls; where there are several, it changed in between. */
@@ -75,17 +73,15 @@ export class Preparation {
     this.#options = options;
   }
 
-  /** Takes entries as they were sent, whole ones. Throws `LIMIT_EXCEEDED` at more tags than an account may have. */
-  async add(entries: string): Promise<void> {
-    const reader = new EntryReader(entries);
-    let readTo = 0;
-    for (let raw = reader.next(); raw !== undefined; raw = reader.next()) {
-      this.#take(raw, reader.at - readTo);
-      readTo = reader.at;
+  /** Takes parsed entries. Throws `LIMIT_EXCEEDED` at more tags than an account may have. */
+  async add(entries: readonly unknown[]): Promise<void> {
+    for (const raw of entries) {
+      this.#take(raw);
       if (this.#batchBytes >= BATCH_BYTES || this.#batch.length >= BATCH_ENTRIES) await this.#passBatch();
       if (performance.now() - this.#sliceBegan > SLICE_MS) {
         await yieldToLoop();
         this.#sliceBegan = performance.now();
+        await this.#putErrors();
       }
     }
     await this.#putErrors();
@@ -109,10 +105,10 @@ export class Preparation {
     };
   }
 
-  #take(raw: unknown, bytes: number): void {
+  #take(raw: unknown): void {
     const index = this.#entries;
     this.#entries += 1;
-    const checked = this.#checks.check(index, raw);
+    const checked = checkEntry(index, raw);
     if ('index' in checked) {
       this.#noteError(checked);
       return;
@@ -124,8 +120,7 @@ export class Preparation {
       return;
     } else this.#urlKeys.add(checked.urlKey);
     this.#batch.push(checked);
-    // Its texts may keep all of what was sent from being freed.
-    this.#batchBytes += Math.max(bytes, lengthOf(checked.texts));
+    this.#batchBytes += lengthOf(checked.texts);
   }
 
   #noteError(error: ImportError): void {

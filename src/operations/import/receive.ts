@@ -9,33 +9,19 @@ import {
   stageChunk,
   touchImport,
 } from '../../store/staged-imports.ts';
-import { BodyScanner } from './body-scanner.ts';
 import type { ImportContext } from './context.ts';
 import { newImport } from './job.ts';
 
 /** The largest body of an import (decision 2). */
 export const IMPORT_BODY_BYTES = 67_108_864;
 
-/** Entries are staged once they are longer, in chunks of this size. Shorter chunks leave less dead memory behind. */
+/** Gathered bytes are staged once they are more than this. Shorter chunks leave less dead memory behind. */
 const CHUNK_BYTES = 49_152;
 
 const TOUCH_INTERVAL_MS = 10_000;
 
-/** The entries of a small import, as they were sent. */
-export interface ReceivedEntries {
-  replace: boolean;
-  entries: string;
-}
-
-/** A large import, whose entries lie in Postgres. */
-export interface ReceivedStaged {
-  staged: StagedImport;
-  replace: boolean;
-  /** The position of its first chunk: those before are void. */
-  firstChunk: number;
-}
-
-export type ReceivedImport = ReceivedEntries | ReceivedStaged;
+/** A small import's body, or a large import whose body is in Postgres. */
+export type ReceivedImport = Buffer | StagedImport;
 
 /** Where the bytes of a body come from: the next ones, undefined at the end; throws `VALIDATION_ERROR` where it broke off. */
 export interface ImportBody {
@@ -53,9 +39,8 @@ export interface BodyFacts {
 const tooLarge = () => invalid(`body: at most ${IMPORT_BODY_BYTES} bytes`);
 
 /**
- * Reads the body of an import, and finds its faults as it comes, those of its entries apart; throws `VALIDATION_ERROR`. The
- * entries of a body longer than `importInlineBytes` go to Postgres chunk by chunk, as fast as Postgres takes them, so that
- * memory stays flat; an upload that breaks off is dropped and never queued.
+ * Receives the body of an import. A body longer than `importInlineBytes` goes to Postgres chunk by chunk, as fast as Postgres
+ * takes it, so that memory stays flat. Nothing looks into it yet. An aborted upload is dropped and never queued.
  */
 export async function receiveImport(
   context: ImportContext,
@@ -84,12 +69,11 @@ class Upload {
   readonly #context: ImportContext;
   readonly #caller: Caller;
   readonly #facts: BodyFacts;
-  readonly #scanner = new BodyScanner();
+  #parts: Buffer[] = [];
+  #gathered = 0;
   #bytes = 0;
   #staged: StagedImport | undefined;
   #chunks = 0;
-  #firstChunk = 0;
-  #restarts = 0;
   #touchedAt = 0;
   /** What is being staged while the next bytes arrive. */
   #staging: Promise<void> = Promise.resolve();
@@ -103,20 +87,19 @@ class Upload {
   async take(part: Buffer): Promise<void> {
     this.#bytes += part.length;
     if (this.#bytes > IMPORT_BODY_BYTES) throw tooLarge();
-    this.#scanner.push(part);
+    this.#parts.push(part);
+    this.#gathered += part.length;
     if (this.#bytes <= this.#context.config.importInlineBytes) return;
     if (this.#staged === undefined) await this.#begin();
-    if (this.#scanner.takeable > CHUNK_BYTES) await this.#stageChunk();
+    if (this.#gathered > CHUNK_BYTES) await this.#stageChunk();
     else await this.#touch();
   }
 
   async end(): Promise<ReceivedImport> {
-    const { replace } = this.#scanner.end();
-    if (this.#staged === undefined) return { replace, entries: this.#scanner.take().toString() };
-    if (this.#scanner.takeable > 0) await this.#stageChunk();
+    if (this.#staged === undefined) return this.#take();
+    if (this.#gathered > 0) await this.#stageChunk();
     await this.#staging;
-    this.#noteRestarts();
-    return { staged: this.#staged, replace, firstChunk: this.#firstChunk };
+    return this.#staged;
   }
 
   /** Best effort: what stays behind was never queued, never runs, and is swept by its age. */
@@ -143,24 +126,23 @@ class Upload {
 
   async #stageChunk(): Promise<void> {
     await this.#staging;
-    this.#noteRestarts();
-    const entries = this.#scanner.take();
+    const bytes = this.#take();
     const position = this.#chunks;
     this.#chunks += 1;
-    const isStaged = stageChunk(this.#context.database, this.#staged!, position, entries.toString());
+    const isStaged = stageChunk(this.#context.database, this.#staged!, position, bytes);
     this.#staging = this.#require(isStaged);
     // It is awaited later, and may fail before.
     this.#staging.catch(() => {});
   }
 
-  /** An array that began anew makes void what was staged of the one before. */
-  #noteRestarts(): void {
-    if (this.#scanner.restarts === this.#restarts) return;
-    this.#restarts = this.#scanner.restarts;
-    this.#firstChunk = this.#chunks;
+  #take(): Buffer {
+    const bytes = Buffer.concat(this.#parts);
+    this.#parts = [];
+    this.#gathered = 0;
+    return bytes;
   }
 
-  /** While bytes come that are no entries: what nobody feeds for a minute is swept. */
+  /** Keeps a slow upload alive: the sweep deletes an upload that nobody has fed for a minute. */
   async #touch(): Promise<void> {
     if (performance.now() - this.#touchedAt < TOUCH_INTERVAL_MS) return;
     await this.#require(touchImport(this.#context.database, this.#staged!));

@@ -19,8 +19,7 @@ import {
 } from '../../store/staged-imports.ts';
 import type { ImportContext } from './context.ts';
 import { jobIdOf, newImport } from './job.ts';
-import { Preparation, tryAgainWhereChanged } from './preparation.ts';
-import type { ReceivedEntries, ReceivedStaged } from './receive.ts';
+import { tryAgainWhereChanged } from './preparation.ts';
 import { type ImportResponse, OutcomeUnknown, streamResponse, writeResponse } from './response.ts';
 
 /**
@@ -41,18 +40,18 @@ const SETTLE_INTERVAL_MS = 200;
 /** For a staged import whose response could not be kept. */
 const KEPT_RETRY_SECONDS = 60;
 
-/** Imports the entries of a small body in this request. */
+/** Imports a small body in this request. */
 export async function importInline(
   context: ImportContext,
   caller: Caller,
-  { replace, entries }: ReceivedEntries,
+  body: Buffer,
   idempotency?: Idempotency,
 ): Promise<ImportResponse> {
   const { importDatabase, importPermits, config } = context;
   const inline = newImport(caller.userId);
   let errors = '';
   const write = async (looksAhead: boolean) => {
-    const prepared = await prepareSmall(context, caller, { replace, entries }, looksAhead);
+    const prepared = await prepareSmall(context, caller, body, looksAhead);
     errors = prepared.errors;
     return importPermits.run(caller.userId, () =>
       importBookmarks(importDatabase, caller, inline.id, prepared, config.freeBookmarkLimit, idempotency),
@@ -68,14 +67,13 @@ export async function importInline(
 }
 
 function prepareSmall(
-  { importDatabase }: ImportContext,
+  { importDatabase, preparers }: ImportContext,
   { userId }: Caller,
-  { replace, entries }: ReceivedEntries,
+  body: Buffer,
   looksAhead: boolean,
 ): Promise<PreparedImport> {
   const findKnown = (urlKeys: readonly string[]) => findKnownUrls(importDatabase, userId, urlKeys);
-  const preparation = new Preparation({ replace, findKnown: looksAhead ? findKnown : undefined });
-  return preparation.add(entries).then(() => preparation.end());
+  return preparers.prepare(body, { findKnown: looksAhead ? findKnown : undefined });
 }
 
 /**
@@ -85,13 +83,12 @@ function prepareSmall(
 export async function importStaged(
   context: ImportContext,
   caller: Caller,
-  { staged, ...whole }: ReceivedStaged,
+  staged: StagedImport,
   hasClient: () => boolean,
   idempotency?: Idempotency,
 ): Promise<ImportResponse> {
   const queue = () =>
     queueImport(context.database, caller, staged.id, {
-      ...whole,
       idempotency,
       traceParent: context.tracing.traceParent,
     });

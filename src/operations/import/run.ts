@@ -11,7 +11,7 @@ import { readChunks, type StagedImport } from '../../store/staged-imports.ts';
 import type { ImportContext } from './context.ts';
 import { jobIdOf, parseJobId } from './job.ts';
 import { LeaseRenewal } from './lease-renewal.ts';
-import { Preparation, type Stage, tryAgainWhereChanged } from './preparation.ts';
+import { type Stage, tryAgainWhereChanged } from './preparation.ts';
 
 /** A worker's part of a large import: from its entries as they were sent to its result. */
 
@@ -61,9 +61,7 @@ async function runClaimed(
   const signal = AbortSignal.any([stop, renewal.lost]);
   try {
     const end = await Promise.race([
-      context.tracing.resume(claim.traceParent, 'import job', () =>
-        prepareAndWrite(context, lease, claim, signal),
-      ),
+      context.tracing.resume(claim.traceParent, 'import job', () => prepareAndWrite(context, lease, signal)),
       rejectWhenAborted(signal),
     ]);
     if (end !== undefined) noteEnd(context, lease, end, clock.now() - begunAt, claim.traceParent);
@@ -117,14 +115,13 @@ class LeaseLost extends Error {
 async function prepareAndWrite(
   context: ImportContext,
   lease: Lease,
-  { replace }: Claim,
   signal: AbortSignal,
 ): Promise<ImportEnd | undefined> {
   const { importDatabase, config } = context;
   try {
     return await tryAgainWhereChanged(async (looksAhead) => {
       // All checks are done before the statement that takes the user's lock.
-      const prepared = await prepare(context, lease, { replace, looksAhead }, signal);
+      const prepared = await prepare(context, lease, looksAhead, signal);
       const isWritten = await finishImport(importDatabase, lease, prepared, config.freeBookmarkLimit);
       return isWritten ? { state: 'done', entries: prepared.entries } : undefined;
     });
@@ -137,9 +134,9 @@ async function prepareAndWrite(
 }
 
 async function prepare(
-  { importDatabase }: ImportContext,
+  { importDatabase, preparers }: ImportContext,
   lease: Lease,
-  { replace, looksAhead }: { replace: boolean; looksAhead: boolean },
+  looksAhead: boolean,
   signal: AbortSignal,
 ): Promise<PreparedImport> {
   if (!looksAhead) await dropPieces(importDatabase, lease);
@@ -155,22 +152,17 @@ async function prepare(
   const findKnown = looksAhead
     ? (urlKeys: readonly string[]) => findKnownUrls(importDatabase, lease.userId, urlKeys)
     : undefined;
-  const preparation = new Preparation({ replace, findKnown, stage });
-  for await (const entries of readEntries(importDatabase, lease)) {
-    signal.throwIfAborted();
-    await preparation.add(entries);
-  }
-  return preparation.end();
+  return preparers.prepare(readBody(importDatabase, lease), { findKnown, stage }, signal);
 }
 
-/** The entries of a staged import as they were sent; the next ones are asked for while these are in use. */
-async function* readEntries(db: Database, staged: StagedImport): AsyncGenerator<string, undefined> {
+/** The body of a staged import; the next chunks are read while these are in use. */
+async function* readBody(db: Database, staged: StagedImport): AsyncGenerator<Buffer, undefined> {
   for (let next = readChunks(db, staged, -1); ; ) {
     const chunks = await next;
     if (chunks.length === 0) return;
     next = readChunks(db, staged, chunks.at(-1)!.position);
     // A reader that stops here does not await it any more.
     next.catch(() => {});
-    for (const { entries } of chunks) yield entries;
+    for (const { bytes } of chunks) yield bytes;
   }
 }
