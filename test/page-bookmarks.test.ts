@@ -44,7 +44,7 @@ describe('signing in', () => {
     const code = await service.invite(newEmail());
     await page.getByLabel('Invite code').fill('nonsense');
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('alert').getByText('not known').waitFor();
+    await page.getByRole('alert').getByText('unknown').waitFor();
     await page.getByLabel('Invite code').fill(` ${code.toLowerCase()} `);
     await page.keyboard.press('Enter');
     await page.getByText('No bookmarks yet').waitFor();
@@ -113,7 +113,7 @@ describe('the list', () => {
       })
       .toBe('Bookmark 1');
     expect(await page.locator('.rows > li').count()).toBeLessThan(60);
-    await page.getByText('That is all.').waitFor();
+    await page.getByText('End of the list.').waitFor();
     const last = page.locator('.rows > li').last();
     expect(await last.getAttribute('aria-posinset')).toBe('730');
   });
@@ -167,7 +167,7 @@ describe('adding, editing, deleting', () => {
     await page.getByLabel('Address').fill('ftp://example.org');
     await page.getByLabel('Comment').fill('kept');
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByRole('alert').getByText('This is no web address').waitFor();
+    await page.getByRole('alert').getByText('This is not a web address').waitFor();
     expect(await page.getByLabel('Comment').inputValue()).toBe('kept');
   });
 
@@ -177,8 +177,8 @@ describe('adding, editing, deleting', () => {
     const page = await reader.open();
     await page.getByRole('button', { name: 'Add', exact: true }).click();
     await page.getByLabel('Address').fill('https://EXAMPLE.org/Known');
-    await page.getByText('Saved already: “Known”').waitFor();
-    await page.getByRole('button', { name: 'Edit that one' }).click();
+    await page.getByText('You already saved “Known”').waitFor();
+    await page.getByRole('button', { name: 'Edit it' }).click();
     expect(await page.getByLabel('Title').inputValue()).toBe('Known');
   });
 

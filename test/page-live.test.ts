@@ -315,7 +315,7 @@ describe('when something fails', () => {
     await rowOf(page, 'There').getByRole('button', { name: 'Edit' }).click();
     await page.getByLabel('Title').fill('Patient');
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText(/It goes on by itself at \d/).waitFor();
+    await page.getByText(/The page continues at \d/).waitFor();
     await shows(page).toEqual(['Patient']);
   });
 
@@ -326,7 +326,7 @@ describe('when something fails', () => {
     await failAt(page, '/bookmarks/delete', 9, failure(500, 'INTERNAL_ERROR', 1));
     await rowOf(page, 'Stays').getByRole('button', { name: 'Delete' }).click();
     await page.getByText('No bookmarks yet').waitFor();
-    await page.getByText('Not deleted, and back in the list').waitFor();
+    await page.getByText('The bookmarks were not deleted').waitFor();
     await shows(page).toEqual(['Stays']);
   });
 

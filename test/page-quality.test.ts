@@ -88,7 +88,7 @@ describe.each([
       await page.getByRole('button', { name: 'Cancel' }).click();
       await page.getByRole('button', { name: 'Add', exact: true }).click();
       await page.getByLabel('Address').fill('https://example.org/one');
-      await page.getByText('Saved already').waitFor();
+      await page.getByText('You already saved').waitFor();
       expect(await violationsOf(page)).toEqual([]);
       await page.getByRole('button', { name: 'Cancel' }).click();
       await page.getByRole('checkbox', { name: 'Select “One”' }).check();
@@ -130,7 +130,7 @@ describe.each([
       await page.getByText('1 not imported').first().waitFor();
       expect(await violationsOf(page)).toEqual([]);
       await page.goto(`${service.origin}/save?url=https://example.org/&title=A`);
-      await page.getByText('Saved already').waitFor();
+      await page.getByText('You already saved').waitFor();
       expect(await violationsOf(page)).toEqual([]);
     },
   );
@@ -191,7 +191,7 @@ describe('an attack in a text does nothing', () => {
         `${service.origin}/save?url=${encodeURIComponent(attack)}&title=${encodeURIComponent(attack)}`,
       );
       await page.getByRole('button', { name: 'Save' }).click();
-      await page.getByText('This is no web address').waitFor();
+      await page.getByText('This is not a web address').waitFor();
     }
     await page.goto(`${service.origin}/settings`);
     const bookmarks = [...ATTACKS, ...ATTACKS.map((attack) => `https://example.org/${attack}`)].map(
@@ -237,10 +237,10 @@ browserTest(
     const page = await reader.open();
     await page.getByText('Stays').waitFor();
     await page.keyboard.press('?');
-    await page.getByRole('dialog').getByRole('link', { name: 'Switch keys off' }).waitFor();
+    await page.getByRole('dialog').getByRole('link', { name: 'Turn off shortcuts' }).waitFor();
     await page.keyboard.press('Escape');
     const settings = await reader.open('/settings#keyboard');
-    const box = settings.getByRole('checkbox', { name: 'Single keys do something' });
+    const box = settings.getByRole('checkbox', { name: 'Keyboard shortcuts' });
     await box.focus();
     await settings.keyboard.press('Space');
     await page.bringToFront();
