@@ -15,6 +15,7 @@ const OF_OTHERS = [
   'kube_cronjob_created',
   'kube_cronjob_status_last_successful_time',
   'kube_job_failed',
+  'kube_pod_container_status_restarts_total',
   'pgbouncer_pools_client_maxwait_seconds',
   'pgbouncer_pools_client_waiting_connections',
   'pgbouncer_pools_server_active_connections',
