@@ -246,6 +246,15 @@ const SETTINGS = {
       .transform((value) => value === 'on')
       .meta({ example: 'off' }),
   ),
+  /** Whether linkding's API is served as well. */
+  compatLinkding: variable(
+    'COMPAT_LINKDING',
+    z
+      .enum(['true', 'false'], 'expected true or false')
+      .default('false')
+      .transform((value) => value === 'true')
+      .meta({ example: 'true' }),
+  ),
   drainSeconds: variable('DRAIN_SECONDS', integer(0, 60, 0)),
   /**
    * Requests are refused while the mean delay of the event loop, or the longest wait for a connection, is above this;

@@ -117,6 +117,16 @@ const OTHERS: [string, keyof Config, unknown, [string, unknown][], string[]][] =
     ['true', 'gzip'],
   ],
   [
+    'COMPAT_LINKDING',
+    'compatLinkding',
+    false,
+    [
+      ['true', true],
+      ['false', false],
+    ],
+    ['on', '1'],
+  ],
+  [
     'DATABASE_SHARDING',
     'databaseSharding',
     undefined,

@@ -32,6 +32,7 @@ import { sendError } from './error-responses.ts';
 import { healthRoutes } from './health.ts';
 import { addFirstHook, addHooks } from './hooks.ts';
 import { hashKeyedRequest } from './idempotency.ts';
+import { linkdingRoutes } from './linkding/routes.ts';
 import { respondToMalformedHttp, respondToOddRequests } from './malformed-requests.ts';
 import { mcpRoutes } from './mcp.ts';
 import { API, BASE_PATH, type Mount, WEB, WEB_API } from './mount.ts';
@@ -146,7 +147,9 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   });
   healthRoutes(app, context);
   referenceRoutes(app, ROUTES, BASE_PATH);
-  mcpRoutes(app, context, overload, ROUTES);
+  const runner = { context, overload, routes: ROUTES };
+  mcpRoutes(app, runner);
+  if (config.compatLinkding) await app.register(async (scope) => linkdingRoutes(scope, runner));
   const mountAll = (mount: Mount, routes: readonly Route[]) =>
     mountRoutes(app, context, overload, bodies, mount, routes);
   await mountAll(API, ROUTES);

@@ -1,16 +1,15 @@
 import { type AuthInfo, createMcpHandler } from '@modelcontextprotocol/server';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { ApiError, notFound, permissionDenied } from '../domain/errors.ts';
-import type { Endpoints } from '../domain/resources.ts';
-import { parseBody } from '../domain/validation.ts';
+import type { EditedBookmark } from '../domain/resources.ts';
 import { type BookmarkApi, createMcpServer } from '../mcp/server.ts';
 import { VERSION } from '../observability/version.ts';
 import { countBacklog } from './add-route.ts';
-import { authenticate, requireScope } from './authentication.ts';
+import { authenticate } from './authentication.ts';
 import { API } from './mount.ts';
-import type { Overload } from './overload.ts';
-import { BOOKMARK_BODY_BYTES, type CallerRoute, type Route } from './route.ts';
+import { BOOKMARK_BODY_BYTES } from './route.ts';
+import { type EndpointRunner, type RunEndpoint, runEndpointsFor } from './run-endpoint.ts';
 
 /**
  * `/mcp`: the tools of `src/mcp/` over Streamable HTTP, stateless, so that any replica serves any request. A request counts
@@ -24,12 +23,8 @@ interface McpAuth extends AuthInfo {
   extra: { api: BookmarkApi };
 }
 
-export function mcpRoutes(
-  app: FastifyInstance,
-  context: Context,
-  overload: Overload,
-  routes: readonly Route[],
-): void {
+export function mcpRoutes(app: FastifyInstance, runner: EndpointRunner): void {
+  const { context, overload } = runner;
   const handler = createMcpHandler(
     ({ authInfo }) => createMcpServer((authInfo as McpAuth).extra.api, VERSION),
     // Nothing is ever announced later, so nothing may be subscribed to.
@@ -47,18 +42,22 @@ export function mcpRoutes(
       return authenticate(context, overload, { scope: 'read' }, token, request, reply);
     },
     handler: async (request, reply) => {
-      const calls = new EndpointCalls(context, overload, routes, request, reply);
+      let invalidToken: ApiError | undefined;
+      const api = apiOf(runEndpointsFor(runner, request, reply), (error) => {
+        invalidToken = error;
+      });
       const headers = new Headers();
       for (const [name, value] of Object.entries(request.headers)) headers.set(name, String(value));
       const response = await handler.fetch(
         new Request(`http://localhost${PATH}`, { method: 'POST', headers }),
         {
           parsedBody: request.body,
-          authInfo: { token: '', clientId: '', scopes: [], extra: { api: calls } } satisfies McpAuth,
+          authInfo: { token: '', clientId: '', scopes: [], extra: { api } } satisfies McpAuth,
         },
       );
       const text = await response.text();
-      if (calls.invalidToken !== undefined) throw calls.invalidToken;
+      // The whole request gets 401 then, as every request with a revoked token does.
+      if (invalidToken !== undefined) throw invalidToken;
       reply
         .code(response.status)
         .header('content-type', response.headers.get('content-type') ?? 'application/json');
@@ -83,62 +82,19 @@ function refuseForeignOrigin({ config, site }: Context, { headers }: FastifyRequ
   throw permissionDenied('Origin: expected an origin of CORS_ORIGINS');
 }
 
-/** Runs endpoints for the tools of one request, as its caller. */
-class EndpointCalls implements BookmarkApi {
-  readonly #context: Context;
-  readonly #overload: Overload;
-  readonly #routes: readonly Route[];
-  readonly #request: FastifyRequest;
-  readonly #reply: FastifyReply;
-  /** Set if the token was revoked after it was checked. The whole request is then answered with it. */
-  invalidToken: ApiError | undefined;
-
-  constructor(
-    context: Context,
-    overload: Overload,
-    routes: readonly Route[],
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ) {
-    this.#context = context;
-    this.#overload = overload;
-    this.#routes = routes;
-    this.#request = request;
-    this.#reply = reply;
-  }
-
-  readonly searchBookmarks: BookmarkApi['searchBookmarks'] = (search) =>
-    this.#call('/bookmarks/search', search);
-  readonly getBookmarks: BookmarkApi['getBookmarks'] = (choice) => this.#call('/bookmarks/get', choice);
-  readonly listTags: BookmarkApi['listTags'] = () => this.#call('/tags/list', {});
-  readonly addBookmark: BookmarkApi['addBookmark'] = (bookmark) => this.#call('/bookmarks/add', bookmark);
-  readonly editBookmark: BookmarkApi['editBookmark'] = (edit) => this.#call('/bookmarks/edit', edit);
-  readonly deleteBookmark: BookmarkApi['deleteBookmark'] = (item) => this.#call('/bookmarks/delete', item);
-
-  async #call<Result>(path: keyof Endpoints, body: object): Promise<Result> {
-    try {
-      return await this.#run(path, body);
-    } catch (error) {
-      if (error instanceof ApiError && error.code === 'INVALID_TOKEN') this.invalidToken = error;
+/** The API as the tools of one request use it. A token that is revoked meanwhile is reported as well as thrown. */
+function apiOf(run: RunEndpoint, onInvalidToken: (error: ApiError) => void): BookmarkApi {
+  const runWatched: RunEndpoint = (path, body) =>
+    run(path, body).catch((error: unknown) => {
+      if (error instanceof ApiError && error.code === 'INVALID_TOKEN') onInvalidToken(error);
       throw error;
-    }
-  }
-
-  async #run<Result>(path: keyof Endpoints, sent: object): Promise<Result> {
-    const caller = this.#request.caller!;
-    const route = this.#routes.find((each) => each.path === path) as CallerRoute;
-    requireScope(route, caller);
-    const body = parseBody(route.body, sent);
-    const result = await this.#context.requestPermits.run(caller.userId, () => {
-      this.#overload.refuse(caller.userId);
-      return route.handle({
-        context: this.#context,
-        body,
-        request: this.#request,
-        reply: this.#reply,
-        caller,
-      });
     });
-    return JSON.parse(typeof result === 'string' ? result : JSON.stringify(result));
-  }
+  return {
+    searchBookmarks: (search) => runWatched('/bookmarks/search', search),
+    getBookmarks: (choice) => runWatched('/bookmarks/get', choice),
+    listTags: () => runWatched('/tags/list', {}),
+    addBookmark: (bookmark) => runWatched('/bookmarks/add', bookmark),
+    editBookmark: (edit) => runWatched('/bookmarks/edit', edit) as Promise<EditedBookmark>,
+    deleteBookmark: (item) => runWatched('/bookmarks/delete', item),
+  };
 }

@@ -300,7 +300,7 @@ const en = {
       ['j  k', 'next and previous bookmark'],
       ['Enter', 'open the bookmark'],
       ['e', 'edit it'],
-      ['x', 'select it'],
+      ['x', 'toggle its selection'],
       ['Delete', 'delete it'],
       ['z', 'undo deleting'],
       ['?', 'this list'],

@@ -1,0 +1,54 @@
+import { invalid } from '../../domain/errors.ts';
+import type { BookmarkSearch } from '../../domain/resources.ts';
+import { UNREAD } from './fields.ts';
+
+/** Reads the query strings of linkding's lists. */
+
+export interface Range {
+  offset: number;
+  limit: number;
+}
+
+type Query = Record<string, unknown>;
+
+const MAX_LIMIT = 100;
+const MAX_OFFSET = 1_000_000_000;
+
+/** `limit` (at most 100, default 100) and `offset`. As in linkding, an unusable value counts as absent. */
+export function readRange(query: Query): Range {
+  const limit = readInteger(query.limit, MAX_LIMIT);
+  return {
+    offset: Math.min(readInteger(query.offset, 0), MAX_OFFSET),
+    limit: limit === 0 ? MAX_LIMIT : Math.min(limit, MAX_LIMIT),
+  };
+}
+
+const readInteger = (value: unknown, byDefault: number): number =>
+  typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : byDefault;
+
+/** Filters that would change which bookmarks are found, and that this service does not have. */
+const UNSUPPORTED = ['modified_since', 'bundle'];
+
+/**
+ * The search that `q` and `added_since` stand for: words, `#tag`, `!untagged` and `!unread`. Quotes are ignored. Throws
+ * `VALIDATION_ERROR` for a filter that the service does not have: a client must not take more for what it asked for.
+ */
+export function readSearch(query: Query): BookmarkSearch {
+  for (const name of UNSUPPORTED) if (query[name] !== undefined) throw invalid(`${name}: is not supported`);
+  const words: string[] = [];
+  const tags: string[] = [];
+  let untagged = false;
+  for (const word of String(query.q ?? '').split(/\s+/)) {
+    if (word.length > 1 && word.startsWith('#')) tags.push(word.slice(1));
+    else if (word === '!untagged') untagged = true;
+    else if (word === '!unread') tags.push(UNREAD);
+    else words.push(word.replaceAll('"', ''));
+  }
+  const since = query.added_since;
+  return {
+    query: words.join(' ').trim(),
+    ...(tags.length > 0 && { tags }),
+    ...(untagged && { untagged }),
+    ...(since !== undefined && { created_after: String(since) }),
+  };
+}

@@ -1,0 +1,247 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
+import { ApiError, type ErrorBody, invalid, notFound } from '../../domain/errors.ts';
+import type { Bookmark, BookmarkSearch, EditedBookmark } from '../../domain/resources.ts';
+import { parseToken, type Scope } from '../../domain/tokens.ts';
+import { countBacklog } from '../add-route.ts';
+import { authenticate } from '../authentication.ts';
+import { API } from '../mount.ts';
+import { BOOKMARK_BODY_BYTES } from '../route.ts';
+import { type EndpointRunner, type RunEndpoint, runEndpointsFor } from '../run-endpoint.ts';
+import { ARCHIVED, fromLinkding, type LinkdingFields, NEW, readFields, toLinkding } from './fields.ts';
+import { type Range, readRange, readSearch } from './query.ts';
+
+/**
+ * linkding's REST API, for the many programs that speak it (docs/linkding.md). It is on with `COMPAT_LINKDING=true`. Each
+ * request runs endpoints of our own API as its caller, so tokens, scopes, limits and caps hold, and deletions go to the trash.
+ */
+
+const BASE = '/compat/linkding/api';
+
+/** How often an edit is repeated that met a change by somebody else. */
+const EDIT_TRIES = 3;
+
+/** One request: what its handler works with. */
+interface Linkding {
+  run: RunEndpoint;
+  query: Record<string, unknown>;
+  /** From the path. */
+  id: number;
+  body: unknown;
+  /** The address of this list with another range. */
+  linkTo(range: Range): string;
+  reply: FastifyReply;
+}
+
+type Handler = (request: Linkding) => Promise<object | undefined>;
+
+export function linkdingRoutes(scope: FastifyInstance, runner: EndpointRunner): void {
+  scope.addHook('onSend', async (_request, reply, payload) =>
+    reply.statusCode >= 400 && typeof payload === 'string' ? formatError(JSON.parse(payload)) : payload,
+  );
+  const add = (method: HTTPMethods, path: string, scopeNeeded: Scope, handle: Handler) =>
+    scope.route({
+      method,
+      url: BASE + path,
+      bodyLimit: BOOKMARK_BODY_BYTES,
+      config: { class: scopeNeeded, mount: API },
+      onRequest: (request, reply) => {
+        const [, token] = /^Token +([\w-]+) *$/i.exec(request.headers.authorization ?? '') ?? [];
+        const { context, overload } = runner;
+        return authenticate(context, overload, { scope: scopeNeeded }, parseToken(token), request, reply);
+      },
+      handler: async (request, reply) => {
+        const body = await handle(readRequest(runner, request, reply));
+        if (body === undefined) return reply.code(204).send();
+        reply.header('content-type', 'application/json; charset=utf-8');
+        void reply.send(JSON.stringify(body));
+        countBacklog(runner.context.unsent, request, reply);
+        return reply;
+      },
+    });
+
+  add('GET', '/bookmarks/', 'read', (request) => listBookmarks(request, { without_tags: [ARCHIVED] }));
+  add('GET', '/bookmarks/archived/', 'read', (request) => listBookmarks(request, { tags: [ARCHIVED] }));
+  add('GET', '/bookmarks/check/', 'read', checkUrl);
+  add('GET', '/bookmarks/:id/', 'read', async ({ run, id }) => toLinkding(await getBookmark(run, id)));
+  add('POST', '/bookmarks/', 'write', createBookmark);
+  add('PUT', '/bookmarks/:id/', 'write', async ({ run, id, body }) => {
+    const fields = readFields(body);
+    requireUrl(fields);
+    return editBookmark(run, id, () => ({ ...NEW, ...fields }));
+  });
+  add('PATCH', '/bookmarks/:id/', 'write', async ({ run, id, body }) => {
+    const fields = readFields(body);
+    return editBookmark(run, id, (current) => ({ ...current, ...fields }));
+  });
+  add('POST', '/bookmarks/:id/archive/', 'write', (request) => setArchived(request, true));
+  add('POST', '/bookmarks/:id/unarchive/', 'write', (request) => setArchived(request, false));
+  add('DELETE', '/bookmarks/:id/', 'write', async ({ run, id }) => {
+    await run('/bookmarks/delete', { id });
+    return undefined;
+  });
+  add('GET', '/tags/', 'read', listTags);
+  add('GET', '/tags/:id/', 'read', async ({ run, id }) => {
+    const { tags } = await run('/tags/list', {});
+    const tag = tags.find((each) => each.id === id);
+    if (tag === undefined) throw notFound('the tag');
+    return formatTag(tag);
+  });
+  add('POST', '/tags/', 'write', createTag);
+  add('GET', '/user/profile/', 'read', async () => PROFILE);
+}
+
+function readRequest(runner: EndpointRunner, request: FastifyRequest, reply: FastifyReply): Linkding {
+  const { id } = request.params as { id?: string };
+  if (id !== undefined && !/^[1-9]\d{0,15}$/.test(id)) throw notFound('the bookmark');
+  const [path] = request.url.split('?');
+  const origin = runner.context.site.origin ?? `${request.protocol}://${request.host}`;
+  const query = request.query as Record<string, unknown>;
+  return {
+    run: runEndpointsFor(runner, request, reply),
+    query,
+    id: Number(id),
+    body: request.body ?? {},
+    linkTo: ({ offset, limit }) => {
+      const parameters = new URLSearchParams(query as Record<string, string>);
+      parameters.set('limit', String(limit));
+      parameters.set('offset', String(offset));
+      return `${origin}${path}?${parameters}`;
+    },
+    reply,
+  };
+}
+
+/** linkding's errors: by field, or as `detail`. */
+function formatError({ error, code }: ErrorBody): string {
+  const [, field, rule] = /^([a-z_]+)(?:\[\d+\])?: (.*)$/s.exec(error) ?? [];
+  if (code === 'VALIDATION_ERROR' && field !== undefined) return JSON.stringify({ [field]: [rule] });
+  return JSON.stringify({ detail: error });
+}
+
+/** A page of results, with the addresses of the pages around it. */
+const formatPage = ({ linkTo }: Linkding, { offset, limit }: Range, count: number, results: object[]) => ({
+  count,
+  next: offset + limit < count ? linkTo({ offset: offset + limit, limit }) : null,
+  previous: offset > 0 ? linkTo({ offset: Math.max(0, offset - limit), limit }) : null,
+  results,
+});
+
+async function listBookmarks(request: Linkding, filter: BookmarkSearch): Promise<object> {
+  const range = readRange(request.query);
+  const search = readSearch(request.query);
+  const tags = [...(search.tags ?? []), ...(filter.tags ?? [])];
+  const whole: BookmarkSearch = { ...search, ...filter, ...(tags.length > 0 && { tags }), sort: 'created' };
+  // A range of our pages holds the range that was asked for.
+  const found: Bookmark[] = [];
+  const first = Math.floor(range.offset / range.limit) + 1;
+  let total = 0;
+  for (const page of [first, first + 1]) {
+    const {
+      bookmarks,
+      total: count,
+      has_more,
+    } = await request.run('/bookmarks/search', {
+      ...whole,
+      page,
+      per_page: range.limit,
+    });
+    found.push(...bookmarks);
+    total = count;
+    if (range.offset % range.limit === 0 || !has_more) break;
+  }
+  const skipped = range.offset % range.limit;
+  const results = found.slice(skipped, skipped + range.limit).map(toLinkding);
+  return formatPage(request, range, total, results);
+}
+
+async function getBookmark(run: RunEndpoint, id: number): Promise<Bookmark> {
+  const [bookmark] = (await run('/bookmarks/get', { id })).bookmarks;
+  if (bookmark === undefined) throw notFound('the bookmark');
+  return bookmark;
+}
+
+/** Whether a page is saved. Nothing is fetched from it, so there is no metadata. */
+async function checkUrl({ run, query }: Linkding): Promise<object> {
+  const url = String(query.url ?? '');
+  const [bookmark] = (await run('/bookmarks/get', { url })).bookmarks;
+  return {
+    bookmark: bookmark === undefined ? null : toLinkding(bookmark),
+    metadata: { url, title: null, description: null, preview_image: null },
+    auto_tags: [],
+  };
+}
+
+function requireUrl(
+  fields: Partial<LinkdingFields>,
+): asserts fields is Partial<LinkdingFields> & { url: string } {
+  if (fields.url === undefined) throw invalid('url: is required');
+}
+
+/** Creates a bookmark. As in linkding, a url that is saved already is updated instead. */
+async function createBookmark({ run, body, reply }: Linkding): Promise<object> {
+  const fields = readFields(body);
+  requireUrl(fields);
+  const wanted = { ...NEW, ...fields };
+  const [existing] = (await run('/bookmarks/get', { url: fields.url })).bookmarks;
+  reply.code(201);
+  if (existing !== undefined) return editBookmark(run, existing.id, () => wanted);
+  return toLinkding(await run('/bookmarks/add', fromLinkding(wanted)));
+}
+
+/** Edits what a bookmark is now, so that no change of somebody else is lost. */
+async function editBookmark(
+  run: RunEndpoint,
+  id: number,
+  change: (current: LinkdingFields) => LinkdingFields,
+): Promise<object> {
+  for (let tries = 1; ; tries += 1) {
+    const current = await getBookmark(run, id);
+    try {
+      const edit = { id, if_updated_at: current.updated_at, ...fromLinkding(change(toLinkding(current))) };
+      const edited = (await run('/bookmarks/edit', edit)) as EditedBookmark;
+      return toLinkding({ ...edited, created_at: current.created_at });
+    } catch (error) {
+      const isConflict = error instanceof ApiError && error.code === 'CONFLICT';
+      if (!isConflict || tries === EDIT_TRIES) throw error;
+    }
+  }
+}
+
+async function setArchived({ run, id }: Linkding, isArchived: boolean): Promise<undefined> {
+  await editBookmark(run, id, (current) => ({ ...current, is_archived: isArchived }));
+}
+
+const formatTag = ({ id, name }: { id: number; name: string }) => ({ id, name, date_added: null });
+
+async function listTags(request: Linkding): Promise<object> {
+  const range = readRange(request.query);
+  const { tags } = await request.run('/tags/list', {});
+  const results = tags.slice(range.offset, range.offset + range.limit).map(formatTag);
+  return formatPage(request, range, tags.length, results);
+}
+
+/** Creates a tag. As in linkding, one that exists is returned. */
+async function createTag({ run, body, reply }: Linkding): Promise<object> {
+  const name = typeof body === 'object' && body !== null && 'name' in body ? body.name : undefined;
+  if (typeof name !== 'string') throw invalid('name: is required');
+  reply.code(201);
+  const { tags } = await run('/tags/list', {});
+  const existing = tags.find((tag) => tag.name.toLowerCase() === name.trim().toLowerCase());
+  return existing === undefined ? formatTag(await run('/tags/create', { name })) : formatTag(existing);
+}
+
+/** linkding's defaults: its settings have no counterpart here. */
+const PROFILE = {
+  theme: 'auto',
+  bookmark_date_display: 'relative',
+  bookmark_link_target: '_blank',
+  web_archive_integration: 'disabled',
+  tag_search: 'strict',
+  enable_sharing: false,
+  enable_public_sharing: false,
+  enable_favicons: false,
+  display_url: false,
+  permanent_notes: false,
+  search_preferences: { sort: 'added_desc', shared: 'off', unread: 'off' },
+  version: '1.46.0',
+};
