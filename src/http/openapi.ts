@@ -29,6 +29,12 @@ const TAGS: Record<string, string> = {
   import: 'Import bookmarks',
 };
 
+/** `export` and `import` are reserved words in the languages that code is generated for. */
+const OPERATION_IDS: Record<string, string> = {
+  '/export': 'export_bookmarks',
+  '/import': 'import_bookmarks',
+};
+
 const DESCRIPTION = `Stores bookmarks for authenticated users: create, edit, delete, search, list, sync with long polling,
 tags, import and export. Every endpoint is a POST with a JSON body, an empty object where it takes nothing.
 
@@ -178,9 +184,9 @@ function operationOf(route: Route, shared: Shared): Json {
   return {
     summary: route.summary,
     description: `${route.description}\n\n${describeAccess(route)}`,
-    operationId: route.path.slice(1).replaceAll('/', '_'),
+    operationId: OPERATION_IDS[route.path] ?? route.path.slice(1).replaceAll('/', '_'),
     tags: [route.path.split('/')[1]],
-    security: isPublic ? [] : [{ token: [] }],
+    ...(isPublic && { security: [] }),
     ...(route.isIdempotent && { parameters: [IDEMPOTENCY_KEY] }),
     requestBody: {
       description: `At most ${formatBytes(route.bodyLimit ?? DEFAULT_BODY_BYTES)}; a longer one is a VALIDATION_ERROR.`,
@@ -211,6 +217,7 @@ export function describeApi(routes: readonly Route[], basePath: string): Json {
     openapi: '3.1.0',
     info: { ...INFO, description: DESCRIPTION },
     servers: [{ url: basePath }],
+    security: [{ token: [] }],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     paths: Object.fromEntries(paths),
     components: {

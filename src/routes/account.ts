@@ -29,7 +29,7 @@ const invitedEmail = text({ max: 254, min: 1 }).meta({
 
 const token = z.string().meta({ examples: ['bks_42_BcGzEJAmGwg4vGYdvNIrhWPgAPiYz1wPgvwc3GUsxT8'] });
 
-export const user = z.object({ id, email });
+export const user = z.object({ id, email }).meta({ id: 'User' });
 
 export const exchange = publicRoute({
   path: '/auth/invite',

@@ -55,15 +55,17 @@ const importAll = callerRoute({
     imported: schemas.count,
     skipped: schemas.count,
     errors: z.array(
-      z.object({
-        index: schemas.count,
-        url: z
-          .string()
-          .nullable()
-          .meta({ examples: ['javascript:void(0)'] }),
-        code: z.literal('VALIDATION_ERROR'),
-        error: z.string().meta({ examples: ['url: expected an http or https url'] }),
-      }),
+      z
+        .object({
+          index: schemas.count,
+          url: z
+            .string()
+            .nullable()
+            .meta({ examples: ['javascript:void(0)'] }),
+          code: z.literal('VALIDATION_ERROR'),
+          error: z.string().meta({ examples: ['url: expected an http or https url'] }),
+        })
+        .meta({ id: 'ImportError' }),
     ),
   }),
   errors: ['LIMIT_EXCEEDED'],

@@ -16,7 +16,7 @@ export const count = z
 
 export const tagName = z.string().meta({ examples: ['reading'] });
 
-export const bookmarkTag = z.object({ id, name: tagName });
+export const bookmarkTag = z.object({ id, name: tagName }).meta({ id: 'BookmarkTag' });
 
 export const bookmark = z
   .object({
@@ -34,7 +34,7 @@ export const bookmark = z
 /** Of an operation on several bookmarks: how many were there, and the ids of the others. */
 export const severalDone = { count, missing: z.array(id), conflicts: z.array(id).optional() };
 
-export const deleted = z.object({ deleted: z.literal(true) });
+export const deleted = z.object({ deleted: z.literal(true) }).meta({ id: 'Deleted' });
 
 /** Whether the service holds the poll until something is new. */
 export const wait = z

@@ -11,7 +11,7 @@ import { wakeAfter } from './wake-after.ts';
 
 const named = (name: string) => ({ name, key: foldText(name) });
 
-const countedTag = z.object({ id, name: schemas.tagName, bookmark_count: schemas.count });
+const countedTag = z.object({ id, name: schemas.tagName, bookmark_count: schemas.count }).meta({ id: 'Tag' });
 
 const list = callerRoute({
   path: '/tags/list',

@@ -39,7 +39,7 @@ const apiToken = {
   name: z.string().meta({ examples: ['backup script'] }),
 };
 
-const revoked = z.object({ revoked: z.literal(true) });
+const revoked = z.object({ revoked: z.literal(true) }).meta({ id: 'Revoked' });
 
 const list = callerRoute({
   path: '/tokens/list',
@@ -48,7 +48,7 @@ const list = callerRoute({
   summary: 'List your API tokens',
   description: 'Oldest first. `last_used_at` is exact to 15 minutes; null: not used yet.',
   body: z.object({}),
-  response: z.object({ tokens: z.array(z.object(apiToken)) }),
+  response: z.object({ tokens: z.array(z.object(apiToken).meta({ id: 'Token' })) }),
   handle: async ({ context, caller }) => `{"tokens":${await listOwnTokens(context.database, caller)}}`,
 });
 
@@ -105,12 +105,14 @@ const listOfSessions = callerRoute({
   body: z.object({}),
   response: z.object({
     sessions: z.array(
-      z.object({
-        ...ofAnyToken,
-        kind: z.literal('session'),
-        app_name: z.string().nullable(),
-        is_current: z.boolean(),
-      }),
+      z
+        .object({
+          ...ofAnyToken,
+          kind: z.literal('session'),
+          app_name: z.string().nullable(),
+          is_current: z.boolean(),
+        })
+        .meta({ id: 'Session' }),
     ),
   }),
   handle: async ({ context, caller }) => `{"sessions":${await listSessions(context.database, caller)}}`,

@@ -1,0 +1,183 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { rolldown } from 'rolldown';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ROUTES } from '../../src/http/app.ts';
+import { makeFolder, removeFolder } from '../support/folders.ts';
+import { useService } from '../support/service.ts';
+
+/**
+ * What others make of `/openapi.json`: linters find nothing, generated types and clients compile, and every endpoint works
+ * through generated code.
+ */
+
+const TOOLS = {
+  '@redocly/cli': '2.77.0',
+  '@stoplight/spectral-cli': '6.16.3',
+  'openapi-typescript': '7.13.0',
+  '@hey-api/openapi-ts': '0.95.0',
+  orval: '7.13.2',
+  'openapi-to-postmanv2': '6.3.3',
+  newman: '6.2.2',
+  typescript: '5.9.3',
+};
+
+const run = promisify(execFile);
+const service = useService();
+const folder = makeFolder('generated-clients');
+afterAll(() => removeFolder(folder));
+
+let isInstalled = false;
+beforeAll(async () => {
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module', dependencies: TOOLS }));
+  isInstalled = await run('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts'], {
+    cwd: folder,
+  }).then(
+    () => true,
+    () => false,
+  );
+  const document = await fetch(`${service.origin}/openapi.json`);
+  writeFileSync(join(folder, 'openapi.json'), await document.text());
+}, 600_000);
+
+/** Runs an installed tool in the folder; returns what it printed. */
+async function runTool(name: string, ...args: string[]): Promise<string> {
+  const { stdout, stderr } = await run(join(folder, 'node_modules/.bin', name), args, { cwd: folder });
+  return stdout + stderr;
+}
+
+/** A test that is skipped where the registry cannot be reached. */
+const testWithTools = (name: string, work: () => Promise<void>): void =>
+  test(name, { timeout: 300_000 }, async ({ skip }) => {
+    if (!isInstalled) skip('npm could not install the tools');
+    await work();
+  });
+
+testWithTools('Redocly and Spectral find nothing to warn of', async () => {
+  writeFileSync(join(folder, '.spectral.yaml'), 'extends: ["spectral:oas"]\n');
+  expect(await runTool('redocly', 'lint', 'openapi.json')).not.toMatch(/warning/);
+  expect(await runTool('spectral', 'lint', '--fail-severity=hint', 'openapi.json')).toContain('No results');
+});
+
+testWithTools('types and clients of three generators compile under strict', async () => {
+  mkdirSync(join(folder, 'generated'), { recursive: true });
+  await runTool('openapi-typescript', 'openapi.json', '-o', 'generated/types.ts');
+  await runTool('openapi-ts', '-i', 'openapi.json', '-o', 'generated/hey', '-c', '@hey-api/client-fetch');
+  writeFileSync(
+    join(folder, 'orval.config.cjs'),
+    "module.exports = { api: { input: './openapi.json', output: { target: './generated/orval.ts', client: 'fetch' } } };",
+  );
+  await runTool('orval', '--config', 'orval.config.cjs');
+  const compilerOptions = {
+    strict: true,
+    noEmit: true,
+    module: 'esnext',
+    moduleResolution: 'bundler',
+    target: 'esnext',
+    lib: ['esnext', 'dom', 'dom.iterable'],
+    skipLibCheck: true,
+  };
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['generated'] }));
+  await runTool('tsc', '--project', folder);
+  const types = readFileSync(join(folder, 'generated/hey/types.gen.ts'), 'utf8');
+  for (const name of ['Bookmark', 'Tag', 'Token', 'Session', 'Deleted', 'TagsListResponse', 'Error'])
+    expect(types).toMatch(new RegExp(`export type ${name} = `));
+});
+
+/** Calls every endpoint once through the generated client, and prints which it called. */
+const PROGRAM = `
+import { client } from './hey/client.gen';
+import * as api from './hey/sdk.gen';
+
+const [baseUrl, code] = process.argv.slice(2);
+const called = new Set<string>();
+client.setConfig({ baseUrl, throwOnError: true, headers: { connection: 'close' } });
+client.interceptors.request.use((request) => (called.add(new URL(request.url).pathname.replace('/api/v1', '')), request));
+const data = async <T>(response: Promise<{ data: T }>): Promise<NonNullable<T>> => (await response).data!;
+
+const { token, user } = await data(api.authInvite({ body: { code } }));
+client.setConfig({ auth: token });
+const all = { body: {} };
+await data(api.userProfile(all));
+const added = await data(api.bookmarksAdd({ body: { url: 'https://example.org/', tags: ['one'] } }));
+await data(api.bookmarksEdit({ body: { id: added.id, title: 'T' } }));
+await data(api.bookmarksGet({ body: { id: added.id } }));
+await data(api.bookmarksList(all));
+await data(api.bookmarksSearch({ body: { query: 'T', tags: ['one'] } }));
+await data(api.bookmarksSync({ body: { cursor: 0 } }));
+await data(api.bookmarksChanges(all));
+const tag = await data(api.tagsCreate({ body: { name: 'two' } }));
+const other = await data(api.tagsCreate({ body: { name: 'three' } }));
+await data(api.tagsUpdate({ body: { id: tag.id, name: 'zwei' } }));
+await data(api.tagsMerge({ body: { id: other.id, into_id: tag.id } }));
+await data(api.tagsList(all));
+await data(api.tagsDelete({ body: { id: tag.id } }));
+await data(api.exportBookmarks(all));
+await data(api.importBookmarks({ body: { bookmarks: [{ url: 'https://example.org/2' }] } }));
+await data(api.bookmarksDelete({ body: { id: added.id } }));
+const { trashList, trashRestore, trashDelete } = { ...api } as any;
+if (trashList !== undefined) {
+  await data(trashList(all));
+  const { restored } = await data<any>(trashRestore({ body: { ids: [added.id] } }));
+  await data(api.bookmarksDelete({ body: { ids: [restored[0].new_id] } }));
+  await data(trashDelete({ body: { all: true } }));
+}
+const made = await data(api.tokensCreate({ body: { name: 'n', scope: 'read' } }));
+await data(api.tokensList(all));
+await data(api.tokensRevoke({ body: { id: made.id } }));
+const { sessions } = await data(api.sessionsList(all));
+await data(api.sessionsRevokeOthers(all));
+await api.sessionsRevoke({ body: { id: sessions[0].id + 1_000 }, throwOnError: false });
+await data(api.accountDelete({ body: { confirm: user.email } }));
+await api.logout({ body: {}, throwOnError: false });
+await api.authExchange({
+  body: { code: 'a'.repeat(43), code_verifier: 'b'.repeat(43), redirect_uri: 'http://127.0.0.1:1/' },
+  throwOnError: false,
+});
+console.log(JSON.stringify([...called]));
+`;
+
+testWithTools('every endpoint works through a generated client', async () => {
+  await runTool('openapi-ts', '-i', 'openapi.json', '-o', 'generated/hey', '-c', '@hey-api/client-fetch');
+  const source = join(folder, 'generated/program.ts');
+  const target = join(folder, 'generated/program.mjs');
+  writeFileSync(source, PROGRAM);
+  const bundle = await rolldown({ input: source, platform: 'node' });
+  await bundle.write({ file: target, format: 'esm' });
+  const code = await service.invite('generated@localhost');
+  const { stdout } = await run(process.execPath, [target, `${service.origin}/api/v1`, code]);
+  expect(JSON.parse(stdout).sort()).toEqual(ROUTES.map(({ path }) => path).sort());
+});
+
+testWithTools('a Postman collection has examples for bodies, and its reads run', async () => {
+  const options = 'parametersResolution=Example,folderStrategy=Tags';
+  await runTool('openapi2postmanv2', '-s', 'openapi.json', '-o', 'collection.json', '-O', options);
+  const text = readFileSync(join(folder, 'collection.json'), 'utf8');
+  const bodies = [...text.matchAll(/"raw":"((?:[^"\\]|\\.)*)"/g)].map(([, body]) => body);
+  expect(bodies.length).toBeGreaterThan(20);
+  expect(bodies.filter((body) => /<(string|integer|dateTime|boolean)>/.test(body!))).toEqual([]);
+  const { token } = await service.session();
+  const args = [
+    'run',
+    'collection.json',
+    '--folder',
+    'tags',
+    '--reporters',
+    'json',
+    '--reporter-json-export',
+    'run.json',
+  ];
+  const variables = ['--env-var', `baseUrl=${service.origin}/api/v1`, '--env-var', `bearerToken=${token}`];
+  await runTool('newman', ...args, ...variables);
+  const { executions } = JSON.parse(readFileSync(join(folder, 'run.json'), 'utf8')).run;
+  const statuses = new Map(
+    executions.map((each: { item: { name: string }; response: { code: number } }) => [
+      each.item.name,
+      each.response.code,
+    ]),
+  );
+  expect(statuses.get('List all tags')).toBe(200);
+  expect(statuses.get('Create a tag')).toBe(200);
+});
