@@ -158,9 +158,12 @@ test.each(FIELD_NAMES)('the client finds a bookmark whose %s differs', async (na
 test('the reference names every field where it may be given and where it is shown', async () => {
   const response = await fetch(`${service.origin}/openapi.json`);
   const { paths, components } = (await response.json()) as Record<string, Record<string, Values>>;
-  const bodyOf = (path: string) =>
+  const bodyOf = (path: string) => {
     // biome-ignore lint/suspicious/noExplicitAny: the document is read from outside
-    (paths as any)[path].post.requestBody.content['application/json'].schema.properties;
+    const { $ref } = (paths as any)[path].post.requestBody.content['application/json'].schema;
+    // biome-ignore lint/suspicious/noExplicitAny: as above
+    return (components as any).schemas[$ref.split('/').at(-1)].properties;
+  };
   const entry = bodyOf('/import').bookmarks.items.properties;
   expect(Object.keys(bodyOf('/bookmarks/add'))).toEqual([...namesGivenTo('add'), 'on_duplicate']);
   expect(Object.keys(bodyOf('/bookmarks/edit'))).toEqual(

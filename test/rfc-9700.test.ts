@@ -428,7 +428,7 @@ describe('4.2: nothing leaks', () => {
       callback!.searchParams.get('state')!,
       'hidden-code',
       'secret-place',
-      ...browser.cookies.values(),
+      ...browser.secrets,
     ])
       expect(text).not.toContain(hidden);
   });

@@ -198,7 +198,7 @@ test('each end is counted, and logged without anything that could be used again'
   const text = lines.join('');
   expect(text).toContain('"fault":"invalid"');
   expect(text).toContain('"route":"/login/callback"');
-  for (const secret of [...callback!.searchParams.values(), ...browser.cookies.values(), CLIENT_SECRET])
+  for (const secret of [...callback!.searchParams.values(), ...browser.secrets, CLIENT_SECRET])
     if (secret !== bench.provider.issuer) expect(text).not.toContain(secret);
   expect(text).not.toContain('id_token');
   expect(text).not.toMatch(/@example\.org/);

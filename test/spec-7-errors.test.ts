@@ -13,7 +13,7 @@ const user = useUser(service);
 
 const URL = 'https://example.org/';
 
-test('the codes are those of spec 7 with their statuses, and the two of decision 3', () => {
+test('the codes are those of spec 7 with their statuses, and those of decisions 3 and 43', () => {
   expect(STATUS_BY_CODE).toEqual({
     INVALID_TOKEN: 401,
     PERMISSION_DENIED: 403,
@@ -21,6 +21,7 @@ test('the codes are those of spec 7 with their statuses, and the two of decision
     NOT_FOUND: 404,
     RATE_LIMITED: 429,
     LIMIT_EXCEEDED: 403,
+    CONFLICT: 409,
     INTERNAL_ERROR: 500,
     UNAVAILABLE: 503,
   });

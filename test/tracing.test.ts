@@ -137,7 +137,7 @@ test('of signing in nothing that could be used again is traced or logged, neithe
     for (const status of [303, 400]) expect((await browser.open(callback!)).status).toBe(status);
     // Not the callback, but what a mistyped one would be.
     await browser.open(`${callback!.href.replace('/callback', '/callbock')}`);
-    secrets.push(...browser.cookies.values());
+    secrets.push(...browser.secrets);
 
     const verifier = randomBytes(32).toString('base64url');
     const redirect_uri = 'http://127.0.0.1:8123/signed-in';

@@ -14,6 +14,11 @@ export interface Visit {
  */
 export class CookieBrowser {
   readonly cookies = new Map<string, string>();
+  /** The values of its cookies that must stay secret. `signed-in` only says that a session exists. */
+  get secrets(): string[] {
+    return [...this.cookies].filter(([name]) => name !== 'signed-in').map(([, value]) => value);
+  }
+
   /** Every address that it was at, in order. */
   readonly trail: string[] = [];
 
