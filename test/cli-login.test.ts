@@ -78,8 +78,10 @@ test('ends logged in, as an app that the settings name', async () => {
   });
   expect((await runCommand(['whoami'], { env })).out).toContain('cli@example.org');
   const { sql } = service.context.database;
-  const [session] = await sql<{ app_name: string }[]>`select app_name from tokens where app_name is not null`;
+  const [session] = await sql<{ app_name: string; client: string }[]>`
+    select app_name, client from tokens where app_name is not null`;
   expect(session!.app_name).toMatch(/^bookmarks on /);
+  expect(session!.client).toBe('Bookmarks CLI');
 });
 
 test('prints the address, for where no browser opens', async () => {

@@ -1220,7 +1220,7 @@ describe("tokens and sessions of one's own", () => {
     const other = await service.session(user.email);
     const { out } = await run(['sessions']);
     expect(out.trim().split('\n')).toHaveLength(2);
-    expect(out).toContain('browser or invite (this one)');
+    expect(out).toContain('Node.js (this one)');
     expect((await run(['sessions', 'revoke-others'])).out).toBe('Ended 1\n');
     expect((await other.post('/user/profile')).status).toBe(401);
     const { sessions } = JSON.parse((await run(['--json', 'sessions'])).out);

@@ -3,6 +3,7 @@ import { createSession } from '../src/store/sessions.ts';
 import { newBrowser } from './support/browser-session.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 import { holdAccount, holdLock, untilBlocked } from './support/sessions.ts';
+import { newEmail } from './support/users.ts';
 
 // Tokens and sessions of one's own: what the settings area of spec 2.4 does.
 
@@ -311,6 +312,29 @@ describe('/sessions/list', () => {
       last_four: token.slice(-4),
     });
     expect(second.last_used_at).toMatch(TIME);
+  });
+
+  test.each([
+    ['Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0', 'Firefox on Linux'],
+    [
+      'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 Edg/140.0',
+      'Edge on Windows',
+    ],
+    [
+      'Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36',
+      'Chrome on Android',
+    ],
+    [
+      'Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.6 Mobile/15E148 Safari/604.1',
+      'Safari on iPhone',
+    ],
+    ['curl/8.9.1', 'curl'],
+    [`<script>${'x'.repeat(4_000)}`, null],
+  ])('names the program that signed in: %s', async (agent, client) => {
+    const code = await service.invite(newEmail());
+    const { body } = await service.post('/auth/invite', { code }, { headers: { 'user-agent': agent } });
+    const { sessions } = (await service.post('/sessions/list', {}, { token: body.token })).body;
+    expect(sessions).toMatchObject([{ client, is_current: true }]);
   });
 
   test('lists hold valid ones alone', async () => {

@@ -54,6 +54,13 @@ export function findBaseUrl({ url, environment }: Session, stored: Credentials |
   return parseBaseUrl(url ?? environment.url ?? stored?.base_url ?? DEFAULT_URL);
 }
 
+/** Names this program, so that people recognize its session. */
+const namedFetch: typeof fetch = (input, init) => {
+  const headers = new Headers(init?.headers);
+  headers.set('user-agent', 'bookmarks-cli/1');
+  return fetch(input, { ...init, headers });
+};
+
 /** A client for an address; prints a note for each retry that takes a while. */
 export function openClient(session: Session, baseUrl: string, token?: string): BookmarkClient {
   session.baseUrl = baseUrl;
@@ -70,7 +77,14 @@ export function openClient(session: Session, baseUrl: string, token?: string): B
     if (waitMs < MIN_NOTED_WAIT_MS) return;
     session.terminal.note(`waiting ${Math.ceil(waitMs / 1_000)} s for the rate limit`);
   };
-  return new BookmarkClient({ baseUrl, token, onRetry, onQuotaWait, retryForMs: RETRY_FOR_MS });
+  return new BookmarkClient({
+    baseUrl,
+    token,
+    fetch: namedFetch,
+    onRetry,
+    onQuotaWait,
+    retryForMs: RETRY_FOR_MS,
+  });
 }
 
 /** A client for the logged-in user; throws a `CliError` without one. */

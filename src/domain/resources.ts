@@ -415,6 +415,8 @@ export interface OpenSession extends ShownToken {
   kind: 'session';
   /** The app that it was opened for; null: a browser, or an invite exchange. */
   app_name: string | null;
+  /** The program that signed in, such as `Firefox on Linux` or `curl`; null: unknown. */
+  client: string | null;
   /** Whether it is the session of this request. */
   is_current: boolean;
 }

@@ -14,7 +14,7 @@ export interface OpenedSession {
 }
 
 /**
- * Opens a session for whom the provider named. `present` is the session that the browser brought. Throws a `SignInError`
+ * Opens a session for whom the provider named. `present` is the session that the browser brought, `client` the browser's name. Throws a `SignInError`
  * where this is nobody who may sign in, or not who was expected.
  */
 export async function completeLogin(
@@ -22,6 +22,7 @@ export async function completeLogin(
   intent: Intent,
   person: ProviderIdentity,
   present: Owner | undefined,
+  client: string | null,
 ): Promise<OpenedSession> {
   const provider = config.signIn.provider!;
   requireAllowedDomain(provider, person);
@@ -30,6 +31,7 @@ export async function completeLogin(
   const session: LoginSession = {
     authenticatedAt: authenticatedAt === undefined ? null : new Date(authenticatedAt * 1_000),
     days: config.sessionDays,
+    client,
   };
   const result =
     intent.kind === 'link'

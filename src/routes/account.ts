@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { wakePolls } from '../coordination/topics.ts';
+import { nameClient } from '../domain/client-name.ts';
 import { permissionDenied } from '../domain/errors.ts';
 import { id, text } from '../domain/fields.ts';
 import { foldText } from '../domain/text.ts';
@@ -47,10 +48,11 @@ export const exchange = publicRoute({
   errors: ['NOT_FOUND'],
   async handle({ context, body, request }) {
     const secret = createSecret();
+    const client = nameClient(request.headers['user-agent']);
     const { sessionDays } = context.config;
     const emailKey = body.email === undefined ? undefined : foldText(body.email);
     const user = await limitInviteGuesses(context, request, emailKey, () =>
-      exchangeInvite(context.database, { code: body.code, emailKey }, secret, sessionDays),
+      exchangeInvite(context.database, { code: body.code, emailKey }, secret, sessionDays, client),
     );
     return { token: formatToken('session', user.id, secret.secret), user };
   },

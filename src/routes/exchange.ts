@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Context } from '../context.ts';
 import { wakePolls } from '../coordination/topics.ts';
+import { nameClient } from '../domain/client-name.ts';
 import { ApiError, notFound } from '../domain/errors.ts';
 import type { Session } from '../domain/resources.ts';
 import { parseToken } from '../domain/tokens.ts';
@@ -32,8 +33,10 @@ export const exchangeCode = publicRoute({
     user,
   }),
   errors: ['NOT_FOUND'],
-  async handle({ context, body }) {
-    const opened = (await openApprovedSession(context, body)) ?? (await endRepeated(context, body.code));
+  async handle({ context, body, request }) {
+    const client = nameClient(request.headers['user-agent']);
+    const opened =
+      (await openApprovedSession(context, body, client)) ?? (await endRepeated(context, body.code));
     if (opened === undefined) throw notFound('the code');
     return opened;
   },
@@ -43,11 +46,12 @@ export const exchangeCode = publicRoute({
 async function openApprovedSession(
   context: Context,
   exchange: z.output<typeof exchangeSchema>,
+  client: string | null,
 ): Promise<Session | undefined> {
   const { config, coordination, database } = context;
   const grant = await redeemCode(coordination.pending, exchange);
   const owner = grant && { userId: grant.userId, hash: Buffer.from(grant.session, 'hex') };
-  const opened = owner && (await openAppSession(database, owner, grant.name, config.sessionDays));
+  const opened = owner && (await openAppSession(database, owner, grant.name, config.sessionDays, client));
   if (opened === undefined) return undefined;
   const session = parseToken(opened.token)!;
   try {

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { wakePolls } from '../coordination/topics.ts';
+import { nameClient } from '../domain/client-name.ts';
 import { invalid, permissionDenied } from '../domain/errors.ts';
 import type { Caller } from '../domain/tokens.ts';
 import type { Overload } from '../http/overload.ts';
@@ -82,7 +83,8 @@ async function finishSignIn(context: Context, { request, reply, query }: PageReq
   const callback = new URL(`${site.origin}${CALLBACK_PATH}?${query.text}`);
   const person = await context.provider!.finish(callback, login.checks);
   const present = await findBrowserCaller(context, request);
-  const { token } = await completeLogin(context, login.intent, person, present);
+  const client = nameClient(request.headers['user-agent']);
+  const { token } = await completeLogin(context, login.intent, person, present, client);
   setSessionCookie(context, reply, token);
   if (present) await endSession(context, present);
   context.metrics.signInEnded('done');

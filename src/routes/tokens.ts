@@ -101,7 +101,7 @@ const listOfSessions = callerRoute({
   summary: 'List your sessions',
   description:
     'Oldest first. `app_name` is the app that a session was opened for; null: a browser, or an invite exchange. ' +
-    '`is_current` is the session of this request.',
+    '`client` is the program that signed in, by its `User-Agent`; null: unknown. `is_current` is the session of this request.',
   body: z.object({}),
   response: z.object({
     sessions: z.array(
@@ -110,6 +110,10 @@ const listOfSessions = callerRoute({
           ...ofAnyToken,
           kind: z.literal('session'),
           app_name: z.string().nullable(),
+          client: z
+            .string()
+            .nullable()
+            .meta({ examples: ['Firefox on Linux'] }),
           is_current: z.boolean(),
         })
         .meta({ id: 'Session' }),

@@ -28,6 +28,8 @@ export interface LoginSession {
   authenticatedAt: Date | null;
   /** How long it is valid, `SESSION_DAYS`. */
   days: number;
+  /** The program that signs in, as `nameClient` names it. */
+  client?: string | null;
 }
 
 /** Why nobody was signed in. */
@@ -48,13 +50,13 @@ export async function signInByProvider(
   db: Database,
   { issuer, subject, email }: Identity,
   { emailKey, isTrusted, isOpen }: Claim,
-  { authenticatedAt, days }: LoginSession,
+  { authenticatedAt, days, client = null }: LoginSession,
   expectedUserId: number | null = null,
 ): Promise<SignInResult<SignInRefusal>> {
   const { secret, hash, lastFour } = createSecret();
   const [row] = await db.write(
     (sql) => sql<{ outcome: SignInRefusal | null; id: number }[]>`
-      select outcome, id
+      select outcome, id, name_session(id, ${hash}, ${client})
       from sign_in_by_provider(
         ${issuer}, ${subject}, ${email}, ${emailKey}, ${isTrusted}, ${isOpen}, ${expectedUserId},
         ${hash}, ${lastFour}, ${authenticatedAt ?? LONG_AGO}, ${days}
@@ -69,12 +71,12 @@ export async function linkIdentity(
   db: Database,
   { userId, hash: sessionHash }: Owner,
   { issuer, subject, email }: Identity,
-  { authenticatedAt, days }: LoginSession,
+  { authenticatedAt, days, client = null }: LoginSession,
 ): Promise<SignInResult<'linked' | 'token'>> {
   const { secret, hash, lastFour } = createSecret();
   const [row] = await db.write(
     (sql) => sql<{ outcome: 'linked' | 'token' | null }[]>`
-      select outcome
+      select outcome, name_session(${userId}, ${hash}, ${client})
       from link_identity(
         ${userId}, ${sessionHash}, ${issuer}, ${subject}, ${email},
         ${hash}, ${lastFour}, ${authenticatedAt ?? LONG_AGO}, ${days}
@@ -91,13 +93,14 @@ export async function linkIdentity(
 export async function openAppSession(
   db: Database,
   { userId, hash: sessionHash }: Owner,
-  appName: string,
+  appName: string | null,
   days: number,
+  client: string | null = null,
 ): Promise<{ token: string; user: { id: number; email: string } } | undefined> {
   const { secret, hash, lastFour } = createSecret();
   const [row] = await db.write(
     (sql) => sql<{ outcome: 'token' | null; email: string }[]>`
-      select outcome, email
+      select outcome, email, name_session(${userId}, ${hash}, ${client})
       from open_app_session(${userId}, ${sessionHash}, ${appName}, ${hash}, ${lastFour}, ${days})`,
   );
   const { outcome, email } = row!;

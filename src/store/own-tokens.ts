@@ -30,7 +30,7 @@ export async function listSessions(db: Database, owner: Owner): Promise<string> 
         coalesce((
           select json_agg(
             render_token(row(t.*)::tokens) || jsonb_build_object(
-              'app_name', t.app_name, 'is_current', t.token_hash = ${owner.hash}
+              'app_name', t.app_name, 'client', t.client, 'is_current', t.token_hash = ${owner.hash}
             ) order by t.id
           )::text
           from tokens t

@@ -27,17 +27,19 @@ export async function readProfile(
 
 /**
  * Uses up an invite, creates its user if there is none, and opens a session; throws `NOT_FOUND` (decision 22), also where
- * `emailKey` is given and the invite is for another address.
+ * `emailKey` is given and the invite is for another address. `client` names the program that signs in.
  */
 export async function exchangeInvite(
   db: Database,
   { code, emailKey }: { code: string; emailKey?: string | undefined },
   { hash, lastFour }: StoredSecret,
   sessionDays: number,
+  client: string | null = null,
 ): Promise<{ id: number; email: string }> {
   const rows = await db.write(
     (sql) => sql<{ outcome: Outcome | null; id: number; email: string }[]>`
-      select outcome, id, email from exchange_invite(${code}, ${emailKey ?? null}, ${hash}, ${lastFour}, ${sessionDays})`,
+      select outcome, id, email, name_session(id, ${hash}, ${client})
+      from exchange_invite(${code}, ${emailKey ?? null}, ${hash}, ${lastFour}, ${sessionDays})`,
   );
   const { id, email } = requireSuccess(rows);
   return { id, email };

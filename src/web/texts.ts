@@ -274,7 +274,7 @@ const en = {
   sessions: {
     title: 'Sessions',
     lead: 'Where you are signed in.',
-    browser: 'Browser',
+    unknown: 'Unknown program',
     current: 'this one',
     since: (when: string) => `since ${when}`,
     used: (when: string) => `last used ${when}`,

@@ -109,9 +109,10 @@ async function listSessions(session: Session): Promise<void> {
   const list = await (await openOwnClient(session)).listSessions({ signal });
   if (terminal.isJson) return terminal.print(list, () => '');
   await terminal.table({
-    columns: [...COLUMNS, { name: 'APP', isFlexible: true }],
+    columns: [...COLUMNS, { name: 'CLIENT', isFlexible: true }],
     rows: list.sessions.map((each) => {
-      const app = toLine(each.app_name ?? 'browser or invite');
+      const known = [each.app_name, each.client].filter((name) => name !== null);
+      const app = toLine(known.join(', ') || 'unknown');
       return [...cellsOf(each), each.is_current ? `${app} (this one)` : app];
     }),
   });

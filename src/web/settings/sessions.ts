@@ -30,7 +30,7 @@ export function sessionsSection(): HTMLElement {
     await read();
   };
   const entry = (session: OpenSession) => {
-    const what = session.app_name ?? words.browser;
+    const what = session.app_name ?? session.client ?? words.unknown;
     const label = session.is_current ? texts.menu.signOut : words.end;
     const ends = button(label, () => void run(ends, failed, () => end(session)));
     if (!session.is_current)
@@ -58,8 +58,9 @@ export function sessionsSection(): HTMLElement {
   return section('sessions', words.title, words.lead, list, failed.element, others);
 }
 
-function describe({ created_at, last_used_at }: OpenSession): string {
+function describe({ app_name, client, created_at, last_used_at }: OpenSession): string {
   const words = texts.sessions;
   const used = last_used_at === null ? [] : [words.used(formatAgo(last_used_at))];
-  return [words.since(formatDay(created_at)), ...used].join(' · ');
+  const by = app_name !== null && client !== null ? [client] : [];
+  return [...by, words.since(formatDay(created_at)), ...used].join(' · ');
 }

@@ -1,0 +1,7 @@
+-- Notes the program that a session was opened with. A statement calls it for the session that it opens.
+create or replace function name_session(p_user_id bigint, p_token_hash bytea, p_client text) returns void
+language plpgsql as $$
+begin
+  update tokens set client = p_client where user_id = p_user_id and token_hash = p_token_hash;
+end
+$$;

@@ -1,0 +1,40 @@
+/** The programs that people sign in with. The first match counts: most browsers also name the ones they descend from. */
+const PROGRAMS: readonly [RegExp, string][] = [
+  [/^bookmarks-cli\//, 'Bookmarks CLI'],
+  [/^curl\//, 'curl'],
+  [/^Wget\//i, 'Wget'],
+  [/^HTTPie\//, 'HTTPie'],
+  [/^python-|^Python\//, 'Python'],
+  [/^node$|^undici$|^Node\.js\//, 'Node.js'],
+  [/^Go-http-client\//, 'Go'],
+  [/^okhttp\//, 'Android app'],
+  [/CFNetwork\//, 'Apple app'],
+  [/\bEdg(e|A|iOS)?\//, 'Edge'],
+  [/\b(OPR|OPiOS|Opera)\//, 'Opera'],
+  [/\bSamsungBrowser\//, 'Samsung Internet'],
+  [/\b(Firefox|FxiOS)\//, 'Firefox'],
+  [/\b(Chrome|Chromium|HeadlessChrome|CriOS)\//, 'Chrome'],
+  [/\bVersion\/\S+ .*\bSafari\//, 'Safari'],
+];
+
+/** The first match counts: Android also says Linux, and iPhones also say Mac OS X. */
+const SYSTEMS: readonly [RegExp, string][] = [
+  [/\b(iPhone|iPod)\b/, 'iPhone'],
+  [/\biPad\b/, 'iPad'],
+  [/\bAndroid\b/, 'Android'],
+  [/\bWindows\b/, 'Windows'],
+  [/\bCrOS\b/, 'ChromeOS'],
+  [/\b(Macintosh|Mac OS X|Darwin)\b/i, 'macOS'],
+  [/\bLinux\b/i, 'Linux'],
+];
+
+/**
+ * A short name for the program behind a `User-Agent`, such as `Firefox on Linux` or `curl`; null where it is unknown. The
+ * name is made of the texts above alone, so nothing else of the header is stored.
+ */
+export function nameClient(userAgent: string | undefined): string | null {
+  const agent = (userAgent ?? '').slice(0, 512);
+  const find = (list: readonly [RegExp, string][]) => list.find(([pattern]) => pattern.test(agent))?.[1];
+  const [program, system] = [find(PROGRAMS), find(SYSTEMS)];
+  return (program && system ? `${program} on ${system}` : (program ?? system)) ?? null;
+}
