@@ -1,7 +1,7 @@
 /**
  * Signatures of blocks of search texts: one bit for each sequence of up to five letters that is in them, by its hash. A block
  * can hold a term only where its signature has the bits of the term's own sequences. Measured on blocks of 60 texts, it has
- * them in 1 of 100 blocks that do not hold the term: docs/performance.md. Other sequences or another hash need signatures
+ * them in 1 of 100 blocks that do not hold the term: docs/decisions/0090-search-blocks-with-bloom-filters.md. Other sequences or another hash need signatures
  * made anew, all of them.
  */
 
