@@ -7,7 +7,7 @@ export const bookmarkTable = (bookmarks: readonly Bookmark[]): Table => ({
   columns: [
     { name: 'ID' },
     { name: 'ADDED' },
-    { name: 'TITLE', isFlexible: true },
+    { name: 'TITLE', isFlexible: true, isMain: true },
     { name: 'URL', isFlexible: true },
     { name: 'TAGS', isFlexible: true },
   ],

@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import type { BookmarkClient } from '../client/index.ts';
+import { openInBrowser } from './browser.ts';
 import { CliError, Interrupted } from './faults.ts';
 import type { Session } from './session.ts';
 
@@ -35,7 +35,7 @@ export async function loginByBrowser(
   };
   const address = `${origin}/login/app?${new URLSearchParams(parameters)}`;
   session.terminal.note(`Approve the login in your browser. If none opens, go to:\n${address}`);
-  openBrowser(session.environment.browser, address);
+  void openInBrowser(session.environment.browser, address);
   const code = await inTime(session.signal, listener.code);
   const { token } = await client.exchangeCode(
     { code, code_verifier: verifier!, redirect_uri: listener.redirectUri },
@@ -47,19 +47,6 @@ export async function loginByBrowser(
 /** What the page calls the app: characters that it prints, 60 at most. */
 const nameOfThisComputer = (): string =>
   `bookmarks on ${hostname().replace(/[^\w.-]/g, '') || 'a computer'}`.slice(0, 60);
-
-/** Shows the address in the person's browser. Where that fails they open it by hand. */
-function openBrowser(browser: string | undefined, address: string): void {
-  const [program, ...args] =
-    browser !== undefined
-      ? [browser]
-      : ({ darwin: ['open'], win32: ['rundll32', 'url.dll,FileProtocolHandler'] }[
-          process.platform as string
-        ] ?? ['xdg-open']);
-  const child = spawn(program!, [...args, address], { stdio: 'ignore', detached: true });
-  child.on('error', () => {});
-  child.unref();
-}
 
 interface Listener extends AsyncDisposable {
   redirectUri: string;
@@ -83,12 +70,16 @@ async function listen(state: string, issuer: string): Promise<Listener> {
     const found = given.get('code');
     if (given.get('iss') !== issuer) {
       reject(
-        new CliError(`the browser was at ${given.get('iss')}, not at ${issuer}`, 'Name that address: --url'),
+        new CliError(
+          `the browser was at ${given.get('iss')}, not at ${issuer}`,
+          'Name that address: --url',
+          'FAILED',
+        ),
       );
       return respond(response, 400, 'The login did not come from the service that was asked.');
     }
     if (found === null) {
-      reject(new CliError('the login was declined in the browser', APPROVE_AGAIN));
+      reject(new CliError('the login was declined in the browser', APPROVE_AGAIN, 'PERMISSION_DENIED'));
       return respond(response, 200, 'You declined. You may close this window.');
     }
     resolve(found);
@@ -136,7 +127,7 @@ async function inTime(signal: AbortSignal, code: Promise<string>): Promise<strin
       reject(
         signal.aborted
           ? new Interrupted()
-          : new CliError('nobody approved the login in the browser', APPROVE_AGAIN),
+          : new CliError('nobody approved the login in the browser', APPROVE_AGAIN, 'FAILED'),
       );
   });
   either.addEventListener('abort', stop, { once: true });

@@ -20,7 +20,7 @@ export async function readCredentials(configDir: string): Promise<Credentials | 
     text = await readFile(path, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw new CliError(`${path} cannot be read: ${(error as Error).message}`);
+    throw new CliError(`${path} cannot be read: ${(error as Error).message}`, undefined, 'FAILED');
   }
   try {
     const { base_url, token, email } = JSON.parse(text);
@@ -29,7 +29,7 @@ export async function readCredentials(configDir: string): Promise<Credentials | 
   } catch {
     // The error below names the file.
   }
-  throw new CliError(`${path} is damaged`, 'Log in again: bookmarks login');
+  throw new CliError(`${path} is damaged`, 'Log in again: bookmarks login', 'FAILED');
 }
 
 /**

@@ -1,17 +1,49 @@
 import { ApiError, type ClientErrorCode } from '../client/index.ts';
 import { UnreadableFile } from '../formats/entry.ts';
 
+/** Why the command line itself fails: codes of the API, `USAGE` for a wrong command, and `FAILED` for everything else. */
+export type CliErrorCode =
+  | 'USAGE'
+  | 'NOT_FOUND'
+  | 'INVALID_TOKEN'
+  | 'PERMISSION_DENIED'
+  | 'UNAVAILABLE'
+  | 'FAILED';
+
 /** An error for the user of the command, in words. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   /** What the user can do. */
   readonly advice: string | undefined;
+  /** Decides the exit code. */
+  readonly code: CliErrorCode;
 
-  constructor(message: string, advice?: string) {
+  constructor(message: string, advice?: string, code: CliErrorCode = 'USAGE') {
     super(message);
     this.advice = advice;
+    this.code = code;
   }
 }
+
+/** The exit codes of a command that ends by itself. `--help` and the manual list them. */
+export const EXIT = { done: 0, failed: 1, usage: 2, notFound: 3, denied: 4, limit: 5, unavailable: 6 };
+
+const EXIT_BY_CODE: Record<string, number> = {
+  USAGE: EXIT.usage,
+  VALIDATION_ERROR: EXIT.usage,
+  NOT_FOUND: EXIT.notFound,
+  INVALID_TOKEN: EXIT.denied,
+  PERMISSION_DENIED: EXIT.denied,
+  LIMIT_EXCEEDED: EXIT.limit,
+  RATE_LIMITED: EXIT.limit,
+  UNAVAILABLE: EXIT.unavailable,
+  CONNECTION_LOST: EXIT.unavailable,
+  TIMEOUT: EXIT.unavailable,
+};
+
+/** The exit code of a failure. */
+export const exitCodeOf = (fault: Fault | undefined): number =>
+  EXIT_BY_CODE[fault?.code ?? ''] ?? EXIT.failed;
 
 /** The user pressed Ctrl-C at a question. */
 export class Interrupted extends Error {
@@ -43,7 +75,7 @@ export interface Fault {
 /** Describes an error in words; undefined for one that nobody expected, whose stack trace is printed. */
 export function describeFault(error: unknown, baseUrl: string | undefined): Fault | undefined {
   if (error instanceof ApiError) return describeApiError(error, baseUrl);
-  if (error instanceof CliError) return { error: error.message, code: 'USAGE', advice: error.advice };
+  if (error instanceof CliError) return { error: error.message, code: error.code, advice: error.advice };
   if (error instanceof UnreadableFile) return { error: error.message, code: 'UNREADABLE_FILE' };
   const { code, path, syscall } = error as NodeJS.ErrnoException;
   if (syscall === undefined || code === undefined) return undefined;

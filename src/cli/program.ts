@@ -1,6 +1,9 @@
+import { readFileSync } from 'node:fs';
+import { Writable } from 'node:stream';
 import { Command, CommanderError } from 'commander';
 import { addAccountCommands } from './commands/account.ts';
 import { addBookmarkCommands } from './commands/bookmarks.ts';
+import { addCompletionCommand } from './commands/completion.ts';
 import { addExportCommand } from './commands/export.ts';
 import { addImportCommand } from './commands/import.ts';
 import { addMcpCommand } from './commands/mcp.ts';
@@ -10,14 +13,20 @@ import { addTagCommands } from './commands/tags.ts';
 import { addTokenCommands } from './commands/tokens.ts';
 import { writeOutControls } from './display-text.ts';
 import type { Environment } from './environment.ts';
-import { describeFault, Interrupted } from './faults.ts';
+import { describeFault, EXIT, exitCodeOf, Interrupted } from './faults.ts';
 import type { Run, Session } from './session.ts';
 import { type Streams, Terminal } from './terminal.ts';
 
-/** The exit codes: success; failure; ended by Ctrl-C, with the number that shells use. */
-const DONE = 0;
-const FAILED = 1;
+/** Ended by Ctrl-C, with the number that shells use. */
 const INTERRUPTED = 130;
+
+/** The package's own version, in the repository and in the package alike. */
+const readVersion = (): string =>
+  JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
+
+const HELP = `
+Environment: BOOKMARKS_URL, BOOKMARKS_TOKEN (in the place of a login), XDG_CONFIG_HOME, NO_COLOR, BROWSER
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 denied, 5 a limit is reached, 6 unavailable, 130 interrupted`;
 
 /** Runs a command line; resolves with its exit code and never rejects. */
 export async function runCli(
@@ -27,7 +36,12 @@ export async function runCli(
   signal: AbortSignal,
 ): Promise<number> {
   let session: Session | undefined;
-  const program = buildProgram(streams, (command) => async (...given) => {
+  const isJson = args.includes('--json');
+  const quiet = {
+    ...streams,
+    stderr: isJson ? new Writable({ write: (_chunk, _encoding, done) => done() }) : streams.stderr,
+  };
+  const program = buildProgram(quiet, (command) => async (...given) => {
     // commander passes the command itself as the last argument.
     const { json, url } = program.opts();
     const terminal = new Terminal(streams, { json, plain: environment.plain });
@@ -35,27 +49,37 @@ export async function runCli(
     await command(session, ...given.slice(0, -1));
   });
   try {
-    await program.parseAsync(args, { from: 'user' });
-    return DONE;
+    await program.parseAsync(keepNegations(program, args), { from: 'user' });
+    return EXIT.done;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode;
+    if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done;
+    if (error instanceof CommanderError) return printUsageFault(error, args, streams);
     if (signal.aborted || error instanceof Interrupted) return INTERRUPTED;
-    printFault(error, session, streams);
-    return FAILED;
+    return printFault(error, session, streams);
   }
 }
 
-function buildProgram(streams: Streams, run: Run): Command {
+/** Lets `search -tag:name` reach the search text. commander would read it as `-t ag:name`. */
+function keepNegations(program: Command, args: readonly string[]): string[] {
+  const command = args.find((arg) => program.commands.some((each) => each.name() === arg));
+  if (command !== 'search') return [...args];
+  const end = args.indexOf('--');
+  const [options, words] = end === -1 ? [args, []] : [args.slice(0, end), args.slice(end + 1)];
+  const isNegation = (arg: string) => /^-(#|[a-z]{2,}:)/i.test(arg);
+  const given = options.filter((arg) => !isNegation(arg));
+  return [...given, '--', ...options.filter(isNegation), ...words];
+}
+
+/** All commands, with their options and descriptions. */
+export function buildProgram(streams: Streams, run: Run): Command {
   const program = new Command('bookmarks')
     .description('Your bookmarks at the Bookmark Service')
+    .version(readVersion(), '--version')
     .option('--url <address>', 'the service; BOOKMARKS_URL or the last login when absent')
     .option('--json', 'answer in JSON, for scripts', false)
     .showHelpAfterError('(--help tells more)')
     .configureHelp({ showGlobalOptions: true })
-    .addHelpText(
-      'after',
-      '\nEnvironment: BOOKMARKS_URL, BOOKMARKS_TOKEN (in the place of a login), XDG_CONFIG_HOME, NO_COLOR',
-    );
+    .addHelpText('after', HELP);
   configure(program, streams);
   addAccountCommands(program, run);
   addBookmarkCommands(program, run);
@@ -66,6 +90,7 @@ function buildProgram(streams: Streams, run: Run): Command {
   addSyncCommand(program, run);
   addMirrorCommand(program, run);
   addMcpCommand(program, run);
+  addCompletionCommand(program, run);
   for (const command of program.commands) {
     configure(command, streams);
     for (const inner of command.commands) configure(inner, streams);
@@ -80,7 +105,21 @@ function configure(command: Command, { stdout, stderr }: Streams): void {
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) });
 }
 
-function printFault(error: unknown, session: Session | undefined, { stderr }: Streams): void {
+/** commander has printed the fault already, except for scripts. */
+function printUsageFault(
+  { message, code }: CommanderError,
+  args: readonly string[],
+  streams: Streams,
+): number {
+  if (args.includes('--json')) {
+    const error = code === 'commander.help' ? 'a command is missing' : message.replace(/^error: /, '');
+    streams.stderr.write(`${JSON.stringify({ error, code: 'USAGE' })}\n`);
+  }
+  return EXIT.usage;
+}
+
+/** Prints an error; returns the exit code. */
+function printFault(error: unknown, session: Session | undefined, { stderr }: Streams): number {
   const print = (text: string) => stderr.write(`${writeOutControls(text)}\n`);
   const fault = describeFault(error, session?.baseUrl);
   if (fault === undefined) print((error as Error)?.stack ?? String(error));
@@ -90,4 +129,5 @@ function printFault(error: unknown, session: Session | undefined, { stderr }: St
     if (fault.advice !== undefined) print(fault.advice);
     if (fault.code === 'INTERNAL_ERROR') print(`Request id: ${fault.request_id}`);
   }
+  return exitCodeOf(fault);
 }

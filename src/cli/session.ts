@@ -100,5 +100,6 @@ export async function openOwnClient(session: Session): Promise<BookmarkClient> {
   throw new CliError(
     stored === undefined ? 'you are not logged in' : `you are not logged in at ${baseUrl}`,
     'Log in with an invite code or a token: bookmarks login',
+    'INVALID_TOKEN',
   );
 }

@@ -10,12 +10,17 @@ export interface Column {
   name: string;
   /** May be cut where the screen is too narrow. */
   isFlexible?: boolean;
+  /** Cut only after the other flexible columns have shrunk. */
+  isMain?: boolean;
 }
 
 const GAP = '  ';
 
 /** The smallest width to which a column is cut. */
 const MIN_WIDTH = 8;
+
+/** Other flexible columns shrink to this width before the main one is cut. */
+const BESIDE_MAIN_WIDTH = 16;
 
 /**
  * The lines of the table, the header first. No line is wider than the screen, as far as flexible columns can be cut.
@@ -34,12 +39,19 @@ export function displayTable({ columns, rows }: Table, screenWidth: number): str
   );
 }
 
-/** Cuts the widest flexible column, one terminal column at a time, until everything fits. */
+/** Cuts the widest flexible columns until everything fits. */
 function shrink(widths: number[], columns: readonly Column[], available: number): void {
   const flexible = columns.flatMap(({ isFlexible }, i) => (isFlexible ? [i] : []));
-  for (let excess = widths.reduce((sum, width) => sum + width, 0) - available; excess > 0; excess -= 1) {
+  const others = flexible.filter((i) => !columns[i]!.isMain);
+  const excess = () => widths.reduce((sum, width) => sum + width, 0) - available;
+  cutWidest(widths, others, excess(), BESIDE_MAIN_WIDTH);
+  cutWidest(widths, flexible, excess(), MIN_WIDTH);
+}
+
+function cutWidest(widths: number[], flexible: readonly number[], columns: number, minWidth: number): void {
+  for (let excess = columns; excess > 0; excess -= 1) {
     const widest = flexible.reduce((a, b) => (widths[b]! > widths[a]! ? b : a), flexible[0] ?? 0);
-    if (flexible.length === 0 || widths[widest]! <= MIN_WIDTH) return;
+    if (flexible.length === 0 || widths[widest]! <= minWidth) return;
     widths[widest]! -= 1;
   }
 }

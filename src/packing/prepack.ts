@@ -1,11 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { writeManual } from '../cli/manual.ts';
+import { buildProgram } from '../cli/program.ts';
 import { putLeanManifest, putWholeManifest } from './manifest.ts';
 
 /**
  * Runs before `npm pack`: compiles to JavaScript with declarations in `dist/`, since Node strips no types below
- * node_modules.
+ * node_modules. Writes the manual of the command line there, too.
  */
 
 const folder = process.cwd();
@@ -23,4 +25,7 @@ for (const name of readdirSync(join(folder, 'dist'), { recursive: true, encoding
   const text = readFileSync(path, 'utf8');
   writeFileSync(path, text.replace(/((?:from|import\() ?'\.{1,2}\/[^']+)\.ts'/g, "$1.js'"));
 }
+const { stdin, stdout, stderr } = process;
+const program = buildProgram({ stdin, stdout, stderr }, () => async () => {});
+writeFileSync(join(folder, 'dist/bookmarks.1'), writeManual(program));
 putLeanManifest(folder);

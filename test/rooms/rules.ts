@@ -10,7 +10,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'src/coordination': [],
   'src/domain': [],
   'src/embedded': [],
-  'src/packing': [],
+  'src/packing': ['src/cli'],
   'src/sign-in': ['src/coordination', 'src/domain'],
   'src/store': ['src/concurrency', 'src/domain'],
   'src/config.ts': [

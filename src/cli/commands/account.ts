@@ -103,7 +103,7 @@ function warnOfPlainHttp({ terminal }: Session, baseUrl: string): void {
 async function logout(session: Session, { local }: { local: boolean }): Promise<void> {
   const { terminal, environment, signal } = session;
   const stored = await readCredentials(environment.configDir);
-  if (stored === undefined) throw new CliError('you are not logged in');
+  if (stored === undefined) throw new CliError('you are not logged in', undefined, 'INVALID_TOKEN');
   const isSession = stored.token.startsWith('bks_');
   if (isSession && !local) {
     const client = openClient(session, stored.base_url, stored.token);
@@ -113,6 +113,7 @@ async function logout(session: Session, { local }: { local: boolean }): Promise<
         throw new CliError(
           `the session was not ended: ${stored.base_url} cannot be reached`,
           'Try again later, or forget the token here only: bookmarks logout --local',
+          'UNAVAILABLE',
         );
       }
       throw error;

@@ -1,12 +1,16 @@
 import { type Command, Option } from 'commander';
+import type { BookmarkClient } from '../../client/index.ts';
+import { parseSearch } from '../../client/search-text.ts';
 import type { Bookmark, BookmarkSearch } from '../../domain/resources.ts';
+import { isWebUrl } from '../../formats/write-netscape.ts';
 import { gatherIds, gatherTags, integerFrom, tagsOption } from '../arguments.ts';
 import { bookmarkTable } from '../bookmark-table.ts';
+import { openInBrowser } from '../browser.ts';
 import { toLine } from '../display-text.ts';
 import { CliError } from '../faults.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
 
-/** Adds `add`, `edit`, `rm`, `get`, `search` and `list`. */
+/** Adds `add`, `edit`, `rm`, `get`, `open`, `search` and `list`. */
 export function addBookmarkCommands(program: Command, run: Run): void {
   program
     .command('add')
@@ -19,10 +23,8 @@ export function addBookmarkCommands(program: Command, run: Run): void {
     .addOption(
       new Option(
         '--on-duplicate <what>',
-        'where the url is there already: add another, return that one, or fail',
-      )
-        .choices(['add', 'return', 'error'])
-        .default('add'),
+        'where the url is there already: add another, return that one, or fail (default: add another, and say so)',
+      ).choices(['add', 'return', 'error']),
     )
     .action(run(add));
   program
@@ -48,11 +50,16 @@ export function addBookmarkCommands(program: Command, run: Run): void {
     .argument('<id-or-url>')
     .action(run(get));
   program
+    .command('open')
+    .description('open a bookmark in the browser')
+    .argument('<id-or-url>')
+    .action(run(openBookmark));
+  program
     .command('search')
     .description(
       'find bookmarks, the one added or imported last first, whatever its date, unless --sort says otherwise',
     )
-    .argument('[word...]', 'each must occur in url, title or comment')
+    .argument('[word...]', 'each must occur in url, title or comment; also operators, as below')
     .addOption(tagsOption('only those that carry it; several: all of them'))
     .option('--without-tag <name>', 'only those that do not carry it; may be repeated', gatherTags)
     .option('--untagged', 'only those without any tag')
@@ -66,6 +73,7 @@ export function addBookmarkCommands(program: Command, run: Run): void {
     )
     .option('--page <n>', 'further results', integerFrom(1), 1)
     .option('--per-page <n>', 'up to 100', integerFrom(1, 100), 50)
+    .addHelpText('after', SEARCH_HELP)
     .action(run(search));
   program
     .command('list')
@@ -73,6 +81,10 @@ export function addBookmarkCommands(program: Command, run: Run): void {
     .option('-n, --limit <n>', 'at most so many', integerFrom(1))
     .action(run(list));
 }
+
+const SEARCH_HELP = `
+Operators: tag:NAME, -tag:NAME, site:HOST, after:2026-01, before:2026-01-31, is:untagged.
+Quote a name that has spaces: tag:"to read". A shell takes #NAME for a comment; write tag:NAME.`;
 
 interface Fields {
   title?: string;
@@ -85,7 +97,7 @@ const describe = ({ id, title, url }: Pick<Bookmark, 'id' | 'title' | 'url'>): s
 
 interface AddOptions extends Fields {
   createdAt?: string;
-  onDuplicate: 'add' | 'return' | 'error';
+  onDuplicate?: 'add' | 'return' | 'error';
 }
 
 /** The url as typed; `https://` is added where it begins with a host name. */
@@ -109,6 +121,19 @@ async function add(
   const bookmark = await client.addBookmark(sent, { signal: session.signal });
   const done = onDuplicate === 'return' ? 'Saved as' : 'Added';
   await session.terminal.print(bookmark, () => `${done} ${describe(bookmark)}`);
+  if (onDuplicate === undefined) await warnOfDuplicates(session, client, bookmark);
+}
+
+/** Names the other bookmarks of the same url. The bookmark is stored, so that a failure here is none of the command. */
+async function warnOfDuplicates(
+  { terminal, signal }: Session,
+  client: BookmarkClient,
+  { id, url }: Pick<Bookmark, 'id' | 'url'>,
+): Promise<void> {
+  const found = await client.getBookmarks({ url }, { signal }).catch(() => undefined);
+  const others = (found?.bookmarks ?? []).filter((other) => other.id !== id).map((other) => other.id);
+  if (others.length === 0) return;
+  terminal.note(`This url was saved before: ${others.join(', ')}. To avoid that: --on-duplicate return`);
 }
 
 interface EditOptions extends Fields {
@@ -165,7 +190,7 @@ async function eachBatch(
   const changed = [...new Set(ids)].filter((id) => !missing.includes(id));
   if (missing.length > 0) {
     if (changed.length > 0) session.terminal.note(`${done} ${changed.join(', ')}`);
-    throw new CliError(`${missing.join(', ')} does not exist`, 'All bookmarks: bookmarks list');
+    throw new CliError(`${missing.join(', ')} does not exist`, 'All bookmarks: bookmarks list', 'NOT_FOUND');
   }
   await session.terminal.print({ [done.toLowerCase()]: changed }, () => `${done} ${changed.join(', ')}`);
 }
@@ -185,11 +210,28 @@ async function remove(session: Session, ids: number[]): Promise<void> {
 async function get(session: Session, given: string): Promise<void> {
   const { terminal, signal } = session;
   const client = await openOwnClient(session);
-  const choice = /^\d+$/.test(given) ? { id: integerFrom(1)(given) } : { url: given };
-  const found = await client.getBookmarks(choice, { signal });
+  const found = await client.getBookmarks(chooseBookmark(given), { signal });
   if (terminal.isJson) return terminal.print(found, () => '');
   if (found.bookmarks.length === 0) return terminal.note('there is none');
   await terminal.table(bookmarkTable(found.bookmarks));
+}
+
+/** A bookmark by its id, or those of a url. */
+const chooseBookmark = (given: string): { id: number } | { url: string } =>
+  /^\d+$/.test(given) ? { id: integerFrom(1)(given) } : { url: completeUrl(given) };
+
+async function openBookmark(session: Session, given: string): Promise<void> {
+  const { terminal, environment, signal } = session;
+  const client = await openOwnClient(session);
+  const { bookmarks } = await client.getBookmarks(chooseBookmark(given), { signal });
+  const url = bookmarks[0]?.url;
+  if (url === undefined) throw new CliError(`no bookmark has the url ${given}`, undefined, 'NOT_FOUND');
+  // The browser might run another kind of link.
+  if (!isWebUrl(url)) throw new CliError('its url is neither http nor https', undefined, 'FAILED');
+  if (!(await openInBrowser(environment.browser, url))) {
+    throw new CliError('no browser could be started', 'Name its program in BROWSER', 'FAILED');
+  }
+  await terminal.print({ opened: url }, () => `Opened ${toLine(url)}`);
 }
 
 interface SearchCommandOptions {
@@ -206,15 +248,20 @@ interface SearchCommandOptions {
 
 async function search(session: Session, words: string[], options: SearchCommandOptions): Promise<void> {
   const { terminal, signal } = session;
-  const { tag: tags, withoutTag, after, before, page, perPage, ...same } = options;
+  const { tag = [], withoutTag = [], untagged, after, before, site, sort, page, perPage } = options;
+  const { search: typed, problems } = parseSearch(words.map(quoteOperator).join(' '));
+  for (const { part } of problems)
+    terminal.note(`${part} is no operator that applies here: searched as text`);
   const client = await openOwnClient(session);
   const query: BookmarkSearch = {
-    ...same,
-    query: words.join(' '),
-    tags,
-    without_tags: withoutTag,
-    created_after: after,
-    created_before: before,
+    ...typed,
+    tags: noneWhereEmpty([...(typed.tags ?? []), ...tag]),
+    without_tags: noneWhereEmpty([...(typed.without_tags ?? []), ...withoutTag]),
+    untagged: untagged ?? typed.untagged,
+    site: site ?? typed.site,
+    created_after: after ?? typed.created_after,
+    created_before: before ?? typed.created_before,
+    sort,
     page,
     per_page: perPage,
   };
@@ -225,6 +272,14 @@ async function search(session: Session, words: string[], options: SearchCommandO
   const first = (page - 1) * perPage + 1;
   const shown = found.bookmarks.length === 0 ? 'none' : `${first} to ${first + found.bookmarks.length - 1}`;
   terminal.note(`${found.total} found, ${shown} shown${more}`);
+}
+
+const noneWhereEmpty = (names: string[]): string[] | undefined => (names.length > 0 ? names : undefined);
+
+/** Restores the quotes that the shell took: `tag:"to read"` arrives as `tag:to read`. */
+function quoteOperator(word: string): string {
+  const [, operator, value = ''] = /^(-?(?:#|[a-z]{2,}:))([^"]*\s[^"]*)$/i.exec(word) ?? [];
+  return operator === undefined || value.startsWith('//') ? word : `${operator}"${value}"`;
 }
 
 async function list(

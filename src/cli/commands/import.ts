@@ -87,7 +87,11 @@ async function importFile(session: Session, file: string, options: ImportOptions
   await terminal.print({ ...result, ...report }, () => describeResult(parsed, result).join('\n'));
   const refused = result.errors.length;
   if (refused > 0)
-    throw new CliError(`the service refused ${refused.toLocaleString('en')} of ${count(entries.length)}`);
+    throw new CliError(
+      `the service refused ${refused.toLocaleString('en')} of ${count(entries.length)}`,
+      undefined,
+      'FAILED',
+    );
 }
 
 async function readEntries(
@@ -139,7 +143,7 @@ async function confirmReplace(session: Session, entries: number): Promise<void> 
     throw new CliError('--replace removes all your bookmarks', 'Where nobody can be asked, say --yes too.');
   }
   const answer = await askLine(session, question);
-  if (!/^y(es)?$/i.test(answer ?? '')) throw new CliError('nothing was changed');
+  if (!/^y(es)?$/i.test(answer ?? '')) throw new CliError('nothing was changed', undefined, 'FAILED');
 }
 
 const count = (bookmarks: number): string =>

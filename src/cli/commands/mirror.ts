@@ -28,7 +28,11 @@ async function mirror(session: Session, file: string, { follow }: MirrorCommandO
     await keepTrue(session, client, store, follow);
   } catch (error) {
     if (!(error instanceof MirrorConflict)) throw error;
-    throw new CliError(`${file}: another process writes to it`, 'End one of the two; nothing is lost');
+    throw new CliError(
+      `${file}: another process writes to it`,
+      'End one of the two; nothing is lost',
+      'FAILED',
+    );
   }
 }
 
@@ -72,6 +76,7 @@ async function openStore(file: string): Promise<SqliteStore> {
     throw new CliError(
       `mirror needs SQLite, which Node ${process.versions.node} does not have`,
       'Use Node 22.13 or newer',
+      'FAILED',
     );
   });
   try {

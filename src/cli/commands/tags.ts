@@ -5,11 +5,16 @@ import { foldText } from '../../domain/text.ts';
 import { toLine } from '../display-text.ts';
 import { CliError } from '../faults.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
+import { growTree, type TagNode } from '../tag-tree.ts';
 
 /** Adds `tags` and its subcommands. */
 export function addTagCommands(program: Command, run: Run): void {
   const tags = program.command('tags').description('list tags; create, rename, merge and delete them');
-  tags.command('list', { isDefault: true }).description('list all tags').action(run(list));
+  tags
+    .command('list', { isDefault: true })
+    .description('list all tags')
+    .option('--tree', 'show the tag a/b below the tag a', false)
+    .action(run(list));
   tags.command('create').description('create a tag').argument('<name>').action(run(create));
   tags
     .command('rename')
@@ -30,16 +35,24 @@ export function addTagCommands(program: Command, run: Run): void {
     .action(run(remove));
 }
 
-async function list(session: Session): Promise<void> {
+async function list(session: Session, { tree }: { tree: boolean }): Promise<void> {
   const { terminal, signal } = session;
   const list = await (await openOwnClient(session)).listTags({ signal });
-  if (terminal.isJson) return terminal.print(list, () => '');
+  if (terminal.isJson) return terminal.print(tree ? { tags: growTree(list.tags) } : list, () => '');
   if (list.tags.length === 0) return terminal.note('no tags yet');
   await terminal.table({
     columns: [{ name: 'BOOKMARKS' }, { name: 'TAG', isFlexible: true }],
-    rows: list.tags.map(({ name, bookmark_count }) => [String(bookmark_count), toLine(name)]),
+    rows: tree
+      ? drawTree(growTree(list.tags))
+      : list.tags.map(({ name, bookmark_count }) => [String(bookmark_count), toLine(name)]),
   });
 }
+
+const drawTree = (nodes: readonly TagNode[], depth = 0): string[][] =>
+  nodes.flatMap(({ name, bookmark_count, tags }) => [
+    [String(bookmark_count), '  '.repeat(depth) + toLine(name)],
+    ...drawTree(tags, depth + 1),
+  ]);
 
 async function create(session: Session, name: string): Promise<void> {
   const client = await openOwnClient(session);
@@ -80,5 +93,5 @@ async function findTag({ signal }: Session, client: BookmarkClient, name: string
   const { tags } = await client.listTags({ signal });
   const found = tags.find((tag) => foldText(tag.name) === key);
   if (found !== undefined) return found;
-  throw new CliError(`there is no tag ${JSON.stringify(name)}`, 'All tags: bookmarks tags');
+  throw new CliError(`there is no tag ${JSON.stringify(name)}`, 'All tags: bookmarks tags', 'NOT_FOUND');
 }

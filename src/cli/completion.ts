@@ -1,0 +1,169 @@
+import type { Command } from 'commander';
+import { type CommandNode, flagsOf, listNodes, readTree, takesValue } from './command-tree.ts';
+
+/** Completion scripts. They are generated from commander's commands, so they need no upkeep. */
+
+export const SHELLS = ['bash', 'zsh', 'fish'] as const;
+export type Shell = (typeof SHELLS)[number];
+
+/** The completion script for a shell. */
+export function writeCompletion(program: Command, shell: Shell): string {
+  const nodes = listNodes(readTree(program));
+  return { bash: writeBash, zsh: writeZsh, fish: writeFish }[shell](nodes);
+}
+
+interface Word {
+  word: string;
+  description: string;
+}
+
+/** The subcommands of a command, or else the choices of its first argument. */
+function listWords({ commands, command }: CommandNode): Word[] {
+  if (commands.length > 0) {
+    return commands.map((inner) => ({
+      word: inner.command.name(),
+      description: inner.command.description(),
+    }));
+  }
+  return (command.registeredArguments[0]?.argChoices ?? []).map((word) => ({ word, description: '' }));
+}
+
+/** The options of a command; those of the program apply to each. */
+function listOptions(node: CommandNode, root: CommandNode): Word[] {
+  const options = node === root ? root.options : [...node.options, ...root.options];
+  const words = options.flatMap((option) =>
+    flagsOf(option)
+      .filter((flag) => flag.startsWith('--'))
+      .map((word) => ({ word, description: option.description })),
+  );
+  return words.filter(({ word }, i) => words.findIndex((other) => other.word === word) === i);
+}
+
+/** For each option with a value: the flags, and what the value may be. No choices: the shell offers file names. */
+const listValues = (nodes: readonly CommandNode[]) =>
+  nodes.flatMap(({ path, options }) =>
+    options.filter(takesValue).map((option) => ({
+      path,
+      flags: flagsOf(option),
+      choices: option.argChoices ?? [],
+    })),
+  );
+
+/** In single quotes, for all three shells. */
+const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+
+const join = (words: readonly Word[]): string => words.map(({ word }) => word).join(' ');
+
+/** The patterns of a `case` that finds the command that the words before the cursor name. */
+const pathCases = (nodes: readonly CommandNode[]): string =>
+  nodes
+    .slice(1)
+    .map(({ path }) => quote(path))
+    .join('|');
+
+function writeBash(nodes: readonly CommandNode[]): string {
+  const [root] = nodes as [CommandNode];
+  const values = listValues(nodes).map(({ path, flags, choices }) => {
+    const patterns = flags.map((flag) => (path === '' ? `*' ${flag}'` : quote(`${path} ${flag}`)));
+    return `    ${patterns.join('|')}) COMPREPLY=($(compgen -W ${quote(choices.join(' '))} -- "$cur")); return ;;`;
+  });
+  const words = nodes.map(
+    (node) =>
+      `    ${quote(node.path)}) words=${quote(join(listWords(node)))}; options=${quote(join(listOptions(node, root)))} ;;`,
+  );
+  return `# bash completion for bookmarks. Load it: source <(bookmarks completion bash)
+_bookmarks() {
+  local cur=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} at='' word words options
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case "\${at:+$at }$word" in ${pathCases(nodes)}) at="\${at:+$at }$word" ;; esac
+  done
+  COMPREPLY=()
+  case "$at $previous" in
+${values.join('\n')}
+  esac
+  case "$at" in
+${words.join('\n')}
+  esac
+  [[ $cur == -* ]] && words=$options
+  COMPREPLY=($(compgen -W "$words" -- "$cur"))
+}
+complete -o default -F _bookmarks bookmarks
+`;
+}
+
+function writeZsh(nodes: readonly CommandNode[]): string {
+  const [root] = nodes as [CommandNode];
+  const describe = (words: readonly Word[]) =>
+    words
+      .map(({ word, description }) =>
+        quote(`${word}${description && ':'}${description.replaceAll(':', '\\:')}`),
+      )
+      .join(' ');
+  const values = listValues(nodes).map(({ path, flags, choices }) => {
+    const patterns = flags.map((flag) => (path === '' ? `*' ${flag}'` : quote(`${path} ${flag}`)));
+    const offer =
+      choices.length > 0 ? `found=(${choices.map(quote).join(' ')}); _describe value found` : '_files';
+    return `    ${patterns.join('|')}) ${offer}; return ;;`;
+  });
+  const words = nodes.map(
+    (node) =>
+      `    ${quote(node.path)}) found=(${describe(listWords(node))}); options=(${describe(listOptions(node, root))}) ;;`,
+  );
+  return `#compdef bookmarks
+# zsh completion for bookmarks. Load it: source <(bookmarks completion zsh), after compinit; or save it in a folder of fpath as _bookmarks
+_bookmarks() {
+  local at='' word
+  local -a found options
+  for word in "\${(@)words[2,CURRENT-1]}"; do
+    case "\${at:+$at }$word" in (${pathCases(nodes)}) at="\${at:+$at }$word" ;; esac
+  done
+  case "$at \${words[CURRENT-1]}" in
+${values.join('\n')}
+  esac
+  case "$at" in
+${words.join('\n')}
+  esac
+  if [[ \${words[CURRENT]} == -* ]]; then _describe option options
+  elif (( \${#found} )); then _describe command found
+  else _files
+  fi
+}
+if [[ \${funcstack[1]} == _bookmarks ]]; then _bookmarks "$@"; else compdef _bookmarks bookmarks; fi
+`;
+}
+
+/** fish asks for each candidate whether it applies, and offers file names where no rule says otherwise. */
+function writeFish(nodes: readonly CommandNode[]): string {
+  const fishQuote = (text: string) => `'${text.replace(/['\\]/g, '\\$&')}'`;
+  const lines = nodes.flatMap((node) => {
+    const condition = node.path === '' ? '' : ` -n ${fishQuote(`__bookmarks_at ${fishQuote(node.path)}`)}`;
+    const atRoot = ` -n ${fishQuote("__bookmarks_at ''")}`;
+    const words = listWords(node).map(
+      ({ word, description }) =>
+        `complete -c bookmarks -f${condition || atRoot} -a ${fishQuote(word)} -d ${fishQuote(description)}`,
+    );
+    const options = node.options.map((option) => {
+      const flags = [
+        option.short && `-s ${option.short.slice(1)}`,
+        option.long && `-l ${option.long.slice(2)}`,
+        takesValue(option) && (option.argChoices ? `-x -a ${fishQuote(option.argChoices.join(' '))}` : '-r'),
+      ].filter(Boolean);
+      return `complete -c bookmarks${condition} ${flags.join(' ')} -d ${fishQuote(option.description)}`;
+    });
+    return [...words, ...options];
+  });
+  return `# fish completion for bookmarks. Load it: bookmarks completion fish | source
+function __bookmarks_at --description 'Whether the words before the cursor name this command'
+  set -l at ''
+  for word in (commandline -opc)[2..-1]
+    set -l next (string trim -- "$at $word")
+    contains -- $next ${nodes
+      .slice(1)
+      .map(({ path }) => fishQuote(path))
+      .join(' ')}; and set at $next
+  end
+  test "$at" = "$argv[1]"
+end
+${lines.join('\n')}
+`;
+}

@@ -1,0 +1,37 @@
+import type { Tag } from '../domain/resources.ts';
+import { foldText } from '../domain/text.ts';
+import { splitFolders } from '../formats/folders.ts';
+
+/** A tag with the tags below it. */
+export interface TagNode {
+  /** The last part of the tag's path. */
+  name: string;
+  /** The tag as a whole; null for a part of a path that is no tag itself. */
+  tag: string | null;
+  /** The bookmarks that have this very tag. */
+  bookmark_count: number;
+  tags: TagNode[];
+}
+
+/** Puts the tag `a/b` below `a`. A tag that is not a path of folders, such as `and/`, stays as it is. */
+export function growTree(tags: readonly Tag[]): TagNode[] {
+  const roots: TagNode[] = [];
+  const nodes = new Map<string, TagNode>();
+  for (const { name: tag, bookmark_count } of tags) {
+    const names = splitFolders(tag) ?? [tag];
+    let siblings = roots;
+    let node: TagNode | undefined;
+    for (const [i, name] of names.entries()) {
+      const key = foldText(JSON.stringify(names.slice(0, i + 1)));
+      node = nodes.get(key);
+      if (node === undefined) {
+        node = { name, tag: null, bookmark_count: 0, tags: [] };
+        nodes.set(key, node);
+        siblings.push(node);
+      }
+      siblings = node.tags;
+    }
+    Object.assign(node!, { name: names.at(-1), tag, bookmark_count });
+  }
+  return roots;
+}

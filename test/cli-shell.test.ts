@@ -1,0 +1,148 @@
+import { execFile } from 'node:child_process';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { writeManual } from '../src/cli/manual.ts';
+import { buildProgram } from '../src/cli/program.ts';
+import { runCommand } from './support/cli.ts';
+import { makeFolder, removeFolder } from './support/folders.ts';
+import { provide } from './support/programs.ts';
+import { useService } from './support/service.ts';
+
+/** What the command line brings for shells: completion, a manual, exit codes, and a browser to open. */
+
+const service = useService();
+
+const openFolder = () => {
+  const folder = makeFolder('cli-shell');
+  onTestFinished(() => removeFolder(folder));
+  return folder;
+};
+
+describe('completion', () => {
+  /** Completes command lines in a real shell; the candidates of each, sorted. */
+  const completeIn = async (
+    shell: 'bash' | 'zsh' | 'fish',
+    complete: (line: string) => string,
+    lines: readonly string[],
+  ): Promise<string[][]> => {
+    const program = shell === 'bash' ? 'bash' : await provide(shell);
+    const folder = openFolder();
+    const file = join(folder, 'completion');
+    writeFileSync(file, (await runCommand(['completion', shell])).out);
+    const found: string[][] = [];
+    for (const line of lines) {
+      const flags = { bash: ['--norc'], zsh: ['-f'], fish: ['--no-config'] }[shell];
+      const { stdout } = await promisify(execFile)(program, [...flags, '-c', complete(line), file], {
+        env: { ...process.env, HOME: folder, FILE: file },
+        cwd: folder,
+      });
+      found.push(stdout.split('\n').filter(Boolean).sort());
+    }
+    return found;
+  };
+
+  const LINES = ['tags re', 'add --on-duplicate r', 'search --s', 'completion ', 'add x tags '];
+  const EXPECTED = [['rename'], ['return'], ['--site', '--sort'], ['bash', 'fish', 'zsh'], []];
+
+  test('offers commands, options and choices in bash', async () => {
+    const complete = (line: string) => `
+      source "$FILE"
+      COMP_WORDS=(bookmarks ${line.replace(/ $/, " ''")}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
+      _bookmarks; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    expect(await completeIn('bash', complete, LINES)).toEqual(EXPECTED);
+  });
+
+  test('offers the same in fish', async () => {
+    const complete = (line: string) =>
+      `source $FILE; complete -C 'bookmarks ${line}' | string replace -r '\\t.*' '' | string match -v completion; true`;
+    expect(await completeIn('fish', complete, LINES)).toEqual(EXPECTED);
+  });
+
+  // zsh's own _describe and _files draw on the screen. They are the only functions that this replaces.
+  test('offers the same in zsh', async () => {
+    const complete = (line: string) => `
+      compdef() { :; }
+      source "$FILE"
+      _files() { :; }
+      _describe() {
+        local each
+        for each in "\${(@P)2}"; do
+          each=\${each%%:*}; [[ $each == \${words[CURRENT]}* ]] && print -r -- $each
+        done
+      }
+      words=(bookmarks ${line.replace(/ $/, " ''")}); CURRENT=\${#words}
+      _bookmarks; true`;
+    expect(await completeIn('zsh', complete, LINES)).toEqual(EXPECTED);
+  });
+});
+
+describe('the manual', () => {
+  const streams = { stdin: process.stdin, stdout: process.stdout, stderr: process.stderr };
+  const program = buildProgram(streams, () => async () => {});
+
+  test('is a well-formed page that names every command and every exit code', async () => {
+    const mandoc = await provide('mandoc');
+    const file = join(openFolder(), 'bookmarks.1');
+    writeFileSync(file, writeManual(program));
+    await promisify(execFile)(mandoc, ['-Tlint', '-Werror', file]);
+    const { stdout } = await promisify(execFile)(mandoc, ['-Tascii', file]);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: how mandoc prints bold text
+    const text = stdout.replace(/.\u0008/g, '').replace(/\s+/g, ' ');
+    for (const command of program.commands) expect(text).toContain(`bookmarks ${command.name()} `);
+    for (const code of [0, 1, 2, 3, 4, 5, 6, 130]) expect(text).toMatch(new RegExp(` ${code} +[A-Z]`));
+  });
+
+  test('names the version that --version prints', async () => {
+    const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8'));
+    expect(await runCommand(['--version'])).toEqual({ code: 0, out: `${version}\n`, err: '' });
+    expect(writeManual(program)).toContain(`bookmarks ${version}`);
+  });
+});
+
+test('an exit code tells the kind of a failure', async () => {
+  const user = await service.user();
+  const env = { BOOKMARKS_URL: service.origin, BOOKMARKS_TOKEN: user.token };
+  const reader = { ...env, BOOKMARKS_TOKEN: await service.token(user.id, 'read') };
+  const away = { ...env, BOOKMARKS_URL: 'http://127.0.0.1:9' };
+  const cases: [string[], Record<string, string>, number][] = [
+    [['whoami'], env, 0],
+    [['rm', 'x'], env, 2],
+    [['nonsense'], env, 2],
+    [['add', 'no-url'], env, 2],
+    [['rm', '999999999'], env, 3],
+    [['rm', '999999998', '999999999'], env, 3],
+    [['tags', 'rm', 'none'], env, 3],
+    [['add', 'example.org'], reader, 4],
+    [['whoami'], { ...env, BOOKMARKS_TOKEN: 'bka_1_wrong' }, 4],
+    [['whoami'], { BOOKMARKS_URL: service.origin, XDG_CONFIG_HOME: openFolder() }, 4],
+  ];
+  for (const [args, environment, expected] of cases) {
+    const { code, out } = await runCommand(args, { env: environment });
+    expect([args, code]).toEqual([args, expected]);
+    if (expected !== 0) expect(out).toBe('');
+  }
+  const usage = await runCommand(['nonsense', '--json'], { env });
+  expect(JSON.parse(usage.err)).toMatchObject({ code: 'USAGE', error: "unknown command 'nonsense'" });
+  // The client retries for a while before it says so.
+  expect((await runCommand(['whoami'], { env: away })).code).toBe(6);
+}, 60_000);
+
+test('open shows the page of a bookmark in the browser, and nothing that is not a web page', async () => {
+  const user = await service.user();
+  const folder = openFolder();
+  const [browser, shown] = [join(folder, 'browser'), join(folder, 'shown')];
+  writeFileSync(browser, `#!/bin/sh\necho "$1" > ${shown}.draft && mv ${shown}.draft ${shown}\n`);
+  chmodSync(browser, 0o755);
+  const env = { BOOKMARKS_URL: service.origin, BOOKMARKS_TOKEN: user.token, BROWSER: browser };
+  const { id } = (await user.post('/bookmarks/add', { url: 'https://example.org/?a=1&b=2' })).body;
+  for (const given of [String(id), 'example.org/?a=1&b=2']) {
+    const { out } = await runCommand(['open', given, '--json'], { env });
+    expect(JSON.parse(out)).toEqual({ opened: 'https://example.org/?a=1&b=2' });
+  }
+  await expect.poll(() => readFileSync(shown, 'utf8')).toBe('https://example.org/?a=1&b=2\n');
+  expect(await runCommand(['open', 'example.org/other'], { env })).toMatchObject({ code: 3, out: '' });
+  const without = await runCommand(['open', String(id)], { env: { ...env, BROWSER: '/no/browser' } });
+  expect(without).toMatchObject({ code: 1, err: expect.stringContaining('BROWSER') });
+});
