@@ -91,7 +91,8 @@ begin
   end if;
 
   v_moment := coalesce((p_bookmark ->> 'created_at')::timestamptz, date_trunc('milliseconds', clock_timestamp()));
-  -- As for the tags; what `note_id` has to note is ahead of time.
+  -- Fast path, as for the tags: the sequence is usually ahead of the floor. Otherwise `draw_id` draws the id, and `note_id`
+  -- records it if it is ahead of time.
   v_id := nextval(to_regclass('bookmarks_id_seq'));
   if (v_id > v_floor and v_id - v_time_floor between 0 and 200000) is not true then
     v_id := draw_id('bookmarks_id_seq', v_floor);

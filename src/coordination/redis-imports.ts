@@ -173,7 +173,10 @@ class ImportWorker {
   }
 }
 
-/** Has the library take `blocking` where it would make a duplicate of the client: that is all it duplicates it for. */
+/**
+ * Opens a worker whose blocking call uses our own connection, `blocking`. BullMQ 6.7 takes no such connection: it calls
+ * `client.duplicate()`, and only for this. So `duplicate` returns ours while the worker opens.
+ */
 function openWorker(
   client: RedisClient,
   blocking: RedisClient,

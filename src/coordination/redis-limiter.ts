@@ -76,11 +76,11 @@ class RedisRateLimiter implements RateLimiter {
   }
 
   /**
-   * Keeps the response in memory as of the moment of the call. Redis counted a little later, so memory never
-   * refuses longer than Redis would. (The library's own block list reckons from the response, on the wall clock.)
+   * Remembers the response as of the time of the call. Redis counted a little later, so memory never refuses for longer
+   * than Redis would.
    *
-   * Where Redis came back empty under requests in flight, or was given up while they were, it admits more than this
-   * replica may by itself: memory then has the last word. The millisecond allows for two clocks that cut theirs.
+   * Redis may have lost its data while requests were in flight, and then admits too many. Memory then decides: it refuses a
+   * request that the window of this replica alone does not allow. The extra millisecond covers rounding of the two clocks.
    */
   #remember(key: string, limit: number, askedAt: number, response: RateLimiterRes): Quota {
     const { memory, counters } = this.#options;
@@ -101,7 +101,7 @@ class RedisRateLimiter implements RateLimiter {
   }
 }
 
-/** The library's object for each limit. They are few, for limits come from the configuration. */
+/** The library's object for each limit. There are few, because limits come from the configuration. */
 class ClientWindows {
   readonly #keyPrefix: string;
   readonly #windowMs: number;
@@ -113,7 +113,7 @@ class ClientWindows {
     this.#windowMs = windowMs;
   }
 
-  /** The object for this limit and the client of now. */
+  /** The object for this limit and the current client. */
   find(client: RedisClient, limit: number): RateLimiterRedis {
     if (client !== this.#client) this.#windows.clear();
     this.#client = client;

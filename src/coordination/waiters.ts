@@ -1,5 +1,16 @@
 import type { Clock, HoldRefusal, WaitEnd, Waiter, WakeBus } from './port.ts';
 
+/**
+ * The waiters of this replica. A waiter is in one of these states:
+ *
+ * - **registered**: `register` was called, and its poll queries. A wake is remembered, so the next wait ends at once.
+ * - **pending**: `next` was called. It ends with `woken` by a wake, `timeout` at its deadline, `check` where a wake may have
+ *   been lost, or `drain` when the process drains. Then the waiter is registered again.
+ * - **gone**: `cancel` or `release` was called. Every further wait ends with `gone`.
+ *
+ * A waiter that holds a place does so from `hold` to `release`, whatever its state.
+ */
+
 /** While wakes may get lost, a wait ends with `check` after one to two seconds. */
 const CHECK_MIN_MS = 1_000;
 const CHECK_SPREAD_MS = 1_000;
@@ -7,8 +18,8 @@ const CHECK_SPREAD_MS = 1_000;
 /** When all waits end with `check`, for instance once wakes arrive again, at most this many do per ms. */
 const CHECKS_PER_MS = 10;
 
-/** Of many waiters of one topic so many are woken at a time: the requests of others are served in between. */
-const WOKEN_TOGETHER = 250;
+/** Wake waiters in batches of this size, so that other requests are served in between. */
+const WAKE_BATCH = 250;
 
 /** Places for held waits. */
 export interface Places {
@@ -60,10 +71,10 @@ export class WaiterRegistry implements WakeBus {
   /** Wakes the topic's waiters. */
   wake(topic: string): void {
     const waiters = this.#topics.get(topic);
-    if (waiters !== undefined) wakeInParts([...waiters]);
+    if (waiters !== undefined) wakeInBatches([...waiters]);
   }
 
-  /** Has every waiter check, for what happened meanwhile is not known: a few at once, many spread over a second or so. */
+  /** Makes every waiter check, because a wake may have been lost. Many checks are spread over about a second. */
   checkAll(): void {
     const now = this.#clock.now();
     let count = 0;
@@ -76,7 +87,7 @@ export class WaiterRegistry implements WakeBus {
     }
   }
 
-  /** Says whether wakes of other replicas arrive. On becoming connected all waiters check once. */
+  /** Sets whether wakes of other replicas arrive. When they arrive again, all waiters check once. */
   setConnected(connected: boolean): void {
     if (this.#connected === connected) return;
     this.#connected = connected;
@@ -110,7 +121,7 @@ export class WaiterRegistry implements WakeBus {
     this.#held -= 1;
   }
 
-  /** Sets when a pending wait ends by itself: at its deadline, or within 2 s, to check, while wakes may get lost. */
+  /** Sets when a pending wait ends: at its deadline, or with a check within 2 s while wakes may get lost. */
   schedule(waiter: LocalWaiter, deadline: number): void {
     waiter.mayHaveMissed ||= !(this.#connected && this.#hearsOthers);
     const checkAt = this.#clock.now() + CHECK_MIN_MS + Math.random() * CHECK_SPREAD_MS;
@@ -123,7 +134,7 @@ export class WaiterRegistry implements WakeBus {
     if (waiters?.size === 0) this.#topics.delete(waiter.topic);
   }
 
-  /** Entries of every map that a waiter can leave behind; all zero when nobody waits. */
+  /** The sizes of the maps that waiters are in. All are zero when nobody waits. */
   get leftovers(): { topics: number; holders: number } {
     return { topics: this.#topics.size, holders: this.#heldByHolder.size };
   }
@@ -139,10 +150,10 @@ export class WaiterRegistry implements WakeBus {
   }
 }
 
-function wakeInParts(waiters: readonly LocalWaiter[], from = 0): void {
-  const end = from + WOKEN_TOGETHER;
+function wakeInBatches(waiters: readonly LocalWaiter[], from = 0): void {
+  const end = from + WAKE_BATCH;
   for (const waiter of waiters.slice(from, end)) waiter.wake();
-  if (end < waiters.length) setImmediate(wakeInParts, waiters, end);
+  if (end < waiters.length) setImmediate(wakeInBatches, waiters, end);
 }
 
 class LocalWaiter implements Waiter {
@@ -201,14 +212,14 @@ class LocalWaiter implements Waiter {
     this.#finish('woken');
   }
 
-  /** Sets when the pending wait ends by itself, in place of an earlier time. */
+  /** Sets when the pending wait ends, and replaces the time that was set before. */
   expireAt(time: number): void {
     this.#cancelTimer?.();
     const { clock } = this.#registry;
     this.#cancelTimer = clock.after(Math.max(0, time - clock.now()), () => this.expire());
   }
 
-  /** The scheduled moment has come. */
+  /** Ends the pending wait at its scheduled time. */
   expire(): void {
     if (this.#registry.draining) this.#finish('drain');
     else this.#finish(this.mayHaveMissed ? this.#check() : 'timeout');

@@ -2,24 +2,24 @@ import { IncomingMessage } from 'node:http';
 import { invalid } from '../domain/errors.ts';
 
 /**
- * How request bodies are read. A client chooses the parts that its body comes in, a byte each if it likes. Node hands on each
- * by itself: 64 KiB off the wire are 11,000 of them and 20 ms, and it reads up to 2 MiB before anybody else is served.
+ * Reads request bodies at a pace. A client may send its body in chunks of one byte, and Node emits an event for each one. So
+ * reading pauses for the time that the chunks cost, and clients with many small chunks do not slow others down.
  */
 
-/** Time that a part counts for, in milliseconds: 50,000 a second take a tenth of a core. */
+/** The time that a chunk counts for, in milliseconds. 50,000 chunks a second take a tenth of a core. */
 const PART_MS = 0.02;
 
-/** After so many parts a body waits for the time that they count for: 16 MiB where each is as long as it can be. */
+/** A body pauses after this many chunks. A body in chunks of 64 KiB has read 16 MiB by then. */
 const PARTS_AT_ONCE = 256;
 
-/** So many bytes wait for the reader before no more are read. */
+/** Reading pauses while this many bytes wait for the reader. */
 const AHEAD_BYTES = 65_536;
 
-/** The time that is taken for parts, one after the other for all bodies of a key: a user's id, or none. */
+/** Shares time among the bodies of one key, which is a user's id, or undefined for requests without a token. */
 export class PartPace {
   readonly #busyUntilMs = new Map<number | undefined, number>();
 
-  /** Takes the time for so many parts; returns the milliseconds until it is over. */
+  /** Reserves the time for this many chunks. Returns the milliseconds until it is over. */
   take(key: number | undefined, parts: number): number {
     const now = performance.now();
     const from = Math.max(now, this.#busyUntilMs.get(key) ?? 0);
@@ -34,7 +34,7 @@ export class PartPace {
   }
 }
 
-/** Reads one body: a little until somebody wants it, then no faster than its reader takes it and the pace allows. */
+/** Reads one body. It reads little until `begin`, and then no faster than its reader and the pace allow. */
 export class BodyReader {
   readonly #body: IncomingMessage;
   #gathered: Buffer[] = [];

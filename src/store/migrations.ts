@@ -174,7 +174,7 @@ ${text}
 ;
 insert into schema_migrations (version, name, works_with) values (${version}, '${name}', ${worksWith});`;
 
-/** Checks the bodies of all functions when all are there, so that their order does not matter. */
+/** Creates all functions, and then checks their bodies, so that their order does not matter. */
 const applyFunctions = (functions: SchemaFiles['functions']): string => `
 set local check_function_bodies = off;
 ${functions.map(({ name, text }) => `${announce(`function ${name}`)}\n${text}\n;`).join('\n')}
@@ -232,7 +232,7 @@ export async function checkSchema(sql: Sql, folder?: string): Promise<void> {
   );
 }
 
-/** `worksWith` never falls from one migration to the next, so the newest one's counts. */
+/** Rejects a schema that is too new. `worksWith` never decreases, so that of the newest migration counts. */
 function refuseNewer({ version, worksWith }: SchemaState, known: number): void {
   if (version <= known || worksWith <= known) return;
   throw new SchemaMismatch(

@@ -201,8 +201,8 @@ function finish(call: Call, settle: () => void): void {
 }
 
 /**
- * The deadline has passed. A statement that was not sent is withdrawn; one that was sent is ended by the driver's
- * timeout.
+ * Ends a call whose deadline has passed. A statement that was not sent is cancelled. One that was sent ends by the driver's
+ * own timeout.
  */
 function expire(call: Call): void {
   call.expired = true;
@@ -211,12 +211,12 @@ function expire(call: Call): void {
   if (!sent) call.statement?.cancel();
 }
 
-/** Whether any byte of the statement was written to a connection: the driver sets `state` to that connection. */
+/** Whether the statement was written to a connection: postgres.js 3.4.9 then sets `state` to that connection. */
 function wasSent({ statement }: Call): boolean {
   return statement !== undefined && (statement as { state?: unknown }).state !== null;
 }
 
-/** Whether all the rows are there that Postgres counted. A statement without columns has a count and no rows. */
+/** Whether the rows are as many as Postgres counted. A statement without columns has a count and no rows. */
 function hasAllRows(rows: readonly unknown[]): boolean {
   const { columns, count } = rows as { columns?: unknown[]; count?: number | null };
   return !columns?.length || count === rows.length;

@@ -48,17 +48,17 @@ export class SharedConnection {
     void this.#connect();
   }
 
-  /** Whether it takes one more read now. */
+  /** Whether it can take another read. */
   get hasRoom(): boolean {
     return this.#isServing && this.#inFlight.size < DEPTH;
   }
 
-  /** How many reads are in flight. */
+  /** The number of reads in flight. */
   get inFlight(): number {
     return this.#inFlight.size;
   }
 
-  /** Makes a read; resolves with undefined where it has to be made elsewhere. */
+  /** Sends a read. Resolves with undefined if the caller must send it on another connection. */
   send<T extends Rows>(run: (sql: Sql) => Statement<T>): Promise<T | undefined> {
     return new Promise((resolve) => {
       const sql = this.#current;
@@ -95,7 +95,7 @@ export class SharedConnection {
   }
 
   #check(): void {
-    // A busy event loop is not a slow server: what has arrived already is read first.
+    // Read what has already arrived first: a busy event loop is no sign of a slow server.
     setImmediate(() => {
       this.#timer = undefined;
       if (this.#inFlight.size === 0) return;
@@ -119,7 +119,7 @@ export class SharedConnection {
     for (const settle of moved) settle(undefined);
   }
 
-  /** The next connection is made once the last one has ended: there is one at any time. */
+  /** Opens the next connection after the last one has closed, so that there is never more than one. */
   async #replace(): Promise<void> {
     await this.#current.end({ timeout: END_SECONDS });
     await sleep(REST_MS, undefined, { ref: false });
