@@ -1,4 +1,5 @@
 import { type Logger, pino } from 'pino';
+import { TerminalLog } from './terminal-log.ts';
 
 export type { Logger };
 
@@ -51,9 +52,12 @@ function openIsoTime(): () => string {
   };
 }
 
-/** The process's log: JSON lines on standard output, at most 100 ms late. */
-export const openLog = (level: string): Logger =>
+/**
+ * The process's log on standard output: JSON lines, at most 100 ms late; for people at a terminal, plain lines. With
+ * `isStarting` a terminal shows what happens in one changing line, until the line `LISTENING`.
+ */
+export const openLog = (level: string, { isStarting = false } = {}): Logger =>
   pino(
     { level, base: null, timestamp: openIsoTime(), serializers: { err: describeError } },
-    pino.destination(LINES),
+    process.stdout.isTTY ? new TerminalLog(process.stdout, isStarting) : pino.destination(LINES),
   );

@@ -6,6 +6,7 @@ import { type EmbeddedPostgres, openEmbeddedPostgres } from '../embedded/postgre
 import { buildApp } from '../http/app.ts';
 import { healthRoutes } from '../http/health.ts';
 import { type Logger, openLog } from '../observability/log.ts';
+import { LISTENING } from '../observability/terminal-log.ts';
 import { checkSchema, migrate } from '../store/migrations.ts';
 import { greet } from './greeting.ts';
 import { startSweeper } from './sweeper.ts';
@@ -34,7 +35,7 @@ const FAULT_LIMIT_MS = 5_000;
 /** Serves in a role until a signal comes. Rejects where it cannot start, with everything closed again. */
 export async function serve(role: ServingRole): Promise<void> {
   const config = readConfig();
-  const log = openLog(config.logLevel);
+  const log = openLog(config.logLevel, { isStarting: true });
   const stack = new AsyncDisposableStack();
   try {
     const embedded = await openEmbedded(config, log);
@@ -50,6 +51,8 @@ export async function serve(role: ServingRole): Promise<void> {
     endOnSignal(context, stack);
   } catch (error) {
     await stack.disposeAsync();
+    // The line of the start may be on the screen.
+    if (process.stdout.isTTY) process.stdout.write('\n');
     throw error;
   }
 }
@@ -78,7 +81,8 @@ async function start(
     closes.push(() => coordination.imports.stopWorker(WORKER_GRACE_MS));
   }
   await listen(app, config);
-  log.info({ role, origin: app.listeningOrigin }, 'listening');
+  log.info({ role, origin: app.listeningOrigin }, LISTENING);
+  log.flush();
   return app;
 }
 

@@ -1,0 +1,38 @@
+/** The message of the line that ends the start. */
+export const LISTENING = 'listening';
+
+const WARN = 40;
+
+const LEVELS: Record<number, string> = { 10: 'trace', 20: 'debug', 40: 'warning', 50: 'error', 60: 'fatal' };
+
+const CLEAR_LINE = '\r\u001b[2K';
+
+/** Values that a client sent may be in a line: no control character reaches the terminal. */
+const toPlain = (value: unknown): string =>
+  JSON.stringify(value).replace(/[\u007f-\u009f\u2028-\u202e]/g, '');
+
+/** Prints pino's lines for people. Until the service listens, what is no warning shares one line, which then disappears. */
+export class TerminalLog {
+  readonly #out: { write(text: string): unknown; columns?: number };
+  #isStarting: boolean;
+
+  constructor(out: { write(text: string): unknown; columns?: number }, isStarting: boolean) {
+    this.#out = out;
+    this.#isStarting = isStarting;
+  }
+
+  write(line: string): void {
+    const { level, time, msg, err, ...facts } = JSON.parse(line);
+    const words = toPlain(msg ?? '').slice(1, -1);
+    if (this.#isStarting && level < WARN) {
+      this.#isStarting = msg !== LISTENING;
+      const progress = `Starting: ${words} …`.slice(0, (this.#out.columns || 80) - 1);
+      this.#out.write(CLEAR_LINE + (this.#isStarting ? progress : ''));
+      if (this.#isStarting || facts.origin === undefined) return;
+    }
+    const parts = [String(time).slice(11, 19), LEVELS[level], words];
+    for (const [name, value] of Object.entries(facts)) parts.push(`${name}=${toPlain(value)}`);
+    if (err !== undefined) parts.push(toPlain(err));
+    this.#out.write(`${this.#isStarting ? CLEAR_LINE : ''}${parts.filter(Boolean).join(' ')}\n`);
+  }
+}
