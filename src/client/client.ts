@@ -40,9 +40,11 @@ import type {
   TokenList,
 } from '../domain/resources.ts';
 import { parseWebUrl } from '../domain/web-url.ts';
+import { Collection, type CollectionOptions } from './collection.ts';
 import { streamExport } from './export-stream.ts';
 import { type FollowOptions, followBookmarks, type SyncBatch } from './follow.ts';
 import { type MirrorBatch, type MirrorOptions, mirrorBookmarks } from './mirror.ts';
+import type { CollectionStore } from './outbox.ts';
 import { type LocalBookmark, type ReconcileOptions, type Reconciliation, reconcile } from './reconcile.ts';
 import {
   type KeyedOptions,
@@ -365,6 +367,14 @@ export class BookmarkClient implements Record<Methods[Path], unknown> {
    */
   mirror(options: MirrorOptions): AsyncGenerator<MirrorBatch, void, undefined> {
     return mirrorBookmarks(this.#requester, this.#timing, options);
+  }
+
+  /**
+   * A local copy that can be read and written to without a connection; its `sync` sends the writes and reads what
+   * changed. One token at a time may use a store: another account's bookmarks need another store.
+   */
+  collection(store: CollectionStore, options?: CollectionOptions): Collection {
+    return new Collection(this.#requester, this.#timing, store, options);
   }
 
   /**

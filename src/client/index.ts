@@ -2,9 +2,11 @@
 
 export type * from '../domain/resources.ts';
 export { BookmarkClient, type ClientOptions } from './client.ts';
+export { Collection, type CollectionOptions, type LocalEdit, NotInCollection } from './collection.ts';
 export { ApiError, type ApiErrorDetails, type ClientErrorCode } from './errors.ts';
 export type { FollowOptions, SyncBatch } from './follow.ts';
 export { MemoryStore } from './memory-store.ts';
+export type { ConflictPolicy } from './merge.ts';
 export {
   type MirrorBatch,
   MirrorConflict,
@@ -12,6 +14,17 @@ export {
   type MirrorPage,
   type MirrorStore,
 } from './mirror.ts';
+export type {
+  Attempt,
+  BookmarkState,
+  CollectionStore,
+  FieldConflict,
+  Intent,
+  PendingWrite,
+  Report,
+  StateChange,
+  TextField,
+} from './outbox.ts';
 export {
   type LocalBookmark,
   type ReconcileOptions,

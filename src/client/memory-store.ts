@@ -1,11 +1,14 @@
 import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
-import { findChangedTags, type MirrorPage, type MirrorStore, requireNext, withoutThoseOf } from './mirror.ts';
+import { MemoryOutbox } from './memory-outbox.ts';
+import { findChangedTags, type MirrorPage, requireNext, withoutThoseOf } from './mirror.ts';
+import type { BookmarkState, CollectionStore, PendingWrite, Report, StateChange } from './outbox.ts';
 
 /** A bookmark with the ids of its tags. Names of tags are held once, for all bookmarks. */
 type StoredBookmark = Omit<Bookmark, 'tags'> & { tagIds: number[] };
 
-/** A mirror's copy in memory, which is empty when a process starts. */
-export class MemoryStore implements MirrorStore {
+/** A copy in memory, which is empty when a process starts. */
+export class MemoryStore implements CollectionStore {
+  readonly #outbox = new MemoryOutbox();
   readonly #bookmarks = new Map<number, StoredBookmark>();
   readonly #nameByTag = new Map<number, string>();
   /** The ids of the bookmarks of each tag. */
@@ -18,6 +21,7 @@ export class MemoryStore implements MirrorStore {
 
   async apply(page: MirrorPage, after?: string | undefined): Promise<number[]> {
     requireNext(page, after, this.#cursor);
+    this.#outbox.notePage(page);
     const { reset, bookmarks, deleted, tags, deleted_tags, cursor } = page;
     const changedTags = findChangedTags(page, (id) => this.#nameByTag.get(id));
     const carriers = [...changedTags].flatMap((id) => [...(this.#carriers.get(id) ?? [])]);
@@ -33,6 +37,23 @@ export class MemoryStore implements MirrorStore {
     this.#cursor = cursor;
     return withoutThoseOf(page, carriers);
   }
+
+  async update(id: number, work: (state: BookmarkState) => StateChange): Promise<BookmarkState> {
+    const state = this.#outbox.read(id);
+    const row = this.find(state.id);
+    const change = work({ ...state, row });
+    const after = this.#outbox.write(state, change, row !== undefined);
+    if (change.row === null) this.#remove(after.id);
+    else if (change.row !== undefined) this.#put(change.row);
+    return { ...after, row: this.find(after.id) };
+  }
+
+  readNext = async (): Promise<PendingWrite | undefined> => this.#outbox.first();
+  readOutbox = async (): Promise<PendingWrite[]> => this.#outbox.all();
+  readAll = async () => ({ rows: [...this.bookmarks()], writes: this.#outbox.all() });
+  readAhead = async (): Promise<number[]> => [...this.#outbox.ahead];
+  readReports = async (): Promise<Report[]> => [...this.#outbox.reports];
+  dropReports = async (seq: number): Promise<void> => this.#outbox.dropReports(seq);
 
   #put({ tags, ...fields }: Bookmark): void {
     this.#remove(fields.id);
@@ -96,7 +117,7 @@ export const sortTags = (tags: BookmarkTag[]): BookmarkTag[] =>
     .map(({ tag }) => tag);
 
 /** NFC, lower case, final sigma as sigma. */
-const foldName = (name: string): string => name.toLowerCase().replaceAll('ς', 'σ').normalize('NFC');
+export const foldName = (name: string): string => name.toLowerCase().replaceAll('ς', 'σ').normalize('NFC');
 
 /** UTF-16 would put U+10000 and beyond before U+E000. */
 function compareCodePoints(a: string, b: string): number {

@@ -1,5 +1,5 @@
 import type { Bookmark, BookmarkTag, Changes } from '../domain/resources.ts';
-import { type Requester, WITHOUT_END } from './requester.ts';
+import { type Requester, type RequestOptions, WITHOUT_END } from './requester.ts';
 import { POLL_PAUSE_MS, pausePolling, type Timing } from './timing.ts';
 
 /**
@@ -19,6 +19,8 @@ export interface MirrorStore {
    * renamed or deleted. Bookmarks of the page itself are not among them.
    */
   apply(page: MirrorPage, after?: string | undefined): Promise<number[]>;
+  /** Bookmarks that the last page of a walk removes unless a page has shown them: see `CollectionStore`. */
+  readAhead?(): Promise<number[]>;
 }
 
 /**
@@ -33,6 +35,14 @@ export class MirrorConflict extends Error {
 export function requireNext({ reset }: MirrorPage, after: string | undefined, at: string | undefined): void {
   if (reset || after === undefined || after === at) return;
   throw new MirrorConflict('another mirror writes to this store');
+}
+
+/**
+ * Throws `MirrorConflict` while it is unknown whether a request of the outbox was done: its response could then be
+ * older than the page.
+ */
+export function requireNoAttempt(attempt: object | undefined): void {
+  if (attempt !== undefined) throw new MirrorConflict('a write to this store is under way');
 }
 
 /** A page of `/bookmarks/changes`, as a store applies it. */
@@ -73,21 +83,26 @@ const LIMIT = 500;
 export async function* mirrorBookmarks(
   requester: Requester,
   timing: Timing,
-  { store, signal, follow = true }: MirrorOptions,
+  { store, signal, follow = true, request = WITHOUT_END }: MirrorOptions & { request?: RequestOptions },
 ): AsyncGenerator<MirrorBatch, void, undefined> {
   let cursor = await store.readCursor();
   for (let wasCaughtUp = false; ; ) {
     const askedMs = timing.clock.now();
     // The first response says at once whether the copy is up to date.
     const wait: boolean = follow && wasCaughtUp;
+    const ahead: number[] = (await store.readAhead?.()) ?? [];
     const page: Changes = await requester.request(
       '/bookmarks/changes',
       { cursor, limit: LIMIT, wait },
-      { signal, ...WITHOUT_END },
+      { ...request, signal },
     );
+    if (!page.has_more && ahead.length > 0) {
+      const named = new Set(page.bookmarks.map(({ id }) => id));
+      page.deleted = [...page.deleted, ...ahead.filter((id) => !named.has(id))];
+    }
     const isCaughtUp = !page.has_more;
     let retagged: number[] = [];
-    if (page.cursor !== cursor || page.reset) {
+    if (page.cursor !== cursor || page.reset || ahead.length > 0) {
       retagged = await store.apply(page, cursor);
       cursor = page.cursor;
     }

@@ -181,7 +181,7 @@ export class Requester {
 }
 
 /** 128 random bits as 32 hexadecimal digits. Unlike `crypto.randomUUID` it exists on pages without TLS too. */
-function randomId(): string {
+export function randomId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

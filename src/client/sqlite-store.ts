@@ -1,10 +1,12 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
 import { sortTags } from './memory-store.ts';
-import { findChangedTags, type MirrorPage, type MirrorStore, requireNext, withoutThoseOf } from './mirror.ts';
+import { findChangedTags, type MirrorPage, requireNext, withoutThoseOf } from './mirror.ts';
+import type { BookmarkState, CollectionStore, PendingWrite, Report, StateChange } from './outbox.ts';
+import { OUTBOX_SCHEMA, SqliteOutbox } from './sqlite-outbox.ts';
 
 /** The version of the tables. A file with another version is refused. */
-const VERSION = 1;
+const VERSION = 2;
 
 /** The file's owner may read the tables too: a row for each bookmark, each tag, and each tag of a bookmark. */
 const SCHEMA = `
@@ -24,6 +26,7 @@ const SCHEMA = `
     primary key (bookmark_id, tag_id)
   ) strict, without rowid;
   create index bookmark_tags_tag_id on bookmark_tags (tag_id);
+  ${OUTBOX_SCHEMA}
   pragma user_version = ${VERSION};
 `;
 
@@ -50,12 +53,14 @@ export class UnusableMirror extends Error {
  * whenever its process dies. One process at a time may write to a file, of several all but the quickest throw
  * `MirrorConflict`; others may read it meanwhile.
  */
-export class SqliteStore implements MirrorStore, Disposable {
+export class SqliteStore implements CollectionStore, Disposable {
   readonly #db: DatabaseSync;
+  readonly #outbox: SqliteOutbox;
 
   /** Opens or creates a file; throws `UnusableMirror` for a file that is something else. */
   constructor(path: string) {
     this.#db = new DatabaseSync(path);
+    this.#outbox = new SqliteOutbox(this.#db);
     try {
       this.#prepare();
     } catch (error) {
@@ -87,8 +92,10 @@ export class SqliteStore implements MirrorStore, Disposable {
   async apply(page: MirrorPage, after?: string | undefined): Promise<number[]> {
     return this.#transact(() => {
       requireNext(page, after, this.#findCursor());
+      this.#outbox.notePage(page);
       const carriers = this.#findCarriers(page);
       this.#write(page);
+      this.#writeCursor(page.cursor);
       return withoutThoseOf(page, carriers);
     });
   }
@@ -106,7 +113,7 @@ export class SqliteStore implements MirrorStore, Disposable {
     return row?.cursor;
   }
 
-  #write({ reset, bookmarks, deleted, tags, deleted_tags, cursor }: MirrorPage): void {
+  #write({ reset, bookmarks, deleted, tags, deleted_tags }: Omit<MirrorPage, 'cursor'>): void {
     if (reset) this.#db.exec('delete from bookmark_tags; delete from bookmarks; delete from tags;');
     const putTag = this.#db.prepare(
       'insert into tags (id, name) values (?, ?) on conflict (id) do update set name = excluded.name',
@@ -131,12 +138,35 @@ export class SqliteStore implements MirrorStore, Disposable {
     for (const { id, name } of tags) putTag.run(id, name);
     const removeTag = this.#db.prepare('delete from tags where id = ?');
     for (const id of deleted_tags) removeTag.run(id);
+  }
+
+  #writeCursor(cursor: string): void {
     this.#db
       .prepare(
         'insert into position (only_row, cursor) values (1, ?) on conflict do update set cursor = excluded.cursor',
       )
       .run(cursor);
   }
+
+  async update(id: number, work: (state: BookmarkState) => StateChange): Promise<BookmarkState> {
+    return this.#transact(() => {
+      const pending = this.#outbox.read(id);
+      const row = this.find(pending.id);
+      const change = work({ ...pending, row });
+      const after = this.#outbox.write(pending, change, row !== undefined);
+      const bookmarks = change.row ? [change.row] : [];
+      const deleted = change.row === null ? [after.id] : [];
+      this.#write({ reset: false, bookmarks, deleted, tags: [], deleted_tags: [] });
+      return { ...after, row: this.find(after.id) };
+    });
+  }
+
+  readNext = async (): Promise<PendingWrite | undefined> => this.#outbox.first();
+  readOutbox = async (): Promise<PendingWrite[]> => this.#outbox.all();
+  readAll = async () => ({ rows: [...this.bookmarks()], writes: this.#outbox.all() });
+  readAhead = async (): Promise<number[]> => this.#outbox.ahead();
+  readReports = async (): Promise<Report[]> => this.#outbox.reports();
+  dropReports = async (seq: number): Promise<void> => this.#outbox.dropReports(seq);
 
   /** The number of bookmarks in the copy. */
   get size(): number {

@@ -119,7 +119,12 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
 const ENVIRONMENT_READERS = ['src/config.ts', 'src/cli/environment.ts'];
 
 /** Where SQL stands; the embedded server makes its one database before anybody can connect to it. */
-const SQL_ROOMS = ['src/store', 'src/embedded/cluster.ts', 'src/client/sqlite-store.ts'];
+const SQL_ROOMS = [
+  'src/store',
+  'src/embedded/cluster.ts',
+  'src/client/sqlite-store.ts',
+  'src/client/sqlite-outbox.ts',
+];
 
 /** The only file that names keys and channels of Redis; topics are what a message is about. */
 const REDIS_NAMES = ['src/coordination/keys.ts', 'src/coordination/topics.ts'];

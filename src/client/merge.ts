@@ -1,0 +1,103 @@
+import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
+import { foldName, sortTags } from './memory-store.ts';
+import type { BookmarkState, FieldConflict, Intent, PendingWrite, TextField } from './outbox.ts';
+
+/** Who wins a field that both sides changed. A function returns the value to keep. */
+export type ConflictPolicy = 'theirs' | 'mine' | ((conflict: Omit<FieldConflict, 'kept'>) => string);
+
+export const TEXT_FIELDS: readonly TextField[] = ['url', 'title', 'comment'];
+
+/** The id of a tag that the service does not know yet, as far as this copy can tell. */
+const NEW_TAG = 0;
+
+/** A bookmark as the user sees it: the service's with the pending writes above it. */
+export function showState({ id, row, writes }: BookmarkState): Bookmark | undefined {
+  let shown = row;
+  for (const { intent } of writes) shown = applyIntent(id, shown, intent);
+  return shown;
+}
+
+function applyIntent(id: number, shown: Bookmark | undefined, intent: Intent): Bookmark | undefined {
+  if (intent.kind === 'delete') return undefined;
+  if (intent.kind === 'add') {
+    const { tags, ...fields } = intent.bookmark;
+    return { id, ...fields, tags: mergeTags([], tags, []), updated_at: fields.created_at };
+  }
+  if (shown === undefined) return undefined;
+  const edited = { ...shown, tags: mergeTags(shown.tags, intent.addTags, intent.removeTags) };
+  for (const name of TEXT_FIELDS) edited[name] = intent.fields[name]?.to ?? edited[name];
+  return edited;
+}
+
+/** Adds names to a set of tags and takes tags out of it. Names are equal whatever their case. */
+export function mergeTags(
+  tags: readonly BookmarkTag[],
+  added: readonly string[],
+  removed: readonly BookmarkTag[],
+): BookmarkTag[] {
+  const removedIds = new Set(removed.filter(({ id }) => id !== NEW_TAG).map(({ id }) => id));
+  const removedNames = new Set(removed.filter(({ id }) => id === NEW_TAG).map(({ name }) => foldName(name)));
+  const kept = tags.filter(({ id, name }) => !removedIds.has(id) && !removedNames.has(foldName(name)));
+  const byName = new Map(kept.map((tag) => [foldName(tag.name), tag]));
+  for (const name of added) {
+    if (!byName.has(foldName(name))) byName.set(foldName(name), { id: NEW_TAG, name });
+  }
+  return sortTags([...byName.values()]);
+}
+
+/** What has to be sent for a write, given the bookmark as the service has it. */
+export type Plan =
+  | { kind: 'send'; body: object; version: string | undefined; conflicts: FieldConflict[] }
+  | { kind: 'done'; conflicts: FieldConflict[] }
+  | { kind: 'gone' }
+  | { kind: 'kept' };
+
+/** Merges a write with the service's bookmark by field. Conflicts are settled by the policy. */
+export function planWrite(
+  { intent, seen }: PendingWrite,
+  row: Bookmark | undefined,
+  policy: ConflictPolicy,
+): Plan {
+  if (intent.kind === 'add') {
+    const body = { ...intent.bookmark, on_duplicate: intent.onDuplicate };
+    return { kind: 'send', body, version: undefined, conflicts: [] };
+  }
+  if (row === undefined) return intent.kind === 'delete' ? { kind: 'done', conflicts: [] } : { kind: 'gone' };
+  const version = { id: row.id, if_updated_at: row.updated_at };
+  if (intent.kind === 'delete') {
+    if (row.updated_at !== seen) return { kind: 'kept' };
+    return { kind: 'send', body: version, version: row.updated_at, conflicts: [] };
+  }
+  const { body, conflicts } = mergeFields(intent, row, policy);
+  const tags = mergeTags(row.tags, intent.addTags, intent.removeTags).map(({ name }) => name);
+  if (tags.join('\0') !== row.tags.map(({ name }) => name).join('\0')) body.tags = tags;
+  if (Object.keys(body).length === 0) return { kind: 'done', conflicts };
+  return { kind: 'send', body: { ...version, ...body }, version: row.updated_at, conflicts };
+}
+
+function mergeFields(
+  { fields }: Extract<Intent, { kind: 'edit' }>,
+  row: Bookmark,
+  policy: ConflictPolicy,
+): { body: { [Name in TextField]?: string } & { tags?: string[] }; conflicts: FieldConflict[] } {
+  const body: { [Name in TextField]?: string } = {};
+  const conflicts: FieldConflict[] = [];
+  for (const field of TEXT_FIELDS) {
+    const change = fields[field];
+    const theirs = row[field];
+    if (change === undefined || theirs === change.to) continue;
+    let kept = change.to;
+    if (theirs !== change.from) {
+      const conflict = { field, base: change.from, mine: change.to, theirs };
+      kept = settle(conflict, policy);
+      conflicts.push({ ...conflict, kept });
+    }
+    if (kept !== theirs) body[field] = kept;
+  }
+  return { body, conflicts };
+}
+
+function settle(conflict: Omit<FieldConflict, 'kept'>, policy: ConflictPolicy): string {
+  if (typeof policy === 'function') return policy(conflict);
+  return conflict[policy];
+}

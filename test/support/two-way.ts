@@ -1,0 +1,207 @@
+import {
+  type Bookmark,
+  BookmarkClient,
+  type Collection,
+  type CollectionStore,
+  type ConflictPolicy,
+  MemoryStore,
+  type PendingWrite,
+  type Report,
+} from '../../src/client/index.ts';
+import { SqliteStore } from '../../src/client/sqlite-store.ts';
+
+/** The device's process died, at the step at which this was thrown. */
+export class Killed extends Error {}
+
+/** A random number generator that repeats itself: mulberry32. */
+export function seededRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+/** Work that pauses at each call of `pause` until it is given its turn. One task runs at a time. */
+export class Task {
+  isDone = false;
+  readonly #end: Promise<void>;
+  #resume: () => void = () => {};
+  #parked = Promise.withResolvers<void>();
+
+  constructor(run: (pause: () => Promise<void>) => Promise<void>) {
+    const pause = () =>
+      new Promise<void>((resolve) => {
+        this.#resume = resolve;
+        this.#parked.resolve();
+      });
+    this.#end = pause()
+      .then(() => run(pause))
+      .finally(() => {
+        this.isDone = true;
+        this.#parked.resolve();
+      });
+    this.#end.catch(() => {});
+  }
+
+  async step(): Promise<void> {
+    this.#parked = Promise.withResolvers();
+    this.#resume();
+    await this.#parked.promise;
+    if (this.isDone) await this.#end;
+  }
+}
+
+/** A write that the service did for a device. */
+export interface Transition {
+  device: Device;
+  seq: number;
+  before: Bookmark | undefined;
+  after: Bookmark | undefined;
+}
+
+export interface DeviceOptions {
+  name: string;
+  origins: string[];
+  token: string;
+  policy: ConflictPolicy;
+  /** A SQLite file; default: memory. */
+  file?: string | undefined;
+  random: () => number;
+  /** Reads the whole collection from the service. */
+  readAll: () => Promise<Map<number, Bookmark>>;
+  onTransition: (transition: Transition) => void;
+}
+
+/** A client with a store that outlives it, faults at every step, and a record of what the user did. */
+export class Device {
+  readonly options: DeviceOptions;
+  readonly wrote: PendingWrite[] = [];
+  /** How probable a fault is at each step. */
+  faults = 0;
+  #store: CollectionStore;
+  #collection!: Collection;
+  #pause: () => Promise<void> = async () => {};
+  #life = new AbortController();
+
+  constructor(options: DeviceOptions) {
+    this.options = options;
+    this.#store = this.#openStore();
+    this.#start();
+  }
+
+  #openStore(): CollectionStore {
+    return this.options.file === undefined ? new MemoryStore() : new SqliteStore(this.options.file);
+  }
+
+  get collection(): Collection {
+    return this.#collection;
+  }
+
+  get store(): CollectionStore {
+    return this.#store;
+  }
+
+  /** Starts the process again, with what the store holds. */
+  #start(): void {
+    if (this.#store instanceof SqliteStore) {
+      this.#store[Symbol.dispose]();
+      this.#store = this.#openStore();
+    }
+    this.#life = new AbortController();
+    const client = new BookmarkClient({
+      baseUrl: `${this.options.origins[0]}/api/v1`,
+      token: this.options.token,
+      fetch: (url, init) => this.#fetch(String(url), init),
+      retryForMs: 0,
+    });
+    const faulty = new Proxy(this.#store, {
+      get: (store, name) => {
+        const value = Reflect.get(store, name, store);
+        if (typeof value !== 'function') return value;
+        if (name !== 'update' && name !== 'apply') return value.bind(store);
+        return async (...args: unknown[]) => {
+          this.#mayDie();
+          const result = await value.apply(store, args);
+          this.#mayDie();
+          return result;
+        };
+      },
+    });
+    this.#collection = client.collection(faulty, { onConflict: this.options.policy });
+  }
+
+  #chance(probability: number): boolean {
+    return this.options.random() < probability;
+  }
+
+  #mayDie(): void {
+    if (!this.#chance(this.faults)) return;
+    this.#life.abort(new Killed());
+    throw this.#life.signal.reason;
+  }
+
+  async #fetch(url: string, init: RequestInit | undefined): Promise<Response> {
+    const { origins, random, readAll, onTransition } = this.options;
+    await this.#pause();
+    this.#mayDie();
+    if (this.#chance(this.faults)) throw new TypeError('the request was lost');
+    if (this.#chance(this.faults))
+      return Response.json({ error: 'busy', code: 'UNAVAILABLE' }, { status: 503 });
+    const origin = origins[Math.floor(random() * origins.length)]!;
+    const target = url.replace(origins[0]!, origin);
+    const isWrite = /\/bookmarks\/(add|edit|delete)$/.test(url);
+    const head = await this.#store.readNext();
+    const before = isWrite ? await readAll() : new Map<number, Bookmark>();
+    const response = await fetch(target, { ...init, signal: null });
+    const body = await response.text();
+    const after = isWrite ? await readAll() : before;
+    for (const id of new Set([...before.keys(), ...after.keys()])) {
+      const change = { before: before.get(id), after: after.get(id) };
+      if (JSON.stringify(change.before) !== JSON.stringify(change.after))
+        onTransition({ device: this, seq: head!.seq, ...change });
+    }
+    await this.#pause();
+    this.#mayDie();
+    if (this.#chance(this.faults)) throw new TypeError('the response was lost');
+    return new Response(body, { status: response.status, headers: response.headers });
+  }
+
+  /** Does something locally and records the writes it made; a process that dies is started again. */
+  async write(work: (collection: Collection) => Promise<unknown>): Promise<void> {
+    const last = () => this.wrote.at(-1)?.seq ?? 0;
+    await work(this.#collection).catch((error) => this.#restart(error));
+    for (const write of await this.#store.readOutbox()) if (write.seq > last()) this.wrote.push(write);
+  }
+
+  /** Synchronises, until it is done or a fault ends it. */
+  async sync(pause: () => Promise<void>): Promise<boolean> {
+    this.#pause = pause;
+    try {
+      await this.#collection.sync({ signal: this.#life.signal });
+      return true;
+    } catch (error) {
+      this.#restart(error);
+      return false;
+    } finally {
+      this.#pause = async () => {};
+    }
+  }
+
+  /** Goes on after a fault; throws what is none. */
+  #restart(error: unknown): void {
+    if (this.#life.signal.aborted) this.#start();
+    else if (!(error instanceof Error && error.name === 'ApiError')) throw error;
+    else if (!['CONNECTION_LOST', 'UNAVAILABLE'].includes((error as { code?: string }).code!)) throw error;
+  }
+
+  reports(): Promise<Report[]> {
+    return this.#store.readReports();
+  }
+
+  close(): void {
+    if (this.#store instanceof SqliteStore) this.#store[Symbol.dispose]();
+  }
+}

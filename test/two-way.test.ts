@@ -1,0 +1,196 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Bookmark, Report } from '../src/client/index.ts';
+import { makeFolder, removeFolder } from './support/folders.ts';
+import { type TestUser, useService } from './support/service.ts';
+import { Device, seededRandom, Task, type Transition } from './support/two-way.ts';
+
+/**
+ * Five devices write the same collection over two replicas, offline and online, and die at any step. `TEST_SEED`
+ * repeats a run, `TEST_ROUNDS` makes it longer.
+ */
+
+const seed = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const ROUNDS = Number(process.env.TEST_ROUNDS ?? 25);
+const LIMIT = 30;
+
+const one = useService({ freeBookmarkLimit: LIMIT });
+const two = useService({ freeBookmarkLimit: LIMIT }, { beside: one });
+
+let folder: string;
+beforeAll(() => {
+  folder = makeFolder('two-way');
+});
+afterAll(() => removeFolder(folder));
+
+const random = seededRandom(seed);
+const below = (count: number): number => Math.floor(random() * count);
+const pick = <T>(list: readonly T[]): T => list[below(list.length)]!;
+const TAGS = ['red', 'green', 'blue', 'black'];
+let unique = 0;
+const someTags = () => TAGS.filter(() => random() < 0.4);
+
+const toMap = (bookmarks: Bookmark[]) => new Map(bookmarks.map((bookmark) => [bookmark.id, bookmark]));
+
+const readAll = async (user: TestUser): Promise<Bookmark[]> =>
+  (await user.post('/bookmarks/list', { limit: 500 })).body.bookmarks;
+
+/** A local write, as a user makes one. */
+async function writeLocally(device: Device): Promise<void> {
+  const shown = await device.collection.list();
+  const value = `${device.options.name}-${++unique}`;
+  const choice = random();
+  await device.write(async (collection) => {
+    if (shown.length === 0 || choice < 0.35)
+      return collection.add({ url: `https://example.org/${value}`, title: value, tags: someTags() });
+    const { id } = pick(shown);
+    if (choice < 0.45) return collection.delete(id);
+    const edit = { ...(choice < 0.8 && { title: value }), ...(choice > 0.65 && { comment: value }) };
+    return collection.edit(id, { ...edit, ...(random() < 0.4 && { tags: someTags() }) });
+  });
+}
+
+/** A write of somebody without a collection. */
+async function intrude(user: TestUser): Promise<void> {
+  const value = `i-${++unique}`;
+  const tags: { id: number; name: string }[] = (await user.post('/tags/list')).body.tags;
+  const shown = await readAll(user);
+  const choice = random();
+  const entry = { url: `https://example.org/${value}`, title: value, tags: someTags() };
+  if (choice < 0.1) await user.post('/import', { bookmarks: [entry, { ...entry, url: `${entry.url}/2` }] });
+  else if (choice < 0.15)
+    await user.post('/import', {
+      mode: 'replace',
+      bookmarks: shown.slice(0, 3).map(({ url, title }) => ({ url, title })),
+    });
+  else if (choice < 0.3 && tags.length > 0)
+    await user.post('/tags/update', { id: pick(tags).id, name: value });
+  else if (choice < 0.4 && tags.length > 1)
+    await user.post('/tags/merge', { id: tags[0]!.id, into_id: tags[1]!.id });
+  else if (choice < 0.45 && tags.length > 0) await user.post('/tags/delete', { id: pick(tags).id });
+  else if (choice < 0.55 && shown.length > 0) await user.post('/bookmarks/delete', { id: pick(shown).id });
+  else if (shown.length > 0)
+    await user.post('/bookmarks/edit', { id: pick(shown).id, title: value, comment: value });
+}
+
+/** Runs tasks in a random order, one step of one of them at a time. */
+async function interleave(tasks: Task[]): Promise<void> {
+  for (let left = tasks; left.length > 0; left = left.filter(({ isDone }) => !isDone))
+    await pick(left).step();
+}
+
+const TEXT_FIELDS = ['url', 'title', 'comment'] as const;
+
+/** Fails unless each change of the service is what a user wanted, knowing what was there before. */
+function checkTransition({ device, seq, before, after }: Transition, reports: Report[]): void {
+  const { intent } = device.wrote.find((write) => write.seq === seq)!;
+  const where = `${device.options.name} ${seq}: ${JSON.stringify({ intent, before, after })}`;
+  if (before === undefined) {
+    expect(intent.kind, where).toBe('add');
+    return;
+  }
+  if (after === undefined) {
+    if (intent.kind !== 'delete') throw new Error(`no deletion: ${where}`);
+    for (const name of TEXT_FIELDS) expect(intent.bookmark[name], where).toBe(before[name]);
+    return;
+  }
+  if (intent.kind !== 'edit') throw new Error(`no edit: ${where}`);
+  const conflicts = reports.filter((report) => report.seq === seq && report.kind === 'conflict');
+  for (const name of TEXT_FIELDS) {
+    if (before[name] === after[name]) continue;
+    const conflict = conflicts.find((report) => report.conflict!.field === name)?.conflict;
+    if (conflict === undefined)
+      expect(intent.fields[name], where).toEqual({ from: before[name], to: after[name] });
+    else expect(conflict, where).toMatchObject({ theirs: before[name], kept: after[name] });
+  }
+}
+
+/** Fails unless each write was applied exactly once, or reported, in the order in which it was made. */
+function checkWrites(device: Device, transitions: Transition[], reports: Report[], deletedIds: Set<number>) {
+  const applied = transitions.filter((transition) => transition.device === device).map(({ seq }) => seq);
+  expect(applied, `${device.options.name}: in order, once each`).toEqual(
+    [...new Set(applied)].sort((a, b) => a - b),
+  );
+  for (const { seq, intent } of device.wrote) {
+    const own = reports.filter((report) => report.seq === seq);
+    const where = `${device.options.name} ${seq}: ${JSON.stringify({ intent, own })}`;
+    const dropped = own.filter(({ kind }) => kind !== 'conflict').length;
+    expect(dropped, where).toBeLessThanOrEqual(1);
+    for (const { kind, id } of own) if (kind === 'gone') expect(deletedIds, where).toContain(id);
+    if (intent.kind === 'add') expect(dropped + (applied.includes(seq) ? 1 : 0), where).toBe(1);
+    if (intent.kind !== 'edit' || dropped > 0) continue;
+    const fields = Object.keys(intent.fields);
+    const settled = own
+      .map((report) => report.conflict!)
+      .filter(({ kept, theirs }) => kept === theirs).length;
+    if (fields.length > settled) expect(applied, where).toContain(seq);
+  }
+}
+
+test('five devices that die at any step lose no write, apply none twice, and overwrite nothing unseen', async () => {
+  console.log(`two-way: TEST_SEED=${seed}`);
+  const user = await one.user();
+  const transitions: Transition[] = [];
+  const seen = new Set<number>();
+  const devices = (['theirs', 'mine', 'theirs', 'mine', 'callback'] as const).map(
+    (policy, at) =>
+      new Device({
+        name: `d${at}`,
+        origins: [one.origin, two.origin],
+        token: user.token,
+        policy: policy === 'callback' ? ({ mine, theirs }) => `${mine}+${theirs}`.slice(0, 200) : policy,
+        file: at % 2 === 0 ? undefined : join(folder, `${randomUUID()}.sqlite`),
+        random,
+        readAll: async () => toMap(await readAll(user)),
+        onTransition: (transition) => transitions.push(transition),
+      }),
+  );
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const device of devices) {
+      device.faults = 0.04;
+      for (let count = below(4); count > 0; count -= 1) await writeLocally(device);
+    }
+    const online = devices.filter(() => random() < 0.6);
+    await interleave([
+      ...online.map(
+        (device) =>
+          new Task(async (pause) => {
+            for (let left = 4; left > 0 && !(await device.sync(pause)); left -= 1);
+          }),
+      ),
+      new Task(async (pause) => {
+        for (let count = below(6); count > 0; count -= 1) {
+          await intrude(user);
+          await pause();
+        }
+      }),
+    ]);
+    for (const { id } of await readAll(user)) seen.add(id);
+  }
+  for (const device of devices) {
+    device.faults = 0;
+    expect(await device.sync(async () => {})).toBe(true);
+  }
+  const final = await readAll(user);
+  for (const device of devices) {
+    await device.sync(async () => {});
+    expect(await device.collection.pending()).toEqual([]);
+    expect(await device.collection.list()).toEqual(final);
+  }
+  for (const { before, after } of transitions) seen.add((before ?? after)!.id);
+  const ids = new Set(final.map(({ id }) => id));
+  const deletedIds = new Set([...seen].filter((id) => !ids.has(id)));
+  const kinds = new Map<string, number>();
+  for (const device of devices) {
+    const reports = await device.reports();
+    for (const { kind } of reports) kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
+    for (const transition of transitions)
+      if (transition.device === device) checkTransition(transition, reports);
+    checkWrites(device, transitions, reports, deletedIds);
+    device.close();
+  }
+  // The run has met what it is about.
+  expect(transitions.length).toBeGreaterThan(ROUNDS);
+  console.log(`two-way: ${transitions.length} writes, reports ${JSON.stringify(Object.fromEntries(kinds))}`);
+}, 120_000);
