@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { leanManifest, putLeanManifest, putWholeManifest } from '../src/packing/manifest.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
@@ -32,6 +33,28 @@ describe('the tarball', () => {
     expect(files.filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts'))).toEqual([]);
     const top = readdirSync(installed()).filter((name) => !['README.md', 'LICENSE'].includes(name));
     expect(top.sort()).toEqual(['dist', 'node_modules', 'package.json']);
+  });
+
+  test('has a README and a manual of its own, and lets bundlers leave out what is unused', () => {
+    const manifest = JSON.parse(readFileSync(join(installed(), 'package.json'), 'utf8'));
+    expect(manifest).toMatchObject({ type: 'module', sideEffects: false, man: './dist/bookmarks.1' });
+    expect(manifest).not.toHaveProperty('private');
+    expect(readFileSync(join(installed(), 'README.md'), 'utf8')).toContain('## Sync');
+    expect(readFileSync(join(installed(), 'dist/bookmarks.1'), 'utf8')).toContain('.SH EXIT STATUS');
+  });
+
+  test('is as small in a bundle as its README says', async () => {
+    const entry = join(project, 'bundle-entry.js');
+    writeFileSync(
+      entry,
+      "import { BookmarkClient } from 'bookmark-service/client';\nglobalThis.c = BookmarkClient;\n",
+    );
+    const bundle = await rolldown({ input: entry, platform: 'browser', cwd: project });
+    const { output } = await bundle.generate({ minify: true });
+    await bundle.close();
+    expect(output).toHaveLength(1);
+    const [, stated] = /minified, takes (\d+) kB/.exec(readFileSync(join(installed(), 'README.md'), 'utf8'))!;
+    expect(Math.ceil(Buffer.byteLength(output[0].code) / 1_000)).toBeLessThanOrEqual(Number(stated));
   });
 
   test('brings the parsers of the command line along and nothing of the service', () => {

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
@@ -20,32 +20,49 @@ const DESCRIPTION = 'The client and the command line of the Bookmark Service';
 /** `mirror` and `client/sqlite` need Node 22.13; the client alone runs wherever `fetch` does. */
 const ENGINES = { node: '>=20.19.0' };
 
+/** Written by `prepack`. */
+const MANUAL = './dist/bookmarks.1';
+
 /** Makes the manifest of the package from the repository's. */
 export function leanManifest(whole: Manifest): Record<string, unknown> {
   const shared = Object.fromEntries(SHARED.filter((key) => key in whole).map((key) => [key, whole[key]]));
   const dependencies = Object.fromEntries(BUNDLED.map((name) => [name, whole.dependencies[name]]));
-  return { description: DESCRIPTION, ...shared, engines: ENGINES, dependencies, bundleDependencies: BUNDLED };
+  return {
+    description: DESCRIPTION,
+    ...shared,
+    engines: ENGINES,
+    sideEffects: false,
+    man: MANUAL,
+    dependencies,
+    bundleDependencies: BUNDLED,
+  };
 }
 
 const pathsIn = (folder: string) => ({
   manifest: join(folder, 'package.json'),
   whole: join(folder, '.package.json.whole'),
+  readme: join(folder, 'README.md'),
+  wholeReadme: join(folder, '.README.md.whole'),
+  packageReadme: join(folder, 'src/client/README.md'),
 });
 
-/** Puts the package's manifest in the place of the repository's, and keeps that one beside it. */
+/** Puts the package's manifest and README in the place of the repository's, and keeps those in the same folder. */
 export function putLeanManifest(folder: string): void {
-  const { manifest, whole } = pathsIn(folder);
+  const { manifest, whole, readme, wholeReadme, packageReadme } = pathsIn(folder);
   putWholeManifest(folder);
+  if (existsSync(readme)) renameSync(readme, wholeReadme);
+  if (existsSync(packageReadme)) copyFileSync(packageReadme, readme);
   const text = readFileSync(manifest, 'utf8');
   writeFileSync(whole, text);
   writeFileSync(manifest, `${JSON.stringify(leanManifest(JSON.parse(text)), null, 2)}\n`);
 }
 
 /**
- * Puts the repository's manifest back; does nothing where it is in place. It also repairs what an interrupted run
+ * Puts the repository's manifest and README back; does nothing where it is in place. It also repairs what an interrupted run
  * left.
  */
 export function putWholeManifest(folder: string): void {
-  const { manifest, whole } = pathsIn(folder);
+  const { manifest, whole, readme, wholeReadme } = pathsIn(folder);
   if (existsSync(whole)) renameSync(whole, manifest);
+  if (existsSync(wholeReadme)) renameSync(wholeReadme, readme);
 }

@@ -11,6 +11,7 @@ const run = promisify(execFile);
 /** The files that packing reads, and the packages that it compiles against or bundles. */
 const SOURCES = [
   'package.json',
+  'README.md',
   'tsconfig.json',
   'tsconfig.build.json',
   ...['packing', 'client', 'cli', 'domain', 'formats', 'mcp'].map((name) => `src/${name}`),
