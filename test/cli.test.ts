@@ -748,8 +748,8 @@ describe('login', () => {
   test('says what is wrong with a code, and stores nothing', async () => {
     const { run } = open();
     const unknown = await run(['login', 'ZZZZZZZZ']);
-    expect(unknown.err).toContain('this invite code is unknown, used or expired');
-    expect((await run(['login', 'nonsense!'])).err).toContain('neither an invite code nor a token');
+    expect(unknown.err).toContain('this code is unknown, used or expired');
+    expect((await run(['login', 'nonsense!'])).err).toContain('neither a code nor a token');
     expect((await run(['login', 'bka_1_wrong'])).err).toContain('Log in again');
     expect((await run(['list'])).err).toContain('you are not logged in');
   });

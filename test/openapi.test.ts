@@ -200,7 +200,7 @@ describe('the document is complete', () => {
     expect(add.comment.maxLength).toBe(10_000);
     expect(add.tags).toMatchObject({ maxItems: 100, items: { minLength: 1, maxLength: 255 } });
     expect(requestOf('/tags/create').schema.properties.name.maxLength).toBe(255);
-    expect(requestOf('/auth/invite').schema.properties.code.pattern).toBe('^[A-Z0-9]{8}$');
+    expect(requestOf('/auth/invite').schema.properties.code.pattern).toBe('^[A-Z0-9]{8}([A-Z0-9]{4})?$');
     expect(requestOf('/bookmarks/search').schema.properties).toMatchObject({
       query: { maxLength: 1_000, default: '' },
       page: { minimum: 1, default: 1 },

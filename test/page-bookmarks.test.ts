@@ -76,6 +76,7 @@ describe('signing in', () => {
     const [page, other] = [await reader.open(), await reader.open()];
     await other.getByText('No bookmarks yet').waitFor();
     await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('button', { name: 'Sign out anyway' }).click();
     await page.getByLabel('Invite code').waitFor();
     await other.getByLabel('Invite code').waitFor();
     expect(await reader.post('/web/api/v1/user/profile')).toMatchObject({ code: 'INVALID_TOKEN' });

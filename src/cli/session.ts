@@ -99,7 +99,7 @@ export async function openOwnClient(session: Session): Promise<BookmarkClient> {
   if (token !== undefined) return openClient(session, baseUrl, token);
   throw new CliError(
     stored === undefined ? 'you are not logged in' : `you are not logged in at ${baseUrl}`,
-    'Log in with an invite code or a token: bookmarks login',
+    'Log in with a code or a token: bookmarks login',
     'INVALID_TOKEN',
   );
 }

@@ -17,6 +17,10 @@ export const PENDING_KINDS = {
   exchanges: { lifeMs: 600_000, capacity: 20_000 },
   /** Codes that came and were not there: longer than an exchange that is under way needs. */
   repeats: { lifeMs: 60_000, capacity: 20_000 },
+  /** Codes that sign in another device: long enough to find it and to type the code. */
+  deviceCodes: { lifeMs: 300_000, capacity: 20_000 },
+  /** The code that a session has made, by the session. */
+  deviceSessions: { lifeMs: 300_000, capacity: 20_000 },
 } satisfies Record<string, PendingLimits>;
 
 export type PendingKind = keyof typeof PENDING_KINDS;

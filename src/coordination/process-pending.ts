@@ -15,6 +15,8 @@ export class ProcessPendingValues implements PendingValues {
     codes: new Map(),
     exchanges: new Map(),
     repeats: new Map(),
+    deviceCodes: new Map(),
+    deviceSessions: new Map(),
   };
 
   constructor(clock: Clock) {

@@ -121,7 +121,7 @@ export type ErrorCode =
 export type Empty = Record<string, never>;
 
 export interface InviteExchange {
-  /** 8 characters, A to Z and 0 to 9. */
+  /** 8 characters of an invite, or 12 of a code for another device: A to Z and 0 to 9. */
   code: string;
   /** The address that the invite was sent to, where it is known. */
   email?: string | undefined;

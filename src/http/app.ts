@@ -16,6 +16,7 @@ import { accountRoutes } from '../routes/account.ts';
 import { appPages, appWebRoutes } from '../routes/apps.ts';
 import { bookmarkRoutes } from '../routes/bookmarks.ts';
 import { changesRoutes } from '../routes/changes.ts';
+import { deviceRoutes } from '../routes/device-codes.ts';
 import { exchangeCode } from '../routes/exchange.ts';
 import { addImportParser, exportRoutes, importRoutes } from '../routes/import-export.ts';
 import { searchRoutes } from '../routes/search.ts';
@@ -155,7 +156,7 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   await mountAll(API, ROUTES);
   if (servesPages(config)) {
     pageRoutes(app, config);
-    await mountAll(WEB, [...webRoutes, ...appWebRoutes]);
+    await mountAll(WEB, [...webRoutes, ...appWebRoutes, ...deviceRoutes]);
     await mountAll(
       WEB_API,
       ROUTES.filter(({ scope }) => scope !== 'public'),

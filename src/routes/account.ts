@@ -8,8 +8,10 @@ import { createSecret, formatToken } from '../domain/tokens.ts';
 import { limitInviteGuesses } from '../http/guesses.ts';
 import { callerRoute, publicRoute } from '../http/route.ts';
 import { forgetSession } from '../http/session-cookie.ts';
+import { isDeviceCode } from '../sign-in/device-codes.ts';
 import { revokeToken } from '../store/tokens.ts';
 import { deleteAccount, exchangeInvite, readProfile } from '../store/users.ts';
+import { exchangeDeviceCode } from './device-codes.ts';
 import { count, deleted, timestampText } from './response-schemas.ts';
 import { wakeAfter } from './wake-after.ts';
 
@@ -17,7 +19,7 @@ import { wakeAfter } from './wake-after.ts';
 
 const code = z
   .string()
-  .regex(/^[A-Z0-9]{8}$/, 'expected 8 characters, A to Z and 0 to 9')
+  .regex(/^[A-Z0-9]{8}([A-Z0-9]{4})?$/, 'expected 8 or 12 characters, A to Z and 0 to 9')
   .meta({ examples: ['K7Q2M9XD'] });
 
 const email = z.string().meta({ examples: ['you@example.org'] });
@@ -37,7 +39,8 @@ export const exchange = publicRoute({
   scope: 'public',
   summary: 'Exchange an invite code for a session token',
   description:
-    'An invite works once. The token is shown once; its scope is write. Name the e-mail address that the invite was sent ' +
+    'An invite works once. A code of 12 characters comes from a page that is signed in, and signs in another device, ' +
+    'once, within five minutes. The token is shown once; its scope is write. Name the e-mail address that the invite was sent ' +
     'to where you know it: a code of another address is then refused, and such requests are not refused when strangers ' +
     'guess codes.',
   body: z.object({ code, email: invitedEmail.optional() }),
@@ -47,10 +50,14 @@ export const exchange = publicRoute({
   response: z.object({ token, user }),
   errors: ['NOT_FOUND'],
   async handle({ context, body, request }) {
-    const secret = createSecret();
-    const client = nameClient(request.headers['user-agent']);
-    const { sessionDays } = context.config;
     const emailKey = body.email === undefined ? undefined : foldText(body.email);
+    const client = nameClient(request.headers['user-agent']);
+    if (isDeviceCode(body.code)) {
+      const given = { code: body.code, emailKey };
+      return limitInviteGuesses(context, request, emailKey, () => exchangeDeviceCode(context, given, client));
+    }
+    const { sessionDays } = context.config;
+    const secret = createSecret();
     const user = await limitInviteGuesses(context, request, emailKey, () =>
       exchangeInvite(context.database, { code: body.code, emailKey }, secret, sessionDays, client),
     );

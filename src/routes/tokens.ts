@@ -5,6 +5,7 @@ import { foldText } from '../domain/text.ts';
 import { type Caller, createSecret, formatToken, type TokenKind } from '../domain/tokens.ts';
 import { callerRoute, type RouteRequest } from '../http/route.ts';
 import { forgetSession } from '../http/session-cookie.ts';
+import { cancelDeviceCode } from '../sign-in/device-codes.ts';
 import {
   createOwnToken,
   listOwnTokens,
@@ -144,8 +145,13 @@ const revokeOthers = callerRoute({
   body: z.object({}),
   response: z.object({ revoked: schemas.count }),
   isIdempotent: true,
-  handle: ({ context, caller, idempotency }) =>
-    wakeAfter(context, caller, wakePolls, () => revokeOtherSessions(context.database, caller, idempotency)),
+  async handle({ context, caller, idempotency }) {
+    // While Redis is away nobody can use the code, and sessions must end all the same.
+    await cancelDeviceCode(context.coordination.pending, caller).catch(() => {});
+    return wakeAfter(context, caller, wakePolls, () =>
+      revokeOtherSessions(context.database, caller, idempotency),
+    );
+  },
 });
 
 async function revokeById(

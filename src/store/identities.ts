@@ -1,6 +1,7 @@
 import { createSecret, formatToken } from '../domain/tokens.ts';
 import type { Database } from './database.ts';
-import type { Owner } from './tokens.ts';
+import { requireValidToken } from './outcomes.ts';
+import { type Owner, tokenIsValid } from './tokens.ts';
 
 /** Who users are to providers of OpenID Connect: the directory by issuer and subject. */
 
@@ -87,8 +88,32 @@ export async function linkIdentity(
 }
 
 /**
- * Opens a session for an app that a browser's session approved. `undefined` where that session is over by now; the
- * app's session inherits when its person proved who they are.
+ * The ways in that a user has beside this session: whether an identity of the issuer is linked, and the number of other
+ * sessions. Sessions of apps do not count, for no page can be opened with them.
+ */
+export async function readWaysIn(
+  db: Database,
+  { userId, hash }: Owner,
+  issuer: string | undefined,
+): Promise<{ provider: boolean; other_sessions: number }> {
+  const rows = await db.readShort(
+    (sql) => sql<{ valid: boolean; provider: boolean; other_sessions: number }[]>`
+      select ${tokenIsValid(sql, { userId, hash })} as valid,
+        exists (select from identities where user_id = ${userId} and issuer = ${issuer ?? ''}) as provider,
+        (
+          select count(*)::integer
+          from tokens
+          where user_id = ${userId} and kind = 'session' and app_name is null and token_hash <> ${hash}
+            and expires_at > now()
+        ) as other_sessions`,
+  );
+  const { provider, other_sessions } = requireValidToken(rows);
+  return { provider, other_sessions };
+}
+
+/**
+ * Opens a session that a browser's session approved, for an app or, without a name, for another device. `undefined` where
+ * that session is over by now; the new session inherits when its person proved who they are.
  */
 export async function openAppSession(
   db: Database,

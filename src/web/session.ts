@@ -84,21 +84,15 @@ async function requireSameUser(): Promise<void> {
   }
 }
 
-/** Ends the session, here and in all tabs of this browser, and begins anew. */
-export async function signOut(): Promise<void> {
-  await post('/web/logout', {});
-  signals.postMessage('signed-out');
-  location.assign('/');
-}
-
 /** What the tabs of a browser tell each other about the session they share. */
 export const signals = new BroadcastChannel('session');
 
 /** Sends JSON to a path beside the API; rejects with the response where it is none of success. */
-export async function post(path: string, body: object): Promise<void> {
+export async function post<Body>(path: string, body: object): Promise<Body> {
   const headers = { 'content-type': 'application/json' };
   const response = await fetch(path, { method: 'POST', headers, body: JSON.stringify(body) });
   if (!response.ok) throw response;
+  return (await response.json()) as Body;
 }
 
 /** Learns from the other tabs that the session has ended; asks then to sign in again. */

@@ -1,6 +1,6 @@
 import { icon, make } from './dom.ts';
 import { noticeElements } from './notices.ts';
-import { signOut } from './session.ts';
+import { post, signals } from './session.ts';
 import { texts } from './texts.ts';
 
 /** What every page has around its content: the name, the ways to the other pages, and where notices stand. */
@@ -34,4 +34,21 @@ export function showShell(page: PageName, content: HTMLElement, middle?: HTMLEle
   const skip = make('a', { class: 'skip', href: '#content' }, texts.skip);
   document.body.replaceChildren(skip, header, content, ...noticeElements());
   document.body.dataset.started = 'yes';
+}
+
+/**
+ * Ends the session, here and in all tabs of this browser, and begins anew. Asks first where nothing else opens the account:
+ * no linked provider, and no other session.
+ */
+export async function signOut(): Promise<void> {
+  const ways = await post<{ provider: boolean; other_sessions: number }>('/web/login/ways', {}).catch(
+    () => undefined,
+  );
+  if (ways !== undefined && !ways.provider && ways.other_sessions === 0) {
+    const { confirmSignOut } = await import('./device-code.ts');
+    if (!(await confirmSignOut())) return;
+  }
+  await post('/web/logout', {});
+  signals.postMessage('signed-out');
+  location.assign('/');
 }

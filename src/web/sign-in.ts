@@ -3,9 +3,10 @@ import { texts } from './texts.ts';
 
 /** Signing in: the whole page for who comes anew, a dialog above the page for whose session has ended. */
 
-const CODE = /^[A-Z0-9]{8}$/;
+/** Of an invite, or of a page that signs in another device. */
+const CODE = /^[A-Z0-9]{8}([A-Z0-9]{4})?$/;
 
-/** Exchanges an invite code for a session; says why not, or undefined. */
+/** Exchanges a code for a session; says why not, or undefined. */
 async function exchange(code: string): Promise<string | undefined> {
   if (!CODE.test(code)) return texts.signIn.malformedCode;
   try {
@@ -47,7 +48,7 @@ function signInForm(onSignedIn: () => void, returnTo: string, isAgain: boolean):
   const onsubmit = async (event: SubmitEvent) => {
     event.preventDefault();
     submit.disabled = true;
-    const failure = await exchange(input.value.trim().toUpperCase());
+    const failure = await exchange(input.value.replace(/[\s-]/g, '').toUpperCase());
     submit.disabled = false;
     refill(error, failure);
     if (failure === undefined) onSignedIn();
@@ -80,7 +81,7 @@ function signInForm(onSignedIn: () => void, returnTo: string, isAgain: boolean):
  * signed in to another one's account by following a link.
  */
 function takeLinkedCode(): string | undefined {
-  const code = /^#code=([A-Z0-9]{8})$/.exec(location.hash)?.[1];
+  const code = /^#code=([A-Z0-9]{8,12})$/.exec(location.hash)?.[1];
   if (code !== undefined) history.replaceState(history.state, '', location.pathname + location.search);
   return code;
 }

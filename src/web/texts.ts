@@ -24,11 +24,12 @@ const en = {
     ended: 'Your session has ended. Sign in to continue. Nothing that you typed is lost.',
     by: (provider: string) => `Continue with ${provider}`,
     or: 'or',
-    code: 'Invite code',
-    codeHint: '8 letters and digits. The person who runs this service gives them out.',
+    code: 'Invite code or code from another device',
+    codeHint:
+      'Whoever runs this service gives out invite codes. On a device that is signed in, Settings › Sessions shows a code.',
     submit: 'Sign in',
     wrongCode: 'This code is unknown, was already used, or has expired. Ask for a new one.',
-    malformedCode: 'A code has 8 letters and digits, for example ABCD1234.',
+    malformedCode: 'A code has 8 or 12 letters and digits, for example ABCD1234.',
     fresh: 'Confirm that it is you',
     freshDone: 'Then try again here.',
     needed: 'You are signed out. Sign in again to continue.',
@@ -282,6 +283,21 @@ const en = {
     endNamed: (what: string, when: string) => `Sign out ${what} of ${when}`,
     endOthers: 'Sign out all others',
     ended: (count: number) => `${number(count)} signed out.`,
+  },
+
+  device: {
+    title: 'Sign in another device',
+    lead: 'Scan this code, open the link, or type the code where the other device asks for it. Whoever has it can sign in as you, so show it to nobody.',
+    qr: 'QR code of the link',
+    link: 'Link',
+    until: (when: string) => `Works once, until ${when}.`,
+    expired: 'The code has expired. Close this and make a new one.',
+  },
+
+  lockOut: {
+    title: 'You may lock yourself out',
+    lead: 'You are signed in nowhere else. After signing out you need a new invite code from whoever runs this service. Sign in another device first to keep access.',
+    confirm: 'Sign out anyway',
   },
 
   deleteAccount: {

@@ -6,7 +6,8 @@ import { readCredentials, removeCredentials, storeCredentials } from '../credent
 import { CliError } from '../faults.ts';
 import { findBaseUrl, openClient, openOwnClient, type Run, type Session } from '../session.ts';
 
-const INVITE_CODE = /^[A-Z0-9]{8}$/;
+/** Of an invite, or of a page that signs in another device. */
+const CODE = /^[A-Z0-9]{8}([A-Z0-9]{4})?$/;
 const TOKEN = /^bk[as]_\d+_[\w-]+$/;
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 
@@ -14,7 +15,7 @@ const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 export function addAccountCommands(program: Command, run: Run): void {
   program
     .command('login')
-    .description('log in by the browser, or with an invite code or a token')
+    .description('log in by the browser, or with a code or a token')
     .argument('[code-or-token]', 'read from standard input when absent and that is no terminal')
     .option('--paste', 'ask, hidden, for an API token that was made in the settings', false)
     .option('--email <address>', 'the one that the invite was sent to')
@@ -55,8 +56,8 @@ function readSecret(session: Session, given: string | undefined, paste: boolean)
 
 /** A code or a token, which the screen does not show. */
 async function askSecret(session: Session): Promise<string> {
-  const secret = await askLine(session, 'Invite code or token: ', { secret: true });
-  if (!secret) throw new CliError('no invite code and no token was given');
+  const secret = await askLine(session, 'Code or token: ', { secret: true });
+  if (!secret) throw new CliError('no code and no token was given');
   return secret;
 }
 
@@ -76,11 +77,11 @@ async function exchange(
   email: string | undefined,
 ): Promise<string> {
   if (TOKEN.test(secret)) return secret;
-  const code = secret.toUpperCase();
-  if (!INVITE_CODE.test(code)) {
+  const code = secret.toUpperCase().replaceAll('-', '');
+  if (!CODE.test(code)) {
     throw new CliError(
-      'this is neither an invite code nor a token',
-      'An invite code has 8 letters and digits, a token begins with bks_ or bka_',
+      'this is neither a code nor a token',
+      'An invite code has 8 letters and digits, a code from another device 12, a token begins with bks_ or bka_',
     );
   }
   try {
@@ -88,8 +89,8 @@ async function exchange(
   } catch (error) {
     if (!(error instanceof ApiError && error.code === 'NOT_FOUND')) throw error;
     throw new CliError(
-      'this invite code is unknown, used or expired',
-      'A code works once, and for some days. Ask whoever runs the service for another.',
+      'this code is unknown, used or expired',
+      'An invite code works once, and for some days: ask for another. A code from another device works for five minutes.',
     );
   }
 }

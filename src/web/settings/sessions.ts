@@ -3,7 +3,8 @@ import { formatAgo, formatDay } from '../dates.ts';
 import { button, make, refill } from '../dom.ts';
 import { hasCode } from '../errors.ts';
 import { notifyBriefly } from '../notices.ts';
-import { ask, client, signOut } from '../session.ts';
+import { ask, client } from '../session.ts';
+import { signOut } from '../shell.ts';
 import { texts } from '../texts.ts';
 import { failure, run, section } from './section.ts';
 
@@ -29,6 +30,15 @@ export function sessionsSection(): HTMLElement {
     });
     await read();
   };
+  const another = button(
+    texts.device.title,
+    () =>
+      void run(another, failed, async () => {
+        const { describeFailure, showDeviceCode } = await import('../device-code.ts');
+        await showDeviceCode().catch((error) => failed.say(describeFailure(error)));
+        await read();
+      }),
+  );
   const entry = (session: OpenSession) => {
     const what = session.app_name ?? session.client ?? words.unknown;
     const label = session.is_current ? texts.menu.signOut : words.end;
@@ -55,7 +65,7 @@ export function sessionsSection(): HTMLElement {
   };
   others.hidden = true;
   void read().catch(failed.say);
-  return section('sessions', words.title, words.lead, list, failed.element, others);
+  return section('sessions', words.title, words.lead, list, failed.element, another, others);
 }
 
 function describe({ app_name, client, created_at, last_used_at }: OpenSession): string {

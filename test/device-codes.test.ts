@@ -1,0 +1,163 @@
+import { Redis } from 'ioredis';
+import { describe, expect, test } from 'vitest';
+import { PENDING_KINDS } from '../src/coordination/pending-kinds.ts';
+import { newBrowser } from './support/browser-session.ts';
+import { runCommand } from './support/cli.ts';
+import { makeFolder } from './support/folders.ts';
+import { startRedis } from './support/redis.ts';
+import { runDir } from './support/run.ts';
+import { startService, useService } from './support/service.ts';
+import { newEmail } from './support/users.ts';
+
+// Codes by which a signed-in page signs in another device.
+
+const service = useService();
+
+/** A page that is signed in. */
+async function openPage(of = service, pageOrigin = of.origin) {
+  const email = newEmail();
+  const page = newBrowser(of.origin, pageOrigin);
+  await page.login(await of.invite(email));
+  const makeCode = async (): Promise<string> => (await page.post('/web/login/device')).body.code;
+  return { email, page, makeCode, token: page.cookie!.split('=')[1]! };
+}
+
+const codeOf = async (code: string, of = service) => (await of.post('/auth/invite', { code })).body.code;
+
+test('a code opens a session of the same account on another device, once', async () => {
+  const { email, page, token } = await openPage();
+  const { body } = await page.post('/web/login/device');
+  expect(body).toEqual({
+    code: expect.stringMatching(/^[A-HJ-NP-Z2-9]{12}$/),
+    link: `${service.origin}/#code=${body.code}`,
+    expires_in_seconds: 300,
+    qr: { size: expect.any(Number), path: expect.stringMatching(/^(M\d+ \d+h1v1h-1z)+$/) },
+  });
+  const device = newBrowser(service.origin);
+  const { sql } = service.context.database;
+  await sql`update tokens set authenticated_at = 'epoch' where last_four = ${token.slice(-4)}`;
+  expect((await device.login(body.code)).body.user.email).toBe(email);
+  expect((await device.post('/web/api/v1/user/profile')).body.email).toBe(email);
+  const { sessions } = (await device.post('/web/api/v1/sessions/list')).body;
+  expect(sessions).toMatchObject([{ is_current: false }, { is_current: true, app_name: null }]);
+  // Who proved who they are long ago has not done so anew.
+  const [made] = await sql`select authenticated_at from tokens where id = ${sessions[1].id}`;
+  expect(made!.authenticated_at).toEqual(new Date(0));
+  expect(await codeOf(body.code)).toBe('NOT_FOUND');
+});
+
+test('of many who bring a code at once one is signed in', async () => {
+  const { page, makeCode } = await openPage();
+  const code = await makeCode();
+  const statuses = await Promise.all(
+    Array.from({ length: 20 }, async () => (await service.post('/auth/invite', { code })).status),
+  );
+  expect(statuses.filter((status) => status === 200)).toHaveLength(1);
+  expect((await page.post('/web/api/v1/sessions/list')).body.sessions).toHaveLength(2);
+});
+
+test('bookmarks login accepts it, also as the page writes it', async () => {
+  const { email, makeCode } = await openPage();
+  const env = { BOOKMARKS_URL: service.origin, XDG_CONFIG_HOME: makeFolder('device-code', runDir()) };
+  const code = (await makeCode()).replace(/(.{4})(?=.)/g, '$1-').toLowerCase();
+  expect(await runCommand(['login', code], { env })).toMatchObject({
+    code: 0,
+    out: expect.stringContaining(`Logged in as ${email}`),
+  });
+  expect((await runCommand(['sessions'], { env })).out).toContain('Bookmarks CLI (this one)');
+});
+
+describe('a code that no longer counts', () => {
+  test.each(['/web/logout', '/web/api/v1/sessions/revoke-others', '/web/login/device'])(
+    'is one made before %s',
+    async (path) => {
+      const { page, makeCode } = await openPage();
+      const code = await makeCode();
+      expect((await page.post(path)).status).toBe(200);
+      expect(await codeOf(code)).toBe('NOT_FOUND');
+    },
+  );
+
+  test('is one of a session that another one ended, or of a deleted account', async () => {
+    const { email, page, makeCode } = await openPage();
+    const other = newBrowser(service.origin);
+    await other.login(await makeCode());
+    const code = await makeCode();
+    await other.post('/web/api/v1/sessions/revoke-others');
+    expect(await codeOf(code)).toBe('NOT_FOUND');
+    expect((await page.post('/web/login/device')).status).toBe(401);
+    const last = (await other.post('/web/login/device')).body.code;
+    expect((await other.post('/web/api/v1/account/delete', { confirm: email })).status).toBe(200);
+    expect(await codeOf(last)).toBe('NOT_FOUND');
+  });
+
+  test('is one that came with the address of another account, and leaves no session', async () => {
+    const { email, page, makeCode } = await openPage();
+    const code = await makeCode();
+    const exchange = (given: string) => service.post('/auth/invite', { code, email: given });
+    expect((await exchange('other@example.org')).body.code).toBe('NOT_FOUND');
+    expect((await exchange(email)).body.code).toBe('NOT_FOUND');
+    expect((await page.post('/web/api/v1/sessions/list')).body.sessions).toHaveLength(1);
+    const again = { code: await makeCode(), email: email.toUpperCase() };
+    expect((await service.post('/auth/invite', again)).status).toBe(200);
+  });
+
+  test('is one older than five minutes', () => {
+    // `pending-values.test.ts` shows that values end with the life of their kind.
+    expect([PENDING_KINDS.deviceCodes.lifeMs, PENDING_KINDS.deviceSessions.lifeMs]).toEqual([
+      300_000, 300_000,
+    ]);
+  });
+});
+
+test('sign-out of all others, at the same time as an exchange, leaves no session that it did not answer for', async () => {
+  for (let round = 0; round < 10; round += 1) {
+    const { page, makeCode } = await openPage();
+    const code = await makeCode();
+    await Promise.all([
+      service.post('/auth/invite', { code }),
+      page.post('/web/api/v1/sessions/revoke-others'),
+    ]);
+    expect((await page.post('/web/api/v1/sessions/list')).body.sessions).toHaveLength(1);
+  }
+});
+
+test('wrong codes count as wrong invites do', async () => {
+  await using strict = await startService({ inviteFailuresPerMinute: 2 }, { database: service.database });
+  const { makeCode } = await openPage(strict);
+  const right = await makeCode();
+  for (let i = 0; i < 2; i += 1) expect(await codeOf('AAAABBBBCCCC', strict)).toBe('NOT_FOUND');
+  expect(await codeOf(right, strict)).toBe('RATE_LIMITED');
+});
+
+test('only a page of the service makes a code, with its session', async () => {
+  const { page, token } = await openPage();
+  expect((await service.post('/login/device', {}, { token })).status).toBe(404);
+  expect((await newBrowser(service.origin).post('/web/login/device')).status).toBe(401);
+  const foreign = await page.post('/web/login/device', {}, { origin: 'https://evil.example' });
+  expect(foreign.body.code).toBe('PERMISSION_DENIED');
+});
+
+test('a code of one replica signs in at another one; while Redis is away none does', async () => {
+  await using redis = await startRedis();
+  const publicUrl = 'http://127.0.0.1:1';
+  const config = { redisAddress: { kind: 'servers' as const, urls: [redis.url] }, publicUrl };
+  await using a = await startService(config, { database: service.database });
+  await using b = await startService(config, { database: service.database });
+  const { page, makeCode } = await openPage(a, publicUrl);
+  const code = await makeCode();
+  const client = new Redis(redis.url);
+  const names = await client.keys('*');
+  const kept = String([names, ...(await Promise.all(names.map((name) => client.dumpBuffer(name))))]);
+  client.disconnect();
+  expect(names.some((name) => name.includes(':pending}:deviceCodes:'))).toBe(true);
+  expect(kept).not.toContain(code);
+  expect((await b.post('/auth/invite', { code })).status).toBe(200);
+  expect(await codeOf(code, a)).toBe('NOT_FOUND');
+  const last = await makeCode();
+  await redis.kill();
+  await expect.poll(() => a.context.coordination.state).toBe('degraded');
+  expect(await codeOf(last, a)).toBe('UNAVAILABLE');
+  expect((await page.post('/web/login/device')).status).toBe(503);
+  expect((await page.post('/web/api/v1/sessions/revoke-others')).body).toEqual({ revoked: 1 });
+});

@@ -1,0 +1,56 @@
+import { expect } from 'vitest';
+import { browserTest, useBrowser } from './support/browser.ts';
+import { useService } from './support/service.ts';
+
+// Signing in another device, and the warning before one locks oneself out, as a person does it.
+
+const service = useService();
+const browsers = useBrowser();
+
+browserTest('a page shows a code, and its link signs in another device', async () => {
+  const reader = await browsers.reader(service);
+  const page = await reader.open('/settings');
+  await page.getByRole('button', { name: 'Sign in another device' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Sign in another device' });
+  await dialog.getByRole('img', { name: 'QR code of the link' }).waitFor();
+  const link = await dialog.getByRole('textbox', { name: 'Link' }).inputValue();
+  const shown = await dialog.getByText(/^[A-Z2-9]{4}-[A-Z2-9]{4}-[A-Z2-9]{4}$/).textContent();
+  expect(link).toBe(`${service.origin}/#code=${shown!.replaceAll('-', '')}`);
+  // A phone that types the code as it is shown.
+  const phone = await browsers.visitor(service, { width: 360, height: 700 });
+  const there = await phone.open('/');
+  await there.getByLabel('Invite code').fill(shown!.toLowerCase());
+  await there.getByRole('button', { name: 'Sign in' }).click();
+  await there.getByText('No bookmarks yet').waitFor();
+  expect(await phone.post('/web/api/v1/user/profile')).toMatchObject({ email: reader.email });
+  // The list shows the new session as soon as the dialog is closed.
+  await page.keyboard.press('Escape');
+  await expect.poll(() => page.locator('#sessions li').count()).toBe(2);
+  await page.locator('#sessions li').getByText('Chrome on Linux').first().waitFor();
+  expect([...reader.faults, ...phone.faults]).toEqual([]);
+});
+
+browserTest('who is signed in nowhere else is warned before they sign out', async () => {
+  const reader = await browsers.reader(service);
+  const page = await reader.open();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  const warning = page.getByRole('dialog', { name: 'You may lock yourself out' });
+  await warning.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await warning.getByRole('button', { name: 'Sign in another device' }).click();
+  const link = await page
+    .getByRole('dialog', { name: 'Sign in another device' })
+    .getByRole('textbox', { name: 'Link' })
+    .inputValue();
+  const other = await browsers.visitor(service);
+  await (await other.open(new URL(link).pathname + new URL(link).hash))
+    .getByText('No bookmarks yet')
+    .waitFor();
+  await page.getByRole('button', { name: 'Close' }).click();
+  await warning.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  // Another session opens the account, so nobody asks.
+  await page.getByLabel('Invite code').waitFor();
+  expect(await reader.post('/web/api/v1/user/profile')).toMatchObject({ code: 'INVALID_TOKEN' });
+  expect(reader.faults).toEqual([]);
+});
