@@ -287,16 +287,16 @@ const en = {
 
   device: {
     title: 'Sign in another device',
-    lead: 'Scan this code, open the link, or type the code where the other device asks for it. Whoever has it can sign in as you, so show it to nobody.',
+    lead: 'Scan this, open the link or type the code there. Show it to nobody.',
     qr: 'QR code of the link',
     link: 'Link',
     until: (when: string) => `Works once, until ${when}.`,
-    expired: 'The code has expired. Close this and make a new one.',
+    expired: 'The code has expired.',
   },
 
   lockOut: {
     title: 'You may lock yourself out',
-    lead: 'You are signed in nowhere else. After signing out you need a new invite code from whoever runs this service. Sign in another device first to keep access.',
+    lead: 'You are signed in nowhere else. After this you need a new invite code.',
     confirm: 'Sign out anyway',
   },
 
