@@ -1,0 +1,50 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { displayWidth, fitToWidth, toLine, writeOutControls } from '../src/cli/display-text.ts';
+import { readDate } from '../src/formats/entry.ts';
+import { parseNetscape } from '../src/formats/netscape.ts';
+
+// Pure functions that read files of other programs and show text of users.
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+test.each(['Pacific/Kiritimati', 'America/Los_Angeles'])(
+  'a date without an offset is UTC, also in the time zone %s',
+  (zone) => {
+    vi.stubEnv('TZ', zone);
+    expect(new Date(2026, 0, 1).getTimezoneOffset()).not.toBe(0);
+    for (const text of ['2026-01-02 03:04:05', '2026-01-02T03:04:05'])
+      expect(readDate(text)).toBe('2026-01-02T03:04:05.000Z');
+    expect(readDate('2026-01-02T03:04')).toBe('2026-01-02T03:04:00.000Z');
+    expect(readDate('2026-01-02T03:04:05+01:00')).toBe('2026-01-02T02:04:05.000Z');
+  },
+);
+
+test('a date of zero or of no text is none', () => {
+  expect(readDate(0)).toBeUndefined();
+  expect(readDate('')).toBeUndefined();
+  expect(readDate(1_767_322_800)).toBe('2026-01-02T03:00:00.000Z');
+});
+
+test('a line break in a description of a bookmark file is kept', () => {
+  const html = `<!DOCTYPE NETSCAPE-Bookmark-file-1><DL><p>
+    <DT><A HREF="https://example.org/">A</A><DD>one<br>two</DL>`;
+  expect(parseNetscape(html).bookmarks[0]?.comment?.join('\n')).toMatch(/^one\s*\n\s*two/);
+});
+
+test('text of users holds no control characters, overrides or isolates when it is shown', () => {
+  for (const control of ['\u001b', '\u009b', '\u202e', '\u2066', '\u2067', '\u2068', '\u2069']) {
+    expect(toLine(`a${control}b`)).toBe('a b');
+    expect(writeOutControls(`a${control}b`)).toBe(
+      `a\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}b`,
+    );
+  }
+  expect(writeOutControls('a\n\tb')).toBe('a\n\tb');
+});
+
+test('wide characters take two columns, and a cut text ends with an ellipsis', () => {
+  expect(displayWidth('a漢')).toBe(3);
+  expect(fitToWidth('漢字', 3)).toBe('漢…');
+  expect(fitToWidth('ab', 3)).toBe('ab ');
+});

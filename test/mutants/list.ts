@@ -1,0 +1,47 @@
+export interface Mutant {
+  file: string;
+  /** Occurs exactly once in the file. */
+  from: string;
+  to: string;
+  /** The test files that must catch it. */
+  tests: readonly string[];
+}
+
+export const MUTANTS: readonly Mutant[] = [
+  {
+    file: 'sql/functions/find-response.sql',
+    from: "interval '24 hours'",
+    to: "interval '12 hours'",
+    tests: ['test/idempotency.test.ts'],
+  },
+  {
+    file: 'sql/functions/create-own-token.sql',
+    from: "kind = 'api' and expires_at > now()\n  ) >=",
+    to: "kind = 'api'\n  ) >=",
+    tests: ['test/own-tokens.test.ts'],
+  },
+  {
+    file: 'sql/functions/revoke-other-sessions.sql',
+    from: 'token_hash <> p_token_hash and expires_at > now()',
+    to: 'token_hash <> p_token_hash',
+    tests: ['test/own-tokens.test.ts'],
+  },
+  {
+    file: 'src/cli/display-text.ts',
+    from: '\\u202a-\\u202e\\u2066-\\u2069]+/g',
+    to: '\\u202a-\\u202e]+/g',
+    tests: ['test/formats.test.ts'],
+  },
+  {
+    file: 'src/formats/entry.ts',
+    from: 'Date.parse(isLocal ?',
+    to: 'Date.parse(isLocal && false ?',
+    tests: ['test/formats.test.ts'],
+  },
+  {
+    file: 'src/formats/netscape.ts',
+    from: "if (this.#target === 'description') this.text('\\n');",
+    to: '',
+    tests: ['test/formats.test.ts'],
+  },
+];
