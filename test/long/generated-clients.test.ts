@@ -117,13 +117,6 @@ await data(api.tagsDelete({ body: { id: tag.id } }));
 await data(api.exportBookmarks(all));
 await data(api.importBookmarks({ body: { bookmarks: [{ url: 'https://example.org/2' }] } }));
 await data(api.bookmarksDelete({ body: { id: added.id } }));
-const { trashList, trashRestore, trashDelete } = { ...api } as any;
-if (trashList !== undefined) {
-  await data(trashList(all));
-  const { restored } = await data<any>(trashRestore({ body: { ids: [added.id] } }));
-  await data(api.bookmarksDelete({ body: { ids: [restored[0].new_id] } }));
-  await data(trashDelete({ body: { all: true } }));
-}
 const made = await data(api.tokensCreate({ body: { name: 'n', scope: 'read' } }));
 await data(api.tokensList(all));
 await data(api.tokensRevoke({ body: { id: made.id } }));

@@ -261,7 +261,7 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
     expect((await two!.post('/import', text, ann!.token)).body.imported).toBe(3);
   });
 
-  test('and is no JSON, or no import, is refused as it arrives and frees its place', async () => {
+  test('and is no JSON, or no import, is refused by a worker and frees its place', async () => {
     await using fleet = await open();
     const [api, user] = [await fleet.start('api'), await fleet.user()];
     await fleet.start('worker');
@@ -269,7 +269,7 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
     expect([broken.status, broken.body.code]).toEqual([400, 'VALIDATION_ERROR']);
     const wrong = await api.post('/import', { bookmarks: {} }, user.token);
     expect([wrong.status, wrong.body.error]).toEqual([400, expect.stringContaining('bookmarks')]);
-    expect(await fleet.imports(user)).toEqual(['cancelled', 'cancelled']);
+    expect(await fleet.imports(user)).toEqual(['done', 'done']);
   });
 
   /** Sends two of three announced megabytes; resolves once some of them are staged. */

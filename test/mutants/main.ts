@@ -40,9 +40,10 @@ try {
   cpSync(root, copy, { recursive: true, filter: (path) => !LEFT_OUT.has(relative(root, path)) });
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
   const mutants = MUTANTS.filter((_, index) => index % parts === part - 1);
-  // Without the mutations the tests must pass: otherwise their failure proves nothing.
-  const clean = runTests([...new Set(mutants.flatMap(({ tests }) => tests))]);
-  if (clean.status !== 0) {
+  // Without the mutations the tests must pass: otherwise their failure proves nothing. Vitest without file names would run all.
+  const files = [...new Set(mutants.flatMap(({ tests }) => tests))];
+  const clean = files.length === 0 ? undefined : runTests(files);
+  if (clean !== undefined && clean.status !== 0) {
     console.log(clean.output);
     throw new Error('the tests fail without any mutation');
   }

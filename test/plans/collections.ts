@@ -36,8 +36,8 @@ const fillUsers = (first: number, last: number, bookmarks: number, tags: number)
   select u, 'key', '\\x', '', 0 from generate_series(${first}, ${last}) u;
   insert into imports (user_id, id, state, bytes, result)
   select u, gen_random_uuid(), 'done', 0, '' from generate_series(${first}, ${last}) u;
-  insert into tags (user_id, id, name, name_key, bookmark_count)
-  select u, t + 1, 'Tag ' || t, 'tag ' || t, ${(3 * bookmarks) / tags}
+  insert into tags (user_id, id, name, name_key)
+  select u, t + 1, 'Tag ' || t, 'tag ' || t
   from generate_series(${first}, ${last}) u cross join generate_series(0, ${tags - 1}) t;
   insert into bookmarks (
     user_id, created_at, updated_at, url_key, url, title, comment, tag_ids, tags, search_text
@@ -46,6 +46,14 @@ const fillUsers = (first: number, last: number, bookmarks: number, tags: number)
     array[n % ${tags} + 1, (n + 1) % ${tags} + 1, (n + 2) % ${tags} + 1],
     '[]', 'https://example.org/' || n || e'\\nbookmark\\n'
   from generate_series(0, ${bookmarks - 1}) n cross join generate_series(${first}, ${last}) u;
+  update tags t set bookmark_count = carried.bookmarks
+  from (
+    select user_id, tag_id, count(*) as bookmarks
+    from bookmarks cross join unnest(tag_ids) as tag_id
+    where user_id between ${first} and ${last}
+    group by user_id, tag_id
+  ) carried
+  where t.user_id = carried.user_id and t.id = carried.tag_id;
   insert into changes (user_id, kind, object_id, number)
   select user_id, 'bookmark', id, row_number() over (partition by user_id order by id)
   from bookmarks where user_id between ${first} and ${last} and id % 2 = 0;
