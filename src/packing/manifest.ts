@@ -9,8 +9,11 @@ import { join } from 'node:path';
 
 type Manifest = Record<string, unknown> & { dependencies: Record<string, string> };
 
-/** The dependencies of the command line. They are packed with it, so that installing it downloads nothing else. */
-const BUNDLED = ['@modelcontextprotocol/server', 'commander', 'csv-parse', 'htmlparser2'];
+/** The dependencies of the command line. They are packed with it, so that it can be installed without a network. */
+const BUNDLED = ['commander', 'csv-parse', 'htmlparser2'];
+
+/** What only `mcp` needs. It is large, so npm downloads it when the package is installed, and goes on without a network. */
+const OPTIONAL = ['@modelcontextprotocol/server', 'zod'];
 
 /** The fields that both manifests have in common. */
 const SHARED = ['name', 'version', 'license', 'type', 'exports', 'bin', 'files'];
@@ -26,14 +29,16 @@ const MANUAL = './dist/bookmarks.1';
 /** Makes the manifest of the package from the repository's. */
 export function leanManifest(whole: Manifest): Record<string, unknown> {
   const shared = Object.fromEntries(SHARED.filter((key) => key in whole).map((key) => [key, whole[key]]));
-  const dependencies = Object.fromEntries(BUNDLED.map((name) => [name, whole.dependencies[name]]));
+  const versionsOf = (names: string[]) =>
+    Object.fromEntries(names.map((name) => [name, whole.dependencies[name]]));
   return {
     description: DESCRIPTION,
     ...shared,
     engines: ENGINES,
     sideEffects: false,
     man: MANUAL,
-    dependencies,
+    dependencies: versionsOf(BUNDLED),
+    optionalDependencies: versionsOf(OPTIONAL),
     bundleDependencies: BUNDLED,
   };
 }

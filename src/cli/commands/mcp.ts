@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
+import { CliError } from '../faults.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
 
 /** The version of the tools. It rises when a tool changes. */
@@ -19,7 +20,9 @@ async function serveMcp(session: Session): Promise<void> {
   const [{ serveStdio }, { createMcpServer }] = await Promise.all([
     import('@modelcontextprotocol/server/stdio'),
     import('../../mcp/server.ts'),
-  ]);
+  ]).catch(() => {
+    throw new CliError('mcp needs the package @modelcontextprotocol/server', 'Install it with npm');
+  });
   const server = serveStdio(() => createMcpServer(client, VERSION));
   const ended = once(process.stdin, 'end', { signal: session.signal });
   await ended.catch(() => {});
