@@ -261,7 +261,7 @@ const code: Field = {
   bad: [
     ...cases('expected a string', ...NO_STRINGS),
     ...cases(
-      'expected 8 characters, A to Z and 0 to 9',
+      'expected 8 or 12 characters, A to Z and 0 to 9',
       '',
       'ABCDEFG',
       'ABCDEFGHI',

@@ -65,7 +65,7 @@ describe.each([
     const page = await (await browsers.visitor(service, { dark })).open();
     await page.getByLabel('Invite code').fill('x');
     await page.keyboard.press('Enter');
-    await page.getByRole('alert').getByText('8 letters').waitFor();
+    await page.getByRole('alert').getByText('8 or 12 letters').waitFor();
     expect(await violationsOf(page)).toEqual([]);
   });
 

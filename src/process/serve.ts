@@ -48,7 +48,6 @@ export async function serve(role: ServingRole): Promise<void> {
     await checkSchema(context.database.sql);
     const app = await start(context, role, stack);
     if (embedded) await greet(context, app.listeningOrigin);
-    endOnSignal(context, stack);
   } catch (error) {
     await stack.disposeAsync();
     // The line of the start may be on the screen.
@@ -81,6 +80,8 @@ async function start(
     closes.push(() => coordination.imports.stopWorker(WORKER_GRACE_MS));
   }
   await listen(app, config);
+  // From here on others may know of the process, and a signal must let requests in flight end.
+  endOnSignal(context, stack);
   log.info({ role, origin: app.listeningOrigin }, LISTENING);
   log.flush();
   return app;
