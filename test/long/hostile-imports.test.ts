@@ -14,7 +14,7 @@ describe('bodies of imports', { timeout: 240_000 }, () => {
   const processes = useApiAndWorker(service);
 
   test.for(Object.entries(HOSTILE_IMPORTS))(
-    'of %s are imported or refused, and cost a worker less than 512 MiB and its replica less than 80',
+    'of %s are imported or refused, and cost a worker less than 512 MiB and its replica less than 160',
     async ([_, { body, response }]) => {
       const { api, worker } = processes;
       const greedy = await service.user({ premium: true });
@@ -30,7 +30,8 @@ describe('bodies of imports', { timeout: 240_000 }, () => {
       if ((received as { error?: string }).error !== 'body: is too complex to be parsed')
         expect(received).toMatchObject(response);
       expect(workerGrowth).toBeLessThan(512 * MIB);
-      expect(apiGrowth).toBeLessThan(80 * MIB);
+      // What it received is collected later, see docs/decisions/0020-no-forced-garbage-collection.md.
+      expect(apiGrowth).toBeLessThan(160 * MIB);
     },
   );
 });

@@ -316,7 +316,7 @@ const WRITES: Operation[] = [
   {
     name: 'deletion of a tag that some carry',
     // The edits before have put it on some 530 bookmarks, of which each has its tags looked up.
-    atMost: 530 * 30,
+    atMost: 530 * 50,
     run: (db, { owner }, n) => deleteTag(db, owner, n + 1),
   },
 ];
