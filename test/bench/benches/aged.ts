@@ -54,16 +54,18 @@ const changeScript = (users: number, lastId: number): string => `
   ) as id \\gset
   \\if :dice <= 70
     select outcome from edit_bookmark(
-      :user, ${PGBENCH_TOKEN_HASH}, :id,
+      :user, ${PGBENCH_TOKEN_HASH}, :id, null,
       jsonb_build_object('title', 'Another title, number ' || :n, 'title_line', 'another title, number ' || :n),
-      array['Tag ' || :tag], array['tag ' || :tag], 10000
+      array['Tag ' || :tag], array['tag ' || :tag], 10000, null, null
     );
   \\else
-    select outcome from delete_bookmark(:user, ${PGBENCH_TOKEN_HASH}, :id);
+    select outcome from delete_bookmark(:user, ${PGBENCH_TOKEN_HASH}, :id, null, null, null);
   \\endif
 \\else
   select coalesce(min(id), 0) as tag_id from tags where user_id = :user and name_key = 'tag ' || :tag \\gset
-  select outcome from rename_tag(:user, ${PGBENCH_TOKEN_HASH}, :tag_id, 'TAG ' || :tag, 'tag ' || :tag);
+  select outcome from rename_tag(
+    :user, ${PGBENCH_TOKEN_HASH}, :tag_id, 'TAG ' || :tag, 'tag ' || :tag, 0, 10000, null, null
+  );
 \\endif`;
 
 /** Users whose bookmarks were changed for a year, with autovacuum as it comes, but so often as the year is short. */
