@@ -26,9 +26,9 @@ import {
   findDecisionFaults,
   findEndpointFaults,
   findErrorFaults,
+  findLayerFaults,
   findLengthFaults,
   findOperationFaults,
-  findRoomFaults,
 } from './documents/tables.ts';
 
 /** The documents name what exists, and what exists stands in the documents. */
@@ -84,7 +84,7 @@ const CHECKS: Record<string, Check> = {
   'documents that code names': findUnknownDocuments,
   'metrics, alerts and commands of the operator': inOne(OPERATION, findOperationFaults),
   'commands that the play runs': inOne(OPERATION, findUnplayedCommands),
-  'rooms of the design': inOne(DESIGN, findRoomFaults),
+  'layers of the design': inOne(DESIGN, findLayerFaults),
 };
 
 describe('the documents are true', () => {

@@ -151,14 +151,14 @@ export function findOperationFaults(operation: Markdown): string[] {
   ];
 }
 
-/** Each room of the code stands in the design's table. */
-export function findRoomFaults(design: Markdown): string[] {
-  const rooms = [...FOLDERS].filter((folder) => /^src\/[^/]+$/.test(folder)).map((folder) => `${folder}/`);
+/** The design's table lists each layer of the code. */
+export function findLayerFaults(design: Markdown): string[] {
+  const layers = [...FOLDERS].filter((folder) => /^src\/[^/]+$/.test(folder)).map((folder) => `${folder}/`);
   const documented = tableOf(design, '| folder |').map(([folder]) => spansIn(folder)[0]!);
   return differ(
-    'rooms',
+    'layers',
     documented.filter((folder) => folder.startsWith('src/')),
-    rooms,
+    layers,
   );
 }
 

@@ -1,11 +1,11 @@
 import { dirname, join } from 'node:path/posix';
 import { type Mention, readSource, type SourceFacts } from './source.ts';
 
-// Which room of `src/` may know of what. A path stands for the file or for all that is below it; the longest one that
-// fits counts. What a room does with a module does not matter: a type ties two rooms as a function does.
+// Which layer of `src/` may know of what. A path stands for the file or for all that is below it; the longest one that
+// fits counts. What a layer does with a module does not matter: a type ties two layers as a function does.
 
-/** The rooms that each room may import; every room may import itself. */
-const ROOMS: Readonly<Record<string, readonly string[]>> = {
+/** The layers that each layer may import; every layer may import itself. */
+const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'src/concurrency': [],
   'src/coordination': [],
   'src/domain': [],
@@ -97,7 +97,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'src/web': ['src/client', 'src/domain', 'src/formats'],
 };
 
-/** Packages that only some rooms may import. */
+/** Packages that only some layers may import. */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   ioredis: ['src/coordination'],
   bullmq: ['src/coordination'],
@@ -119,7 +119,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
 const ENVIRONMENT_READERS = ['src/config.ts', 'src/cli/environment.ts'];
 
 /** Where SQL stands; the embedded server makes its one database before anybody can connect to it. */
-const SQL_ROOMS = [
+const SQL_LAYERS = [
   'src/store',
   'src/embedded/cluster.ts',
   'src/client/sqlite-store.ts',
@@ -129,7 +129,7 @@ const SQL_ROOMS = [
 /** The only file that names keys and channels of Redis; topics are what a message is about. */
 const REDIS_NAMES = ['src/coordination/keys.ts', 'src/coordination/topics.ts'];
 
-/** A shorter file belongs with its neighbour, unless it is a boundary: one thing that several rooms or files share. */
+/** A shorter file belongs with its neighbour, unless it is a boundary: one thing that several layers or files share. */
 const MIN_LINES = 20;
 
 const BOUNDARIES = [
@@ -176,9 +176,9 @@ const isRedisName = (text: string): boolean => /^[\w<>-]+(:[\w<>*-]+)+$|^\{[\w<>
 const isWithin = (path: string, places: readonly string[]): boolean =>
   places.some((place) => path === place || path.startsWith(`${place}/`));
 
-const roomOf = (path: string): string | undefined =>
-  Object.keys(ROOMS)
-    .filter((room) => isWithin(path, [room]))
+const layerOf = (path: string): string | undefined =>
+  Object.keys(LAYERS)
+    .filter((layer) => isWithin(path, [layer]))
     .sort((a, b) => b.length - a.length)[0];
 
 /** The package of a module's name; undefined for a path. */
@@ -203,7 +203,7 @@ export function findBreaches(files: ReadonlyMap<string, string>): string[] {
   return [
     ...findCircles(facts).map((circle) => `circle of imports: ${circle.join(' -> ')}`),
     ...inSource.flatMap(([path, each]) => [
-      ...checkRooms(path, each),
+      ...checkLayers(path, each),
       ...checkPackages(path, each),
       ...checkPlaces(path, each),
       ...(each.lines >= MIN_LINES || isWithin(path, BOUNDARIES)
@@ -216,17 +216,17 @@ export function findBreaches(files: ReadonlyMap<string, string>): string[] {
 const breaches = (path: string, mentions: readonly Mention[], rule: (text: string) => string): string[] =>
   mentions.map(({ text, line }) => `${path}:${line}: ${rule(text)}`);
 
-function checkRooms(path: string, { imports, paths }: SourceFacts): string[] {
-  const room = roomOf(path);
-  if (room === undefined) return [`${path}: belongs to no room of test/rooms/rules.ts`];
-  const own = dirname(room) === 'src' ? room : join(room, '..');
+function checkLayers(path: string, { imports, paths }: SourceFacts): string[] {
+  const layer = layerOf(path);
+  if (layer === undefined) return [`${path}: belongs to no layer of test/layers/rules.ts`];
+  const own = dirname(layer) === 'src' ? layer : join(layer, '..');
   // A path in a call may be that of a file that is read, rather than of code.
   const named = [...imports, ...paths.filter(({ text }) => text.endsWith('.ts'))];
   const outside = named.filter(({ text }) => {
     const file = fileOf(text, path);
-    return file !== undefined && !isWithin(file, [own, ...ROOMS[room]!]);
+    return file !== undefined && !isWithin(file, [own, ...LAYERS[layer]!]);
   });
-  return breaches(path, outside, (text) => `${room} may not import ${fileOf(text, path)}`);
+  return breaches(path, outside, (text) => `${layer} may not import ${fileOf(text, path)}`);
 }
 
 function checkPackages(path: string, { imports, paths }: SourceFacts): string[] {
@@ -252,7 +252,7 @@ function checkPlaces(path: string, facts: SourceFacts): string[] {
   const names = isWithin(path, ['src/coordination']) ? texts.filter(({ text }) => isRedisName(text)) : [];
   return [
     ...unless(ENVIRONMENT_READERS, environment, 'may not read the environment, nor hand on the process'),
-    ...unless(SQL_ROOMS, sql, 'SQL stands in src/store and sql/'),
+    ...unless(SQL_LAYERS, sql, 'SQL stands in src/store and sql/'),
     ...unless(REDIS_NAMES, names, 'src/coordination/keys.ts names what is in Redis'),
     ...unless(COMPUTED_IMPORTS, computedImports, 'the module of an import has to be a text'),
   ];

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: code within texts
 import { describe, expect, test } from 'vitest';
-import { findBreaches } from './rooms/rules.ts';
+import { findBreaches } from './layers/rules.ts';
 
 // The rules that `npm run check` holds src/ to (CONTRIBUTING.md, docs/design.md), each against breaches of many spellings.
 
@@ -63,7 +63,7 @@ describe('circles of imports', () => {
   });
 });
 
-describe('rooms', () => {
+describe('layers', () => {
   test.each([
     ['src/store/a.ts', "import type { app } from '../http/app.ts';"],
     ['src/store/a.ts', "export * from '../http/app.ts';"],
@@ -86,11 +86,11 @@ describe('rooms', () => {
     expect(checkFile(path, code)).toEqual([expect.stringMatching(/^src\/.+:1: .+ may not import /)]);
   });
 
-  test('a new room needs rules of its own', () => {
-    expect(checkFile('src/helpers/a.ts', '')).toEqual([expect.stringContaining('belongs to no room')]);
+  test('a new layer needs rules of its own', () => {
+    expect(checkFile('src/helpers/a.ts', '')).toEqual([expect.stringContaining('belongs to no layer')]);
   });
 
-  test('what a room may know, it may', () => {
+  test('what a layer may know, it may', () => {
     const code = "import type { Folded } from '../domain/text.ts';\nexport * from './b.ts';";
     expect(checkFile('src/store/a.ts', code)).toEqual([]);
   });
