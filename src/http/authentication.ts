@@ -3,8 +3,8 @@ import type { Context } from '../context.ts';
 import { invalidToken, permissionDenied } from '../domain/errors.ts';
 import type { Caller, PresentedToken } from '../domain/tokens.ts';
 import { findCaller } from '../store/tokens.ts';
+import { limitTokenFailures } from './brute-force-limiter.ts';
 import { toApiError } from './error-responses.ts';
-import { limitTokenGuesses } from './guesses.ts';
 import type { Overload } from './overload.ts';
 import { addressKey, clientAddress, removeQuotaHeaders, requireQuota } from './quota-headers.ts';
 import type { CallerRoute } from './route.ts';
@@ -56,7 +56,7 @@ async function admitToken(
 ): Promise<void> {
   if (remembered === undefined) overload.refuseLookup();
   const caller =
-    remembered ?? (await limitTokenGuesses(context, request, token, () => lookUp(context, token)));
+    remembered ?? (await limitTokenFailures(context, request, token, () => lookUp(context, token)));
   request.caller = caller;
   request.callerIsFresh = remembered === undefined;
   const { tokens } = context.coordination.limiters;

@@ -42,7 +42,7 @@ export type OverloadReason = (typeof OVERLOAD_REASONS)[number];
 const CREDENTIALS = ['invite', 'bearer'] as const;
 export type Credential = (typeof CREDENTIALS)[number];
 const GUESS_ENDS = ['failed', 'refused'] as const;
-export type GuessEnd = (typeof GUESS_ENDS)[number];
+export type AttemptEnd = (typeof GUESS_ENDS)[number];
 
 /** How a staged import ends: `given_up` where it ended every worker that began it. */
 const IMPORT_ENDS = ['done', 'failed', 'cancelled', 'given_up'] as const;
@@ -219,7 +219,7 @@ export class Metrics {
   }
 
   /** Somebody presented an invite code or a token that does not exist. */
-  guessed(credential: Credential, end: GuessEnd): void {
+  guessed(credential: Credential, end: AttemptEnd): void {
     this.#guesses.inc({ credential, end });
   }
 

@@ -5,7 +5,7 @@ import { permissionDenied } from '../domain/errors.ts';
 import { id, text } from '../domain/fields.ts';
 import { foldText } from '../domain/text.ts';
 import { createSecret, formatToken } from '../domain/tokens.ts';
-import { limitInviteGuesses } from '../http/guesses.ts';
+import { limitInviteFailures } from '../http/brute-force-limiter.ts';
 import { callerRoute, publicRoute } from '../http/route.ts';
 import { forgetSession } from '../http/session-cookie.ts';
 import { isDeviceCode } from '../sign-in/device-codes.ts';
@@ -54,11 +54,13 @@ export const exchange = publicRoute({
     const client = nameClient(request.headers['user-agent']);
     if (isDeviceCode(body.code)) {
       const given = { code: body.code, emailKey };
-      return limitInviteGuesses(context, request, emailKey, () => exchangeDeviceCode(context, given, client));
+      return limitInviteFailures(context, request, emailKey, () =>
+        exchangeDeviceCode(context, given, client),
+      );
     }
     const { sessionDays } = context.config;
     const secret = createSecret();
-    const user = await limitInviteGuesses(context, request, emailKey, () =>
+    const user = await limitInviteFailures(context, request, emailKey, () =>
       exchangeInvite(context.database, { code: body.code, emailKey }, secret, sessionDays, client),
     );
     return { token: formatToken('session', user.id, secret.secret), user };

@@ -144,19 +144,19 @@ describe('tokens that do not exist', () => {
     const user = await service.user();
     const profile = (token: string) => service.post('/user/profile', {}, { token, headers: from(3) });
     /** Sends so many made-up tokens at once; the statuses that they get. */
-    const guessMany = async (first: number, count: number) => {
+    const failMany = async (first: number, count: number) => {
       const made = Array.from(
         { length: count },
         (_, n) => `bka_${user.id}_${String(first + n).padStart(43, 'A')}`,
       );
       return new Set((await Promise.all(made.map(profile))).map(({ status }) => status));
     };
-    for (let first = 0; first < 600; first += 100) await guessMany(first, 100);
-    const guessed = guessMany(1_000, 50);
+    for (let first = 0; first < 600; first += 100) await failMany(first, 100);
+    const guessed = failMany(1_000, 50);
     expect((await profile(user.token)).status).toBe(200);
     expect(await guessed).toEqual(new Set([429]));
     // More than can wait are refused at once.
-    expect(await guessMany(2_000, 300)).toEqual(new Set([429]));
+    expect(await failMany(2_000, 300)).toEqual(new Set([429]));
     expect((await profile(await service.token(user.id, 'read'))).status).toBe(200);
   }, 60_000);
 

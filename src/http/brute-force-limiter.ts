@@ -10,7 +10,6 @@ import type { Credential } from '../observability/metrics.ts';
 import { addressKey, clientAddress, retryAfterSeconds } from './quota-headers.ts';
 
 /**
- * How often credentials may be guessed wrongly (decision 42). What succeeds counts nowhere and waits for nobody: before a
  * try only this replica's memory is asked, and only a failure is counted, over all replicas.
  */
 
@@ -31,7 +30,7 @@ interface Budget {
 }
 
 /** Something that can be guessed: whoever tries it is within all budgets, and fails by this code. */
-interface Guess {
+interface Attempt {
   credential: Credential;
   budgets: readonly Budget[];
   failureCode: ErrorCode;
@@ -47,7 +46,7 @@ const TOKEN_FAILURES_PER_MINUTE = 600;
  * Runs an exchange of an invite code. One that names the e-mail address of its invite has budgets of its own, so that
  * nobody who guesses codes can close the door to everyone. Throws `RATE_LIMITED` beyond a budget.
  */
-export function limitInviteGuesses<Result>(
+export function limitInviteFailures<Result>(
   context: Context,
   request: FastifyRequest,
   emailKey: string | undefined,
@@ -68,9 +67,9 @@ export function limitInviteGuesses<Result>(
 /**
  * Runs the look-up of a token that this replica does not remember. Beyond the network's budget look-ups go one after the
  * other, and a wrong token, or one too many that wait, is `RATE_LIMITED`. A token that was valid when this replica last asked
- * is no guess, and waits for nobody.
+ * is no attempt, and waits for nobody.
  */
-export function limitTokenGuesses<Result>(
+export function limitTokenFailures<Result>(
   context: Context,
   request: FastifyRequest,
   token: PresentedToken,
@@ -98,18 +97,22 @@ function refuse({ metrics }: Context, credential: Credential, resetMs: number): 
 }
 
 /** Runs what is tried unless a budget is used up already. */
-function withinBudgets<Result>(context: Context, guess: Guess, run: () => Promise<Result>): Promise<Result> {
-  for (const { limiter, key, limit } of guess.budgets) {
+function withinBudgets<Result>(
+  context: Context,
+  attempt: Attempt,
+  run: () => Promise<Result>,
+): Promise<Result> {
+  for (const { limiter, key, limit } of attempt.budgets) {
     const refusal = limiter.refusal(key, limit);
-    if (refusal !== undefined) throw refuse(context, guess.credential, refusal.resetMs);
+    if (refusal !== undefined) throw refuse(context, attempt.credential, refusal.resetMs);
   }
-  return counted(context, guess, run);
+  return counted(context, attempt, run);
 }
 
 /** Runs what is tried, and counts its failure in each budget. */
 async function counted<Result>(
   context: Context,
-  { credential, budgets, failureCode }: Guess,
+  { credential, budgets, failureCode }: Attempt,
   run: () => Promise<Result>,
 ): Promise<Result> {
   try {
@@ -118,7 +121,7 @@ async function counted<Result>(
     if (!(error instanceof ApiError && error.code === failureCode)) throw error;
     const quotas = await Promise.all(budgets.map(({ limiter, key, limit }) => limiter.consume(key, limit)));
     const refused = quotas.find(({ admitted }) => !admitted);
-    // Whether this guess was right or wrong is told to nobody who has used up the budget.
+    // Whether this attempt was right or wrong is told to nobody who has used up the budget.
     if (refused !== undefined) throw refuse(context, credential, refused.resetMs);
     context.metrics.guessed(credential, 'failed');
     throw error;
