@@ -101,7 +101,7 @@ alter table search_blocks alter column ids set storage external;
 alter table search_blocks alter column texts set storage external;
 
 -- One row beside each block. A search reads a block only where its signature has all the bits of the terms, or where it has
--- none yet: a sweep makes signatures after the writes, for SQL would take a thousand times as long (src/domain/signatures.ts).
+-- none yet: a sweep makes signatures after the writes, for SQL would take a thousand times as long (src/domain/bloom-filters.ts).
 create table search_signatures (
   user_id bigint,
   last_id bigint,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { signatureBits } from '../src/domain/signatures.ts';
-import { signUnsigned } from '../src/process/sweeper.ts';
+import { bloomFilterBits } from '../src/domain/bloom-filters.ts';
+import { buildPendingFilters } from '../src/process/sweeper.ts';
 import { signBlocks } from '../src/store/sweep.ts';
 import { runOn } from './support/database.ts';
 import { findFaults } from './support/invariants.ts';
@@ -66,14 +66,14 @@ async function countBlocks(user: TestUser): Promise<number> {
   return row!.blocks;
 }
 
-/** How many blocks have a signature, and how many have none. */
-async function countSigned(user: TestUser): Promise<[signed: number, unsigned: number]> {
-  const [row] = await runOn<{ signed: number; unsigned: number }>(
+/** How many blocks have a filter, and how many have none. */
+async function countFilters(user: TestUser): Promise<[built: number, pending: number]> {
+  const [row] = await runOn<{ built: number; pending: number }>(
     service.database.url,
-    `select count(bits)::int as signed, count(*)::int - count(bits)::int as unsigned
+    `select count(bits)::int as built, count(*)::int - count(bits)::int as pending
     from search_signatures where user_id = ${user.id}`,
   );
-  return [row!.signed, row!.unsigned];
+  return [row!.built, row!.pending];
 }
 
 const entries = (count: number, next: ReturnType<typeof makeTexts>) => Array.from({ length: count }, next);
@@ -105,12 +105,12 @@ test(`a search finds what the bookmarks hold, whatever was written before (seed 
   const next = makeTexts(seed);
   const user = await service.user({ premium: true });
   await user.post('/import', { bookmarks: entries(200, next) });
-  let [blocks, signed] = [0, 0];
+  let [blocks, built] = [0, 0];
   for (let step = 0; step < 40; step += 1) {
     await drawWrite(random, next)(user);
     blocks = max(blocks, await countBlocks(user));
-    if (random() < 0.5) await signUnsigned(service.context);
-    signed = max(signed, (await countSigned(user))[0]);
+    if (random() < 0.5) await buildPendingFilters(service.context);
+    built = max(built, (await countFilters(user))[0]);
     expect(await findFaults(service.database.url)).toEqual([]);
     for (const query of [
       QUERIES[step % QUERIES.length]!,
@@ -120,7 +120,7 @@ test(`a search finds what the bookmarks hold, whatever was written before (seed 
     }
   }
   expect(blocks).toBeGreaterThan(2);
-  expect(signed).toBeGreaterThan(2);
+  expect(built).toBeGreaterThan(2);
 }, 90_000);
 
 test('no reader sees a block that differs from the bookmarks, while many write', async () => {
@@ -138,19 +138,19 @@ test('no reader sees a block that differs from the bookmarks, while many write',
   let reads = 0;
   while (isWriting) {
     const term = ['e', 'an', 'http'][reads % 3]!;
-    const signed = signUnsigned(service.context);
+    const built = buildPendingFilters(service.context);
     // One statement, one snapshot.
     const [row] = await runOn<{ isSame: boolean }>(
       service.database.url,
       `select found = scanned as "isSame"
       from (
-        select find_texts(${user.id}, '{${term}}', null, '{${signatureBits([term])}}') as found, array(
+        select find_texts(${user.id}, '{${term}}', null, '{${bloomFilterBits([term])}}') as found, array(
           select id from bookmarks where user_id = ${user.id} and strpos(search_text, '${term}') > 0 order by id desc
         ) as scanned
       ) both_ways`,
     );
     expect(row).toMatchObject({ isSame: true });
-    await signed;
+    await built;
     reads += 1;
   }
   await writers;
@@ -216,46 +216,46 @@ test('those of a user who is deleted go with them', async () => {
   expect(await countBlocks(user)).toBe(0);
 });
 
-test('a signature of texts that were edited meanwhile is not written', async () => {
+test('a filter of texts that were edited meanwhile is not written', async () => {
   const user = await service.user({ premium: true });
   await user.post('/import', { bookmarks: entries(100, makeTexts(6)) });
   const [block] = await runOn<{ lastId: string; edits: number }>(
     service.database.url,
-    `select last_id as "lastId", edits from read_unsigned(${user.id}, 1, 65536)`,
+    `select last_id as "lastId", edits from read_pending_filters(${user.id}, 1, 65536)`,
   );
   const [id] = (await readIds(user)).filter((id) => id <= Number(block!.lastId));
   await user.post('/bookmarks/edit', { id, title: 'zzyzx' });
-  const [row] = await runOn<{ signed: string }>(
+  const [row] = await runOn<{ built: string }>(
     service.database.url,
-    `select sign_texts(${user.id}, '{${block!.lastId}}', '{${block!.edits}}', '{AAAA}') as signed`,
+    `select write_filters(${user.id}, '{${block!.lastId}}', '{${block!.edits}}', '{AAAA}') as built`,
   );
-  expect(row!.signed).toBe('0');
-  await signUnsigned(service.context);
-  expect((await countSigned(user))[1]).toBe(0);
+  expect(row!.built).toBe('0');
+  await buildPendingFilters(service.context);
+  expect((await countFilters(user))[1]).toBe(0);
   await expectFoundAsScanned(user, 'zzyzx');
 });
 
-test('a text that is edited is found before its block is signed anew, one that is deleted leaves the signature', async () => {
+test('a text that is edited is found before its block is built again, one that is deleted leaves the filter', async () => {
   const user = await service.user({ premium: true });
   await user.post('/import', { bookmarks: entries(200, makeTexts(7)) });
-  await signUnsigned(service.context);
-  const [signed, unsigned] = await countSigned(user);
-  expect([signed > 1, unsigned]).toEqual([true, 0]);
+  await buildPendingFilters(service.context);
+  const [built, pending] = await countFilters(user);
+  expect([built > 1, pending]).toEqual([true, 0]);
   const [first, second] = await readIds(user);
   await user.post('/bookmarks/delete', { id: second });
-  expect(await countSigned(user)).toEqual([signed, 0]);
+  expect(await countFilters(user)).toEqual([built, 0]);
   await user.post('/bookmarks/edit', { id: first, comment: 'now with zzyzx' });
-  expect(await countSigned(user)).toEqual([signed - 1, 1]);
+  expect(await countFilters(user)).toEqual([built - 1, 1]);
   await expectFoundAsScanned(user, 'zzyzx');
-  await signUnsigned(service.context);
-  expect(await countSigned(user)).toEqual([signed, 0]);
+  await buildPendingFilters(service.context);
+  expect(await countFilters(user)).toEqual([built, 0]);
   await expectFoundAsScanned(user, 'zzyzx');
 });
 
-test('what a writer holds is signed another time, and nobody waits', async () => {
+test('what a writer holds gets its filter another time, and nobody waits', async () => {
   const user = await service.user({ premium: true });
   await user.post('/import', { bookmarks: entries(1_000, makeTexts(8)) });
-  const [, unsigned] = await countSigned(user);
+  const [, pending] = await countFilters(user);
   {
     await using writer = await holdLock(
       service.database.url,
@@ -264,9 +264,9 @@ test('what a writer holds is signed another time, and nobody waits', async () =>
     expect(await signBlocks(service.context.database, user.id)).toBe(false);
     await writer.commit();
   }
-  expect(await countSigned(user)).toEqual([0, unsigned]);
-  await Promise.all([signUnsigned(service.context), signUnsigned(service.context)]);
-  expect(await countSigned(user)).toEqual([unsigned, 0]);
+  expect(await countFilters(user)).toEqual([0, pending]);
+  await Promise.all([buildPendingFilters(service.context), buildPendingFilters(service.context)]);
+  expect(await countFilters(user)).toEqual([pending, 0]);
   expect(await findFaults(service.database.url)).toEqual([]);
 });
 
@@ -280,8 +280,8 @@ test('blocks of long texts and of control characters are found as well', async (
   const ids = await readIds(user);
   for (const id of ids.slice(0, 8)) await user.post('/bookmarks/edit', { id, comment: 'é'.repeat(9_000) });
   await user.post('/bookmarks/edit', { id: ids[0], title: '\u0001\u0002 x\u0001y 𝒳𝒴𝒵' });
-  await signUnsigned(service.context);
-  expect((await countSigned(user))[1]).toBe(0);
+  await buildPendingFilters(service.context);
+  expect((await countFilters(user))[1]).toBe(0);
   for (const query of ['éé', 'http', '\u0001', 'x\u0001y', '𝒴𝒵', '\u0002 𝒳'])
     await expectFoundAsScanned(user, query);
   expect(await findFaults(service.database.url)).toEqual([]);

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { Context } from '../src/context.ts';
-import { deleteLeftovers, signUnsigned, startSweeper } from '../src/process/sweeper.ts';
+import { buildPendingFilters, deleteLeftovers, startSweeper } from '../src/process/sweeper.ts';
 import { beginRound } from '../src/process/user-rounds.ts';
 import { deleteOldImports, deleteOldResponses } from '../src/store/sweep.ts';
 import { runOn } from './support/database.ts';
@@ -141,12 +141,12 @@ test('a key that is used anew while it is swept is kept', async () => {
   expect(await runOn(url, `select 1 from idempotency_keys where user_id = ${user.id}`)).toHaveLength(1);
 });
 
-test('blocks of a user are signed while as many users before them as are found together have theirs written', async () => {
+test('blocks of a user are built while as many users before them as are found together have theirs written', async () => {
   const { url } = service.database;
   const users = [await service.user(), await service.user(), await service.user()];
   const bookmarks = Array.from({ length: 200 }, (_, n) => ({ url: `http://site/${n}` }));
   for (const user of users) await user.post('/import', { bookmarks });
-  const findUnsigned = async () => {
+  const findPendingFilters = async () => {
     const rows = await runOn<{ id: string }>(
       url,
       'select distinct user_id as id from search_signatures where bits is null order by 1',
@@ -154,14 +154,14 @@ test('blocks of a user are signed while as many users before them as are found t
     return rows.map(({ id }) => Number(id));
   };
   const [first, second, last] = users.map(({ id }) => id).sort((a, b) => a - b);
-  expect(await findUnsigned()).toEqual([first, second, last]);
+  expect(await findPendingFilters()).toEqual([first, second, last]);
   await using writer = await holdLock(
     url,
     `update search_signatures set edits = edits + 1 where user_id in (${first}, ${second})`,
   );
-  await signUnsigned(service.context, beginRound(2));
-  expect(await findUnsigned()).toEqual([first, second]);
+  await buildPendingFilters(service.context, beginRound(2));
+  expect(await findPendingFilters()).toEqual([first, second]);
   await writer.release();
-  await signUnsigned(service.context, beginRound(2));
-  expect(await findUnsigned()).toEqual([]);
+  await buildPendingFilters(service.context, beginRound(2));
+  expect(await findPendingFilters()).toEqual([]);
 });

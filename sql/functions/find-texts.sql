@@ -46,12 +46,12 @@ begin
       select unnest(ids) as id, unnest(texts) as line
       from (
         select block.ids, block.texts
-        from search_signatures signature
+        from search_signatures filter
         -- The offset makes the planner look each block up by its key.
         cross join lateral (
-          select ids, texts from search_blocks where user_id = p_user_id and last_id = signature.last_id offset 0
+          select ids, texts from search_blocks where user_id = p_user_id and last_id = filter.last_id offset 0
         ) block
-        where signature.user_id = p_user_id and (
+        where filter.user_id = p_user_id and (
           bits is null
           or get_bit(bits, v_bit_1) = 1
             and get_bit(bits, v_bit_2) = 1
@@ -62,7 +62,7 @@ begin
             and get_bit(bits, v_bit_7) = 1
             and get_bit(bits, v_bit_8) = 1
         )
-        order by signature.last_id desc
+        order by filter.last_id desc
       ) blocks
     ) newest_first
     -- A `case` keeps this order. The planner would sort separate conditions by their estimated cost.

@@ -1,5 +1,5 @@
 -- Puts the search texts of bookmarks that were edited, or deleted, right in the blocks that hold them. A block that
--- holds another text loses its signature; where texts only go it stays, for it excludes no less. Under the account's lock only.
+-- holds another text loses its filter; where texts only go it stays, for it excludes no less. Under the account's lock only.
 create or replace function repack_texts(p_user_id bigint, p_ids bigint[]) returns void
 -- Each statement has a whole key.
 language plpgsql set plan_cache_mode = force_generic_plan set enable_sort = off set enable_seqscan = off as $$

@@ -6,22 +6,22 @@ import {
   deleteOldChanges,
   deleteOldImports,
   deleteOldResponses,
+  findPendingFilters,
   findQueuedImports,
-  findUnsigned,
   signBlocks,
 } from '../store/sweep.ts';
 import { beginRound, serveInTurn, type UserWork } from './user-rounds.ts';
 
 /**
  * Deletes what has expired: every replica does, and one finds nothing that another has done. Queues imports whose job was
- * lost: processes with a worker do, for what all queued all would find. Those sign what was written, too. Writes when tokens
+ * lost: processes with a worker do, for what all queued all would find. They also build the Bloom filters of new search blocks. Writes when tokens
  * were used last.
  */
 
 const EXPIRED_INTERVAL_MS = 60_000;
 const IMPORTS_INTERVAL_MS = 3_000;
 const USES_INTERVAL_MS = 10_000;
-const SIGN_INTERVAL_MS = 3_000;
+const FILTER_INTERVAL_MS = 3_000;
 
 /**
  * A staged import that no worker has for longer may have lost its job: Redis restarted empty, or a process died. With the
@@ -44,14 +44,14 @@ async function deleteAbandonedImports({ database, log }: Context): Promise<void>
 const writeLastUses = ({ lastUses, database, config }: Context): Promise<void> =>
   lastUses.write(database, config.sessionDays);
 
-const UNSIGNED: UserWork = {
-  find: findUnsigned,
+const PENDING_FILTERS: UserWork = {
+  find: findPendingFilters,
   doBatch: ({ database }, userId) => signBlocks(database, userId),
 };
 
-/** Signs blocks of search texts that were written since; until then searches read these whole. */
-export const signUnsigned = (context: Context, round = beginRound()): Promise<void> =>
-  serveInTurn(context, UNSIGNED, round);
+/** Builds the Bloom filters of blocks that were written since; until then searches read these whole. */
+export const buildPendingFilters = (context: Context, round = beginRound()): Promise<void> =>
+  serveInTurn(context, PENDING_FILTERS, round);
 
 /** Deletes all that has expired, batch by batch: one batch a minute would fall behind what clients leave. */
 export async function deleteLeftovers({ config, database, lifecycle, log }: Context): Promise<void> {
@@ -99,7 +99,7 @@ function repeat(
 
 /** Starts sweeping. The function that it returns stops it, and resolves when sweeps at work have ended. */
 export function startSweeper(context: Context, hasWorker: boolean): () => Promise<void> {
-  const signatures = beginRound();
+  const filters = beginRound();
   const stops = [
     repeat(context, EXPIRED_INTERVAL_MS, deleteLeftovers),
     repeat(context, IMPORTS_INTERVAL_MS, deleteAbandonedImports),
@@ -107,7 +107,7 @@ export function startSweeper(context: Context, hasWorker: boolean): () => Promis
     ...(hasWorker
       ? [
           repeat(context, IMPORTS_INTERVAL_MS, requeueImports),
-          repeat(context, SIGN_INTERVAL_MS, () => signUnsigned(context, signatures)),
+          repeat(context, FILTER_INTERVAL_MS, () => buildPendingFilters(context, filters)),
         ]
       : []),
   ];

@@ -1,5 +1,5 @@
+import { bloomFilterBits } from '../domain/bloom-filters.ts';
 import type { SearchFilter, Sort } from '../domain/search.ts';
-import { signatureBits } from '../domain/signatures.ts';
 import { PAGE_BYTES } from './bookmarks.ts';
 import type { Database, Sql } from './database.ts';
 import { requireValidToken } from './outcomes.ts';
@@ -55,7 +55,7 @@ function hasTerms(sql: Sql, terms: readonly string[]) {
 /** The ids of bookmarks that hold all terms, falling. */
 function withTerms(sql: Sql, { userId }: Owner, terms: readonly string[]) {
   const { single, patterns } = splitTerms(terms);
-  return sql`find_texts(${userId}, ${single}, ${patterns}::text[], ${signatureBits(terms)}::integer[])`;
+  return sql`find_texts(${userId}, ${single}, ${patterns}::text[], ${bloomFilterBits(terms)}::integer[])`;
 }
 
 /** Those of them that carry a tag: the index of tags leads to its bookmarks, and their terms are tried one by one. */
@@ -132,7 +132,7 @@ function findFiltered(sql: Sql, owner: Owner, { terms, filter, sort, page, perPa
       p_user_id => ${owner.userId},
       p_terms => ${single},
       p_patterns => ${patterns}::text[],
-      p_bits => ${signatureBits(terms)}::integer[],
+      p_bits => ${bloomFilterBits(terms)}::integer[],
       p_filter => ${JSON.stringify(filter)}::text::jsonb,
       p_sort => ${sort},
       p_offset => ${slice(page, perPage).from - 1},

@@ -1,4 +1,4 @@
-import { MOST_SIGNED_BYTES, makeSignature } from '../domain/signatures.ts';
+import { buildBloomFilter, MOST_FILTERED_BYTES } from '../domain/bloom-filters.ts';
 import type { Database } from './database.ts';
 
 /**
@@ -94,26 +94,26 @@ export async function countStagedImports(db: Database): Promise<Map<'receiving' 
 }
 
 /** From user to user by the index: one with many such blocks hides nobody. */
-const unsignedAfter = (after: number, limit: number): string => `
-  with recursive unsigned as (
+const pendingAfter = (after: number, limit: number): string => `
+  with recursive pending as (
     (select user_id from %1$s where bits is null and user_id > ${after} order by user_id limit 1)
     union all
     select (
-      select user_id from %1$s where bits is null and user_id > unsigned.user_id order by user_id limit 1
+      select user_id from %1$s where bits is null and user_id > pending.user_id order by user_id limit 1
     )
-    from unsigned
+    from pending
     where user_id is not null
   )
-  select user_id from unsigned where user_id is not null limit ${limit}`;
+  select user_id from pending where user_id is not null limit ${limit}`;
 
 /**
- * At most `limit` users with ids above `after`, by rising id, with blocks of search texts that have no signature yet.
+ * At most `limit` users with ids above `after`, by rising id, with blocks of search texts that have no filter yet.
  */
-export async function findUnsigned(db: Database, after: number, limit: number): Promise<number[]> {
+export async function findPendingFilters(db: Database, after: number, limit: number): Promise<number[]> {
   const rows = await db.read(
     (sql) => sql<{ userId: number }[]>`
       select (found ->> 'user_id')::bigint as "userId"
-      from rows_of_shards('search_signatures', ${unsignedAfter(after, limit)}) found
+      from rows_of_shards('search_signatures', ${pendingAfter(after, limit)}) found
       order by 1
       limit ${limit}`,
   );
@@ -121,21 +121,21 @@ export async function findUnsigned(db: Database, after: number, limit: number): 
 }
 
 /** Signed at once: some 2 ms of the process. */
-const SIGNED = 8;
+const FILTERS_AT_ONCE = 8;
 
-/** Signs the next blocks of a user's search texts, the newest first; false once there are none left that nobody writes. */
+/** Builds the filters of the next blocks of a user's search texts, the newest first; false once there are none left that nobody writes. */
 export async function signBlocks(db: Database, userId: number): Promise<boolean> {
   const blocks = await db.read(
     (sql) => sql<{ lastId: number; edits: number; texts: string | null }[]>`
-      select last_id as "lastId", edits, texts from read_unsigned(${userId}, ${SIGNED}, ${MOST_SIGNED_BYTES})`,
+      select last_id as "lastId", edits, texts from read_pending_filters(${userId}, ${FILTERS_AT_ONCE}, ${MOST_FILTERED_BYTES})`,
   );
   if (blocks.length === 0) return false;
   const [row] = await db.write(
-    (sql) => sql<{ signed: number }[]>`
-      select sign_texts(
+    (sql) => sql<{ built: number }[]>`
+      select write_filters(
         ${userId}, ${blocks.map(({ lastId }) => lastId)}::bigint[], ${blocks.map(({ edits }) => edits)}::integer[],
-        ${blocks.map(({ texts }) => makeSignature(texts).toString('base64'))}
-      ) as signed`,
+        ${blocks.map(({ texts }) => buildBloomFilter(texts).toString('base64'))}
+      ) as built`,
   );
-  return blocks.length === SIGNED && row!.signed > 0;
+  return blocks.length === FILTERS_AT_ONCE && row!.built > 0;
 }

@@ -382,12 +382,12 @@ const IMPORTS: Operation[] = [
 
 const OTHERS: Operation[] = [
   {
-    name: 'a text that is edited, and its block signed',
-    // Blocks that the other operations left unsigned are gone through.
+    name: 'a text that is edited, and its block gets its filter',
+    // Blocks that the other operations left pending are gone through.
     atMost: 1_000,
     run: async (db, c, n) => {
       await editBookmark(db, c.owner, c.ids[n]!, { title: 'Signed' });
-      await sweep.findUnsigned(db, 0, 1_000);
+      await sweep.findPendingFilters(db, 0, 1_000);
       await sweep.signBlocks(db, c.owner.userId);
     },
   },

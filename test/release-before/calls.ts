@@ -204,7 +204,7 @@ async function playSweep(db: Database): Promise<void> {
   await sweep.deleteOldImports(db);
   await sweep.findQueuedImports(db, 1);
   await sweep.countStagedImports(db);
-  await sweep.findUnsigned(db, 0, 1_000);
+  await sweep.findPendingFilters(db, 0, 1_000);
   await sweep.signBlocks(db, 1);
 }
 

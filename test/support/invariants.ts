@@ -1,5 +1,5 @@
 import postgres from 'postgres';
-import { makeSignature } from '../../src/domain/signatures.ts';
+import { buildBloomFilter } from '../../src/domain/bloom-filters.ts';
 import { searchText } from '../../src/domain/text.ts';
 import { hrefHost, urlKey } from '../../src/store/bookmarks.ts';
 
@@ -86,7 +86,7 @@ const RECOUNTS = `
   ) s
   where highest > last_id or lowest <= before
   union all
-  select format('block %s of %s has a signature: %s', coalesce(b.last_id, s.last_id), user_id, s.last_id is not null)
+  select format('block %s of %s has a filter: %s', coalesce(b.last_id, s.last_id), user_id, s.last_id is not null)
   from search_blocks b full join search_signatures s using (user_id, last_id)
   where b.last_id is null or s.last_id is null`;
 
@@ -139,7 +139,7 @@ interface SignedBlock {
 }
 
 const lacksBits = ({ texts, bits }: SignedBlock): boolean =>
-  makeSignature(texts).some((byte, n) => (byte & bits[n]!) !== byte);
+  buildBloomFilter(texts).some((byte, n) => (byte & bits[n]!) !== byte);
 
 const nameBlock = (block: SignedBlock): string =>
-  `the signature of block ${block.last_id} of ${block.user_id} lacks bits of its texts`;
+  `the filter of block ${block.last_id} of ${block.user_id} lacks bits of its texts`;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { formatToken } from '../../../src/domain/tokens.ts';
 import { openDatabase } from '../../../src/store/open-database.ts';
-import { findUnsigned, signBlocks } from '../../../src/store/sweep.ts';
+import { findPendingFilters, signBlocks } from '../../../src/store/sweep.ts';
 import { makeRandom, makeTexts, type SampleText } from '../../support/texts.ts';
 import { runPsql } from './programs.ts';
 
@@ -146,7 +146,7 @@ export async function issueTokens(url: string, firstUser: number, users: number,
   await runPsql(url, 'copy tokens (user_id, token_hash, kind, scope) from stdin', rows());
 }
 
-/** What sweeps and autovacuum would do in time: signatures, statistics, visibility, the pending list of the tags' index. */
+/** What sweeps and autovacuum would do in time: filters, statistics, visibility, the pending list of the tags' index. */
 export async function settle(url: string): Promise<void> {
   await signAll(url);
   await runPsql(url, 'vacuum analyze');
@@ -156,7 +156,7 @@ export async function settle(url: string): Promise<void> {
 async function signAll(url: string): Promise<void> {
   const database = await openDatabase({ url, max: 1 });
   try {
-    const find = () => findUnsigned(database, 0, 1_000);
+    const find = () => findPendingFilters(database, 0, 1_000);
     for (let users = await find(); users.length > 0; users = await find()) {
       for (const user of users) while (await signBlocks(database, user));
     }

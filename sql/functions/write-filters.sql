@@ -1,7 +1,7 @@
--- Writes signatures of blocks, unless a block was written anew since its texts were read. It waits for nobody: what a writer
--- has locked is signed another time. Says how many it wrote.
-create or replace function sign_texts(
-  p_user_id bigint, p_last_ids bigint[], p_edits integer[], p_signatures text[]
+-- Writes filters of blocks, unless a block was written anew since its texts were read. It waits for nobody: what a writer
+-- has locked gets its filter another time. Says how many it wrote.
+create or replace function write_filters(
+  p_user_id bigint, p_last_ids bigint[], p_edits integer[], p_filters text[]
 ) returns bigint
 -- Each statement has a whole key.
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
@@ -13,7 +13,7 @@ begin
     where user_id = p_user_id and last_id = p_last_ids[n] and edits = p_edits[n] and bits is null
     for update skip locked;
     continue when not found;
-    update search_signatures set bits = decode(p_signatures[n], 'base64')
+    update search_signatures set bits = decode(p_filters[n], 'base64')
     where user_id = p_user_id and last_id = p_last_ids[n];
     v_count := v_count + 1;
   end loop;

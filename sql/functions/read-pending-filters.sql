@@ -1,12 +1,12 @@
--- The newest blocks of a user that have no signature, with their texts, a line each: null where they take
+-- The newest blocks of a user that have no filter, with their texts, a line each: null where they take
 -- more than `p_bytes`.
-create or replace function read_unsigned(
+create or replace function read_pending_filters(
   p_user_id bigint, p_limit integer, p_bytes integer, out last_id bigint, out edits integer, out texts text
 ) returns setof record
 language plpgsql stable set enable_sort = off set enable_seqscan = off set enable_bitmapscan = off as $$
 begin
   return query
-    select unsigned.last_id, unsigned.edits,
+    select pending.last_id, pending.edits,
       case when pg_column_size(block.texts) <= p_bytes then array_to_string(block.texts, e'\n') end
     from (
       select s.last_id, s.edits
@@ -14,9 +14,9 @@ begin
       where s.user_id = p_user_id and s.bits is null
       order by s.last_id desc
       limit p_limit
-    ) unsigned
+    ) pending
     cross join lateral (
-      select b.texts from search_blocks b where b.user_id = p_user_id and b.last_id = unsigned.last_id offset 0
+      select b.texts from search_blocks b where b.user_id = p_user_id and b.last_id = pending.last_id offset 0
     ) block;
 end
 $$;

@@ -1,48 +1,48 @@
 import { expect, test } from 'vitest';
-import { makeSignature, signatureBits } from '../src/domain/signatures.ts';
+import { bloomFilterBits, buildBloomFilter } from '../src/domain/bloom-filters.ts';
 import { searchText } from '../src/domain/text.ts';
 import { makeRandom, makeTexts } from './support/texts.ts';
 
-// A block of search texts is left out where its signature lacks a bit of the terms.
+// A block of search texts is left out where its filter lacks a bit of the terms.
 
 const SCRIPTS = [...'abcxyz09-/.é書の𝒳😀\u0001\u0300'];
 
-const mayHold = (signature: Buffer, terms: string[]): boolean =>
-  signatureBits(terms).every((bit) => (signature[bit >> 3]! & (1 << (bit & 7))) !== 0);
+const mayHold = (filter: Buffer, terms: string[]): boolean =>
+  bloomFilterBits(terms).every((bit) => (filter[bit >> 3]! & (1 << (bit & 7))) !== 0);
 
 function makeBlock(next: ReturnType<typeof makeTexts>): string {
   return Array.from({ length: 60 }, () => searchText(next()).replaceAll('\n', ' ')).join('\n');
 }
 
-test('a signature has the bits of every part of its texts, whatever letters they have', () => {
+test('a filter has the bits of every part of its texts, whatever letters they have', () => {
   const random = makeRandom(1);
   const draw = (of: number): number => Math.floor(random() * of);
   for (let round = 0; round < 300; round += 1) {
     const words = Array.from({ length: 1 + draw(8) }, () =>
       Array.from({ length: 1 + draw(12) }, () => SCRIPTS[draw(SCRIPTS.length)]).join(''),
     );
-    const signature = makeSignature(words.join(round % 2 === 0 ? ' ' : '\n'));
+    const filter = buildBloomFilter(words.join(round % 2 === 0 ? ' ' : '\n'));
     for (const word of words) {
       const letters = [...word];
       const from = draw(letters.length);
       const part = letters.slice(from, from + 1 + draw(letters.length - from)).join('');
-      expect([part, mayHold(signature, [part])]).toEqual([part, true]);
-      expect(mayHold(signature, [part, ...words])).toBe(true);
+      expect([part, mayHold(filter, [part])]).toEqual([part, true]);
+      expect(mayHold(filter, [part, ...words])).toBe(true);
     }
   }
 });
 
-test('of blocks that do not hold a word, a signature leaves out nine of ten', () => {
+test('of blocks that do not hold a word, a filter leaves out nine of ten', () => {
   const next = makeTexts(2);
   const blocks = Array.from({ length: 60 }, () => makeBlock(next));
-  const signatures = blocks.map(makeSignature);
+  const filters = blocks.map(buildBloomFilter);
   const words = blocks[0]!.match(/[a-z]{4,}/g)!.slice(0, 200);
   let [absent, left] = [0, 0];
   for (const word of words) {
     for (const [n, block] of blocks.entries()) {
       if (block.includes(word)) continue;
       absent += 1;
-      if (mayHold(signatures[n]!, [word])) left += 1;
+      if (mayHold(filters[n]!, [word])) left += 1;
     }
   }
   expect(absent).toBeGreaterThan(1_000);
@@ -50,13 +50,13 @@ test('of blocks that do not hold a word, a signature leaves out nine of ten', ()
 });
 
 test('a search asks for eight bits at most, and for some of each of its first terms', () => {
-  expect(signatureBits([])).toEqual([]);
-  expect(signatureBits(['a'])).toHaveLength(1);
-  expect(signatureBits(['x'.repeat(500), 'b'])).toContain(signatureBits(['b'])[0]);
-  expect(signatureBits(Array.from({ length: 50 }, (_, n) => `term${n}`)).length).toBeLessThanOrEqual(8);
-  expect(signatureBits(['antidisestablishmentarianism'])).toHaveLength(8);
+  expect(bloomFilterBits([])).toEqual([]);
+  expect(bloomFilterBits(['a'])).toHaveLength(1);
+  expect(bloomFilterBits(['x'.repeat(500), 'b'])).toContain(bloomFilterBits(['b'])[0]);
+  expect(bloomFilterBits(Array.from({ length: 50 }, (_, n) => `term${n}`)).length).toBeLessThanOrEqual(8);
+  expect(bloomFilterBits(['antidisestablishmentarianism'])).toHaveLength(8);
 });
 
-test('texts that are not signed may hold anything', () => {
-  expect(mayHold(makeSignature(null), ['anything', 'at', 'all'])).toBe(true);
+test('texts that have no filter may hold anything', () => {
+  expect(mayHold(buildBloomFilter(null), ['anything', 'at', 'all'])).toBe(true);
 });
