@@ -265,7 +265,7 @@ const SETTINGS = {
   /** How long `migrate` tries again while Postgres cannot be reached, or a table is in use. */
   migrateWaitSeconds: variable('MIGRATE_WAIT_SECONDS', integer(0, 3_600, 60)),
   /** Bytes of responses that clients have not taken, of all users, beyond which requests are refused. */
-  unsentBytes: variable('UNSENT_BYTES', integer(1_048_576, 1_099_511_627_776, 268_435_456)),
+  maxOutboundBacklog: variable('UNSENT_BYTES', integer(1_048_576, 1_099_511_627_776, 268_435_456)),
   /** How long a client may take nothing of its response before its connection is cut. */
   responseStallSeconds: variable('RESPONSE_STALL_SECONDS', integer(1, 3_600, 30)),
   /** Absent: no metrics. */

@@ -1,6 +1,6 @@
 import { HeldBytes } from './concurrency/held-bytes.ts';
+import { OutboundBacklog } from './concurrency/outbound-backlog.ts';
 import { Semaphore } from './concurrency/semaphore.ts';
-import { UnsentBytes } from './concurrency/unsent-bytes.ts';
 import { type Config, ConfigError } from './config.ts';
 import { openCoordination } from './coordination/open.ts';
 import type { Coordination, RedisAccess } from './coordination/port.ts';
@@ -47,7 +47,7 @@ export interface Context {
   readonly changesReader: PageReader<ChangesStart, ChangesPage>;
   readonly metrics: Metrics;
   readonly tracing: Tracing;
-  readonly unsent: UnsentBytes;
+  readonly outboundBacklog: OutboundBacklog;
   /** Bytes of the bodies of requests that are under way. */
   readonly received: HeldBytes;
   /** Limits how many requests of one user run at a time. The key is the user's id. */
@@ -144,7 +144,10 @@ export async function openContext(
   opened.defer(() => plain.close());
   const coordination = config.otlpEndpoint ? traceCoordination(plain, tracing) : plain;
 
-  const unsent = new UnsentBytes({ processBytes: config.unsentBytes, userBytes: UNSENT_BYTES_PER_USER });
+  const outboundBacklog = new OutboundBacklog({
+    processBytes: config.maxOutboundBacklog,
+    userBytes: UNSENT_BYTES_PER_USER,
+  });
   const preparers = new Preparers();
   opened.defer(() => preparers.close());
   const requestPermits = halfForEachUser(config.databasePoolSize, PERMIT_WAIT_MS);
@@ -163,7 +166,7 @@ export async function openContext(
     lastUses: new LastUses(),
     pageReader: new PageReader(database, SYNC_PAGES, requestPermits, OPERATION_DEADLINE_MS),
     changesReader: new PageReader(database, CHANGES_PAGES, requestPermits, OPERATION_DEADLINE_MS),
-    unsent,
+    outboundBacklog,
     received: new HeldBytes(RECEIVED_BYTES),
     requestPermits,
     preparers,
@@ -174,9 +177,9 @@ export async function openContext(
     close: () => owned.disposeAsync(),
   };
   if (config.metricsPort !== undefined) {
-    const { maxWaiters, unsentBytes } = config;
-    const limits = { maxWaiters, unsentBytes };
-    metrics.watch({ database, importDatabase, probe, coordination, unsent, ...limits });
+    const { maxWaiters, maxOutboundBacklog } = config;
+    const limits = { maxWaiters, maxOutboundBacklog };
+    metrics.watch({ database, importDatabase, probe, coordination, outboundBacklog, ...limits });
     const server = await listenForMetrics(metrics, config);
     opened.defer(() => void server.close());
   }

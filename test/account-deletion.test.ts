@@ -99,7 +99,7 @@ describe('/account/delete', () => {
   test('ends held polls at once', async () => {
     const user = await service.session();
     const poll = user.post('/bookmarks/sync', { wait: true });
-    await expect.poll(() => service.context.coordination.wakes.held).toBe(1);
+    await expect.poll(() => service.context.coordination.notifier.held).toBe(1);
     await remove(user);
     expect((await poll).body.code).toBe('INVALID_TOKEN');
   });

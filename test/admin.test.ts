@@ -325,7 +325,7 @@ describe.concurrent('as a process', () => {
     const shared = stack.use(await startService({ redisAddress: parseRedisAddress(redis.url) }));
     const user = await shared.user();
     const response = user.post('/bookmarks/sync', { wait: true });
-    await expect.poll(() => shared.context.coordination.wakes.held).toBe(1);
+    await expect.poll(() => shared.context.coordination.notifier.held).toBe(1);
     const env = { DATABASE_URL: shared.database.url, REDIS_URL: redis.url };
     readOutput(await runProcess(await argsOf(user.email, env), env));
     expect((await response).body.code).toBe('INVALID_TOKEN');

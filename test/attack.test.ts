@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { HeldBytes } from '../src/concurrency/held-bytes.ts';
-import { additionsTopic, wakePolls } from '../src/coordination/topics.ts';
+import { additionsChannel, notifyPolls } from '../src/coordination/channels.ts';
 import { foldText } from '../src/domain/text.ts';
 import type { Logger } from '../src/observability/log.ts';
 import { createDatabase, runOn } from './support/database.ts';
@@ -131,9 +131,9 @@ describe('responses that nobody reads', () => {
   });
   afterAll(() => slow[Symbol.asyncDispose]());
 
-  const unsentBytes = () => slow.context.unsent.total;
+  const outboundBacklog = () => slow.context.outboundBacklog.total;
   // The server hears later than the client that a connection has ended.
-  beforeEach(() => eventually(unsentBytes).toBe(0));
+  beforeEach(() => eventually(outboundBacklog).toBe(0));
 
   const LIST = { limit: 500 };
 
@@ -150,13 +150,13 @@ describe('responses that nobody reads', () => {
   async function brokenOffDuring(work: () => Promise<void>): Promise<LogLine[]> {
     const before = lines.length;
     await work();
-    await eventually(unsentBytes).toBe(0);
+    await eventually(outboundBacklog).toBe(0);
     return brokenOff(before);
   }
 
   test('are kept up to 8 MiB of an account: then its requests get 503 before any work, others are served', async () => {
     const clients: UnreadClient[] = [];
-    while (unsentBytes() < 8 * MIB) {
+    while (outboundBacklog() < 8 * MIB) {
       clients.push(await askForPages(10));
       await eventually(() => slow.context.requestPermits.gauges(greedy.id).inUse).toBe(0);
     }
@@ -170,12 +170,12 @@ describe('responses that nobody reads', () => {
     for (const read of reads) expect(read).not.toHaveBeenCalled();
     expect((await other.post('/bookmarks/list')).status).toBe(200);
     for (const client of clients) client[Symbol.dispose]();
-    await eventually(unsentBytes).toBe(0);
+    await eventually(outboundBacklog).toBe(0);
     expect((await greedy.post('/user/profile')).status).toBe(200);
   });
 
   test('pass that by no more than what is read at one moment, however many connections ask at once', async () => {
-    const highest = watchHighest(slow.context.unsent);
+    const highest = watchHighest(slow.context.outboundBacklog);
     const clients = await Promise.all(Array.from({ length: 60 }, () => askForPages(10)));
     await eventually(highest).toBeGreaterThan(8 * MIB);
     for (const client of clients) expect(await client.take(1)).toBeGreaterThan(0);
@@ -185,10 +185,10 @@ describe('responses that nobody reads', () => {
   });
 
   test('of all accounts are kept up to UNSENT_BYTES: then every request gets 503, without a token too', async () => {
-    await using small = await startService({ unsentBytes: MIB }, { database: slow.database });
+    await using small = await startService({ maxOutboundBacklog: MIB }, { database: slow.database });
     // An export waits with two pages in hand.
     using _client = await sendUnread(small.origin, formatPost('/export', greedy.token));
-    await eventually(() => small.context.unsent.total).toBeGreaterThan(1.5 * MIB);
+    await eventually(() => small.context.outboundBacklog.total).toBeGreaterThan(1.5 * MIB);
     await eventually(() => small.context.requestPermits.gauges(greedy.id).inUse).toBe(0);
     const refused = [
       await small.post('/user/profile', {}, { token: other.token }),
@@ -230,7 +230,7 @@ describe('responses that nobody reads', () => {
         expect(await client.take(MIB / 2)).toBeGreaterThan(0);
       }
       expect(client.socket.destroyed).toBe(false);
-      expect(unsentBytes()).toBeGreaterThan(0);
+      expect(outboundBacklog()).toBeGreaterThan(0);
     });
     expect(broken).toMatchObject([{ reason: 'client' }]);
   });
@@ -246,9 +246,9 @@ describe('responses that nobody reads', () => {
   });
 
   test('of many exports hold half of what an account may, and each goes on when there is room', async () => {
-    const highest = watchHighest(slow.context.unsent);
+    const highest = watchHighest(slow.context.outboundBacklog);
     const [last, ...others] = await Promise.all(Array.from({ length: 30 }, askForExport));
-    await eventually(unsentBytes).toBeGreaterThan(4 * MIB);
+    await eventually(outboundBacklog).toBeGreaterThan(4 * MIB);
     expect((await greedy.post('/user/profile')).status).toBe(200);
     for (const other of others) other[Symbol.dispose]();
     expect(await last!.readToEnd()).toBeUndefined();
@@ -275,7 +275,7 @@ describe('responses that nobody reads', () => {
       const before = await countBroken(reason);
       const broken = await brokenOffDuring(async () => {
         using client = await askForExport();
-        await eventually(unsentBytes).toBeGreaterThan(0);
+        await eventually(outboundBacklog).toBeGreaterThan(0);
         await finish(client);
       });
       expect(broken).toMatchObject([{ reason, user: greedy.id, route: '/api/v1/export' }]);
@@ -286,7 +286,7 @@ describe('responses that nobody reads', () => {
       slow.origin,
       formatPost('/bookmarks/sync', other.token, { cursor: 9_999, wait: true }),
     );
-    await eventually(() => slow.context.coordination.wakes.held).toBe(1);
+    await eventually(() => slow.context.coordination.notifier.held).toBe(1);
     poll.socket.destroy();
     await eventually(() => countBroken('unanswered')).toBe(before + 1);
   });
@@ -303,15 +303,15 @@ describe('responses that nobody reads', () => {
         ),
       ),
     );
-    const { wakes } = slow.context.coordination;
-    await eventually(() => wakes.held).toBe(8 * 16);
-    const highest = watchHighest(slow.context.unsent);
+    const { notifier } = slow.context.coordination;
+    await eventually(() => notifier.held).toBe(8 * 16);
+    const highest = watchHighest(slow.context.outboundBacklog);
     await fill(slow.database.url, sleeper, 100, 10_000);
-    wakes.wake(additionsTopic(sleeper.id));
-    await eventually(() => wakes.held).toBe(0);
+    notifier.notify(additionsChannel(sleeper.id));
+    await eventually(() => notifier.held).toBe(0);
     await eventually(highest).toBeGreaterThan(4 * MIB);
     for (const client of polls) client[Symbol.dispose]();
-    await eventually(unsentBytes).toBe(0);
+    await eventually(outboundBacklog).toBe(0);
     expect(highest()).toBeLessThan(10 * MIB);
   });
 });
@@ -320,14 +320,14 @@ describe('a connection with more requests than anyone sends at once', () => {
   test('is cut at the seventeenth that is open, and others are served', async () => {
     const poll = formatPost('/bookmarks/sync', user.token, { cursor: 9_999, wait: true });
     using sixteen = await sendUnread(service.origin, poll.repeat(16));
-    await eventually(() => service.context.coordination.wakes.held).toBe(16);
+    await eventually(() => service.context.coordination.notifier.held).toBe(16);
     using more = await sendUnread(service.origin, formatPost('/user/profile', user.token).repeat(1_000));
     expect(await more.readToEnd()).toBe('ECONNRESET');
     expect((await user.post('/user/profile')).status).toBe(200);
     expect(sixteen.socket.destroyed).toBe(false);
     sixteen.socket.write(formatPost('/user/profile', user.token));
     expect(await sixteen.readToEnd()).toBe('ECONNRESET');
-    await eventually(() => service.context.coordination.wakes.held).toBe(0);
+    await eventually(() => service.context.coordination.notifier.held).toBe(0);
   });
 
   test('may send any number one after the other', async () => {
@@ -701,7 +701,7 @@ describe('one user who keeps the database busy', () => {
     await using crowded = await startService({ databasePoolSize: 6 });
     const [busy, other] = [await crowded.user({ premium: true }), await crowded.user()];
     await fill(crowded.database.url, busy, 4_000, 2_000);
-    const { wakes } = crowded.context.coordination;
+    const { notifier } = crowded.context.coordination;
     const [last] = await crowded.context.database.sql<{ id: number }[]>`
       select max(id) as id from bookmarks where user_id = ${busy.id}`;
     const exports = await Promise.all(Array.from({ length: 4 }, () => beginReading(crowded, busy)));
@@ -710,14 +710,14 @@ describe('one user who keeps the database busy', () => {
       busy.post('/bookmarks/sync', { wait: true, cursor: last!.id }),
       busy.post('/bookmarks/changes', { wait: true, cursor }),
     ]).flat();
-    await eventually(() => wakes.held).toBe(12);
+    await eventually(() => notifier.held).toBe(12);
 
     // Every read of bookmarks now keeps its connection until the lock goes.
     const lock = await holdLock(crowded.database.url, 'lock table bookmarks in access exclusive mode');
     const streamed = exports.map((reader) => readToEnd(reader));
     const permits = () => crowded.context.requestPermits.gauges(busy.id);
     await eventually(permits).toMatchObject({ inUse: 3, waiting: 1 });
-    wakePolls(wakes, busy.id);
+    notifyPolls(notifier, busy.id);
     const asked = [
       '/export',
       '/bookmarks/list',

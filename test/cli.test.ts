@@ -964,13 +964,13 @@ describe('sync', () => {
     const { run, user } = await openShell();
     await user.post('/bookmarks/add', { url: 'https://example.org/before' });
     const controller = new AbortController();
-    const { wakes } = service.context.coordination;
-    const before = wakes.held;
+    const { notifier } = service.context.coordination;
+    const before = notifier.held;
     const running = run(['sync', '--follow', '--new', '--json'], {
       signal: controller.signal,
       onOutput: (out) => out.includes('/second') && controller.abort(),
     });
-    await expect.poll(() => wakes.held).toBe(before + 1);
+    await expect.poll(() => notifier.held).toBe(before + 1);
     await user.post('/bookmarks/add', { url: 'https://example.org/first' });
     await user.post('/bookmarks/add', { url: 'https://example.org/second' });
     const { code, out, err } = await running;
@@ -1017,13 +1017,13 @@ describe('sync --follow', () => {
     for (const n of [1, 2])
       ids.push((await user.post('/bookmarks/add', { url: `https://example.org/${n}` })).body.id);
     const controller = new AbortController();
-    const { wakes } = service.context.coordination;
-    const before = wakes.held;
+    const { notifier } = service.context.coordination;
+    const before = notifier.held;
     const running = run(['sync', '--follow', '--cursor', String(ids[0]), '--json'], {
       signal: controller.signal,
       onOutput: (out) => out.includes('deleted') && controller.abort(),
     });
-    await expect.poll(() => wakes.held).toBe(before + 1);
+    await expect.poll(() => notifier.held).toBe(before + 1);
     await user.post('/bookmarks/delete', { id: ids[0] });
     const lines = (await running).out
       .split('\n')
@@ -1204,8 +1204,8 @@ describe('as a process', () => {
       })),
     });
     const following = start(['sync', '--follow', '--new'], env);
-    const { wakes } = service.context.coordination;
-    await expect.poll(() => wakes.held).toBe(1);
+    const { notifier } = service.context.coordination;
+    await expect.poll(() => notifier.held).toBe(1);
     following.kill('SIGINT');
     expect(await once(following, 'exit')).toEqual([130, null]);
 

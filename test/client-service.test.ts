@@ -298,18 +298,18 @@ describe('sync', () => {
     const user = await service.user();
     const controller = new AbortController();
     const next = clientOf(user.token).sync({ signal: controller.signal }).next();
-    const { wakes } = service.context.coordination;
-    await expect.poll(() => wakes.held).toBe(1);
+    const { notifier } = service.context.coordination;
+    await expect.poll(() => notifier.held).toBe(1);
     controller.abort();
     await expect(next).rejects.toBe(controller.signal.reason);
-    await expect.poll(() => wakes.held).toBe(0);
+    await expect.poll(() => notifier.held).toBe(0);
   });
 
   test('ends when its token is revoked', async () => {
     const { token } = await clientOf(undefined).exchangeInvite(await service.invite('revoked@example.org'));
     const client = clientOf(token);
     const next = client.sync().next();
-    await expect.poll(() => service.context.coordination.wakes.held).toBe(1);
+    await expect.poll(() => service.context.coordination.notifier.held).toBe(1);
     await client.logout();
     await expect(next).rejects.toMatchObject({ code: 'INVALID_TOKEN' });
   });

@@ -136,9 +136,9 @@ describe('a client that does not read', () => {
 
   test('has the compressed pages of its export counted until it reads them', async () => {
     const response = await startSlowExport('gzip');
-    await until(() => slow.context.unsent.of(reader.id) > 0);
+    await until(() => slow.context.outboundBacklog.of(reader.id) > 0);
     expect(await decode(response)).toMatchObject({ count: 1_000 });
-    await until(() => slow.context.unsent.of(reader.id) === 0);
+    await until(() => slow.context.outboundBacklog.of(reader.id) === 0);
   });
 
   test.each(Object.keys(DECODERS))('never decodes a truncated export as whole, by %s', async (encoding) => {

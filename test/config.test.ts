@@ -29,7 +29,7 @@ const INTEGERS: [string, keyof Config, number, number, number | undefined][] = [
   ['MIGRATE_WAIT_SECONDS', 'migrateWaitSeconds', 0, 3_600, 60],
   ['OVERLOAD_EVENT_LOOP_MS', 'overloadEventLoopMs', 0, 60_000, 500],
   ['OVERLOAD_POOL_WAIT_MS', 'overloadPoolWaitMs', 0, 60_000, 2_000],
-  ['UNSENT_BYTES', 'unsentBytes', 1_048_576, 1_099_511_627_776, 268_435_456],
+  ['UNSENT_BYTES', 'maxOutboundBacklog', 1_048_576, 1_099_511_627_776, 268_435_456],
   ['RESPONSE_STALL_SECONDS', 'responseStallSeconds', 1, 3_600, 30],
   ['METRICS_PORT', 'metricsPort', 0, 65_535, undefined],
 ];

@@ -23,9 +23,9 @@ test.each([
   ['a prepared statement that a pooler has left behind', sqlState('26000'), 'conflict', false],
 ])('%s: a statement that was sent may have run, one that was not has not', (_, error, reason, mayHaveRun) => {
   expect(translateError(error, true)).toMatchObject({ reason, mayHaveRun });
-  const unsent = translateError(error, false);
-  expect(unsent).toBeInstanceOf(DatabaseUnavailable);
-  expect(unsent).toMatchObject({ reason: reason === 'lost' ? 'connect' : reason, mayHaveRun: false });
+  const neverSent = translateError(error, false);
+  expect(neverSent).toBeInstanceOf(DatabaseUnavailable);
+  expect(neverSent).toMatchObject({ reason: reason === 'lost' ? 'connect' : reason, mayHaveRun: false });
 });
 
 test.each(['imports_account', 'tokens_account', 'idempotency_keys_account', 'import_chunks_import'])(

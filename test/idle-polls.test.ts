@@ -61,7 +61,7 @@ describe('a poll that times out', () => {
     await using other = await startService({}, { database: own.database });
     const user = await own.user();
     const waiting = user.post(SYNC, { wait: true });
-    await expect.poll(() => own.context.coordination.wakes.held).toBe(1);
+    await expect.poll(() => own.context.coordination.notifier.held).toBe(1);
     // By a process that is not connected to the others.
     const added = await other.post('/bookmarks/add', { url: URL }, { token: user.token });
     const { body } = await waiting;
@@ -85,8 +85,8 @@ describe('polls while Redis is away', () => {
     for (let n = 0; n < 300; n += 1) users.push(await service.user());
     const own = await startAlone(service);
     const polls = users.map(({ token }) => own.post(SYNC, { wait: true }, { token }));
-    const { wakes } = own.context.coordination;
-    await expect.poll(() => wakes.held, { timeout: 10_000 }).toBe(300);
+    const { notifier } = own.context.coordination;
+    await expect.poll(() => notifier.held, { timeout: 10_000 }).toBe(300);
     const statements = countStatements(own);
     const begunAt = performance.now();
     const added = await users[7]!.post('/bookmarks/add', { url: URL });
@@ -98,8 +98,8 @@ describe('polls while Redis is away', () => {
     const seconds = (performance.now() - begunAt) / 1_000;
     // Ten a second, and the reads of the two.
     expect(statements()).toBeLessThanOrEqual(10 * seconds + 3);
-    expect(wakes.held).toBe(298);
-    wakes.drain(0);
+    expect(notifier.held).toBe(298);
+    notifier.drain(0);
     for (const poll of polls) await poll;
   });
 });

@@ -205,7 +205,7 @@ describe('names in Redis', () => {
 test('a short file is a boundary or part of its neighbour', () => {
   const short = (path: string) => findBreaches(new Map([[path, 'export const one = 1;\n']]));
   expect(short('src/store/health.ts')).toEqual([expect.stringContaining('less than 20 lines')]);
-  expect(short('src/coordination/topics.ts')).toEqual([]);
+  expect(short('src/coordination/channels.ts')).toEqual([]);
 });
 
 test('an import whose module is computed is refused', () => {

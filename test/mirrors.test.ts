@@ -260,7 +260,7 @@ describe('client.mirror', () => {
         if (batch.deleted.length > 0) controller.abort();
       }
     })();
-    await expect.poll(() => service.context.coordination.wakes.held).toBe(1);
+    await expect.poll(() => service.context.coordination.notifier.held).toBe(1);
     const [first] = [...store.bookmarks()];
     await user.post('/bookmarks/delete', { id: first!.id });
     await expect(following).rejects.toThrow();
@@ -336,10 +336,10 @@ describe('client.mirror', () => {
     const ending = new AbortController();
     const follow = () => Array.fromAsync(client.mirror({ store, signal: ending.signal }));
     const ends = Promise.allSettled([follow(), follow()]);
-    await expect.poll(() => service.context.coordination.wakes.held).toBe(2);
+    await expect.poll(() => service.context.coordination.notifier.held).toBe(2);
     await user.post('/bookmarks/add', { url: nameUrl(2) });
     await expect.poll(() => store.size).toBe(2);
-    await expect.poll(() => service.context.coordination.wakes.held).toBe(1);
+    await expect.poll(() => service.context.coordination.notifier.held).toBe(1);
     await user.post('/bookmarks/add', { url: nameUrl(3) });
     await expect.poll(() => store.size).toBe(3);
     ending.abort();

@@ -229,12 +229,12 @@ describe('revoking', () => {
     const user = await service.session();
     const { body } = await create(user);
     const session = await service.session(user.email);
-    const { wakes } = service.context.coordination;
-    const before = wakes.held;
+    const { notifier } = service.context.coordination;
+    const before = notifier.held;
     const polls = [body.token, session.token].map((token) =>
       service.post('/bookmarks/sync', { wait: true }, { token }),
     );
-    await expect.poll(() => wakes.held).toBe(before + 2);
+    await expect.poll(() => notifier.held).toBe(before + 2);
     await user.post('/tokens/revoke', { id: body.id });
     expect((await polls[0]!).body.code).toBe('INVALID_TOKEN');
     await user.post('/sessions/revoke-others');

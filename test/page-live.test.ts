@@ -23,7 +23,7 @@ const add = (reader: Reader, title: string, more: object = {}) =>
 
 /** Resolves when the page holds its poll: what changes from now on, it is told. */
 const untilFollowing = (of: TestService, count = 1) =>
-  expect.poll(() => of.context.coordination.wakes.held).toBe(count);
+  expect.poll(() => of.context.coordination.notifier.held).toBe(count);
 
 /** Has the service seem to fail so many times at a path. */
 async function failAt(page: Page, path: string, times: number, response: Parameters<Route['fulfill']>[0]) {

@@ -18,8 +18,8 @@ async function holdPolls(user: TestUser, tokens: readonly string[], ofEach: numb
   const polls = tokens.flatMap((token) =>
     Array.from({ length: ofEach }, () => service.post('/bookmarks/sync', { wait: true }, { token })),
   );
-  const { wakes } = service.context.coordination;
-  await expect.poll(() => wakes.held).toBe(polls.length);
+  const { notifier } = service.context.coordination;
+  await expect.poll(() => notifier.held).toBe(polls.length);
   return { polls, wake: () => user.post('/bookmarks/add', { url: 'https://example.org/' }) };
 }
 
@@ -55,7 +55,7 @@ describe('polls of one account that are woken together', () => {
     const { polls, wake } = await holdPolls(user, tokens, 16);
     await wake();
     for (const { body } of await Promise.all(polls)) expect(body.bookmarks).toHaveLength(1);
-    await expect.poll(() => service.context.coordination.wakes.held).toBe(0);
+    await expect.poll(() => service.context.coordination.notifier.held).toBe(0);
   });
 });
 

@@ -107,11 +107,11 @@ describe('Redis is away', () => {
     const server = await start();
     const [one] = await openPair(server.url);
     await server.freeze();
-    one.wakes.wake('user:1');
+    one.notifier.notify('user:1');
     await new Promise(setImmediate);
     await server.kill();
     await one.untilSays(DEGRADED);
-    one.wakes.wake('user:2');
+    one.notifier.notify('user:2');
     await server.restart();
     await one.untilSays(SHARED);
     await expect.poll(() => one.counters.wakesPublished).toBe(2);
@@ -125,7 +125,7 @@ describe('while Redis is away, of more wakes than are kept', () => {
     await server.kill();
     await one.untilSays(DEGRADED);
     const waiting = wait(two, 'user:1');
-    for (let n = 0; n < 20_000; n += 1) one.wakes.wake(`user:${n}`);
+    for (let n = 0; n < 20_000; n += 1) one.notifier.notify(`user:${n}`);
     await server.restart();
     await Promise.all([one.untilSays(SHARED), two.untilSays(SHARED)]);
     await expect.poll(() => one.counters.wakesPublished).toBe(1);
@@ -159,7 +159,7 @@ describe('Redis is frozen', () => {
     const end = wait(two, 'user:1');
     await server.freeze();
     await within(2_000, two.untilSays(DEGRADED));
-    expect(two.wakes.connected).toBe(false);
+    expect(two.notifier.connected).toBe(false);
     expect(await within(2_500, end)).toBe('check');
     await server.thaw();
     await within(MAX_RETURN_MS, two.untilSays(SHARED));
@@ -219,10 +219,10 @@ describe('Redis loses things', () => {
     const server = await start();
     const [one, two] = await openPair(server.url);
     const admin = openAdmin(server.url);
-    const waiter = two.wakes.register('user:1', 'token');
+    const waiter = two.notifier.register('user:1', 'token');
     await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
     await two.untilSays(DEGRADED);
-    one.wakes.wake('user:1');
+    one.notifier.notify('user:1');
     expect(await within(MAX_RETURN_MS, waiter.next(two.clock.now() + WAIT_MS))).toMatch(/check|woken/);
     await two.untilSays(SHARED);
   });

@@ -100,12 +100,12 @@ describe('a right that is missing', () => {
     await setUser(admin, '-publish');
     const seconds = 2;
     for (let i = 0; i < 100 * seconds; i += 1) {
-      one.wakes.wake(`user:${i}`);
-      one.wakes.wake(`user:${1_000 + i}`);
+      one.notifier.notify(`user:${i}`);
+      one.notifier.notify(`user:${1_000 + i}`);
       await sleep(10);
     }
     expect(one.away).toEqual(['wakes']);
-    expect(one.wakes.connected).toBe(false);
+    expect(one.notifier.connected).toBe(false);
     expect(warningsOf(one)).toEqual([expect.objectContaining({ away: ['wakes'], reason: 'NOPERM' })]);
     // Each of the two replicas tries five times a second; 200 wakes a second make it no more.
     expect(await countRefused(admin, 'publish')).toBeLessThanOrEqual(2 * (5 * (seconds + 1) + 2));
@@ -136,7 +136,7 @@ describe('a right that is missing', () => {
     await expect.poll(() => [one.away, two.away]).toEqual([['limits'], ['limits']]);
     await expectAlone(one);
     const woken = wait(two, 'user:1');
-    one.wakes.wake('user:1');
+    one.notifier.notify('user:1');
     expect(await woken).toBe('woken');
   });
 

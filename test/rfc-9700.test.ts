@@ -167,7 +167,7 @@ describe('4.5: a code is used once, by whom it was made for', () => {
     const code = await newCode();
     const { token } = (await exchange(code)).body;
     const poll = bench.service.post('/bookmarks/sync', { wait: true }, { token });
-    await expect.poll(() => bench.service.context.coordination.wakes.held).toBe(1);
+    await expect.poll(() => bench.service.context.coordination.notifier.held).toBe(1);
     expect((await exchange(code, { code_verifier: 'x'.repeat(43) })).status).toBe(404);
     expect((await poll).status).toBe(401);
     expect((await bench.service.post('/user/profile', {}, { token })).status).toBe(401);

@@ -449,10 +449,10 @@ describe('a cursor', () => {
 describe('waiting', () => {
   /** Sends a poll and resolves, with its response to come, once it is held. */
   async function holdPoll(user: TestUser, path: string, body: object) {
-    const { wakes } = service.context.coordination;
-    const before = wakes.held;
+    const { notifier } = service.context.coordination;
+    const before = notifier.held;
     const response = user.post(path, { ...body, wait: true });
-    await expect.poll(() => wakes.held, { interval: 10 }).toBe(before + 1);
+    await expect.poll(() => notifier.held, { interval: 10 }).toBe(before + 1);
     return { response };
   }
 

@@ -23,7 +23,7 @@ const idsOf = ({ body }: ApiResponse): number[] => body.bookmarks.map(({ id }: {
 
 /** Resolves once a replica holds so many waits. */
 const untilHeld = (count: number, of = service) =>
-  expect.poll(() => of.context.coordination.wakes.held).toBe(count);
+  expect.poll(() => of.context.coordination.notifier.held).toBe(count);
 
 /** Sends a sync that waits and resolves once it is held; its response comes later. */
 async function startWait(
@@ -31,7 +31,7 @@ async function startWait(
   body: object = {},
   of = service,
 ): Promise<{ response: Promise<ApiResponse> }> {
-  const held = of.context.coordination.wakes.held;
+  const held = of.context.coordination.notifier.held;
   const response = sync({ wait: true, ...body }, owner);
   await untilHeld(held + 1, of);
   return { response };
@@ -151,7 +151,7 @@ describe('waiting (decision 16)', () => {
       expect(performance.now() - begun).toBeGreaterThan(990);
     });
     await Promise.all(waits);
-    expect(own.context.coordination.wakes.held).toBe(0);
+    expect(own.context.coordination.notifier.held).toBe(0);
   });
 
   test('several waits of one token and of several tokens are all woken', async () => {
@@ -274,7 +274,7 @@ describe('waiting (decision 16)', () => {
     const cursor = await add(owner);
     const waits = [await startWait(owner, { cursor }, own), await startWait(owner, { cursor }, own)];
     own.context.lifecycle.draining = true;
-    own.context.coordination.wakes.drain(0);
+    own.context.coordination.notifier.drain(0);
     for (const { response } of waits) {
       const { body, headers } = await response;
       expect(body).toEqual({ bookmarks: [], cursor, has_more: false, waited: true });
@@ -282,7 +282,7 @@ describe('waiting (decision 16)', () => {
     }
     const late = await sync({ cursor, wait: true }, owner);
     expect(late.body).toEqual({ bookmarks: [], cursor, has_more: false, waited: expect.any(Boolean) });
-    expect(own.context.coordination.wakes.held).toBe(0);
+    expect(own.context.coordination.notifier.held).toBe(0);
   });
 
   test('the rate-limit headers of a held poll are those of its admission (decision 26)', async () => {

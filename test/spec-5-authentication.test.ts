@@ -222,7 +222,7 @@ describe('revocation (decision 24)', () => {
     await using third = await startService({ syncWaitSeconds: 2 }, { database: service.database });
     const session = await service.session();
     const response = third.post('/bookmarks/sync', { wait: true }, { token: session.token });
-    await expect.poll(() => third.context.coordination.wakes.held).toBe(1);
+    await expect.poll(() => third.context.coordination.notifier.held).toBe(1);
     await session.post('/logout');
     expect((await response).body.code).toBe('INVALID_TOKEN');
   });

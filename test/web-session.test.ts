@@ -17,7 +17,7 @@ const HELD = { syncWaitSeconds: 20 };
 const startPublic = (config: Partial<Config> = {}) =>
   startService({ publicUrl: PUBLIC, ...config }, { database: service.database });
 
-const holds = (of: TestService) => expect.poll(() => of.context.coordination.wakes.held);
+const holds = (of: TestService) => expect.poll(() => of.context.coordination.notifier.held);
 
 describe('logging in by an invite', () => {
   test('sets the cookie and returns no token', async () => {

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
-import { wakePolls } from '../coordination/topics.ts';
+import { notifyPolls } from '../coordination/channels.ts';
 import { foldText, isStorable } from '../domain/text.ts';
 import { createSecret, formatToken, type Scope } from '../domain/tokens.ts';
 import {
@@ -128,7 +128,7 @@ function addUserCommands(user: Command, run: RunCommand): void {
       run(async (context) => {
         const id = await requireUserId(context, options.email);
         if (!(await deleteUser(context.database, foldText(options.email)))) throw noUser();
-        wakePolls(context, id);
+        notifyPolls(context, id);
         return { deleted: true };
       }, ANY_SCHEMA),
     );
@@ -189,7 +189,7 @@ function addTokenCommands(token: Command, run: RunCommand): void {
         const isRevoked =
           userId !== undefined && (await revokeTokenById(context.database, Number(userId), Number(tokenId)));
         if (!isRevoked) throw new CommandError('no valid token has this id');
-        wakePolls(context, Number(userId));
+        notifyPolls(context, Number(userId));
         return { revoked: true };
       }, ANY_SCHEMA),
     );

@@ -15,8 +15,8 @@ export class CommandError extends Error {
 /** What a command is given. */
 export interface AdminContext {
   database: Database;
-  /** Wakes the waiters of a topic on every replica. */
-  wake(topic: string): void;
+  /** Wakes the waiters of a channel on every replica. */
+  notify(channel: string): void;
 }
 
 export interface CommandOptions {
@@ -65,18 +65,18 @@ async function runOnDatabase(
   const database = await openDatabase({ url, prepare: config.databasePrepare, max: 1, application: 'admin' });
   stack.defer(() => database.close());
   if (!onAnySchema) await checkSchema(database.sql);
-  const topics = new Set<string>();
-  const result = await command({ database, wake: (topic) => topics.add(topic) });
-  if (config.redisAddress && topics.size > 0) await wakeAll(config, topics);
+  const channels = new Set<string>();
+  const result = await command({ database, notify: (channel) => channels.add(channel) });
+  if (config.redisAddress && channels.size > 0) await wakeAll(config, channels);
   return result;
 }
 
 /** Wakes the waiters on all replicas. While Redis is away each replica checks by itself. */
-async function wakeAll(config: Config, topics: Iterable<string>): Promise<void> {
+async function wakeAll(config: Config, channels: Iterable<string>): Promise<void> {
   const coordination = await openCoordination(
     { redis: redisAccess(config), windowMs: 1_000, maxHeld: 1, maxHeldPerHolder: 1 },
     { log: openLog('silent'), runImport: async () => {} },
   );
-  for (const topic of topics) coordination.wakes.wake(topic);
+  for (const channel of channels) coordination.notifier.notify(channel);
   await coordination.close();
 }

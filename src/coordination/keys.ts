@@ -2,7 +2,7 @@
 export interface RedisKeys {
   /** Prefix of the keys of one limiter, `keyPart` of its window in it; the limited key itself follows. */
   limit(keyPart: string): string;
-  /** The channel of all wakes. */
+  /** The channel of all notifications. */
   wakes: string;
   /** The channel of one replica's heartbeats. */
   beats(origin: string): string;

@@ -12,18 +12,18 @@ const WITHOUT: Record<SharedPart, string> = {
 export class LinkState {
   readonly #log: Logger;
   readonly #counters: Counters;
-  readonly #onWakes: (connected: boolean) => void;
+  readonly #onNotifications: (connected: boolean) => void;
   readonly #away = new Set<SharedPart>(SHARED_PARTS);
   readonly #firstShared = Promise.withResolvers<void>();
   #isKnown = false;
   #reason = 'not reached at the start';
   #ended = false;
 
-  /** `onWakes` is called with each change of the wakes: from then on they arrive, or may get lost. */
-  constructor(log: Logger, counters: Counters, onWakes: (connected: boolean) => void) {
+  /** `onNotifications` is called with each change: from then on notifications arrive, or may get lost. */
+  constructor(log: Logger, counters: Counters, onNotifications: (connected: boolean) => void) {
     this.#log = log;
     this.#counters = counters;
-    this.#onWakes = onWakes;
+    this.#onNotifications = onNotifications;
   }
 
   get isShared(): boolean {
@@ -55,7 +55,7 @@ export class LinkState {
       if (isServed) this.#away.delete(part);
       else this.#away.add(part);
     }
-    if (changed.includes('wakes')) this.#onWakes(isServed);
+    if (changed.includes('wakes')) this.#onNotifications(isServed);
     if (!isServed) this.#logAway();
     else if (this.isShared) this.#logShared();
   }
@@ -75,7 +75,7 @@ export class LinkState {
   #logShared(): void {
     this.#isKnown = true;
     this.#firstShared.resolve();
-    this.#log.info('Redis serves: limits, wakes and imports are shared');
+    this.#log.info('Redis serves: limits, notifications and imports are shared');
   }
 
   #logAway(): void {

@@ -7,8 +7,8 @@ import { throttleWarnings, withDeadline } from './redis-calls.ts';
 import { RedisImportQueue } from './redis-imports.ts';
 import { openRedisLimiters } from './redis-limiter.ts';
 import { RedisLink, type RedisSide } from './redis-link.ts';
+import { RedisNotifier } from './redis-notifier.ts';
 import { RedisPendingValues } from './redis-pending.ts';
-import { RedisWakeBus } from './redis-wakes.ts';
 import type { WaiterRegistry } from './waiters.ts';
 
 /** How long a start waits for Redis before it goes on without it. */
@@ -33,7 +33,7 @@ export async function openShared(shared: SharedOptions): Promise<Coordination> {
   const link = new RedisLink(redis, state);
   const side: RedisSide = { link, keys: nameKeys(redis.prefix), clock, counters };
   const limiters = openRedisLimiters(side, shared.windowMs);
-  const wakes = new RedisWakeBus(side, waiters);
+  const notifier = new RedisNotifier(side, waiters);
   const imports = new RedisImportQueue(side, shared.imports, throttleWarnings(log));
   void link.connect();
   // Nothing else keeps a process running whose connections to Postgres were lost meanwhile.
@@ -42,7 +42,7 @@ export async function openShared(shared: SharedOptions): Promise<Coordination> {
   clearInterval(keptRunning);
   return {
     limiters,
-    wakes,
+    notifier,
     imports,
     pending: new RedisPendingValues(side),
     get state() {
@@ -57,7 +57,7 @@ export async function openShared(shared: SharedOptions): Promise<Coordination> {
       state.end();
       waiters.drain(0);
       await imports.close();
-      await wakes.close();
+      await notifier.close();
       link.end();
     },
   };

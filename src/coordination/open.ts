@@ -61,7 +61,7 @@ export async function openCoordination(
       counters,
       (_keyPart, windowMs, counted) => new ProcessRateLimiter(windowMs, clock, counted),
     ),
-    wakes: waiters,
+    notifier: waiters,
     imports,
     pending: new ProcessPendingValues(clock),
     state: 'none',

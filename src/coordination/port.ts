@@ -1,5 +1,5 @@
 /**
- * What replicas share, as the rest of the service sees it: the rate limit, the wakes of long polls, the import queue and logins
+ * What replicas share, as the rest of the service sees it: the rate limit, the notifications of long polls, the import queue and logins
  * under way. The Redis side and the in-process side keep the same promises; nobody else knows which one serves. A replica is
  * a process of this service; one of a Redis server is always called a Redis replica.
  */
@@ -44,15 +44,15 @@ export interface RateLimiter {
 export type Limiters = Readonly<Record<LimiterName, RateLimiter>>;
 
 /**
- * Why a waiter stopped waiting: it was woken, a wake may have been lost, the time is up, the replica drains, or the
- * client has gone. `timeout` says as well that no wake can have been lost since the last `woken` or `check`.
+ * Why a waiter stopped waiting: it was woken, a notification may have been lost, the time is up, the replica drains, or the
+ * client has gone. `timeout` says as well that no notification can have been lost since the last `woken` or `check`.
  */
 export type WaitEnd = 'woken' | 'check' | 'timeout' | 'drain' | 'gone';
 
 /** Why a wait is not held: too many of this holder's (decision 16), or the replica holds all that it can. */
 export type HoldRefusal = 'holder-full' | 'replica-full';
 
-/** One client's interest in a topic, from registration to `release`. A wake between two waits is not lost. */
+/** One client's interest in a channel, from registration to `release`. A notification between two waits is not lost. */
 export interface Waiter {
   /** Takes one of the holder's and the replica's places for held waits; once per waiter. */
   hold(): HoldRefusal | undefined;
@@ -65,15 +65,15 @@ export interface Waiter {
 }
 
 /** Wakes waiters on every replica. Delivery is at most once; a woken waiter queries, no message says what it will find. */
-export interface WakeBus {
-  /** False while wakes of other replicas may get lost; waits then end with `check` after one to two seconds. */
+export interface Notifier {
+  /** False while notifications of other replicas may get lost; waits then end with `check` after one to two seconds. */
   readonly connected: boolean;
   /** Held waits on this replica. */
   readonly held: number;
-  /** Registers interest in a topic (a short string without line breaks, like `user:42`) before the first query. `holder` is who the places are counted for. */
-  register(topic: string, holder: string): Waiter;
-  /** Wakes the topic's waiters here at once and on every replica soon. Never rejects, never waits. */
-  wake(topic: string): void;
+  /** Registers interest in a channel (a short string without line breaks, like `user:42`) before the first query. `holder` is who the places are counted for. */
+  register(channel: string, holder: string): Waiter;
+  /** Wakes the channel's waiters here at once and on every replica soon. Never rejects, never waits. */
+  notify(channel: string): void;
   /** Ends all waits of this replica with `drain`, spread over `spreadMs`; later ones end at once. */
   drain(spreadMs: number): void;
 }
@@ -115,7 +115,7 @@ export interface Counters {
   refused: number;
   /** Decisions of the in-process limiter while Redis was away; they count as admitted or refused as well. */
   fallback: number;
-  /** Topics sent to other replicas, and topics heard from them. */
+  /** Channels sent to other replicas, and channels heard from them. */
   wakesPublished: number;
   wakesReceived: number;
   /** Imports handed to the queue, and started in this process without one. */
@@ -132,7 +132,7 @@ export interface Counters {
 export interface Coordination {
   /** `limiters.tokens.consume(key, limit)`; a further limiter is one line in `windows.ts`. */
   readonly limiters: Limiters;
-  readonly wakes: WakeBus;
+  readonly notifier: Notifier;
   readonly imports: ImportQueue;
   readonly pending: PendingValues;
   /** Whether Redis serves now: `none` is configured, `shared`, or `degraded` while it is away (decision 27). */

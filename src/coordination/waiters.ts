@@ -1,21 +1,21 @@
-import type { Clock, HoldRefusal, WaitEnd, Waiter, WakeBus } from './port.ts';
+import type { Clock, HoldRefusal, Notifier, WaitEnd, Waiter } from './port.ts';
 
 /**
  * The waiters of this replica. A waiter is in one of these states:
  *
- * - **registered**: `register` was called, and its poll queries. A wake is remembered, so the next wait ends at once.
- * - **pending**: `next` was called. It ends with `woken` by a wake, `timeout` at its deadline, `check` where a wake may have
+ * - **registered**: `register` was called, and its poll queries. A notification is remembered, so the next wait ends at once.
+ * - **pending**: `next` was called. It ends with `woken` by a notification, `timeout` at its deadline, `check` where a notification may have
  *   been lost, or `drain` when the process drains. Then the waiter is registered again.
  * - **gone**: `cancel` or `release` was called. Every further wait ends with `gone`.
  *
  * A waiter that holds a place does so from `hold` to `release`, whatever its state.
  */
 
-/** While wakes may get lost, a wait ends with `check` after one to two seconds. */
+/** While notifications may get lost, a wait ends with `check` after one to two seconds. */
 const CHECK_MIN_MS = 1_000;
 const CHECK_SPREAD_MS = 1_000;
 
-/** When all waits end with `check`, for instance once wakes arrive again, at most this many do per ms. */
+/** When all waits end with `check`, for instance once notifications arrive again, at most this many do per ms. */
 const CHECKS_PER_MS = 10;
 
 /** Wake waiters in batches of this size, so that other requests are served in between. */
@@ -28,20 +28,20 @@ export interface Places {
 }
 
 /**
- * The waiters of this replica by topic. For a single replica it is the whole wake bus; the Redis side delivers
+ * The waiters of this replica by channel. For a single replica it is the whole notifier; the Redis side delivers
  * through it what other replicas send.
  */
-export class WaiterRegistry implements WakeBus {
+export class WaiterRegistry implements Notifier {
   readonly #clock: Clock;
   readonly #places: Places;
   readonly #hearsOthers: boolean;
-  readonly #topics = new Map<string, Set<LocalWaiter>>();
+  readonly #channels = new Map<string, Set<LocalWaiter>>();
   readonly #heldByHolder = new Map<string, number>();
   #held = 0;
   #connected = true;
   #draining = false;
 
-  /** `hearsOthers`: whether wakes of other processes arrive while it is connected; else each wait ends with a check. */
+  /** `hearsOthers`: whether notifications of other processes arrive while it is connected; else each wait ends with a check. */
   constructor(clock: Clock, places: Places, { hearsOthers = true } = {}) {
     this.#clock = clock;
     this.#places = places;
@@ -60,25 +60,25 @@ export class WaiterRegistry implements WakeBus {
     return this.#draining;
   }
 
-  register(topic: string, holder: string): Waiter {
-    const waiter = new LocalWaiter(this, topic, holder);
-    const waiters = this.#topics.get(topic);
+  register(channel: string, holder: string): Waiter {
+    const waiter = new LocalWaiter(this, channel, holder);
+    const waiters = this.#channels.get(channel);
     if (waiters !== undefined) waiters.add(waiter);
-    else this.#topics.set(topic, new Set([waiter]));
+    else this.#channels.set(channel, new Set([waiter]));
     return waiter;
   }
 
-  /** Wakes the topic's waiters. */
-  wake(topic: string): void {
-    const waiters = this.#topics.get(topic);
+  /** Wakes the channel's waiters. */
+  notify(channel: string): void {
+    const waiters = this.#channels.get(channel);
     if (waiters !== undefined) wakeInBatches([...waiters]);
   }
 
-  /** Makes every waiter check, because a wake may have been lost. Many checks are spread over about a second. */
+  /** Makes every waiter check, because a notification may have been lost. Many checks are spread over about a second. */
   checkAll(): void {
     const now = this.#clock.now();
     let count = 0;
-    for (const waiters of this.#topics.values()) {
+    for (const waiters of this.#channels.values()) {
       for (const waiter of waiters) {
         waiter.mayHaveMissed = true;
         const delayMs = Math.floor(count++ / CHECKS_PER_MS);
@@ -87,7 +87,7 @@ export class WaiterRegistry implements WakeBus {
     }
   }
 
-  /** Sets whether wakes of other replicas arrive. When they arrive again, all waiters check once. */
+  /** Sets whether notifications of other replicas arrive. When they arrive again, all waiters check once. */
   setConnected(connected: boolean): void {
     if (this.#connected === connected) return;
     this.#connected = connected;
@@ -121,7 +121,7 @@ export class WaiterRegistry implements WakeBus {
     this.#held -= 1;
   }
 
-  /** Sets when a pending wait ends: at its deadline, or with a check within 2 s while wakes may get lost. */
+  /** Sets when a pending wait ends: at its deadline, or with a check within 2 s while notifications may get lost. */
   schedule(waiter: LocalWaiter, deadline: number): void {
     waiter.mayHaveMissed ||= !(this.#connected && this.#hearsOthers);
     const checkAt = this.#clock.now() + CHECK_MIN_MS + Math.random() * CHECK_SPREAD_MS;
@@ -129,14 +129,14 @@ export class WaiterRegistry implements WakeBus {
   }
 
   remove(waiter: LocalWaiter): void {
-    const waiters = this.#topics.get(waiter.topic);
+    const waiters = this.#channels.get(waiter.channel);
     waiters?.delete(waiter);
-    if (waiters?.size === 0) this.#topics.delete(waiter.topic);
+    if (waiters?.size === 0) this.#channels.delete(waiter.channel);
   }
 
   /** The sizes of the maps that waiters are in. All are zero when nobody waits. */
-  get leftovers(): { topics: number; holders: number } {
-    return { topics: this.#topics.size, holders: this.#heldByHolder.size };
+  get leftovers(): { channels: number; holders: number } {
+    return { channels: this.#channels.size, holders: this.#heldByHolder.size };
   }
 
   get clock(): Clock {
@@ -144,7 +144,7 @@ export class WaiterRegistry implements WakeBus {
   }
 
   #eachPending(visit: (waiter: LocalWaiter) => void): void {
-    for (const waiters of this.#topics.values()) {
+    for (const waiters of this.#channels.values()) {
       for (const waiter of waiters) if (waiter.pending) visit(waiter);
     }
   }
@@ -157,21 +157,21 @@ function wakeInBatches(waiters: readonly LocalWaiter[], from = 0): void {
 }
 
 class LocalWaiter implements Waiter {
-  readonly topic: string;
+  readonly channel: string;
   deadline = 0;
   readonly #registry: WaiterRegistry;
   readonly #holder: string;
   #end: ((end: WaitEnd) => void) | undefined;
   #cancelTimer: (() => void) | undefined;
-  /** Whether a wake may have been lost since the wait's holder last queried. */
+  /** Whether a notification may have been lost since the wait's holder last queried. */
   mayHaveMissed = false;
   #woken = false;
   #gone = false;
   #holds = false;
 
-  constructor(registry: WaiterRegistry, topic: string, holder: string) {
+  constructor(registry: WaiterRegistry, channel: string, holder: string) {
     this.#registry = registry;
-    this.topic = topic;
+    this.channel = channel;
     this.#holder = holder;
   }
 

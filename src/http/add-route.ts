@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { UnsentBytes } from '../concurrency/unsent-bytes.ts';
+import type { OutboundBacklog } from '../concurrency/outbound-backlog.ts';
 import type { Context } from '../context.ts';
 import { parseBody } from '../domain/validation.ts';
 import { authenticate, confirmCaller, limitAddress } from './authentication.ts';
@@ -81,7 +81,7 @@ const holdsSecret = ({ response }: Route): boolean =>
   response instanceof z.ZodObject && 'token' in response.shape;
 
 async function sendResponse(
-  { unsent, config }: Context,
+  { outboundBacklog, config }: Context,
   overload: Overload,
   route: Route,
   request: FastifyRequest,
@@ -105,20 +105,24 @@ async function sendResponse(
   if (encoding === undefined) void reply.send(text);
   else {
     // The text counts while it is compressed, so that other responses of the account are refused in time.
-    const release = caller && unsent.hold(caller.userId, text.length);
+    const release = caller && outboundBacklog.hold(caller.userId, text.length);
     try {
       void reply.send(await encoding.compress(text));
     } finally {
       release?.();
     }
   }
-  countBacklog(unsent, request, reply);
+  countBacklog(outboundBacklog, request, reply);
 }
 
 /** Counts what the socket did not take of a response that was just sent, until it has left. */
-export function countBacklog(unsent: UnsentBytes, { caller }: FastifyRequest, { raw }: FastifyReply): void {
+export function countBacklog(
+  outboundBacklog: OutboundBacklog,
+  { caller }: FastifyRequest,
+  { raw }: FastifyReply,
+): void {
   if (caller !== undefined && raw.writableLength > 0 && !raw.closed)
-    raw.once('close', unsent.hold(caller.userId, raw.writableLength));
+    raw.once('close', outboundBacklog.hold(caller.userId, raw.writableLength));
 }
 
 /**

@@ -62,7 +62,7 @@ export function mcpRoutes(app: FastifyInstance, runner: EndpointRunner): void {
         .code(response.status)
         .header('content-type', response.headers.get('content-type') ?? 'application/json');
       void reply.send(text);
-      countBacklog(context.unsent, request, reply);
+      countBacklog(context.outboundBacklog, request, reply);
       return reply;
     },
   });

@@ -19,7 +19,7 @@ const MESSAGES: Record<OverloadReason, string> = {
   account_received: 'other requests of this account are still on their way',
 };
 
-type Watched = Pick<Context, 'config' | 'database' | 'metrics' | 'unsent' | 'received'>;
+type Watched = Pick<Context, 'config' | 'database' | 'metrics' | 'outboundBacklog' | 'received'>;
 
 /** Delays of the event loop since the last reset, in nanoseconds. */
 interface RecentDelays {
@@ -74,7 +74,7 @@ export class Overload {
     const { overloadEventLoopMs } = this.#context.config;
     if (overloadEventLoopMs > 0 && this.#delayMs > overloadEventLoopMs) return 'event_loop';
     if (this.#isPoolLate) return 'pool';
-    const refusal = this.#context.unsent.refusal(userId);
+    const refusal = this.#context.outboundBacklog.refusal(userId);
     return refusal === 'process' ? 'unsent' : refusal;
   }
 

@@ -58,9 +58,9 @@ export interface MetricsSources {
   /** The largest number of polls that this replica holds. */
   maxWaiters: number;
   /** Bytes of responses that clients have not taken. */
-  unsent: { readonly total: number };
+  outboundBacklog: { readonly total: number };
   /** Unsent bytes beyond which requests are refused. */
-  unsentBytes: number;
+  maxOutboundBacklog: number;
 }
 
 const REQUEST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -100,7 +100,7 @@ export class Metrics {
   });
   readonly #wakeDelays = new Histogram({
     name: 'bookmarks_wake_delay_seconds',
-    help: "From a wake's arrival at this replica to the bookmarks that it found.",
+    help: "From a notification's arrival at this replica to the bookmarks that it found.",
     buckets: REQUEST_BUCKETS,
     registers: this.#registers,
   });
@@ -236,7 +236,7 @@ export class Metrics {
 
   #addGauges(): void {
     this.#gauge('bookmarks_waiters', 'Polls held now.', [], (gauge, { coordination }) =>
-      gauge.set(coordination.wakes.held),
+      gauge.set(coordination.notifier.held),
     );
     this.#gauge(
       'bookmarks_waiters_limit',
@@ -262,13 +262,13 @@ export class Metrics {
       'bookmarks_unsent_bytes',
       'Bytes of responses that clients have not taken.',
       [],
-      (gauge, { unsent }) => gauge.set(unsent.total),
+      (gauge, { outboundBacklog }) => gauge.set(outboundBacklog.total),
     );
     this.#gauge(
       'bookmarks_unsent_bytes_limit',
       'Beyond so many unsent bytes requests are refused.',
       [],
-      (gauge, { unsentBytes }) => gauge.set(unsentBytes),
+      (gauge, { maxOutboundBacklog }) => gauge.set(maxOutboundBacklog),
     );
     // Before the gauge that makes a statement: its own connection is not counted as in use.
     const ofPools = (name: string, help: string, of: 'size' | 'inUse' | 'waiting') =>

@@ -199,7 +199,7 @@ export const traceCoordination = (coordination: Coordination, tracing: Tracing):
   limiters: Object.fromEntries(
     Object.entries(coordination.limiters).map(([name, limiter]) => [name, traceLimiter(limiter, tracing)]),
   ) as Limiters,
-  wakes: coordination.wakes,
+  notifier: coordination.notifier,
   imports: {
     add: (id) =>
       tracing.span('redis queue import', { 'db.system.name': 'redis' }, () => coordination.imports.add(id)),

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
+import type { OutboundBacklog } from '../concurrency/outbound-backlog.ts';
 import type { Semaphore } from '../concurrency/semaphore.ts';
-import type { UnsentBytes } from '../concurrency/unsent-bytes.ts';
 import { unavailable } from '../domain/errors.ts';
 import type { Caller } from '../domain/tokens.ts';
 import type { Database } from '../store/database.ts';
@@ -14,7 +14,7 @@ const PAGE_SIZE = 500;
 export interface ExportOptions {
   database: Database;
   requestPermits: Semaphore<number>;
-  unsent: UnsentBytes;
+  outboundBacklog: OutboundBacklog;
   /** How long it waits for a permit, and for room, before it gives up. */
   waitMs: number;
 }
@@ -104,20 +104,20 @@ async function* readPages(options: ExportOptions, caller: Caller, bounds: Export
 
 /** Reads a page once there is room for it, and counts it. */
 async function readPage(
-  { database, requestPermits, unsent, waitMs }: ExportOptions,
+  { database, requestPermits, outboundBacklog, waitMs }: ExportOptions,
   caller: Caller,
   afterId: number,
   bounds: ExportBounds,
 ): Promise<HeldPage> {
   const { userId } = caller;
   for (;;) {
-    const hasRoom = await unsent.waitForExportRoom(userId, waitMs);
+    const hasRoom = await outboundBacklog.waitForExportRoom(userId, waitMs);
     if (!hasRoom) throw unavailable('earlier responses to this account have not been read yet', 5);
     const read = async () => {
       // Others may have taken the room meanwhile.
-      if (!unsent.hasRoomForExport(userId)) return undefined;
+      if (!outboundBacklog.hasRoomForExport(userId)) return undefined;
       const page = await readExportPage(database, caller, afterId, bounds, PAGE_SIZE);
-      return { ...page, release: unsent.hold(userId, page.bookmarks.length) };
+      return { ...page, release: outboundBacklog.hold(userId, page.bookmarks.length) };
     };
     const page = await requestPermits.run(userId, read, waitMs);
     if (page !== undefined) return page;

@@ -140,7 +140,7 @@ async function close(
   limitMs: number,
 ): Promise<void> {
   await sleep(drainMs);
-  coordination.wakes.drain(coordination.wakes.held > 0 ? DRAIN_SPREAD_MS : 0);
+  coordination.notifier.drain(coordination.notifier.held > 0 ? DRAIN_SPREAD_MS : 0);
   const closed = stack.disposeAsync().then(
     () => log.info('closed'),
     (error: unknown) => log.error({ err: error }, 'closing failed'),

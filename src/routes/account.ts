@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { wakePolls } from '../coordination/topics.ts';
+import { notifyPolls } from '../coordination/channels.ts';
 import { nameClient } from '../domain/client-name.ts';
 import { permissionDenied } from '../domain/errors.ts';
 import { id, text } from '../domain/fields.ts';
@@ -12,8 +12,8 @@ import { isDeviceCode } from '../sign-in/device-codes.ts';
 import { revokeToken } from '../store/tokens.ts';
 import { deleteAccount, exchangeInvite, readProfile } from '../store/users.ts';
 import { exchangeDeviceCode } from './device-codes.ts';
+import { notifyAfter } from './notify-after.ts';
 import { count, deleted, timestampText } from './response-schemas.ts';
-import { wakeAfter } from './wake-after.ts';
 
 /** Account and session: spec 4.1. */
 
@@ -101,7 +101,7 @@ export const logout = callerRoute({
   }),
   async handle({ context, caller, request, reply }) {
     if (caller.kind !== 'session') throw permissionDenied('only a session token can log out');
-    await wakeAfter(context, caller, wakePolls, () => revokeToken(context.database, caller));
+    await notifyAfter(context, caller, notifyPolls, () => revokeToken(context.database, caller));
     context.callers.forget(caller);
     forgetSession(context, request, reply);
     return { logged_out: true, message: 'the session has ended' };
@@ -121,7 +121,7 @@ const remove = callerRoute({
   async handle({ context, caller, body, request, reply }) {
     // Its statement may take long, and may wait for an import.
     const { importDatabase } = context;
-    await wakeAfter(context, caller, wakePolls, () =>
+    await notifyAfter(context, caller, notifyPolls, () =>
       deleteAccount(importDatabase, caller, foldText(body.confirm)),
     );
     context.callers.forget(caller);

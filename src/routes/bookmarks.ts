@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { wakeChangesPolls, wakePolls } from '../coordination/topics.ts';
+import { notifyChangesPolls, notifyPolls } from '../coordination/channels.ts';
 import { namesGivenTo } from '../domain/bookmark-fields.ts';
 import { addedBookmark, bookmarkChange, bookmarkUrl } from '../domain/bookmark-schemas.ts';
 import { bookmarkVersions, id, ids, integer, type TagNames, tagNames, timestamp } from '../domain/fields.ts';
@@ -15,8 +15,8 @@ import {
   readPage,
 } from '../store/bookmarks.ts';
 import { formatCursor, MAX_CURSOR_LENGTH, parseCursor } from './cursor.ts';
+import { notifyAfter } from './notify-after.ts';
 import * as schemas from './response-schemas.ts';
-import { wakeAfter } from './wake-after.ts';
 
 /** Bookmarks: spec 4.2, but for sync. */
 
@@ -38,7 +38,7 @@ const add = callerRoute({
   isIdempotent: true,
   handle({ context, caller, body: { on_duplicate, ...bookmark }, idempotency }) {
     const { freeBookmarkLimit } = context.config;
-    return wakeAfter(context, caller, wakePolls, () =>
+    return notifyAfter(context, caller, notifyPolls, () =>
       addBookmark(context.database, caller, bookmark, freeBookmarkLimit, idempotency, on_duplicate),
     );
   },
@@ -82,7 +82,7 @@ const edit = callerRoute({
   isIdempotent: true,
   handle({ context, caller, idempotency, body }) {
     const { id, if_updated_at: ifUpdatedAt, ids, items, add_tags, remove_tags, ...change } = body;
-    return wakeAfter(context, caller, wakeChangesPolls, () => {
+    return notifyAfter(context, caller, notifyChangesPolls, () => {
       if (id !== undefined)
         return editBookmark(context.database, caller, id, change, { ifUpdatedAt, idempotency });
       const tags = { added: add_tags ?? NO_TAGS, removed: remove_tags ?? NO_TAGS };
@@ -129,7 +129,7 @@ const remove = callerRoute({
   errors: ['NOT_FOUND', 'CONFLICT'],
   isIdempotent: true,
   handle: ({ context, caller, idempotency, body: { id, if_updated_at: ifUpdatedAt, ids, items } }) =>
-    wakeAfter(context, caller, wakeChangesPolls, () =>
+    notifyAfter(context, caller, notifyChangesPolls, () =>
       id !== undefined
         ? deleteBookmark(context.database, caller, id, { ifUpdatedAt, idempotency })
         : deleteBookmarks(context.database, caller, items ?? { ids: ids! }, idempotency),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { changesTopic } from '../coordination/topics.ts';
+import { changesChannel } from '../coordination/channels.ts';
 import { invalid } from '../domain/errors.ts';
 import { id, integer } from '../domain/fields.ts';
 import { callerRoute } from '../http/route.ts';
@@ -62,7 +62,7 @@ const changes = callerRoute({
     if (!body.wait || start === 'now') return formatPage(await read(), caller.userId, false);
     const { page, waited } = await readOrWait(context, request, reply, {
       caller,
-      topic: changesTopic(caller.userId),
+      channel: changesChannel(caller.userId),
       read,
       check: () => context.changesReader.hasNews(caller, start),
       hasNews: ({ isEmpty, hasMore }) => !isEmpty || hasMore,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Context } from '../context.ts';
-import { wakePolls } from '../coordination/topics.ts';
+import { notifyPolls } from '../coordination/channels.ts';
 import { nameClient } from '../domain/client-name.ts';
 import { ApiError, notFound } from '../domain/errors.ts';
 import type { Session } from '../domain/resources.ts';
@@ -16,7 +16,7 @@ import {
 import { openAppSession } from '../store/identities.ts';
 import { revokeToken } from '../store/tokens.ts';
 import { user } from './account.ts';
-import { wakeAfter } from './wake-after.ts';
+import { notifyAfter } from './notify-after.ts';
 
 /** Exchanges a code for the session of an app (RFC 8252). Whatever is wrong with it, the response is the same. */
 export const exchangeCode = publicRoute({
@@ -83,7 +83,7 @@ async function endRepeated(context: Context, code: string): Promise<undefined> {
 async function endSession(context: Context, session: ExchangedSession): Promise<void> {
   const revoke = () => revokeToken(context.database, session);
   try {
-    await wakeAfter(context, session, wakePolls, revoke);
+    await notifyAfter(context, session, notifyPolls, revoke);
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 'INVALID_TOKEN') throw error;
   }

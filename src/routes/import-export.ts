@@ -29,10 +29,10 @@ const exportAll = callerRoute({
   }),
   takesOwnPermits: true,
   async handle({ context, caller, request }) {
-    const { database, requestPermits, unsent, config } = context;
+    const { database, requestPermits, outboundBacklog, config } = context;
     // By then whoever takes nothing has lost the connection.
     const waitMs = (config.responseStallSeconds + 5) * 1_000;
-    const stream = await exportBookmarks({ database, requestPermits, unsent, waitMs }, caller);
+    const stream = await exportBookmarks({ database, requestPermits, outboundBacklog, waitMs }, caller);
     return stream.once('error', () => {
       request.wasBrokenOff = true;
     });

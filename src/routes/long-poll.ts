@@ -13,10 +13,10 @@ const CLOCK_MARGIN_MS = 1_000;
 export interface Poll<Page> {
   caller: Caller;
   /** What wakes the poll. */
-  topic: string;
+  channel: string;
   /** Reads the page as it is now. */
   read(): Promise<Page>;
-  /** Whether to read again, asked where a wake may have been lost. */
+  /** Whether to read again, asked where a notification may have been lost. */
   check(): Promise<boolean>;
   /** Whether the page brings something, so that the poll ends. */
   hasNews(page: Page): boolean;
@@ -33,7 +33,7 @@ export interface PollEnd<Page> {
  * `UNAVAILABLE` where the replica holds as many polls as it can.
  *
  * The order is what makes it exact: the waiter is registered before the first read, so whatever commits later is either
- * seen by that read, or wakes the waiter, or is found by a check where the wake may have been lost. Without either there
+ * seen by that read, or wakes the waiter, or is found by a check where the notification may have been lost. Without either there
  * is nothing to read at the end (docs/design.md, "The end of a poll").
  */
 export async function readOrWait<Page>(
@@ -42,7 +42,7 @@ export async function readOrWait<Page>(
   reply: FastifyReply,
   poll: Poll<Page>,
 ): Promise<PollEnd<Page>> {
-  const waiter = context.coordination.wakes.register(poll.topic, poll.caller.key);
+  const waiter = context.coordination.notifier.register(poll.channel, poll.caller.key);
   const cancel = () => waiter.cancel();
   // The client may have left while its body was read: that event does not come again.
   if (reply.raw.destroyed) cancel();

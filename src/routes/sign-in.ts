@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
-import { wakePolls } from '../coordination/topics.ts';
+import { notifyPolls } from '../coordination/channels.ts';
 import { nameClient } from '../domain/client-name.ts';
 import { invalid, permissionDenied } from '../domain/errors.ts';
 import type { Caller } from '../domain/tokens.ts';
@@ -104,7 +104,7 @@ function readCallback(query: PageQuery): Record<string, string> {
 async function endSession(context: Context, caller: Caller): Promise<void> {
   await revokeToken(context.database, caller).catch(() => {});
   context.callers.forget(caller);
-  wakePolls(context.coordination.wakes, caller.userId);
+  notifyPolls(context.coordination.notifier, caller.userId);
 }
 
 function readTarget(query: PageQuery): string {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { additionsTopic } from '../coordination/topics.ts';
+import { additionsChannel } from '../coordination/channels.ts';
 import { integer } from '../domain/fields.ts';
 import { callerRoute } from '../http/route.ts';
 import type { Page } from '../store/bookmarks.ts';
@@ -38,7 +38,7 @@ const sync = callerRoute({
     if (!wait) return formatPage(await read(), cursor, false);
     const { page, waited } = await readOrWait(context, request, reply, {
       caller,
-      topic: additionsTopic(caller.userId),
+      channel: additionsChannel(caller.userId),
       read,
       check: () => context.pageReader.hasNews(caller, cursor),
       hasNews: ({ count }) => count > 0,

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { wakeChangesPolls } from '../coordination/topics.ts';
+import { notifyChangesPolls } from '../coordination/channels.ts';
 import { id, tagName } from '../domain/fields.ts';
 import { foldText } from '../domain/text.ts';
 import { callerRoute } from '../http/route.ts';
 import { createTag, deleteTag, listTags, mergeTags, renameTag } from '../store/tags.ts';
+import { notifyAfter } from './notify-after.ts';
 import * as schemas from './response-schemas.ts';
-import { wakeAfter } from './wake-after.ts';
 
 /** Tags: spec 4.3. */
 
@@ -36,7 +36,7 @@ const create = callerRoute({
   errors: ['LIMIT_EXCEEDED'],
   isIdempotent: true,
   handle: ({ context, caller, body, idempotency }) =>
-    wakeAfter(context, caller, wakeChangesPolls, () =>
+    notifyAfter(context, caller, notifyChangesPolls, () =>
       createTag(context.database, caller, named(body.name), idempotency),
     ),
 });
@@ -51,7 +51,7 @@ const update = callerRoute({
   errors: ['NOT_FOUND'],
   isIdempotent: true,
   handle: ({ context, caller, body, idempotency }) =>
-    wakeAfter(context, caller, wakeChangesPolls, () =>
+    notifyAfter(context, caller, notifyChangesPolls, () =>
       renameTag(context.database, caller, body.id, named(body.name), idempotency),
     ),
 });
@@ -66,7 +66,7 @@ const remove = callerRoute({
   errors: ['NOT_FOUND'],
   isIdempotent: true,
   handle: ({ context, caller, body, idempotency }) =>
-    wakeAfter(context, caller, wakeChangesPolls, () =>
+    notifyAfter(context, caller, notifyChangesPolls, () =>
       deleteTag(context.database, caller, body.id, idempotency),
     ),
 });
@@ -85,7 +85,7 @@ const merge = callerRoute({
   errors: ['NOT_FOUND'],
   isIdempotent: true,
   handle: ({ context, caller, body, idempotency }) =>
-    wakeAfter(context, caller, wakeChangesPolls, () =>
+    notifyAfter(context, caller, notifyChangesPolls, () =>
       mergeTags(context.database, caller, body.id, body.into_id, idempotency),
     ),
 });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { wakePolls } from '../coordination/topics.ts';
+import { notifyPolls } from '../coordination/channels.ts';
 import { BOUNDS, id, tagName } from '../domain/fields.ts';
 import { foldText } from '../domain/text.ts';
 import { type Caller, createSecret, formatToken, type TokenKind } from '../domain/tokens.ts';
@@ -13,8 +13,8 @@ import {
   revokeOtherSessions,
   revokeOwnToken,
 } from '../store/own-tokens.ts';
+import { notifyAfter } from './notify-after.ts';
 import * as schemas from './response-schemas.ts';
-import { wakeAfter } from './wake-after.ts';
 
 /** Tokens and sessions of one's own: what the settings area of spec 2.4 does. A session alone may do it. */
 
@@ -148,7 +148,7 @@ const revokeOthers = callerRoute({
   async handle({ context, caller, idempotency }) {
     // While Redis is away nobody can use the code, and sessions must end all the same.
     await cancelDeviceCode(context.coordination.pending, caller).catch(() => {});
-    return wakeAfter(context, caller, wakePolls, () =>
+    return notifyAfter(context, caller, notifyPolls, () =>
       revokeOtherSessions(context.database, caller, idempotency),
     );
   },
@@ -159,7 +159,7 @@ async function revokeById(
   token: { kind: TokenKind; id: number },
 ): Promise<string> {
   const revoke = () => revokeOwnToken(context.database, caller, token, idempotency);
-  const { response, isCurrent } = await wakeAfter(context, caller, wakePolls, revoke);
+  const { response, isCurrent } = await notifyAfter(context, caller, notifyPolls, revoke);
   if (isCurrent) forgetSession(context, request, reply);
   return response;
 }

@@ -58,13 +58,13 @@ export const withoutWakes: Mutation = {
 export const withoutWakesOfChanges: Mutation = {
   name: 'wakes of changes off',
   onRedisRequest(piece) {
-    for (let at = piece.indexOf(CHANGES_TOPIC); at >= 0; at = piece.indexOf(CHANGES_TOPIC, at + 1)) {
+    for (let at = piece.indexOf(CHANGES_CHANNEL); at >= 0; at = piece.indexOf(CHANGES_CHANNEL, at + 1)) {
       piece.write('x', at + 1);
     }
   },
 };
 
-const CHANGES_TOPIC = '\nchanges:';
+const CHANGES_CHANNEL = '\nchanges:';
 
 /** An edit is made and not noted. */
 export const withoutChangeRow: Mutation = {

@@ -51,7 +51,7 @@ const START_LIMIT_MS = 120_000;
 
 /** Log lines that say when Redis went, for the parts that they name, and that it is back for all. */
 const AWAY = 'Redis is away';
-const SERVES = 'Redis serves: limits, wakes and imports are shared';
+const SERVES = 'Redis serves: limits, notifications and imports are shared';
 
 /** Opens a place; its first process runs when this resolves. */
 export async function openProcess(place: Place, journal: Journal): Promise<ServiceProcess> {

@@ -126,8 +126,8 @@ const SQL_LAYERS = [
   'src/client/sqlite-outbox.ts',
 ];
 
-/** The only file that names keys and channels of Redis; topics are what a message is about. */
-const REDIS_NAMES = ['src/coordination/keys.ts', 'src/coordination/topics.ts'];
+/** The only file that names keys and channels of Redis; channels are what a message is about. */
+const REDIS_NAMES = ['src/coordination/keys.ts', 'src/coordination/channels.ts'];
 
 /** A shorter file belongs with its neighbour, unless it is a boundary: one thing that several layers or files share. */
 const MIN_LINES = 20;
@@ -137,7 +137,7 @@ const BOUNDARIES = [
   'src/cli/main.ts',
   'src/client/index.ts',
   'src/coordination/pending-kinds.ts',
-  'src/coordination/topics.ts',
+  'src/coordination/channels.ts',
   'src/embedded/errors.ts',
   'src/main.ts',
   'src/observability/version.ts',

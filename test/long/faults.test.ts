@@ -39,7 +39,7 @@ const expectUnavailable = ({ status, headers, body }: ApiResponse) => {
 describe('Redis under a running service', () => {
   const LIMIT = 12;
   const AWAY = 'Redis is away: this replica limits by itself, waits query the database';
-  const SERVES = 'Redis serves: limits, wakes and imports are shared';
+  const SERVES = 'Redis serves: limits, notifications and imports are shared';
   let fleet: Fleet;
   let replicas: Replica[];
   beforeAll(async () => {

@@ -73,7 +73,7 @@ describe('a failover pair', () => {
     const waiting = wait(two, 'user:1');
     await swap(pair);
     // Published to the old master, which takes it and passes it on to nobody.
-    one.wakes.wake('user:1');
+    one.notifier.notify('user:1');
     await untilMoved([one, two]);
     expect(await within(MAX_NOTICE_MS, waiting)).toMatch(/woken|check/);
     await expectShared(one, two);
@@ -132,7 +132,7 @@ describe('Sentinel', () => {
     const waiting = wait(two, 'user:1');
     await sentinels.failOver();
     await untilMoved([one, two]);
-    one.wakes.wake('user:1');
+    one.notifier.notify('user:1');
     expect(await waiting).toMatch(/woken|check/);
     await expectShared(one, two);
   });
@@ -256,7 +256,7 @@ describe('Redis Cluster', () => {
     for (const replica of cluster.nodes.slice(3, 5)) await failOver(cluster, replica);
     await cluster.nodes[2]!.kill();
     await expect.poll(() => expectShared(one, two).then(() => 'shared'), { timeout: 20_000 }).toBe('shared');
-    one.wakes.wake('user:1');
+    one.notifier.notify('user:1');
     expect(await waiting).toMatch(/woken|check/);
     await expect.poll(() => [one.state, two.state], { timeout: 5_000 }).toEqual(['shared', 'shared']);
   });

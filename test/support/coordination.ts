@@ -94,8 +94,8 @@ export const within = async <T>(waitMs: number, work: Promise<T>): Promise<T> =>
   return Promise.race([work, expire()]);
 };
 
-export const wait = ({ wakes, clock }: Coordination, topic: string) =>
-  wakes.register(topic, 'token').next(clock.now() + WAIT_MS);
+export const wait = ({ notifier, clock }: Coordination, channel: string) =>
+  notifier.register(channel, 'token').next(clock.now() + WAIT_MS);
 
 export const expectShared = async (one: Replica, two: Replica) => {
   const key = randomUUID();
@@ -116,7 +116,7 @@ export const expectShared = async (one: Replica, two: Replica) => {
     remaining: LIMIT - 2,
   });
   const end = wait(two, key);
-  one.wakes.wake(key);
+  one.notifier.notify(key);
   expect(await end).toBe('woken');
 };
 

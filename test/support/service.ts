@@ -115,7 +115,7 @@ export async function startService(
     },
     async [Symbol.asyncDispose]() {
       context.lifecycle.draining = true;
-      context.coordination.wakes.drain(0);
+      context.coordination.notifier.drain(0);
       await app.close();
       await context.close();
       if (database === undefined) await own.drop();

@@ -54,7 +54,7 @@ export function linkdingRoutes(scope: FastifyInstance, runner: EndpointRunner): 
         if (body === undefined) return reply.code(204).send();
         reply.header('content-type', 'application/json; charset=utf-8');
         void reply.send(JSON.stringify(body));
-        countBacklog(runner.context.unsent, request, reply);
+        countBacklog(runner.context.outboundBacklog, request, reply);
         return reply;
       },
     });

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { importTopic, wakePolls } from '../../coordination/topics.ts';
+import { importChannel, notifyPolls } from '../../coordination/channels.ts';
 import { ApiError, type ErrorBody, invalidToken, unavailable } from '../../domain/errors.ts';
 import type { Idempotency } from '../../domain/idempotency.ts';
 import type { Caller } from '../../domain/tokens.ts';
@@ -61,7 +61,7 @@ export async function importInline(
     if (!(error instanceof DatabaseUnavailable && error.mayHaveRun)) throw error;
     return readResult(await settle(context, inline));
   });
-  wakePolls(context.coordination.wakes, caller.userId);
+  notifyPolls(context.coordination.notifier, caller.userId);
   // Where the key's first request had errors, they lie in the database.
   return errorBytes > 0 ? streamResponse(context, inline, result) : writeResponse(result, errors);
 }
@@ -96,7 +96,7 @@ export async function importStaged(
   if (state === undefined && !hasClient()) return '';
   const { result, errorBytes } = readResult(state ?? (await giveUp(context, staged)));
   // The worker does so as well, if it lived long enough.
-  wakePolls(context.coordination.wakes, staged.userId);
+  notifyPolls(context.coordination.notifier, staged.userId);
   return errorBytes > 0 ? streamResponse(context, staged, result) : writeResponse(result, '');
 }
 
@@ -106,9 +106,9 @@ async function waitForEnd(
   staged: StagedImport,
   queue: () => Promise<void>,
 ): Promise<ImportState | undefined> {
-  const { wakes, imports, clock } = context.coordination;
+  const { notifier, imports, clock } = context.coordination;
   const jobId = jobIdOf(staged);
-  const waiter = wakes.register(importTopic(jobId), jobId);
+  const waiter = notifier.register(importChannel(jobId), jobId);
   let deadline = clock.now() + context.config.importWaitSeconds * 1_000;
   let isDraining = false;
   try {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { importTopic, wakePolls } from '../../coordination/topics.ts';
+import { importChannel, notifyPolls } from '../../coordination/channels.ts';
 import { ApiError } from '../../domain/errors.ts';
 import type { Database } from '../../store/database.ts';
 import { DatabaseUnavailable } from '../../store/errors.ts';
@@ -33,12 +33,12 @@ export async function runImport(context: ImportContext, jobId: string, stop: Abo
   if (claim?.outcome === 'claimed') await runClaimed(context, lease, claim, stop);
   if (claim?.outcome === 'given up') noteGivenUp(context, lease, claim);
   // The worker before this one may have died after its transaction and before it told anybody.
-  if (claim !== undefined && claim.outcome !== 'queued') wakeWaiters(context, lease);
+  if (claim !== undefined && claim.outcome !== 'queued') notifyWaiters(context, lease);
 }
 
-function wakeWaiters({ coordination: { wakes } }: ImportContext, staged: StagedImport): void {
-  wakes.wake(importTopic(jobIdOf(staged)));
-  wakePolls(wakes, staged.userId);
+function notifyWaiters({ coordination: { notifier } }: ImportContext, staged: StagedImport): void {
+  notifier.notify(importChannel(jobIdOf(staged)));
+  notifyPolls(notifier, staged.userId);
 }
 
 function noteGivenUp({ log, metrics }: ImportContext, { userId, id }: Lease, { attempts }: Claim): void {

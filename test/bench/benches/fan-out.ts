@@ -8,7 +8,7 @@ import { readProcessTimes, timesBetween } from '../harness/process-time.ts';
 import type { Line } from '../harness/report.ts';
 import { spreadOf } from '../harness/stats.ts';
 
-/** One wake among many replicas: the coordination of all of them in this process, with waiters of as many topics. */
+/** One wake among many replicas: the coordination of all of them in this process, with waiters of as many channels. */
 
 const WAIT_MS = 3_600_000;
 
@@ -36,25 +36,25 @@ async function openReplicas(
   return replicas;
 }
 
-/** Holds a wait of each topic at one of the replicas; the bytes that each takes here. */
+/** Holds a wait of each channel at one of the replicas; the bytes that each takes here. */
 function holdWaits(replicas: readonly Coordination[], count: number): number {
   const before = process.memoryUsage.rss();
   for (let user = 0; user < count; user += 1) {
-    const { wakes, clock } = replicas[user % replicas.length]!;
-    const waiter = wakes.register(`changes:${user}`, `holder ${user}`);
+    const { notifier, clock } = replicas[user % replicas.length]!;
+    const waiter = notifier.register(`changes:${user}`, `holder ${user}`);
     waiter.hold();
     void waiter.next(clock.now() + WAIT_MS);
   }
   return (process.memoryUsage.rss() - before) / count;
 }
 
-/** Wakes topics one by one from the first replica until every other one has received all of them; deliveries. */
-async function wakeAll(replicas: readonly Coordination[], topics: number, wakes: number): Promise<number> {
+/** Wakes channels one by one from the first replica until every other one has received all of them; deliveries. */
+async function wakeAll(replicas: readonly Coordination[], channels: number, wakes: number): Promise<number> {
   const received = () => replicas.reduce((sum, { counters }) => sum + counters.wakesReceived, 0);
   const before = received();
   for (let sent = 0; sent < wakes; ) {
     for (let n = 0; n < BURST; n += 1) {
-      replicas[0]!.wakes.wake(`changes:${(sent++ * 7_919) % topics}`);
+      replicas[0]!.notifier.notify(`changes:${(sent++ * 7_919) % channels}`);
       await nextTurn();
     }
     while (received() - before < sent * (replicas.length - 1)) await nextTurn();
@@ -67,15 +67,15 @@ export const fanOut: Bench = {
   async run(plan): Promise<Line[]> {
     await using stack = new AsyncDisposableStack();
     const replicas = await openReplicas(plan, stack);
-    const topics = plan.quick ? 10_000 : 1_000_000;
-    const bytes = holdWaits(replicas, topics);
-    await wakeAll(replicas, topics, BURST);
+    const channels = plan.quick ? 10_000 : 1_000_000;
+    const bytes = holdWaits(replicas, channels);
+    await wakeAll(replicas, channels, BURST);
     const groups = { replicas: [process.pid], redis: [plan.environment.redis.pid] };
     const rates: number[] = [];
     const micros: Record<string, number[]> = { replicas: [], redis: [] };
     for (let round = 0; round < plan.effort.rounds; round += 1) {
       const [startedAt, before] = [performance.now(), readProcessTimes(groups)];
-      const deliveries = await wakeAll(replicas, topics, plan.quick ? 100 : 1_000);
+      const deliveries = await wakeAll(replicas, channels, plan.quick ? 100 : 1_000);
       const used = timesBetween(before, readProcessTimes(groups));
       rates.push((deliveries / (performance.now() - startedAt)) * 1_000);
       for (const [name, ms] of Object.entries(used)) micros[name]!.push((ms * 1_000) / deliveries);
@@ -85,7 +85,7 @@ export const fanOut: Bench = {
       ...{ bench: 'fan-out', what, unit, service: spreadOf(values) },
     });
     return [
-      line(`memory of ${topics.toLocaleString('en')} waits of as many topics ${among}`, 'bytes each', [
+      line(`memory of ${channels.toLocaleString('en')} waits of as many channels ${among}`, 'bytes each', [
         bytes,
       ]),
       line(`deliveries of wakes ${among}, all in one process`, '/s', rates),

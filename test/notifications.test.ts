@@ -11,7 +11,7 @@ import { accessTo } from './support/redis-access.ts';
 import { silentLog } from './support/silent-log.ts';
 
 const WAIT_MS = 29_000;
-const NOTHING_LEFT = { topics: 0, holders: 0 };
+const NOTHING_LEFT = { channels: 0, holders: 0 };
 
 const openRegistry = (places = { maxHeld: 10_000, maxHeldPerHolder: 16 }) => {
   const clock = new ManualClock();
@@ -19,25 +19,25 @@ const openRegistry = (places = { maxHeld: 10_000, maxHeldPerHolder: 16 }) => {
 };
 
 describe('a waiter', () => {
-  test('is woken by its topic and by no other', async () => {
+  test('is woken by its channel and by no other', async () => {
     const { registry, deadline, clock } = openRegistry();
     const waiter = registry.register('user:1', 'token');
     const end = waiter.next(deadline);
-    registry.wake('user:2');
-    registry.wake('user:11');
+    registry.notify('user:2');
+    registry.notify('user:11');
     clock.advance(WAIT_MS - 200);
-    registry.wake('user:1');
+    registry.notify('user:1');
     expect(await end).toBe('woken');
   });
 
   test('does not lose a wake that comes while it looks', async () => {
     const { registry, deadline } = openRegistry();
     const waiter = registry.register('user:1', 'token');
-    registry.wake('user:1');
-    registry.wake('user:1');
+    registry.notify('user:1');
+    registry.notify('user:1');
     expect(await waiter.next(deadline)).toBe('woken');
     const end = waiter.next(deadline);
-    registry.wake('user:1');
+    registry.notify('user:1');
     expect(await end).toBe('woken');
   });
 
@@ -62,7 +62,7 @@ describe('a waiter', () => {
     const end = waiter.next(deadline);
     waiter.cancel();
     expect(await end).toBe('gone');
-    registry.wake('user:1');
+    registry.notify('user:1');
     expect(await waiter.next(deadline)).toBe('gone');
   });
 
@@ -88,14 +88,14 @@ describe('a waiter', () => {
   });
 });
 
-test('of many waiters of a topic 250 are woken in one turn of the event loop, and requests of others come in between', async () => {
+test('of many waiters of a channel 250 are woken in one turn of the event loop, and requests of others come in between', async () => {
   const { registry, deadline } = openRegistry();
   let woken = 0;
   const waits = Array.from({ length: 600 }, async () => {
     await registry.register('user:1', 'token').next(deadline);
     woken += 1;
   });
-  registry.wake('user:1');
+  registry.notify('user:1');
   const seen: number[] = [];
   while (woken < waits.length) {
     await new Promise(process.nextTick);
@@ -212,7 +212,7 @@ describe('while wakes may get lost', () => {
     const { registry, clock, deadline } = openRegistry();
     const waiter = registry.register('user:1', 'token');
     const first = waiter.next(deadline);
-    registry.wake('user:1');
+    registry.notify('user:1');
     expect(await first).toBe('woken');
     registry.setConnected(false);
     registry.setConnected(true);
@@ -228,7 +228,7 @@ describe('while wakes may get lost', () => {
     registry.setConnected(false);
     const end = waiter.next(deadline);
     registry.setConnected(true);
-    registry.wake('user:1');
+    registry.notify('user:1');
     expect(await end).toBe('woken');
     const later = waiter.next(deadline);
     clock.advance(WAIT_MS + 100);
@@ -291,14 +291,14 @@ describe('wakes between replicas', () => {
     });
     return { replicas, channel: `${redisPrefix}:wakes` };
   };
-  test('a wake reaches the waiters of every replica, and only those of its topic', async () => {
+  test('a wake reaches the waiters of every replica, and only those of its channel', async () => {
     const { replicas } = await openReplicas(3);
     const [one, two, three] = replicas as [Coordination, Coordination, Coordination];
     const waits = replicas.map((replica) => wait(replica, 'user:1'));
     const other = wait(three, 'user:2');
-    one.wakes.wake('user:1');
+    one.notifier.notify('user:1');
     expect(await Promise.all(waits)).toEqual(['woken', 'woken', 'woken']);
-    two.wakes.wake('user:2');
+    two.notifier.notify('user:2');
     expect(await other).toBe('woken');
   });
 
@@ -311,7 +311,7 @@ describe('wakes between replicas', () => {
       ended = true;
     });
     const remote = wait(two, 'user:1');
-    one.wakes.wake('user:1');
+    one.notifier.notify('user:1');
     await Promise.resolve();
     await Promise.resolve();
     await Promise.resolve();
@@ -321,7 +321,7 @@ describe('wakes between replicas', () => {
     expect(one.counters.wakesReceived).toBe(0);
   });
 
-  test('wakes of one tick share a message, and a topic is in it once', async () => {
+  test('wakes of one tick share a message, and a channel is in it once', async () => {
     const { replicas, channel } = await openReplicas(1);
     const [one] = replicas as [Coordination];
     const listener = new Redis(server.url);
@@ -334,24 +334,24 @@ describe('wakes between replicas', () => {
         if (message.includes('last')) resolve();
       });
     });
-    for (let i = 0; i < 50; i += 1) one.wakes.wake(`user:${i % 5}`);
+    for (let i = 0; i < 50; i += 1) one.notifier.notify(`user:${i % 5}`);
     await new Promise(setImmediate);
-    one.wakes.wake('last');
+    one.notifier.notify('last');
     await ended;
-    const topics = messages.map((message) => message.split('\n').slice(1));
-    expect(topics).toEqual([['user:0', 'user:1', 'user:2', 'user:3', 'user:4'], ['last']]);
+    const channels = messages.map((message) => message.split('\n').slice(1));
+    expect(channels).toEqual([['user:0', 'user:1', 'user:2', 'user:3', 'user:4'], ['last']]);
   });
 
   test('what replicas of another deployment say on the same Redis is not heard', async () => {
     const { replicas: ours } = await openReplicas(1);
     const { replicas: theirs } = await openReplicas(1);
     const end = wait(ours[0]!, 'user:1');
-    theirs[0]!.wakes.wake('user:1');
+    theirs[0]!.notifier.notify('user:1');
     const witness = new Redis(server.url);
     onTestFinished(() => witness.disconnect());
     while (theirs[0]!.counters.wakesPublished === 0) await witness.ping();
     await witness.ping();
-    ours[0]!.wakes.drain(0);
+    ours[0]!.notifier.drain(0);
     expect(await end).toBe('drain');
   });
 });

@@ -1,29 +1,29 @@
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
-import type { Counters, Waiter, WakeBus } from './port.ts';
+import type { Counters, Notifier, Waiter } from './port.ts';
 import { NOT_CONNECTED, REPLY_WAIT_MS, withDeadline } from './redis-calls.ts';
 import type { RedisClient } from './redis-clients.ts';
 import type { RedisLink, RedisSide } from './redis-link.ts';
 import { RedisSubscription } from './redis-subscription.ts';
 import type { WaiterRegistry } from './waiters.ts';
 
-/** Topics kept to be published again; beyond it one message wakes everybody. */
+/** Channels kept to be published again; beyond it one message wakes everybody. */
 const MAX_KEPT = 10_000;
 
-/** Stands for every topic. */
+/** Stands for every channel. */
 const EVERYBODY = '*';
 
 /** After so many heartbeats in a row that did not come back, the process closes its connections and opens new ones. */
 const MAX_MISSED = 2;
 
 /**
- * Wakes waiters here at once, and those of other replicas by one message for all topics of a tick. A heartbeat that comes
+ * Wakes waiters here at once, and those of other replicas by one message for all channels of a tick. A heartbeat that comes
  * back through the subscription proves that everything published before it was delivered. What was published since may be
- * lost: while wakes are away, every check publishes it again, just before its heartbeat.
+ * lost: while notifications are away, every check publishes it again, just before its heartbeat.
  */
-export class RedisWakeBus implements WakeBus {
+export class RedisNotifier implements Notifier {
   readonly #link: RedisLink;
-  readonly #channel: string;
+  readonly #redisChannel: string;
   readonly #counters: Counters;
   readonly #waiters: WaiterRegistry;
   /** Marks this replica's messages, which it hears itself as well. */
@@ -44,15 +44,15 @@ export class RedisWakeBus implements WakeBus {
   constructor(side: RedisSide, waiters: WaiterRegistry) {
     const { link, keys, counters } = side;
     this.#link = link;
-    this.#channel = keys.wakes;
+    this.#redisChannel = keys.wakes;
     this.#counters = counters;
     this.#waiters = waiters;
     this.#beatChannel = keys.beats(this.#origin);
     this.#subscription = new RedisSubscription({
       link,
-      channels: [this.#channel, this.#beatChannel],
-      onMessage: (channel, message) => {
-        if (channel === this.#channel) this.#receive(message);
+      channels: [this.#redisChannel, this.#beatChannel],
+      onMessage: (redisChannel, message) => {
+        if (redisChannel === this.#redisChannel) this.#receive(message);
         else if (message === String(this.#beats)) this.#heard.resolve();
       },
       onLost: (reason) => link.fail('wakes', new Error(reason)),
@@ -68,13 +68,13 @@ export class RedisWakeBus implements WakeBus {
     return this.#waiters.held;
   }
 
-  register(topic: string, holder: string): Waiter {
-    return this.#waiters.register(topic, holder);
+  register(channel: string, holder: string): Waiter {
+    return this.#waiters.register(channel, holder);
   }
 
-  wake(topic: string): void {
-    this.#waiters.wake(topic);
-    keep(this.#pending, [topic]);
+  notify(channel: string): void {
+    this.#waiters.notify(channel);
+    keep(this.#pending, [channel]);
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     setImmediate(() => void this.#publishSoon());
@@ -94,22 +94,22 @@ export class RedisWakeBus implements WakeBus {
   async #publishSoon(): Promise<void> {
     this.#isScheduled = false;
     const link = this.#link;
-    // While wakes are away the check publishes what is pending: one attempt at a time, however many wakes there are.
+    // While notifications are away the check publishes what is pending: one attempt at a time, however many notifications there are.
     if (link.client === undefined || !link.serves('wakes')) return;
     await this.#publish(link.client).catch((error: unknown) => link.fail('wakes', error));
   }
 
   /** Publishes what is pending; keeps it and rejects where that fails. */
   async #publish(client: RedisClient): Promise<void> {
-    const topics = this.#pending;
-    if (topics.size === 0) return;
+    const channels = this.#pending;
+    if (channels.size === 0) return;
     this.#pending = new Set();
     try {
-      await this.#send(client, this.#channel, [this.#origin, ...topics].join('\n'));
-      keep(this.#publishedAfter, topics);
-      this.#counters.wakesPublished += topics.size;
+      await this.#send(client, this.#redisChannel, [this.#origin, ...channels].join('\n'));
+      keep(this.#publishedAfter, channels);
+      this.#counters.wakesPublished += channels.size;
     } catch (error) {
-      keep(this.#pending, topics);
+      keep(this.#pending, channels);
       throw error;
     }
   }
@@ -152,16 +152,16 @@ export class RedisWakeBus implements WakeBus {
   }
 
   #receive(message: string): void {
-    const [origin, ...topics] = message.split('\n');
+    const [origin, ...channels] = message.split('\n');
     if (origin === this.#origin) return;
-    this.#counters.wakesReceived += topics.length;
-    for (const topic of topics) {
-      if (topic === EVERYBODY) this.#waiters.checkAll();
-      else this.#waiters.wake(topic);
+    this.#counters.wakesReceived += channels.length;
+    for (const channel of channels) {
+      if (channel === EVERYBODY) this.#waiters.checkAll();
+      else this.#waiters.notify(channel);
     }
   }
 
-  /** Of a cluster a node that the subscription is not at, so that heartbeats go from node to node as wakes do. */
+  /** Of a cluster a node that the subscription is not at, so that heartbeats go from node to node as notifications do. */
   #publisherOf(client: RedisClient): RedisClient {
     if (client instanceof Redis) return client;
     const nodes = client.nodes();
@@ -172,13 +172,13 @@ export class RedisWakeBus implements WakeBus {
   }
 }
 
-/** Adds topics to a set that stays bounded: too many become everybody. */
-function keep(topics: Set<string>, more: Iterable<string>): void {
-  for (const topic of more) {
-    if (topics.has(EVERYBODY)) return;
-    topics.add(topic);
-    if (topic !== EVERYBODY && topics.size <= MAX_KEPT) continue;
-    topics.clear();
-    topics.add(EVERYBODY);
+/** Adds channels to a set that stays bounded: too many become everybody. */
+function keep(channels: Set<string>, more: Iterable<string>): void {
+  for (const channel of more) {
+    if (channels.has(EVERYBODY)) return;
+    channels.add(channel);
+    if (channel !== EVERYBODY && channels.size <= MAX_KEPT) continue;
+    channels.clear();
+    channels.add(EVERYBODY);
   }
 }

@@ -12,7 +12,7 @@ interface Waiter {
 const EXPORT_SHARE = 0.5;
 
 /** Counts what is unsent, and has exports wait for room. */
-export class UnsentBytes extends HeldBytes {
+export class OutboundBacklog extends HeldBytes {
   readonly #waiters = new Set<Waiter>();
 
   /** Whether an export of the user may read its next page. */
