@@ -99,6 +99,12 @@ const RIGHT: [what: string, object: string, change: Change, overlay?: Overlay][]
     'HTTPRoute/api',
     ({ spec }) => (spec.rules[2].timeouts.backendRequest = '55s'),
   ],
+  [
+    "an authority of one's own for Redis",
+    'Secret/connections',
+    ({ stringData }) =>
+      Object.assign(stringData, { REDIS_CA_FILE: '/etc/redis/ca.crt', 'redis-ca.crt': 'PEM' }),
+  ],
   ['whole cores', 'Deployment/worker', (worker) => (container(worker).resources.limits.cpu = 2)],
 ];
 

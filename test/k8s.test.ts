@@ -121,14 +121,17 @@ test('an adapter that serves another series, not each pod, or nothing is found',
   }
 });
 
-test('a section of the runbook that is renamed, gone or says another urgency is found', () => {
-  const text = readProjectFile('docs/operation.md');
+test('a section of the runbook that is renamed, incomplete, too long or says another urgency is found', () => {
+  const text = readProjectFile('docs/runbook.md');
   const objects = copyOverlay();
   expect(findAlertsAstray(objects, text)).toEqual([]);
   for (const [from, to] of [
-    ['### BookmarksSlow\n', '### Slowness\n'],
-    ['### BookmarksSlow\n\n*Ticket*', '### BookmarksSlow\n\n*Page*'],
-    ['### BookmarksSlow\n\n*Ticket*', '### BookmarksSlow\n\nTicket'],
+    ['## Everything is slow\n', '## Slowness\n'],
+    ['`BookmarksSlow` (ticket)', '`BookmarksSlow` (page)'],
+    ['`BookmarksSlow` (ticket)', '`BookmarksSlow` (ticket), `BookmarksSlower` (page)'],
+    ['`BookmarksSlow` (ticket), ', ''],
+    ['**It helped when** the p99', 'The p99'],
+    ['## Everything is slow\n', `## Everything is slow\n${'\n'.repeat(30)}`],
   ] as const) {
     expect(text).toContain(from);
     expect(findAlertsAstray(objects, text.replace(from, to)), to).not.toEqual([]);

@@ -85,11 +85,11 @@ export async function findCliFaults(documents: readonly Markdown[]): Promise<str
 const TYPED =
   /^(\w+=\S+ )*(kubectl|psql|npm|npx|docker|node src\/main\.ts|admin|alter role|ACL|k8s\/[\w/]+\.sh)( |$)/;
 
-/** Commands of the operator's document that neither the play runs nor its list of others names, and names without one. */
-export function findUnplayedCommands(document: Markdown): string[] {
+/** Commands of the operator's documents that neither the play runs nor its list of others names, and names without one. */
+export function findUnplayedCommands(documents: readonly Markdown[]): string[] {
   const play = [...CODE].filter(([file]) => file.startsWith('test/play/') && !file.endsWith('elsewhere.ts'));
   const isPlayed = (command: string) => play.some(([, text]) => text.includes(command));
-  const commands = commandsIn(document).filter((command) => TYPED.test(command));
+  const commands = documents.flatMap(commandsIn).filter((command) => TYPED.test(command));
   const elsewhere = Object.keys(ELSEWHERE);
   const isMeant = (command: string) => isPlayed(command) || elsewhere.includes(command);
   return [

@@ -6,7 +6,7 @@ import { ROUTES } from '../../src/http/app.ts';
 import { STATUS_BY_CODE } from '../../src/http/error-responses.ts';
 import { METRIC_NAMES } from '../../src/observability/metrics.ts';
 import { type Markdown, tableOf } from './markdown.ts';
-import { CODE, FOLDERS, listAdminCommands, listVariables, TEST_NAMES } from './project.ts';
+import { FOLDERS, listAdminCommands, listVariables, TEST_NAMES } from './project.ts';
 import { spansIn } from './references.ts';
 
 /** The tables that have to be whole: what they list, and what there is. Each check gives what differs. */
@@ -130,9 +130,8 @@ export function findDecisionFaults(contract: Markdown): string[] {
   ];
 }
 
-/** The operator's document: every metric, alert and command. */
+/** The operator's document: every metric and command. */
 export function findOperationFaults(operation: Markdown): string[] {
-  const alerts = CODE.get('k8s/monitoring/alerts.yaml')!;
   const commands = operation.blocks
     .flatMap(({ spans }) => spans)
     .flatMap((span) => /^admin ([a-z]+ [a-z]+)/.exec(span)?.[1] ?? []);
@@ -141,11 +140,6 @@ export function findOperationFaults(operation: Markdown): string[] {
       'metrics',
       tableOf(operation, '| metric |').flatMap(([names]) => spansIn(names)),
       METRIC_NAMES,
-    ),
-    ...differ(
-      'alerts',
-      [...operation.text.matchAll(/^### (Bookmarks\w+)$/gm)].map(([, name]) => name!),
-      [...alerts.matchAll(/- alert: (\w+)/g)].map(([, name]) => name!),
     ),
     ...differ('admin commands', commands, listAdminCommands().keys()),
   ];

@@ -1,5 +1,5 @@
 /**
- * Commands of docs/operation.md that the play does not run: the test that runs each (`file.test.ts › name`), or why none
+ * Commands of docs/operation.md and docs/runbook.md that the play does not run: the test that runs each (`file.test.ts › name`), or why none
  * can. test/documents.test.ts holds the list to the document.
  */
 export const ELSEWHERE: Readonly<Record<string, string>> = {
@@ -10,8 +10,6 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   'npm run test:citus': '.ci/run runs it',
   'npm run k8s:check': '.ci/run runs it',
   'npm run test:image': '.ci/run runs it',
-  'TEST_ROLLOUT_SCALE=1 npx vitest run test/long/rollout.test.ts':
-    'the same test, at a tenth, is in npm run test:long',
   'DATABASE_URL="$MIGRATE_DATABASE_URL" REDIS_URL="$REDIS_URL" npm run --silent admin -- …': 'admin.test.ts',
   'docker tag bookmark-service:1.0.0 registry.example.org/bookmark-service:1.0.0': 'needs a container engine',
   'docker push registry.example.org/bookmark-service:1.0.0': 'needs a registry of images',
@@ -47,5 +45,14 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   'kubectl -n bookmarks rollout restart deployment/api deployment/worker deployment/pgbouncer':
     'k8s/rotate.sh restarts the three, one by one',
   'kubectl -n bookmarks rollout restart deployment/pgbouncer': 'k8s/rotate.sh runs it',
+  'admin user show --email ann@example.org': 'admin.test.ts',
+  [`kubectl -n bookmarks logs --selector=app.kubernetes.io/component=api --tail=20000 | grep -o '"user":[0-9]*' | sort | uniq -c | sort -rn | head`]:
+    'the play reads the same log, and pipes it nowhere',
+  [`kubectl -n bookmarks logs --selector=app.kubernetes.io/component=api --tail=20000 | grep -E '"ms":[0-9]{4}'`]:
+    'as above',
+  [`psql "$ADMIN_DATABASE_URL" --command="alter system set log_min_duration_statement = '1s'" --command="alter system set log_parameter_max_length = 20" --command="select pg_reload_conf()"`]:
+    'needs a superuser, which the administrator of the play is not',
+  'psql "$ADMIN_DATABASE_URL" --command="alter system reset log_min_duration_statement" --command="alter system reset log_parameter_max_length" --command="select pg_reload_conf()"':
+    'as above',
   'kubectl kustomize': 'k8s:check and the release of the play run it',
 };

@@ -9,7 +9,6 @@ import { provide } from '../support/programs.ts';
 import { runDir } from '../support/run.ts';
 import { until } from '../support/until.ts';
 import { atPlace, type Launch, mountVolumes, type Node, type Template } from './pod.ts';
-import { CA_FILE } from './servers.ts';
 
 /** How the containers of the manifests are started as local processes, and what of their values cannot be theirs here. */
 
@@ -39,8 +38,6 @@ export function readContainerEnv(node: Node, template: Template): Record<string,
     DRAIN_SECONDS: String(Math.ceil(Number(written.DRAIN_SECONDS) * node.scale)),
     PATH: process.env.PATH!,
     NODE_COMPILE_CACHE: join(runDir(), 'compiled'),
-    // The provider's authority is one that the image's own list knows.
-    NODE_EXTRA_CA_CERTS: CA_FILE,
   };
 }
 

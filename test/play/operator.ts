@@ -9,10 +9,10 @@ import { provide } from '../support/programs.ts';
 import { runDir } from '../support/run.ts';
 import type { Cluster } from './cluster.ts';
 
-/** The operator: a checkout, a shell, and docs/operation.md. Nothing is run but what stands there, letter by letter. */
+/** The operator: a checkout, a shell, and two documents. Runs only what is written there, letter by letter. */
 
 const PROJECT = resolve(import.meta.dirname, '../..');
-const DOCUMENT = 'docs/operation.md';
+const DOCUMENTS = ['docs/operation.md', 'docs/runbook.md'];
 
 /** What the scripts wait for a roll-out; theirs is 20 minutes. */
 const ROLL_OUT_LIMIT = '180s';
@@ -58,7 +58,7 @@ function listen(cluster: Cluster, socket: string): Server {
   return server.listen(socket).unref();
 }
 
-/** Somebody with a checkout of the project, who knows nothing but the document. */
+/** Somebody with a checkout of the project, who knows only the documents. */
 export class Operator implements AsyncDisposable {
   /** Variables of the shell. */
   readonly variables: Record<string, string> = {};
@@ -71,8 +71,9 @@ export class Operator implements AsyncDisposable {
     this.checkout = checkout;
     this.#path = path;
     this.#server = server;
-    const document = parseMarkdown(DOCUMENT, readFileSync(join(PROJECT, DOCUMENT), 'utf8'));
-    this.#known = new Set(commandsIn(document));
+    this.#known = new Set(
+      DOCUMENTS.flatMap((path) => commandsIn(parseMarkdown(path, readFileSync(join(PROJECT, path), 'utf8')))),
+    );
   }
 
   /** Gives the operator a copy of the manifests, to be filled in, and a kubectl that reaches the cluster. */
@@ -89,9 +90,10 @@ export class Operator implements AsyncDisposable {
     return new Operator(checkout, path, listen(cluster, socket));
   }
 
-  /** A command of the document; throws where it is not there, letter by letter. */
+  /** A command of the documents; throws if none has it. */
   read(command: string): string {
-    if (!this.#known.has(command)) throw new Error(`${DOCUMENT} has no command \`${command}\``);
+    if (!this.#known.has(command))
+      throw new Error(`${DOCUMENTS.join(' and ')} have no command \`${command}\``);
     return command;
   }
 

@@ -72,9 +72,14 @@ function filesOf(objects: readonly KubernetesObject[], { configMap, secret }: an
   const name = configMap?.name ?? secret.secretName;
   const files = configMap ? find(objects, 'ConfigMap', name)?.data : readSecret(objects, name);
   if (files === undefined) throw new Error(`there is no ${configMap ? 'ConfigMap' : 'Secret'} ${name}`);
-  const { items } = configMap ?? secret;
+  const { items, optional = false }: { items?: { key: string; path: string }[]; optional?: boolean } =
+    configMap ?? secret;
   if (!items) return files;
-  return Object.fromEntries(items.map(({ key, path }: { key: string; path: string }) => [path, files[key]]));
+  const missing = items.find(({ key }) => files[key] === undefined);
+  if (missing && !optional) throw new Error(`${name} has no key ${missing.key}`);
+  return Object.fromEntries(
+    items.flatMap(({ key, path }) => (files[key] === undefined ? [] : [[path, files[key]]])),
+  );
 }
 
 /** A text of the container with its paths as they are here. */

@@ -57,6 +57,12 @@ export function fillInSecrets(stage: Stage, authority: string): void {
     .replaceAll('@pgbouncer:6432', `@127.0.0.1:${port(cluster.pooler.origin)}`)
     .replaceAll('postgres.example.org:5432', `localhost:${postgres.port}`)
     .replaceAll('redis.example.org:6379', `localhost:${redis.port}`)
+    // Redis is of the same authority.
+    .replace(/^ {2}# REDIS_CA_FILE/m, '  REDIS_CA_FILE')
+    .replace(
+      / {2}# redis-ca.crt: \|\n.*\n.*\n/,
+      `  redis-ca.crt: |\n${authority.replace(/^(?=.)/gm, '    ')}`,
+    )
     .replace(
       / {4}-----BEGIN CERTIFICATE-----\n {4}-----END CERTIFICATE-----\n/,
       authority.replace(/^(?=.)/gm, '    '),

@@ -74,10 +74,9 @@ function checkMentions({ spec, containers }: Workload, objects: readonly Kuberne
   return [...walk([spec.volumes ?? [], ...containers])].flatMap((part: any) => {
     const secret = part.secretKeyRef?.name ?? part.secretRef?.name ?? part.secret?.secretName;
     const map = part.configMapKeyRef?.name ?? part.configMapRef?.name ?? part.configMap?.name;
-    const keys = [
-      part.secretKeyRef ?? part.configMapKeyRef,
-      ...((part.secret ?? part.configMap)?.items ?? []),
-    ]
+    const source = part.secret ?? part.configMap;
+    const isOptional = source?.optional === true;
+    const keys = [part.secretKeyRef ?? part.configMapKeyRef, ...(isOptional ? [] : (source?.items ?? []))]
       .filter((reference) => reference !== undefined && !reference.optional)
       .map(({ key }) => key);
     const held =
@@ -109,7 +108,8 @@ function listNamedFiles(objects: readonly KubernetesObject[], { env = [] }: Cont
       const reference = valueFrom?.secretKeyRef;
       const text = value ?? readSecret(objects, reference?.name ?? '')?.[reference?.key ?? ''] ?? '';
       const inUrl = /[?&]sslrootcert=([^&]+)/.exec(text)?.[1];
-      return [...(inUrl ? [inUrl] : []), ...(/_FILE$|^NODE_EXTRA_CA_CERTS$/.test(name) ? [text] : [])];
+      const named = /_FILE$|^NODE_EXTRA_CA_CERTS$/.test(name) && text !== '' ? [text] : [];
+      return [...(inUrl ? [inUrl] : []), ...named];
     },
   );
 }

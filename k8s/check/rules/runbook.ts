@@ -3,38 +3,62 @@ import type { KubernetesObject } from '../objects.ts';
 import { type AlertingRule, listAlertingRules } from './monitoring.ts';
 import { type Rule, unless } from './rule.ts';
 
-/** The alerts against the document that whoever is woken reads. */
+/** The alerts against the document that the person on call reads. */
 
-const RUNBOOK = 'docs/operation.md';
+const RUNBOOK = 'docs/runbook.md';
 
-/** Of each heading of a Markdown text the first word in italics below it, by the heading's anchor. */
-export function readSections(text: string): Map<string, string | undefined> {
-  const sections = [...text.matchAll(/^#+ (.+)\n+(?:\*(\w+)\*)?/gm)];
-  return new Map(sections.map(([, heading, word]) => [heading!.toLowerCase().replaceAll(' ', '-'), word]));
+/** Lines of a section that fit on one screen. */
+const SCREEN_LINES = 30;
+
+/** The second-level sections of a Markdown text, by their anchor. */
+export function readSections(text: string): Map<string, string> {
+  const sections = text.split(/^## /m).slice(1);
+  return new Map(
+    sections.map((section) => [section.split('\n')[0]!.toLowerCase().replaceAll(' ', '-'), section.trim()]),
+  );
 }
 
-function findRunbookFaults(
+/** The alerts that a section names, with their urgency. */
+const alertsOf = (section: string): Map<string, string> => {
+  const line = /^\*Alerts: (.*)\*$/m.exec(section)?.[1] ?? '';
+  return new Map([...line.matchAll(/`(\w+)` \((\w+)\)/g)].map(([, alert, urgency]) => [alert!, urgency!]));
+};
+
+function findAlertFaults(
   { alert, labels, annotations }: AlertingRule,
-  sections: ReadonlyMap<string, string | undefined>,
+  sections: ReadonlyMap<string, string>,
 ): string[] {
-  const anchor = alert!.toLowerCase();
   const url = annotations?.runbook_url ?? '';
-  const urgency = sections.get(anchor)?.toLowerCase();
-  return [
-    ...unless(url.startsWith('https://'), 'has no runbook_url'),
-    ...unless(url.endsWith(`/${RUNBOOK}#${anchor}`), `does not lead to its own section: ${url}`),
-    ...unless(sections.has(anchor), `has no section in ${RUNBOOK}`),
-    ...unless(urgency === labels?.severity, `is a ${labels?.severity}, ${RUNBOOK} says ${urgency}`),
-  ];
+  const [place, anchor = ''] = url.split('#');
+  const section = sections.get(anchor);
+  if (!url.startsWith('https://') || !place!.endsWith(`/${RUNBOOK}`) || section === undefined)
+    return [`does not lead to a section of ${RUNBOOK}: ${url}`];
+  const urgency = alertsOf(section).get(alert!);
+  return unless(urgency === labels?.severity, `is a ${labels?.severity}, #${anchor} says ${urgency}`);
 }
 
-/** Alerts whose section of the runbook nobody would find, and sections that say another urgency. */
+function findSectionFaults(anchor: string, section: string, known: ReadonlySet<string>): string[] {
+  const isSymptom = section.includes('**Look here.**') || alertsOf(section).size > 0;
+  return [
+    ...[...alertsOf(section).keys()]
+      .filter((alert) => !known.has(alert))
+      .map((alert) => `names ${alert}, which is no alert`),
+    ...unless(section.split('\n').length <= SCREEN_LINES, 'does not fit on a screen'),
+    ...unless(!isSymptom || section.includes('**Look here.**'), 'does not say where to look'),
+    ...unless(!isSymptom || section.includes('**It helped when**'), 'does not say how to see that it helped'),
+  ].map((fault) => `#${anchor} ${fault}`);
+}
+
+/** Alerts that do not lead to a section that names them, and sections that would not help. */
 export function findAlertsAstray(objects: readonly KubernetesObject[], runbook: string): string[] {
   const alerts = listAlertingRules(objects).filter(({ alert }) => alert !== undefined);
+  if (alerts.length === 0) return [];
   const sections = readSections(runbook);
+  const known = new Set(alerts.map(({ alert }) => alert!));
   const places = new Set(alerts.map(({ annotations }) => annotations?.runbook_url?.replace(/#.*/, '')));
   return [
-    ...alerts.flatMap((rule) => findRunbookFaults(rule, sections).map((fault) => `${rule.alert} ${fault}`)),
+    ...alerts.flatMap((rule) => findAlertFaults(rule, sections).map((fault) => `${rule.alert} ${fault}`)),
+    ...[...sections].flatMap(([anchor, section]) => findSectionFaults(anchor, section, known)),
     ...unless(places.size <= 1, `alerts lead to several places: ${[...places].join(', ')}`),
   ];
 }

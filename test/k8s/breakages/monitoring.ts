@@ -76,7 +76,8 @@ export const MONITORING: Breakage[] = [
     'section of the runbook',
     'PrometheusRule/bookmarks',
     ({ spec }) =>
-      (annotationsOf(spec).runbook_url = 'https://elsewhere.example.org/docs/operation.md#bookmarksdown'),
+      (annotationsOf(spec).runbook_url =
+        'https://elsewhere.example.org/docs/runbook.md#nobody-reaches-the-service'),
   ],
   [
     'section of the runbook',

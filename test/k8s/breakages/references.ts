@@ -43,6 +43,16 @@ export const REFERENCES: Breakage[] = [
     'Deployment/worker',
     (worker) => (variable(worker, 'DATABASE_URL').valueFrom.secretKeyRef.key = 'DATABASE_ULR'),
   ],
+  [
+    'find what they mean',
+    'Secret/connections',
+    ({ stringData }) => Object.assign(stringData, { REDIS_CA_FILE: '/etc/redis/ca.crt' }),
+  ],
+  [
+    'find what they mean',
+    'Secret/connections',
+    ({ stringData }) => Object.assign(stringData, { REDIS_CA_FILE: '/etc/ca.crt', 'redis-ca.crt': 'PEM' }),
+  ],
   ['find what they mean', 'Job/migrate', (job) => (pod(job).serviceAccountName = 'bookmark')],
   ['find what they mean', 'Job/migrate', (job) => (pod(job).volumes[0].secret.items[0].key = 'ca.pem')],
   [

@@ -15,6 +15,12 @@ const requireNoFailure = (stage: Stage, during: string): void => {
     0, `no request fails in the ${during}, but:\n${failures.slice(0, 10).join('\n')}`);
 };
 
+/** What the runbook asks of Postgres's disk and replication. */
+const STATE_OF_POSTGRES = [
+  `psql "$ADMIN_DATABASE_URL" --command='select slot_name, active, pg_size_pretty(pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)) from pg_replication_slots'`,
+  `psql "$ADMIN_DATABASE_URL" --command='select pg_is_in_recovery(), now() - pg_last_xact_replay_timestamp() as behind'`,
+];
+
 /** A migration that fails takes back what it did, stops the release, and leaves the pods as they were. */
 async function failToUpgrade(stage: Stage): Promise<void> {
   const { operator, images } = stage;
@@ -29,6 +35,7 @@ async function failToUpgrade(stage: Stage): Promise<void> {
     'kubectl -n bookmarks logs --selector=app.kubernetes.io/component=api --tail=200 --prefix',
   );
   await operator.must(`psql "$ADMIN_DATABASE_URL" --command='select 1'`);
+  for (const command of STATE_OF_POSTGRES) await operator.must(command);
   const atWork = await operator.must(
     `psql "$ADMIN_DATABASE_URL" --command="select pid, usename, wait_event_type, now() - xact_start as open_for, left(query, 60) as query from pg_stat_activity where datname = 'bookmarks' order by xact_start"`,
   );
