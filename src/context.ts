@@ -5,7 +5,7 @@ import { type Config, ConfigError } from './config.ts';
 import { openCoordination } from './coordination/open.ts';
 import type { Coordination, RedisAccess } from './coordination/port.ts';
 import { unavailable } from './domain/errors.ts';
-import { KnownCallers } from './domain/tokens.ts';
+import { KnownPrincipals } from './domain/tokens.ts';
 import type { Logger } from './observability/log.ts';
 import { Metrics, serveMetrics } from './observability/metrics.ts';
 import {
@@ -40,7 +40,7 @@ export interface Context {
   readonly probe: DatabaseProbe;
   /** What statements met lately that the probe's read may not meet. */
   readonly databaseFaults: DatabaseFaults;
-  readonly callers: KnownCallers;
+  readonly principals: KnownPrincipals;
   /** Tokens that were used and whose use is still to be noted. */
   readonly lastUses: LastUses;
   readonly pageReader: PageReader<number, Page>;
@@ -162,7 +162,7 @@ export async function openContext(
     databaseFaults,
     metrics,
     tracing,
-    callers: new KnownCallers(),
+    principals: new KnownPrincipals(),
     lastUses: new LastUses(),
     pageReader: new PageReader(database, SYNC_PAGES, requestPermits, OPERATION_DEADLINE_MS),
     changesReader: new PageReader(database, CHANGES_PAGES, requestPermits, OPERATION_DEADLINE_MS),

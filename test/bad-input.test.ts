@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import { ROUTES } from '../src/http/app.ts';
-import { type CallerRoute, DEFAULT_BODY_BYTES } from '../src/http/route.ts';
+import { DEFAULT_BODY_BYTES, type PrincipalRoute } from '../src/http/route.ts';
 import { startService, type TestUser, useService, useUser } from './support/service.ts';
 
 // Every field of every route: what it takes at its bounds, and how it refuses whatever else comes.
@@ -642,7 +642,7 @@ describe.for(Object.entries(ROUTE_CASES))('%s', ([path, route]) => {
   };
 
   beforeAll(async () => {
-    const { needsSession } = ROUTES.find((route) => route.path === path) as CallerRoute;
+    const { needsSession } = ROUTES.find((route) => route.path === path) as PrincipalRoute;
     user = await (needsSession ? service.session() : service.user({ premium: true }));
   });
 

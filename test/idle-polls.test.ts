@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { parseRedisAddress } from '../src/coordination/redis-address.ts';
 import { parseToken } from '../src/domain/tokens.ts';
 import type { ChangesStart } from '../src/store/changes.ts';
-import { findCaller } from '../src/store/tokens.ts';
+import { findPrincipal } from '../src/store/tokens.ts';
 import { findFreePort } from './support/ports.ts';
 import { openRedis } from './support/redis.ts';
 import { startService, type TestService, type TestUser, useService } from './support/service.ts';
@@ -15,8 +15,8 @@ const SYNC = '/bookmarks/sync';
 
 const service = useService();
 
-const callerOf = async ({ token }: TestUser) =>
-  (await findCaller(service.context.database, parseToken(token)!))!;
+const principalOf = async ({ token }: TestUser) =>
+  (await findPrincipal(service.context.database, parseToken(token)!))!;
 
 /** Counts the statements of a service's requests, whatever they are. */
 const countStatements = ({ context: { database } }: TestService) => {
@@ -107,15 +107,15 @@ describe('polls while Redis is away', () => {
 describe('a check', () => {
   test('of sync finds new bookmarks and tokens that are no longer valid, by one statement for all', async () => {
     const users = await Promise.all(Array.from({ length: 40 }, () => service.user()));
-    const callers = await Promise.all(users.map(callerOf));
+    const principals = await Promise.all(users.map(principalOf));
     const { body: added } = await users[3]!.post('/bookmarks/add', { url: URL });
     await service.context.database.sql`
       update tokens set expires_at = now() where user_id = ${users[5]!.id}`;
     const statements = countStatements(service);
     const { pageReader } = service.context;
     const news = await Promise.all([
-      ...callers.map((caller) => pageReader.hasNews(caller, 0)),
-      pageReader.hasNews(callers[3]!, added.id),
+      ...principals.map((principal) => pageReader.hasNews(principal, 0)),
+      pageReader.hasNews(principals[3]!, added.id),
     ]);
     expect(news.flatMap((has, n) => (has ? [n] : []))).toEqual([3, 5]);
     expect(statements()).toBe(1);
@@ -124,7 +124,7 @@ describe('a check', () => {
   test('of changes finds every kind of change, and none where there was none', async () => {
     const { changesReader } = service.context;
     const user = await service.user();
-    const caller = await callerOf(user);
+    const principal = await principalOf(user);
     const { body: bookmark } = await user.post('/bookmarks/add', { url: URL, tags: ['one'] });
     const tag = bookmark.tags[0];
     const changes: [string, object][] = [
@@ -137,30 +137,30 @@ describe('a check', () => {
       ['/import', { bookmarks: [{ url: URL }], mode: 'replace' }],
     ];
     for (const [path, body] of changes) {
-      const start: ChangesStart = await changesReader.read(caller, 'now', 100);
-      expect(await changesReader.hasNews(caller, start), path).toBe(false);
+      const start: ChangesStart = await changesReader.read(principal, 'now', 100);
+      expect(await changesReader.hasNews(principal, start), path).toBe(false);
       expect((await user.post(path, body)).status, path).toBe(200);
-      expect(await changesReader.hasNews(caller, start), path).toBe(true);
+      expect(await changesReader.hasNews(principal, start), path).toBe(true);
     }
   });
 
   test('is answered by a statement that began after it was asked', async () => {
     const user = await service.user();
-    const caller = await callerOf(user);
+    const principal = await principalOf(user);
     const { pageReader } = service.context;
-    const first = pageReader.hasNews(caller, 0);
+    const first = pageReader.hasNews(principal, 0);
     const adding = user.post('/bookmarks/add', { url: URL });
     await Promise.all([first, adding]);
-    expect(await pageReader.hasNews(caller, 0)).toBe(true);
+    expect(await pageReader.hasNews(principal, 0)).toBe(true);
   });
 
   test('that fails fails for those of its statement alone', async () => {
-    const caller = await callerOf(await service.user());
+    const principal = await principalOf(await service.user());
     const { database, pageReader } = service.context;
     const read = vi.spyOn(database, 'read').mockRejectedValueOnce(new Error('lost'));
     onTestFinished(() => read.mockRestore());
-    const both = [pageReader.hasNews(caller, 0), pageReader.hasNews(caller, 0)];
+    const both = [pageReader.hasNews(principal, 0), pageReader.hasNews(principal, 0)];
     for (const failed of both) await expect(failed).rejects.toThrow('lost');
-    expect(await pageReader.hasNews(caller, 0)).toBe(false);
+    expect(await pageReader.hasNews(principal, 0)).toBe(false);
   });
 });

@@ -14,7 +14,7 @@ const write = ({ context } = service) => context.lastUses.write(context.database
 
 /** Uses the token at a replica that has to look it up. */
 async function use({ token }: { token: string }, at = service): Promise<number> {
-  at.context.callers.forget(parseToken(token)!);
+  at.context.principals.forget(parseToken(token)!);
   return (await at.post('/user/profile', {}, { token })).status;
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { parseToken } from '../src/domain/tokens.ts';
 import { PageReader, SYNC_PAGES } from '../src/operations/page-reads.ts';
-import { findCaller } from '../src/store/tokens.ts';
+import { findPrincipal } from '../src/store/tokens.ts';
 import { runOn } from './support/database.ts';
 import { type TestUser, useService } from './support/service.ts';
 
@@ -9,8 +9,8 @@ import { type TestUser, useService } from './support/service.ts';
 
 const service = useService();
 
-async function callerOf(token: string) {
-  return (await findCaller(service.context.database, parseToken(token)!))!;
+async function principalOf(token: string) {
+  return (await findPrincipal(service.context.database, parseToken(token)!))!;
 }
 
 /** Holds polls of a user, so many by each token; resolves when all are held. */
@@ -42,7 +42,7 @@ describe('polls of one account that are woken together', () => {
     const revoked = await service.token(user.id, 'read');
     const { polls, wake } = await holdPolls(user, [user.token, revoked], 3);
     // Behind the service's back, so that only the look itself can find it out.
-    const hash = (await callerOf(revoked)).hash.toString('hex');
+    const hash = (await principalOf(revoked)).hash.toString('hex');
     await runOn(service.database.url, `delete from tokens where token_hash = decode('${hash}', 'hex')`);
     await wake();
     const statuses = (await Promise.all(polls)).map(({ status }) => status);
@@ -63,7 +63,7 @@ describe('a look', () => {
   /** PageReader whose first response is kept back until told. */
   async function openSlowLooks() {
     const user = await service.user();
-    const caller = await callerOf(user.token);
+    const principal = await principalOf(user.token);
     const { database } = service.context;
     const response = Promise.withResolvers<void>();
     const read = Promise.withResolvers<void>();
@@ -78,7 +78,7 @@ describe('a look', () => {
     };
     const slow = Object.create(database, { read: { value: readSlowly }, readShort: { value: readSlowly } });
     const looks = new PageReader(slow, SYNC_PAGES, service.context.requestPermits, 7_000);
-    const look = () => looks.read(caller, 0, 50);
+    const look = () => looks.read(principal, 0, 50);
     return { user, look, firstWasRead: read.promise, respondFirst: response.resolve, reads: () => reads };
   }
 

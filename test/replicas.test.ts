@@ -5,7 +5,7 @@ import { type Fleet, openFleet } from './support/fleet.ts';
 import { type Replica, runMain } from './support/replica.ts';
 import type { ApiResponse } from './support/responses.ts';
 import { until } from './support/until.ts';
-import type { Caller } from './support/users.ts';
+import type { Principal } from './support/users.ts';
 
 // Many replicas, one service: real processes over one Postgres and one Redis, and what happens when they come and go.
 
@@ -25,7 +25,7 @@ describe('three replicas', () => {
   afterAll(() => fleet[Symbol.asyncDispose]());
 
   /** A poll of the caller at each replica, once they are held. */
-  const holdPolls = async ({ token }: Caller) => {
+  const holdPolls = async ({ token }: Principal) => {
     const polls = replicas.map((replica) => replica.post('/bookmarks/sync', { wait: true }, token));
     for (const replica of replicas) await replica.untilHeld(1);
     return polls;
@@ -70,9 +70,9 @@ describe('three replicas', () => {
   });
 
   test('a bookmark added at one replica ends the polls held by all', async () => {
-    const caller = await fleet.user();
-    const polls = await holdPolls(caller);
-    const added = await replicas[1]!.post('/bookmarks/add', { url: 'http://new/' }, caller.token);
+    const principal = await fleet.user();
+    const polls = await holdPolls(principal);
+    const added = await replicas[1]!.post('/bookmarks/add', { url: 'http://new/' }, principal.token);
     for (const { status, body } of await Promise.all(polls)) {
       expect(status).toBe(200);
       expect(body).toEqual({ bookmarks: [added.body], cursor: added.body.id, has_more: false, waited: true });
@@ -143,11 +143,11 @@ describe('three replicas', () => {
   });
 
   test("the operator's command that revokes a token ends its polls on every replica", async () => {
-    const caller = await fleet.user();
-    const list = (await runMain(['admin', 'token', 'list', '--email', caller.email], fleet.env)) as {
+    const principal = await fleet.user();
+    const list = (await runMain(['admin', 'token', 'list', '--email', principal.email], fleet.env)) as {
       tokens: { id: string }[];
     };
-    const polls = await holdPolls(caller);
+    const polls = await holdPolls(principal);
     await expectEndedBy(polls, () =>
       runMain(['admin', 'token', 'revoke', '--id', list.tokens[0]!.id], fleet.env),
     );

@@ -55,7 +55,7 @@ describe('the limit of a token', () => {
     const user = await own.user();
     const setTier = async (isPremium: boolean) => {
       await setPremium(own.context.database, user.email, isPremium);
-      own.context.callers.forget(parseToken(user.token)!);
+      own.context.principals.forget(parseToken(user.token)!);
     };
     const post = async () => {
       const response = await user.post(PROFILE);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Database } from '../src/store/database.ts';
 import { deleteTag, mergeTags, renameTag } from '../src/store/tags.ts';
-import type { Owner } from '../src/store/tokens.ts';
+import type { PrincipalKey } from '../src/store/tokens.ts';
 import { runOn } from './support/database.ts';
 import { findFaults } from './support/invariants.ts';
 import { type TestUser, useService } from './support/service.ts';
@@ -16,7 +16,7 @@ const SMALL_STEP = 40;
 
 interface Collection {
   user: TestUser;
-  owner: Owner;
+  owner: PrincipalKey;
   ids: number[];
   /** Ids of the tags `a`, `b` and `c`. */
   tags: Record<string, number>;
@@ -32,7 +32,7 @@ async function makeCollection(): Promise<Collection> {
   const { tags } = (await user.post('/tags/list')).body;
   return {
     user,
-    owner: { userId: user.id, hash: token!.hash } as Owner,
+    owner: { userId: user.id, hash: token!.hash } as PrincipalKey,
     ids: bookmarks.map(({ id }: { id: number }) => id),
     tags: Object.fromEntries(tags.map(({ id, name }: { id: number; name: string }) => [name, id])),
   };

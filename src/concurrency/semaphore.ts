@@ -22,7 +22,7 @@ export interface SemaphoreGauges {
   size: number;
   /** Permits that are taken. */
   inUse: number;
-  /** Callers that wait for a permit. */
+  /** Principals that wait for a permit. */
   waiting: number;
   /** How long the first waiter has waited, in milliseconds; 0 without waiters. */
   oldestWaitMs: number;

@@ -21,8 +21,8 @@ export interface PresentedToken {
   key: string;
 }
 
-/** Whoever sent a request, once its token was found valid. */
-export interface Caller extends PresentedToken {
+/** Who sent a request, once the token was found valid. */
+export interface Principal extends PresentedToken {
   scope: Scope;
   /** The tier of the account, as it was when the token was looked up. */
   isPremium: boolean;
@@ -30,8 +30,8 @@ export interface Caller extends PresentedToken {
   expiresAtMs: number;
 }
 
-/** A caller as a look-up finds it. */
-export interface FoundCaller extends Caller {
+/** A principal as the database returns it. */
+export interface FoundPrincipal extends Principal {
   /** Whether the last use that is stored is so old that this one is to be noted. */
   isUseDue: boolean;
 }
@@ -75,13 +75,13 @@ export function parseToken(text: string | undefined): PresentedToken | undefined
 }
 
 /**
- * Callers whose tokens were lately found valid. Only a hint that spares a look-up: every operation's statement checks
+ * Principals whose tokens were lately found valid. Only a hint that spares a look-up: every operation's statement checks
  * the token again, so a revoked one does nothing from the moment of its revocation, whatever stands here.
  */
-export class KnownCallers {
+export class KnownPrincipals {
   /** Tokens that were valid when this process last asked, whenever that was. */
   readonly #seen = new Set<string>();
-  readonly #callers = new Map<string, { caller: Caller; untilMs: number }>();
+  readonly #principals = new Map<string, { principal: Principal; untilMs: number }>();
   readonly #capacity: number;
   readonly #ttlMs: number;
 
@@ -90,25 +90,26 @@ export class KnownCallers {
     this.#ttlMs = ttlMs;
   }
 
-  /** The caller who last presented this very token, where it is still remembered. */
-  find(token: PresentedToken, nowMs = Date.now()): Caller | undefined {
-    const known = this.#callers.get(token.key);
+  /** The principal who last presented this very token, where it is still remembered. */
+  find(token: PresentedToken, nowMs = Date.now()): Principal | undefined {
+    const known = this.#principals.get(token.key);
     if (known === undefined) return undefined;
     if (known.untilMs <= nowMs) {
-      this.#callers.delete(token.key);
+      this.#principals.delete(token.key);
       return undefined;
     }
-    const { caller } = known;
-    return caller.userId === token.userId && caller.kind === token.kind ? caller : undefined;
+    const { principal } = known;
+    return principal.userId === token.userId && principal.kind === token.kind ? principal : undefined;
   }
 
-  add(caller: Caller, nowMs = Date.now()): void {
-    if (this.#callers.size >= this.#capacity) this.#callers.delete(this.#callers.keys().next().value!);
-    this.#callers.set(caller.key, { caller, untilMs: nowMs + this.#ttlMs });
+  add(principal: Principal, nowMs = Date.now()): void {
+    if (this.#principals.size >= this.#capacity)
+      this.#principals.delete(this.#principals.keys().next().value!);
+    this.#principals.set(principal.key, { principal, untilMs: nowMs + this.#ttlMs });
     // Those seen longest ago go first.
-    this.#seen.delete(caller.key);
+    this.#seen.delete(principal.key);
     if (this.#seen.size >= this.#capacity) this.#seen.delete(this.#seen.keys().next().value!);
-    this.#seen.add(caller.key);
+    this.#seen.add(principal.key);
   }
 
   /** Whether this very token was valid when this process last asked. */
@@ -117,7 +118,7 @@ export class KnownCallers {
   }
 
   forget(token: PresentedToken): void {
-    this.#callers.delete(token.key);
+    this.#principals.delete(token.key);
     this.#seen.delete(token.key);
   }
 }

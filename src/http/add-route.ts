@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { OutboundBacklog } from '../concurrency/outbound-backlog.ts';
 import type { Context } from '../context.ts';
 import { parseBody } from '../domain/validation.ts';
-import { authenticate, confirmCaller, limitAddress } from './authentication.ts';
+import { authenticate, confirmPrincipal, limitAddress } from './authentication.ts';
 import { chooseEncoding, compressStream, isWorthCompressing } from './compression.ts';
 import { sendError, toApiError } from './error-responses.ts';
 import { readIdempotency } from './idempotency.ts';
@@ -60,9 +60,9 @@ async function respond(
 ): Promise<void> {
   const body = route.checksOwnBody ? undefined : parseBody(route.body, request.body);
   const idempotency = route.isIdempotent ? readIdempotency(request, request.requestHash) : undefined;
-  const userId = request.caller?.userId;
+  const userId = request.principal?.userId;
   const handle = async () => {
-    const given = { context, body, request, reply, idempotency, caller: request.caller! };
+    const given = { context, body, request, reply, idempotency, principal: request.principal! };
     await sendResponse(context, overload, route, request, reply, await route.handle(given));
   };
   if (userId === undefined || route.takesOwnPermits || route.isHeld) return handle();
@@ -89,7 +89,7 @@ async function sendResponse(
   body: ResponseBody,
 ): Promise<void> {
   if (reply.sent) return;
-  const { caller } = request;
+  const { principal } = request;
   const mayCompress = config.compress && !holdsSecret(route);
   reply.header('content-type', 'application/json; charset=utf-8');
   if (typeof body !== 'string' && 'pipe' in body) {
@@ -100,12 +100,12 @@ async function sendResponse(
   }
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   // A refused read loses nothing. Polls of one account are woken together, and each gets a page.
-  if (route.scope === 'read' && text.length > SHORT_BYTES) overload.refuse(caller!.userId);
+  if (route.scope === 'read' && text.length > SHORT_BYTES) overload.refuse(principal!.userId);
   const encoding = mayCompress && isWorthCompressing(text) ? chooseEncoding(request, reply) : undefined;
   if (encoding === undefined) void reply.send(text);
   else {
     // The text counts while it is compressed, so that other responses of the account are refused in time.
-    const release = caller && outboundBacklog.hold(caller.userId, text.length);
+    const release = principal && outboundBacklog.hold(principal.userId, text.length);
     try {
       void reply.send(await encoding.compress(text));
     } finally {
@@ -118,15 +118,15 @@ async function sendResponse(
 /** Counts what the socket did not take of a response that was just sent, until it has left. */
 export function countBacklog(
   outboundBacklog: OutboundBacklog,
-  { caller }: FastifyRequest,
+  { principal }: FastifyRequest,
   { raw }: FastifyReply,
 ): void {
-  if (caller !== undefined && raw.writableLength > 0 && !raw.closed)
-    raw.once('close', outboundBacklog.hold(caller.userId, raw.writableLength));
+  if (principal !== undefined && raw.writableLength > 0 && !raw.closed)
+    raw.once('close', outboundBacklog.hold(principal.userId, raw.writableLength));
 }
 
 /**
- * Before a remembered caller learns of a missing scope or a bad field, the token is looked up: a revoked one gets
+ * Before a remembered principal learns of a missing scope or a bad field, the token is looked up: a revoked one gets
  * 401, as the order of checks demands (decision 1).
  */
 export function handleErrors(context: Context) {
@@ -136,14 +136,14 @@ export function handleErrors(context: Context) {
   };
   const confirm = async (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     try {
-      await confirmCaller(context, request, reply, error);
+      await confirmPrincipal(context, request, reply, error);
       return send(error, request, reply);
     } catch (later) {
       return send(later, request, reply);
     }
   };
   return (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
-    const isRemembered = request.caller !== undefined && !request.callerIsFresh;
+    const isRemembered = request.principal !== undefined && !request.principalIsFresh;
     return isRemembered ? confirm(error, request, reply) : send(error, request, reply);
   };
 }

@@ -11,7 +11,7 @@ import { type Config, isLoopback } from '../config.ts';
 import type { Context } from '../context.ts';
 import { notFound } from '../domain/errors.ts';
 import { parseShortJson } from '../domain/json.ts';
-import type { Caller } from '../domain/tokens.ts';
+import type { Principal } from '../domain/tokens.ts';
 import { accountRoutes } from '../routes/account.ts';
 import { appPages, appWebRoutes } from '../routes/apps.ts';
 import { bookmarkRoutes } from '../routes/bookmarks.ts';
@@ -45,9 +45,9 @@ import { DEFAULT_BODY_BYTES, type Route, routesOfAll } from './route.ts';
 declare module 'fastify' {
   interface FastifyRequest {
     /** Set once the token was found valid. */
-    caller: Caller | undefined;
+    principal: Principal | undefined;
     /** Whether this very request looked the token up, rather than remembered it. */
-    callerIsFresh: boolean;
+    principalIsFresh: boolean;
     /** Reads its body, where it has one. */
     bodyReader: BodyReader | undefined;
     /** Each releases what is held of its body; undefined once its response has gone, or never will. */
@@ -118,8 +118,8 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
     clientErrorHandler: respondToMalformedHttp,
   });
   respondToOddRequests(app.server);
-  app.decorateRequest('caller', undefined);
-  app.decorateRequest('callerIsFresh', false);
+  app.decorateRequest('principal', undefined);
+  app.decorateRequest('principalIsFresh', false);
   app.decorateRequest('bodyReader', undefined);
   app.decorateRequest('heldBody', undefined);
   app.decorateRequest('requestHash', undefined);

@@ -1,13 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { invalidToken, permissionDenied } from '../domain/errors.ts';
-import type { Caller, PresentedToken } from '../domain/tokens.ts';
-import { findCaller } from '../store/tokens.ts';
+import type { PresentedToken, Principal } from '../domain/tokens.ts';
+import { findPrincipal } from '../store/tokens.ts';
 import { limitTokenFailures } from './brute-force-limiter.ts';
 import { toApiError } from './error-responses.ts';
 import type { Overload } from './overload.ts';
 import { addressKey, clientAddress, removeQuotaHeaders, requireQuota } from './quota-headers.ts';
-import type { CallerRoute } from './route.ts';
+import type { PrincipalRoute } from './route.ts';
 
 /**
  * Where the token of a request is checked: token, rate limit, scope, in this order (decision 1), before a byte of the body is
@@ -16,10 +16,10 @@ import type { CallerRoute } from './route.ts';
  */
 
 /** What a route needs of a token. */
-type Needs = Pick<CallerRoute, 'scope' | 'needsSession'>;
+type Needs = Pick<PrincipalRoute, 'scope' | 'needsSession'>;
 
 /**
- * Finds the caller and counts the request; throws `INVALID_TOKEN`, `RATE_LIMITED` or `PERMISSION_DENIED`. A token seen
+ * Finds the principal and counts the request; throws `INVALID_TOKEN`, `RATE_LIMITED` or `PERMISSION_DENIED`. A token seen
  * lately is not looked up: the operation's own statement checks it; where the limiter refused it lately as well, it is
  * refused from memory, at once: a throw, not a rejection.
  */
@@ -32,7 +32,7 @@ export function authenticate(
   reply: FastifyReply,
 ): Promise<void> {
   if (token === undefined) throw invalidToken();
-  const remembered = context.callers.find(token);
+  const remembered = context.principals.find(token);
   if (remembered !== undefined) {
     const { tokens } = context.coordination.limiters;
     const standing = tokens.refusal(token.key, requestLimit(context, remembered));
@@ -41,8 +41,8 @@ export function authenticate(
   return admitToken(context, overload, needs, token, remembered, request, reply);
 }
 
-/** Requests that a token of this caller may send in any window. */
-const requestLimit = ({ config }: Context, { isPremium }: Caller): number =>
+/** Requests that a token of this principal may send in any window. */
+const requestLimit = ({ config }: Context, { isPremium }: Principal): number =>
   isPremium ? config.rateLimitRequestsPremium : config.rateLimitRequests;
 
 async function admitToken(
@@ -50,38 +50,38 @@ async function admitToken(
   overload: Overload,
   needs: Needs,
   token: PresentedToken,
-  remembered: Caller | undefined,
+  remembered: Principal | undefined,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
   if (remembered === undefined) overload.refuseLookup();
-  const caller =
+  const principal =
     remembered ?? (await limitTokenFailures(context, request, token, () => lookUp(context, token)));
-  request.caller = caller;
-  request.callerIsFresh = remembered === undefined;
+  request.principal = principal;
+  request.principalIsFresh = remembered === undefined;
   const { tokens } = context.coordination.limiters;
-  requireQuota(reply, await tokens.consume(token.key, requestLimit(context, caller)));
-  overload.refuse(caller.userId);
-  requireScope(needs, caller);
+  requireQuota(reply, await tokens.consume(token.key, requestLimit(context, principal)));
+  overload.refuse(principal.userId);
+  requireScope(needs, principal);
 }
 
-/** Throws `PERMISSION_DENIED` for a caller whose token does not suffice. */
-export function requireScope({ scope, needsSession }: Needs, caller: Caller): void {
-  if (needsSession && caller.kind !== 'session')
+/** Throws `PERMISSION_DENIED` for a principal whose token does not suffice. */
+export function requireScope({ scope, needsSession }: Needs, principal: Principal): void {
+  if (needsSession && principal.kind !== 'session')
     throw permissionDenied('this needs a session, not an API token');
-  if (scope === 'write' && caller.scope !== 'write')
+  if (scope === 'write' && principal.scope !== 'write')
     throw permissionDenied('the token has scope read, not write');
 }
 
-async function lookUp(context: Context, token: PresentedToken): Promise<Caller> {
-  const caller = await findCaller(context.database, token);
-  if (caller === undefined) {
-    context.callers.forget(token);
+async function lookUp(context: Context, token: PresentedToken): Promise<Principal> {
+  const principal = await findPrincipal(context.database, token);
+  if (principal === undefined) {
+    context.principals.forget(token);
     throw invalidToken();
   }
-  context.callers.add(caller);
-  if (caller.isUseDue) context.lastUses.add(caller);
-  return caller;
+  context.principals.add(principal);
+  if (principal.isUseDue) context.lastUses.add(principal);
+  return principal;
 }
 
 /** Limits a request without a token by the client's address (decision 25), counted with others of its kind. */
@@ -100,22 +100,23 @@ export async function limitAddress(
 }
 
 /**
- * For an error response to a remembered caller: forgets a token that the statement found invalid, and looks it up where
+ * For an error response to a remembered principal: forgets a token that the statement found invalid, and looks it up where
  * the statement never ran, so that a revoked token gets no other error than `INVALID_TOKEN`, which this then throws.
  */
-export async function confirmCaller(
+export async function confirmPrincipal(
   context: Context,
   request: FastifyRequest,
   reply: FastifyReply,
   error: unknown,
 ): Promise<void> {
-  const caller = request.caller!;
+  const principal = request.principal!;
   const code = toApiError(error)?.code;
   const isUnchecked = code === 'VALIDATION_ERROR' || code === 'PERMISSION_DENIED';
   const isInvalid =
-    code === 'INVALID_TOKEN' || (isUnchecked && (await findCaller(context.database, caller)) === undefined);
+    code === 'INVALID_TOKEN' ||
+    (isUnchecked && (await findPrincipal(context.database, principal)) === undefined);
   if (!isInvalid) return;
-  context.callers.forget(caller);
+  context.principals.forget(principal);
   removeQuotaHeaders(reply);
   throw invalidToken();
 }

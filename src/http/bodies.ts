@@ -29,21 +29,21 @@ export class Bodies {
    * where bodies of the same account, or long ones of all, are too much.
    */
   source(request: FastifyRequest, countedBytes: number): Pick<BodyReader, 'next'> {
-    const { caller, bodyReader } = request;
+    const { principal, bodyReader } = request;
     const encoding = request.headers['content-encoding'];
     if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
       throw invalid('Content-Encoding: compressed request bodies are not accepted');
     if (bodyReader === undefined) return { next: async () => undefined };
-    bodyReader.begin(this.#pace, caller?.userId);
+    bodyReader.begin(this.#pace, principal?.userId);
     let held = 0;
     const next = async () => {
       const bytes = await bodyReader.next();
       const { heldBody } = request;
-      if (bytes === undefined || caller === undefined || heldBody === undefined || held >= countedBytes)
+      if (bytes === undefined || principal === undefined || heldBody === undefined || held >= countedBytes)
         return bytes;
-      this.#overload.refuseBody(caller.userId, held);
+      this.#overload.refuseBody(principal.userId, held);
       held += bytes.length;
-      heldBody.push(this.#received.hold(caller.userId, bytes.length));
+      heldBody.push(this.#received.hold(principal.userId, bytes.length));
       return bytes;
     };
     return { next };

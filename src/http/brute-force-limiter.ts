@@ -75,7 +75,7 @@ export function limitTokenFailures<Result>(
   token: PresentedToken,
   lookUp: () => Promise<Result>,
 ): Promise<Result> {
-  if (context.callers.hasSeen(token)) return lookUp();
+  if (context.principals.hasSeen(token)) return lookUp();
   const { tokenFailures: limiter } = context.coordination.limiters;
   const key = addressKey(clientAddress(request));
   const budget = { limiter, key, limit: TOKEN_FAILURES_PER_MINUTE };

@@ -122,8 +122,8 @@ const CONDITIONS: Record<ErrorCode, string> = {
 
 function codesOf(route: Route): ErrorCode[] {
   const common: ErrorCode[] = ['VALIDATION_ERROR', 'RATE_LIMITED', 'INTERNAL_ERROR', 'UNAVAILABLE'];
-  const ofCallers: ErrorCode[] = route.scope === 'public' ? [] : ['INVALID_TOKEN', 'PERMISSION_DENIED'];
-  return [...new Set([...common, ...ofCallers, ...(route.errors ?? [])])];
+  const ofPrincipals: ErrorCode[] = route.scope === 'public' ? [] : ['INVALID_TOKEN', 'PERMISSION_DENIED'];
+  return [...new Set([...common, ...ofPrincipals, ...(route.errors ?? [])])];
 }
 
 /** Error responses by status; several codes may share one. */

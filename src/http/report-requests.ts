@@ -36,7 +36,7 @@ export function reportRequests(app: FastifyInstance, { metrics }: Pick<Context, 
     const facts = {
       route,
       status,
-      user: request.caller?.userId,
+      user: request.principal?.userId,
       ms: Math.round(reply.elapsedTime * 10) / 10,
     };
     const path = route === undefined ? { path: cutPath(request.url) } : {};
@@ -64,7 +64,7 @@ export function reportBroken(
   request.log.info(
     {
       route: request.routeOptions.url,
-      user: request.caller?.userId,
+      user: request.principal?.userId,
       // A response behind another one on its connection has no socket yet.
       sentBytes: reply.raw.socket ? connection.sentBytes : 0,
       reason,

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { Context } from '../context.ts';
 import type { Idempotency } from '../domain/idempotency.ts';
 import type { Endpoints, ErrorCode } from '../domain/resources.ts';
-import type { Caller, Scope } from '../domain/tokens.ts';
+import type { Principal, Scope } from '../domain/tokens.ts';
 
 /** The largest body of a route that takes no long texts. */
 export const DEFAULT_BODY_BYTES = 64 * 1_024;
@@ -47,13 +47,13 @@ interface Described {
 /** JSON text is sent as it stands; an object is serialised. */
 export type ResponseBody = string | object;
 
-/** An endpoint for callers with a token of the scope. */
-export interface CallerRoute<Body extends z.ZodType = z.ZodType> extends Described {
+/** An endpoint for principals with a token of the scope. */
+export interface PrincipalRoute<Body extends z.ZodType = z.ZodType> extends Described {
   scope: Scope;
   /** An API token is refused, whatever its scope. */
   needsSession?: boolean;
   body: Body;
-  handle(request: RouteRequest<z.output<Body>> & { caller: Caller }): Promise<ResponseBody>;
+  handle(request: RouteRequest<z.output<Body>> & { principal: Principal }): Promise<ResponseBody>;
 }
 
 /** An endpoint that needs no token, limited by client address. */
@@ -63,7 +63,7 @@ export interface PublicRoute<Body extends z.ZodType = z.ZodType> extends Describ
   handle(request: RouteRequest<z.output<Body>>): Promise<ResponseBody>;
 }
 
-export type Route = CallerRoute | PublicRoute;
+export type Route = PrincipalRoute | PublicRoute;
 
 /** A route of the API: its path is one of the described endpoints. */
 type ApiRoute = Route & { path: keyof Endpoints };
@@ -100,9 +100,13 @@ interface AsDeclared<Path extends keyof Endpoints, Body extends z.ZodType, Respo
 }
 
 /** Ties a route's handler to the output of its own body schema, and its schemas to `resources.ts`. */
-export const callerRoute = <Path extends keyof Endpoints, Body extends z.ZodType, Response extends z.ZodType>(
-  route: CallerRoute<Body> & AsDeclared<Path, Body, Response>,
-): CallerRoute & { path: Path } => route as CallerRoute & { path: Path };
+export const principalRoute = <
+  Path extends keyof Endpoints,
+  Body extends z.ZodType,
+  Response extends z.ZodType,
+>(
+  route: PrincipalRoute<Body> & AsDeclared<Path, Body, Response>,
+): PrincipalRoute & { path: Path } => route as PrincipalRoute & { path: Path };
 export const publicRoute = <Path extends keyof Endpoints, Body extends z.ZodType, Response extends z.ZodType>(
   route: PublicRoute<Body> & AsDeclared<Path, Body, Response>,
 ): PublicRoute & { path: Path } => route as PublicRoute & { path: Path };

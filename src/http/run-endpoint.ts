@@ -4,7 +4,7 @@ import type { Endpoints } from '../domain/resources.ts';
 import { parseBody } from '../domain/validation.ts';
 import { requireScope } from './authentication.ts';
 import type { Overload } from './overload.ts';
-import type { CallerRoute, Route } from './route.ts';
+import type { PrincipalRoute, Route } from './route.ts';
 
 /** Runs an endpoint of the API for another interface. Scope, body and permits are checked as for the endpoint itself. */
 export type RunEndpoint = <Path extends keyof Endpoints>(
@@ -19,20 +19,20 @@ export interface EndpointRunner {
   routes: readonly Route[];
 }
 
-/** Runs endpoints as the caller of a request that was authenticated. The request counts once, however many it runs. */
+/** Runs endpoints as the principal of a request that was authenticated. The request counts once, however many it runs. */
 export function runEndpointsFor(
   { context, overload, routes }: EndpointRunner,
   request: FastifyRequest,
   reply: FastifyReply,
 ): RunEndpoint {
   return async (path, sent) => {
-    const caller = request.caller!;
-    const route = routes.find((each) => each.path === path) as CallerRoute;
-    requireScope(route, caller);
+    const principal = request.principal!;
+    const route = routes.find((each) => each.path === path) as PrincipalRoute;
+    requireScope(route, principal);
     const body = parseBody(route.body, sent);
-    const result = await context.requestPermits.run(caller.userId, () => {
-      overload.refuse(caller.userId);
-      return route.handle({ context, body, request, reply, caller });
+    const result = await context.requestPermits.run(principal.userId, () => {
+      overload.refuse(principal.userId);
+      return route.handle({ context, body, request, reply, principal });
     });
     return JSON.parse(typeof result === 'string' ? result : JSON.stringify(result));
   };

@@ -5,7 +5,7 @@ import type { ProviderIdentity } from '../sign-in/provider.ts';
 import { SignInError } from '../sign-in/sign-in-error.ts';
 import type { Database } from '../store/database.ts';
 import { type LoginSession, linkIdentity, signInByProvider } from '../store/identities.ts';
-import type { Owner } from '../store/tokens.ts';
+import type { PrincipalKey } from '../store/tokens.ts';
 
 /** The session that the browser has now. */
 export interface OpenedSession {
@@ -21,7 +21,7 @@ export async function completeLogin(
   { config, database }: { config: Config; database: Database },
   intent: Intent,
   person: ProviderIdentity,
-  present: Owner | undefined,
+  present: PrincipalKey | undefined,
   client: string | null,
 ): Promise<OpenedSession> {
   const provider = config.signIn.provider!;
@@ -48,7 +48,7 @@ export async function completeLogin(
 }
 
 /** The session that began the linking: another one, or none, may not end it. */
-function requireSame(intent: Intent & { kind: 'link' }, present: Owner | undefined): Owner {
+function requireSame(intent: Intent & { kind: 'link' }, present: PrincipalKey | undefined): PrincipalKey {
   const isSame = present?.userId === intent.userId && present.hash.toString('hex') === intent.session;
   if (!isSame) throw new SignInError('no-session');
   return present;

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { OutboundBacklog } from '../concurrency/outbound-backlog.ts';
 import type { Semaphore } from '../concurrency/semaphore.ts';
 import { unavailable } from '../domain/errors.ts';
-import type { Caller } from '../domain/tokens.ts';
+import type { Principal } from '../domain/tokens.ts';
 import type { Database } from '../store/database.ts';
 import { beginExport, type ExportBounds, type ExportPage, readExportPage } from '../store/export.ts';
 
@@ -33,9 +33,11 @@ type Piece = string | Buffer;
  * connection while a slow client reads; it throws, and so breaks off, where a `replace` came or the token was revoked.
  * Each statement takes a permit of the user, and none is made while too much of what the user was sent is unread.
  */
-export async function exportBookmarks(options: ExportOptions, caller: Caller): Promise<Readable> {
-  const bounds = await options.requestPermits.run(caller.userId, () => beginExport(options.database, caller));
-  const pages = readPages(options, caller, bounds);
+export async function exportBookmarks(options: ExportOptions, principal: Principal): Promise<Readable> {
+  const bounds = await options.requestPermits.run(principal.userId, () =>
+    beginExport(options.database, principal),
+  );
+  const pages = readPages(options, principal, bounds);
   const first = await pages.next();
   const stream = streamPieces(writeExport(bounds, first, pages));
   // A generator that was never begun ends without its `finally`.
@@ -89,9 +91,9 @@ function streamPieces(pieces: AsyncGenerator<Piece>): Readable {
   });
 }
 
-async function* readPages(options: ExportOptions, caller: Caller, bounds: ExportBounds): Pages {
+async function* readPages(options: ExportOptions, principal: Principal, bounds: ExportBounds): Pages {
   for (let afterId = 0; afterId < bounds.lastId; ) {
-    const page = await readPage(options, caller, afterId, bounds);
+    const page = await readPage(options, principal, afterId, bounds);
     if (page.generation !== bounds.generation) {
       page.release();
       throw unavailable('the bookmarks were replaced meanwhile');
@@ -105,18 +107,18 @@ async function* readPages(options: ExportOptions, caller: Caller, bounds: Export
 /** Reads a page once there is room for it, and counts it. */
 async function readPage(
   { database, requestPermits, outboundBacklog, waitMs }: ExportOptions,
-  caller: Caller,
+  principal: Principal,
   afterId: number,
   bounds: ExportBounds,
 ): Promise<HeldPage> {
-  const { userId } = caller;
+  const { userId } = principal;
   for (;;) {
     const hasRoom = await outboundBacklog.waitForExportRoom(userId, waitMs);
     if (!hasRoom) throw unavailable('earlier responses to this account have not been read yet', 5);
     const read = async () => {
       // Others may have taken the room meanwhile.
       if (!outboundBacklog.hasRoomForExport(userId)) return undefined;
-      const page = await readExportPage(database, caller, afterId, bounds, PAGE_SIZE);
+      const page = await readExportPage(database, principal, afterId, bounds, PAGE_SIZE);
       return { ...page, release: outboundBacklog.hold(userId, page.bookmarks.length) };
     };
     const page = await requestPermits.run(userId, read, waitMs);

@@ -1,5 +1,5 @@
 import type { Database } from '../store/database.ts';
-import { noteUses, type Owner } from '../store/tokens.ts';
+import { noteUses, type PrincipalKey } from '../store/tokens.ts';
 
 /** Tokens of one statement. */
 const BATCH = 1_000;
@@ -9,7 +9,7 @@ const BATCH = 1_000;
  * or because Postgres was away, the next look-up of the token finds due again.
  */
 export class LastUses {
-  readonly #due = new Map<string, Owner>();
+  readonly #due = new Map<string, PrincipalKey>();
   readonly #capacity: number;
 
   constructor({ capacity = 20_000 } = {}) {
@@ -17,7 +17,7 @@ export class LastUses {
   }
 
   /** Notes a use, once for a token however often it is called; nothing where too many wait already. */
-  add({ key, userId, hash }: Owner & { key: string }): void {
+  add({ key, userId, hash }: PrincipalKey & { key: string }): void {
     if (this.#due.size < this.#capacity) this.#due.set(key, { userId, hash });
   }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Semaphore } from '../concurrency/semaphore.ts';
 import { invalidToken } from '../domain/errors.ts';
-import type { Caller } from '../domain/tokens.ts';
+import type { Principal } from '../domain/tokens.ts';
 import { findNewBookmarks, type Page, readPage, readPageForAll } from '../store/bookmarks.ts';
 import {
   type ChangesPage,
@@ -26,18 +26,18 @@ const CHECK_PAUSE_MS = 100;
 
 /** What one poll asks for: whether there is something after its start. */
 export interface Check<Start> {
-  caller: Caller;
+  principal: Principal;
   start: Start;
 }
 
-/** How a kind of page is read, for one caller and for several tokens of one user. */
+/** How a kind of page is read, for one principal and for several tokens of one user. */
 export interface PageSource<Start, Result> {
   /** The same for equal starts. */
   nameOf(start: Start): string;
-  read(db: Database, caller: Caller, start: Start, limit: number, deadlineMs: number): Promise<Result>;
+  read(db: Database, principal: Principal, start: Start, limit: number, deadlineMs: number): Promise<Result>;
   readForAll(
     db: Database,
-    callers: readonly Caller[],
+    principals: readonly Principal[],
     start: Start,
     limit: number,
     deadlineMs: number,
@@ -68,9 +68,9 @@ interface BatchResult<Result> {
   valid: ReadonlySet<string>;
 }
 
-/** The callers that one statement serves. */
+/** The principals that one statement serves. */
 interface Batch<Result> {
-  callers: Map<string, Caller>;
+  principals: Map<string, Principal>;
   size: number;
   isSent: boolean;
   result: Promise<BatchResult<Result>>;
@@ -106,26 +106,26 @@ export class PageReader<Start, Result> {
     this.#deadlineMs = deadlineMs;
   }
 
-  /** The caller's page; throws `INVALID_TOKEN` where the token is no longer valid. */
-  async read(caller: Caller, start: Start, limit: number): Promise<Result> {
-    const name = `${caller.userId} ${limit} ${this.#source.nameOf(start)}`;
+  /** The principal's page; throws `INVALID_TOKEN` where the token is no longer valid. */
+  async read(principal: Principal, start: Start, limit: number): Promise<Result> {
+    const name = `${principal.userId} ${limit} ${this.#source.nameOf(start)}`;
     const last = this.#last.get(name);
     const isOpen = last !== undefined && !last.isSent && last.size < BATCH_SIZE;
     const batch = isOpen ? last : this.#open(name, last, start, limit);
-    batch.callers.set(caller.key, caller);
+    batch.principals.set(principal.key, principal);
     batch.size += 1;
     const { page, valid } = await batch.result;
-    if (!valid.has(caller.hash.toString('hex'))) throw invalidToken();
+    if (!valid.has(principal.hash.toString('hex'))) throw invalidToken();
     return page;
   }
 
   /**
-   * Whether the caller should read the page again: it has something now, or the token is no longer valid. One statement
+   * Whether the principal should read the page again: it has something now, or the token is no longer valid. One statement
    * for the polls of all users, for all of them may ask at once.
    */
-  hasNews(caller: Caller, start: Start): Promise<boolean> {
+  hasNews(principal: Principal, start: Start): Promise<boolean> {
     const news = Promise.withResolvers<boolean>();
-    this.#checks.push({ caller, start, news });
+    this.#checks.push({ principal, start, news });
     if (!this.#isChecking) void this.#runChecks();
     return news.promise;
   }
@@ -147,7 +147,7 @@ export class PageReader<Start, Result> {
   }
 
   #open(name: string, before: Batch<Result> | undefined, start: Start, limit: number): Batch<Result> {
-    const batch: Batch<Result> = { callers: new Map(), size: 0, isSent: false, result: undefined! };
+    const batch: Batch<Result> = { principals: new Map(), size: 0, isSent: false, result: undefined! };
     this.#last.set(name, batch);
     batch.result = this.#run(batch, before, start, limit).finally(() => {
       if (this.#last.get(name) === batch) this.#last.delete(name);
@@ -164,8 +164,8 @@ export class PageReader<Start, Result> {
     // Even with none before it, those who were woken in the same moment join first.
     await (before && endOf(before));
     const deadlineMs = before ? this.#deadlineMs - WAIT_BEHIND_MS : this.#deadlineMs;
-    const [caller] = batch.callers.values();
-    return this.#permits.run(caller!.userId, () => this.#send(batch, start, limit, deadlineMs));
+    const [principal] = batch.principals.values();
+    return this.#permits.run(principal!.userId, () => this.#send(batch, start, limit, deadlineMs));
   }
 
   async #send(
@@ -175,14 +175,14 @@ export class PageReader<Start, Result> {
     deadlineMs: number,
   ): Promise<BatchResult<Result>> {
     batch.isSent = true;
-    const callers = [...batch.callers.values()];
-    const [caller] = callers;
-    if (callers.length > 1) {
-      const page = await this.#source.readForAll(this.#database, callers, start, limit, deadlineMs);
+    const principals = [...batch.principals.values()];
+    const [principal] = principals;
+    if (principals.length > 1) {
+      const page = await this.#source.readForAll(this.#database, principals, start, limit, deadlineMs);
       return { page, valid: new Set(page.valid) };
     }
-    const page = await this.#source.read(this.#database, caller!, start, limit, deadlineMs);
-    return { page, valid: new Set([caller!.hash.toString('hex')]) };
+    const page = await this.#source.read(this.#database, principal!, start, limit, deadlineMs);
+    return { page, valid: new Set([principal!.hash.toString('hex')]) };
   }
 }
 

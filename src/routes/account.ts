@@ -6,7 +6,7 @@ import { id, text } from '../domain/fields.ts';
 import { foldText } from '../domain/text.ts';
 import { createSecret, formatToken } from '../domain/tokens.ts';
 import { limitInviteFailures } from '../http/brute-force-limiter.ts';
-import { callerRoute, publicRoute } from '../http/route.ts';
+import { principalRoute, publicRoute } from '../http/route.ts';
 import { forgetSession } from '../http/session-cookie.ts';
 import { isDeviceCode } from '../sign-in/device-codes.ts';
 import { revokeToken } from '../store/tokens.ts';
@@ -67,7 +67,7 @@ export const exchange = publicRoute({
   },
 });
 
-const profile = callerRoute({
+const profile = principalRoute({
   path: '/user/profile',
   scope: 'read',
   summary: 'Read the profile of the current user',
@@ -85,10 +85,11 @@ const profile = callerRoute({
     scope: z.enum(['read', 'write']),
     token_expires_at: timestampText.nullable(),
   }),
-  handle: ({ context, caller }) => readProfile(context.database, caller, context.config.freeBookmarkLimit),
+  handle: ({ context, principal }) =>
+    readProfile(context.database, principal, context.config.freeBookmarkLimit),
 });
 
-export const logout = callerRoute({
+export const logout = principalRoute({
   path: '/logout',
   scope: 'read',
   summary: 'Revoke the session token of this request',
@@ -99,16 +100,16 @@ export const logout = callerRoute({
     logged_out: z.literal(true),
     message: z.string().meta({ examples: ['the session has ended'] }),
   }),
-  async handle({ context, caller, request, reply }) {
-    if (caller.kind !== 'session') throw permissionDenied('only a session token can log out');
-    await notifyAfter(context, caller, notifyPolls, () => revokeToken(context.database, caller));
-    context.callers.forget(caller);
+  async handle({ context, principal, request, reply }) {
+    if (principal.kind !== 'session') throw permissionDenied('only a session token can log out');
+    await notifyAfter(context, principal, notifyPolls, () => revokeToken(context.database, principal));
+    context.principals.forget(principal);
     forgetSession(context, request, reply);
     return { logged_out: true, message: 'the session has ended' };
   },
 });
 
-const remove = callerRoute({
+const remove = principalRoute({
   path: '/account/delete',
   scope: 'write',
   needsSession: true,
@@ -118,13 +119,13 @@ const remove = callerRoute({
     'accounts without a linked provider are exempt.',
   body: z.object({ confirm: text({ max: 254, min: 1 }).meta({ examples: ['you@example.org'] }) }),
   response: deleted,
-  async handle({ context, caller, body, request, reply }) {
+  async handle({ context, principal, body, request, reply }) {
     // Its statement may take long, and may wait for an import.
     const { importDatabase } = context;
-    await notifyAfter(context, caller, notifyPolls, () =>
-      deleteAccount(importDatabase, caller, foldText(body.confirm)),
+    await notifyAfter(context, principal, notifyPolls, () =>
+      deleteAccount(importDatabase, principal, foldText(body.confirm)),
     );
-    context.callers.forget(caller);
+    context.principals.forget(principal);
     forgetSession(context, request, reply);
     return { deleted: true };
   },

@@ -4,14 +4,14 @@ import type { Context } from '../context.ts';
 import { parseBody } from '../domain/validation.ts';
 import type { Overload } from '../http/overload.ts';
 import { addPage, type PageRequest } from '../http/pages.ts';
-import type { CallerRoute } from '../http/route.ts';
+import type { PrincipalRoute } from '../http/route.ts';
 import { type AppRequestBody, appRequestSchema, issueCode } from '../sign-in/app-codes.ts';
 import { addParameters, isLoopbackRedirect } from '../sign-in/app-redirects.ts';
 import type { Page } from '../sign-in/page.ts';
 import { approvalPage, signInPage } from '../sign-in/pages.ts';
 import { readReturnTo } from '../sign-in/return-to.ts';
 import { readProfile } from '../store/users.ts';
-import { findBrowserCaller, sendToProvider } from './sign-in.ts';
+import { findBrowserPrincipal, sendToProvider } from './sign-in.ts';
 
 /** Sessions of apps: a person approves in the browser, and the app gets a code (RFC 8252): decision 31. */
 
@@ -26,10 +26,10 @@ export function appPages(app: FastifyInstance, context: Context, overload: Overl
 async function askForApproval(context: Context, { request, query }: PageRequest): Promise<Page> {
   const { config, database, site } = context;
   const asked = parseBody(appRequestSchema(config.signIn.appRedirects), query.toObject());
-  const caller = await findBrowserCaller(context, request);
+  const principal = await findBrowserPrincipal(context, request);
   const here = readReturnTo(`${APP_PATH}?${query.text}`) ?? '/';
-  if (caller === undefined) return signInPage(config.signIn.provider?.name, here);
-  const { email } = await readProfile(database, caller, config.freeBookmarkLimit);
+  if (principal === undefined) return signInPage(config.signIn.provider?.name, here);
+  const { email } = await readProfile(database, principal, config.freeBookmarkLimit);
   const { redirect_uri: redirectUri, state, name } = asked;
   return approvalPage({
     name,
@@ -42,19 +42,19 @@ async function askForApproval(context: Context, { request, query }: PageRequest)
 }
 
 /** Approves an app for this browser's session; the page goes on to the app with the code. */
-const approve: CallerRoute = {
+const approve: PrincipalRoute = {
   path: APP_PATH,
   scope: 'write',
   summary: 'Approve an app, which gets a code',
   description: 'The code is for one exchange within 60 s.',
   body: z.looseObject({}),
   response: z.object({ location: z.string() }),
-  async handle({ context, caller, body }) {
+  async handle({ context, principal, body }) {
     const { config, coordination, site } = context;
     const asked: AppRequestBody = parseBody(appRequestSchema(config.signIn.appRedirects), body);
     const code = await issueCode(coordination.pending, {
-      userId: caller.userId,
-      session: caller.hash.toString('hex'),
+      userId: principal.userId,
+      session: principal.hash.toString('hex'),
       redirectUri: asked.redirect_uri,
       challenge: asked.code_challenge,
       name: asked.name,
@@ -70,15 +70,19 @@ const returnTo = z
   .default('/');
 
 /** Begins to link the provider to the account of this browser's session; the page goes on to the provider. */
-const link: CallerRoute = {
+const link: PrincipalRoute = {
   path: '/login/link',
   scope: 'write',
   summary: 'Link the provider to the account of this browser',
   description: 'Whoever then signs in there may sign in here, as this account.',
   body: z.object({ return_to: returnTo }),
   response: z.object({ location: z.string() }),
-  async handle({ context, caller, body, request, reply }) {
-    const intent = { kind: 'link', userId: caller.userId, session: caller.hash.toString('hex') } as const;
+  async handle({ context, principal, body, request, reply }) {
+    const intent = {
+      kind: 'link',
+      userId: principal.userId,
+      session: principal.hash.toString('hex'),
+    } as const;
     const { return_to } = body as { return_to: string };
     return { location: await sendToProvider(context, { request, reply }, intent, return_to, true) };
   },

@@ -4,7 +4,7 @@ import { namesGivenTo } from '../domain/bookmark-fields.ts';
 import { addedBookmark, bookmarkChange, bookmarkUrl } from '../domain/bookmark-schemas.ts';
 import { bookmarkVersions, id, ids, integer, type TagNames, tagNames, timestamp } from '../domain/fields.ts';
 import { exactlyOne, notBeside } from '../domain/validation.ts';
-import { BOOKMARK_BODY_BYTES, callerRoute } from '../http/route.ts';
+import { BOOKMARK_BODY_BYTES, principalRoute } from '../http/route.ts';
 import {
   addBookmark,
   deleteBookmark,
@@ -20,7 +20,7 @@ import * as schemas from './response-schemas.ts';
 
 /** Bookmarks: spec 4.2, but for sync. */
 
-const add = callerRoute({
+const add = principalRoute({
   path: '/bookmarks/add',
   scope: 'write',
   summary: 'Add a bookmark',
@@ -36,17 +36,17 @@ const add = callerRoute({
   response: schemas.bookmark,
   errors: ['LIMIT_EXCEEDED'],
   isIdempotent: true,
-  handle({ context, caller, body: { on_duplicate, ...bookmark }, idempotency }) {
+  handle({ context, principal, body: { on_duplicate, ...bookmark }, idempotency }) {
     const { freeBookmarkLimit } = context.config;
-    return notifyAfter(context, caller, notifyPolls, () =>
-      addBookmark(context.database, caller, bookmark, freeBookmarkLimit, idempotency, on_duplicate),
+    return notifyAfter(context, principal, notifyPolls, () =>
+      addBookmark(context.database, principal, bookmark, freeBookmarkLimit, idempotency, on_duplicate),
     );
   },
 });
 
 const NO_TAGS: TagNames = { names: [], keys: [] };
 
-const edit = callerRoute({
+const edit = principalRoute({
   path: '/bookmarks/edit',
   scope: 'write',
   summary: 'Edit a bookmark, or the tags of several',
@@ -80,13 +80,13 @@ const edit = callerRoute({
   ]),
   errors: ['NOT_FOUND', 'CONFLICT', 'LIMIT_EXCEEDED'],
   isIdempotent: true,
-  handle({ context, caller, idempotency, body }) {
+  handle({ context, principal, idempotency, body }) {
     const { id, if_updated_at: ifUpdatedAt, ids, items, add_tags, remove_tags, ...change } = body;
-    return notifyAfter(context, caller, notifyChangesPolls, () => {
+    return notifyAfter(context, principal, notifyChangesPolls, () => {
       if (id !== undefined)
-        return editBookmark(context.database, caller, id, change, { ifUpdatedAt, idempotency });
+        return editBookmark(context.database, principal, id, change, { ifUpdatedAt, idempotency });
       const tags = { added: add_tags ?? NO_TAGS, removed: remove_tags ?? NO_TAGS };
-      return editBookmarks(context.database, caller, items ?? { ids: ids! }, tags, idempotency);
+      return editBookmarks(context.database, principal, items ?? { ids: ids! }, tags, idempotency);
     });
   },
 });
@@ -101,7 +101,7 @@ function checkOpposites({
   issues.push({ code: 'custom', message, path: ['remove_tags'], input: remove_tags });
 }
 
-const remove = callerRoute({
+const remove = principalRoute({
   path: '/bookmarks/delete',
   scope: 'write',
   summary: 'Delete bookmarks for good',
@@ -128,15 +128,15 @@ const remove = callerRoute({
   ]),
   errors: ['NOT_FOUND', 'CONFLICT'],
   isIdempotent: true,
-  handle: ({ context, caller, idempotency, body: { id, if_updated_at: ifUpdatedAt, ids, items } }) =>
-    notifyAfter(context, caller, notifyChangesPolls, () =>
+  handle: ({ context, principal, idempotency, body: { id, if_updated_at: ifUpdatedAt, ids, items } }) =>
+    notifyAfter(context, principal, notifyChangesPolls, () =>
       id !== undefined
-        ? deleteBookmark(context.database, caller, id, { ifUpdatedAt, idempotency })
-        : deleteBookmarks(context.database, caller, items ?? { ids: ids! }, idempotency),
+        ? deleteBookmark(context.database, principal, id, { ifUpdatedAt, idempotency })
+        : deleteBookmarks(context.database, principal, items ?? { ids: ids! }, idempotency),
     ),
 });
 
-const get = callerRoute({
+const get = principalRoute({
   path: '/bookmarks/get',
   scope: 'read',
   summary: 'Find a bookmark by its id, or those of an url',
@@ -147,11 +147,11 @@ const get = callerRoute({
   exampleLeavesOut: ['id'],
   bodyLimit: BOOKMARK_BODY_BYTES,
   response: z.object({ bookmarks: z.array(schemas.bookmark) }),
-  handle: async ({ context, caller, body: { id, url } }) =>
-    `{"bookmarks":${await findBookmarks(context.database, caller, id === undefined ? { url: url! } : { id })}}`,
+  handle: async ({ context, principal, body: { id, url } }) =>
+    `{"bookmarks":${await findBookmarks(context.database, principal, id === undefined ? { url: url! } : { id })}}`,
 });
 
-const list = callerRoute({
+const list = principalRoute({
   path: '/bookmarks/list',
   scope: 'read',
   summary: 'List all bookmarks, page by page',
@@ -175,10 +175,10 @@ const list = callerRoute({
       .meta({ examples: ['MTo0Mjo0Mg'] })
       .optional(),
   }),
-  async handle({ context, caller, body }) {
-    const afterId = body.cursor === undefined ? 0 : parseCursor(body.cursor, caller.userId);
-    const { bookmarks, lastId, hasMore } = await readPage(context.database, caller, afterId, body.limit);
-    const next = hasMore ? `,"next_cursor":"${formatCursor(caller.userId, lastId!)}"` : '';
+  async handle({ context, principal, body }) {
+    const afterId = body.cursor === undefined ? 0 : parseCursor(body.cursor, principal.userId);
+    const { bookmarks, lastId, hasMore } = await readPage(context.database, principal, afterId, body.limit);
+    const next = hasMore ? `,"next_cursor":"${formatCursor(principal.userId, lastId!)}"` : '';
     return `{"bookmarks":${bookmarks},"has_more":${hasMore}${next}}`;
   },
 });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { changesChannel } from '../coordination/channels.ts';
 import { invalid } from '../domain/errors.ts';
 import { id, integer } from '../domain/fields.ts';
-import { callerRoute } from '../http/route.ts';
+import { principalRoute } from '../http/route.ts';
 import type { ChangesPage, ChangesStart } from '../store/changes.ts';
 import { formatChangesCursor, MAX_CURSOR_LENGTH, parseChangesCursor } from './cursor.ts';
 import { readOrWait } from './long-poll.ts';
@@ -24,7 +24,7 @@ const formatPage = (page: ChangesPage, userId: number, waited: boolean): string 
   `"tags":[${page.tags}],"deleted_tags":[${page.deletedTags}],` +
   `"cursor":"${formatChangesCursor(userId, page)}","has_more":${page.hasMore},"waited":${waited}}`;
 
-const changes = callerRoute({
+const changes = principalRoute({
   path: '/bookmarks/changes',
   scope: 'read',
   isHeld: true,
@@ -56,18 +56,18 @@ const changes = callerRoute({
     has_more: z.boolean(),
     waited: z.boolean(),
   }),
-  async handle({ context, caller, body, request, reply }) {
-    const start = findStart(body, caller.userId);
-    const read = () => context.changesReader.read(caller, start, body.limit);
-    if (!body.wait || start === 'now') return formatPage(await read(), caller.userId, false);
+  async handle({ context, principal, body, request, reply }) {
+    const start = findStart(body, principal.userId);
+    const read = () => context.changesReader.read(principal, start, body.limit);
+    if (!body.wait || start === 'now') return formatPage(await read(), principal.userId, false);
     const { page, waited } = await readOrWait(context, request, reply, {
-      caller,
-      channel: changesChannel(caller.userId),
+      principal,
+      channel: changesChannel(principal.userId),
       read,
-      check: () => context.changesReader.hasNews(caller, start),
+      check: () => context.changesReader.hasNews(principal, start),
       hasNews: ({ isEmpty, hasMore }) => !isEmpty || hasMore,
     });
-    return formatPage(page, caller.userId, waited);
+    return formatPage(page, principal.userId, waited);
   },
 });
 

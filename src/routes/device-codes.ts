@@ -6,14 +6,14 @@ import { invalidToken, notFound } from '../domain/errors.ts';
 import type { Session } from '../domain/resources.ts';
 import { foldText } from '../domain/text.ts';
 import { parseToken } from '../domain/tokens.ts';
-import type { CallerRoute } from '../http/route.ts';
+import type { PrincipalRoute } from '../http/route.ts';
 import { confirmDeviceCode, issueDeviceCode, takeDeviceCode } from '../sign-in/device-codes.ts';
 import { openAppSession, readWaysIn } from '../store/identities.ts';
-import { findCaller, revokeToken } from '../store/tokens.ts';
+import { findPrincipal, revokeToken } from '../store/tokens.ts';
 
 /** Signing in another device by a code that a signed-in page shows. */
 
-const issue: CallerRoute = {
+const issue: PrincipalRoute = {
   path: '/login/device',
   scope: 'write',
   summary: 'Make a code that signs in another device',
@@ -25,10 +25,10 @@ const issue: CallerRoute = {
     expires_in_seconds: z.number(),
     qr: z.object({ size: z.number(), path: z.string() }),
   }),
-  async handle({ context, caller }) {
+  async handle({ context, principal }) {
     // A replica may remember a session that has ended meanwhile.
-    if ((await findCaller(context.database, caller)) === undefined) throw invalidToken();
-    const code = await issueDeviceCode(context.coordination.pending, caller);
+    if ((await findPrincipal(context.database, principal)) === undefined) throw invalidToken();
+    const code = await issueDeviceCode(context.coordination.pending, principal);
     const link = `${context.site.origin}/#code=${code}`;
     return { code, link, expires_in_seconds: PENDING_KINDS.deviceCodes.lifeMs / 1_000, qr: drawQr(link) };
   },
@@ -41,15 +41,15 @@ function drawQr(text: string): { size: number; path: string } {
   return { size: rows.length, path: path.join('') };
 }
 
-const ways: CallerRoute = {
+const ways: PrincipalRoute = {
   path: '/login/ways',
   scope: 'read',
   summary: 'List the ways in that are left without the session of this browser',
   description: 'Whether the provider is linked, and how many other sessions there are, those of apps apart.',
   body: z.object({}),
   response: z.object({ provider: z.boolean(), other_sessions: z.number() }),
-  handle: ({ context, caller }) =>
-    readWaysIn(context.database, caller, context.config.signIn.provider?.issuer),
+  handle: ({ context, principal }) =>
+    readWaysIn(context.database, principal, context.config.signIn.provider?.issuer),
 };
 
 /** What the service's own pages do under `/web/`. */

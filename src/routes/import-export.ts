@@ -4,7 +4,7 @@ import type { Context } from '../context.ts';
 import { invalid } from '../domain/errors.ts';
 import type { Bodies } from '../http/bodies.ts';
 import { hashKeyedRequest } from '../http/idempotency.ts';
-import { callerRoute } from '../http/route.ts';
+import { principalRoute } from '../http/route.ts';
 import { exportBookmarks } from '../operations/export.ts';
 import { importBody } from '../operations/import/entries.ts';
 import { IMPORT_BODY_BYTES, type ReceivedImport, receiveImport } from '../operations/import/receive.ts';
@@ -14,7 +14,7 @@ import * as schemas from './response-schemas.ts';
 
 /** Import and export: spec 4.4. */
 
-const exportAll = callerRoute({
+const exportAll = principalRoute({
   path: '/export',
   scope: 'read',
   summary: 'Export all bookmarks',
@@ -28,18 +28,18 @@ const exportAll = callerRoute({
     count: schemas.count,
   }),
   takesOwnPermits: true,
-  async handle({ context, caller, request }) {
+  async handle({ context, principal, request }) {
     const { database, requestPermits, outboundBacklog, config } = context;
     // By then whoever takes nothing has lost the connection.
     const waitMs = (config.responseStallSeconds + 5) * 1_000;
-    const stream = await exportBookmarks({ database, requestPermits, outboundBacklog, waitMs }, caller);
+    const stream = await exportBookmarks({ database, requestPermits, outboundBacklog, waitMs }, principal);
     return stream.once('error', () => {
       request.wasBrokenOff = true;
     });
   },
 });
 
-const importAll = callerRoute({
+const importAll = principalRoute({
   path: '/import',
   scope: 'write',
   summary: 'Import bookmarks',
@@ -69,14 +69,14 @@ const importAll = callerRoute({
     ),
   }),
   errors: ['LIMIT_EXCEEDED'],
-  async handle({ context, caller, request, reply, idempotency }) {
+  async handle({ context, principal, request, reply, idempotency }) {
     const received = request.body as ReceivedImport | undefined;
     if (received === undefined) throw invalid('body: is required');
     const hasClient = () => !reply.raw.destroyed;
     try {
       return Buffer.isBuffer(received)
-        ? await importInline(context, caller, received, idempotency)
-        : await importStaged(context, caller, received, hasClient, idempotency);
+        ? await importInline(context, principal, received, idempotency)
+        : await importStaged(context, principal, received, hasClient, idempotency);
     } catch (error) {
       if (!(error instanceof OutcomeUnknown)) throw error;
       request.log.error({ err: error }, 'import left without an answer');
@@ -96,7 +96,7 @@ export function addImportParser(scope: FastifyInstance, context: Context, bodies
     const requestHash = hashKeyedRequest(request);
     // What comes later goes on to Postgres.
     const body = bodies.source(request, context.config.importInlineBytes);
-    const received = await receiveImport(context, request.caller!, body, {
+    const received = await receiveImport(context, request.principal!, body, {
       announcedBytes: announced === undefined ? undefined : Number(announced),
       idempotencyKey: requestHash && String(request.headers['idempotency-key']),
       requestHash,

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import type { Waiter } from '../coordination/port.ts';
 import { unavailable } from '../domain/errors.ts';
-import type { Caller } from '../domain/tokens.ts';
+import type { Principal } from '../domain/tokens.ts';
 
 /** Long polling (decision 16), the same for `sync` and `changes`. */
 
@@ -11,7 +11,7 @@ const CLOCK_MARGIN_MS = 1_000;
 
 /** What a poll asks for. */
 export interface Poll<Page> {
-  caller: Caller;
+  principal: Principal;
   /** What wakes the poll. */
   channel: string;
   /** Reads the page as it is now. */
@@ -42,7 +42,7 @@ export async function readOrWait<Page>(
   reply: FastifyReply,
   poll: Poll<Page>,
 ): Promise<PollEnd<Page>> {
-  const waiter = context.coordination.notifier.register(poll.channel, poll.caller.key);
+  const waiter = context.coordination.notifier.register(poll.channel, poll.principal.key);
   const cancel = () => waiter.cancel();
   // The client may have left while its body was read: that event does not come again.
   if (reply.raw.destroyed) cancel();
@@ -69,14 +69,14 @@ function hold(waiter: Waiter): boolean {
 /** The page that ended the wait; undefined where none came. */
 async function waitForNews<Page>(
   { coordination: { clock }, config, metrics }: Context,
-  { caller, read, check, hasNews }: Poll<Page>,
+  { principal, read, check, hasNews }: Poll<Page>,
   waiter: Waiter,
 ): Promise<Page | undefined> {
   const deadline = clock.now() + config.syncWaitSeconds * 1_000;
   for (;;) {
     const end = await waiter.next(deadline);
     if (end === 'gone' || end === 'drain') return undefined;
-    if (end === 'timeout') return mayHaveExpired(caller) ? read() : undefined;
+    if (end === 'timeout') return mayHaveExpired(principal) ? read() : undefined;
     const wokenAt = clock.now();
     if (end === 'check' && !(await check())) continue;
     const page = await read();
@@ -87,5 +87,5 @@ async function waitForNews<Page>(
 }
 
 /** That a token has expired wakes nobody. */
-const mayHaveExpired = ({ expiresAtMs }: Caller): boolean =>
+const mayHaveExpired = ({ expiresAtMs }: Principal): boolean =>
   expiresAtMs <= performance.now() + CLOCK_MARGIN_MS;

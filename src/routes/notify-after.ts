@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts';
 import type { Notifier } from '../coordination/port.ts';
-import type { Caller } from '../domain/tokens.ts';
+import type { Principal } from '../domain/tokens.ts';
 import { DatabaseUnavailable } from '../store/errors.ts';
 
 /** A statement whose connection was lost may go on for so long: Postgres ends it at 6 s. */
@@ -12,7 +12,7 @@ const LATE_COMMIT_MS = 7_000;
  */
 export async function notifyAfter<Result>(
   { coordination: { notifier, clock } }: Context,
-  { userId }: Pick<Caller, 'userId'>,
+  { userId }: Pick<Principal, 'userId'>,
   notify: (notifier: Notifier, userId: number) => void,
   write: () => Promise<Result>,
 ): Promise<Result> {

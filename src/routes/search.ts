@@ -6,7 +6,7 @@ import { SORTS, type Sort, searchFilter } from '../domain/search.ts';
 import { searchTerms } from '../domain/text.ts';
 import { parseTimestamp } from '../domain/timestamp.ts';
 import { notBeside } from '../domain/validation.ts';
-import { BOOKMARK_BODY_BYTES, callerRoute } from '../http/route.ts';
+import { BOOKMARK_BODY_BYTES, principalRoute } from '../http/route.ts';
 import { type SearchPage, searchBookmarks } from '../store/search.ts';
 import {
   formatSearchCursor,
@@ -88,7 +88,7 @@ function formatPage(
   return `{"bookmarks":${found.bookmarks},"total":${total},"page":${page},"per_page":${asked.perPage},"has_more":${hasMore}${next}}`;
 }
 
-const search = callerRoute({
+const search = principalRoute({
   path: '/bookmarks/search',
   scope: 'read',
   summary: 'Search bookmarks',
@@ -114,11 +114,11 @@ const search = callerRoute({
       .meta({ examples: ['WzMsNDIsIjAwIiwyLDEwMCw0MixudWxsXQ'] })
       .optional(),
   }),
-  async handle({ context, caller, body }) {
+  async handle({ context, principal, body }) {
     const asked = readSearch(body);
     const { terms, filter, sort, page = 1, perPage } = asked;
-    const after = findPlace(asked, caller.userId);
-    const found = await searchBookmarks(context.database, caller, {
+    const after = findPlace(asked, principal.userId);
+    const found = await searchBookmarks(context.database, principal, {
       terms,
       filter,
       sort,
@@ -126,7 +126,7 @@ const search = callerRoute({
       perPage,
       after,
     });
-    return formatPage(asked, caller.userId, after, found);
+    return formatPage(asked, principal.userId, after, found);
   },
 });
 

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import { notifyPolls } from '../coordination/channels.ts';
 import { nameClient } from '../domain/client-name.ts';
 import { invalid, permissionDenied } from '../domain/errors.ts';
-import type { Caller } from '../domain/tokens.ts';
+import type { Principal } from '../domain/tokens.ts';
 import type { Overload } from '../http/overload.ts';
 import { addPage, type PageQuery, type PageRequest } from '../http/pages.ts';
 import {
@@ -18,7 +18,7 @@ import type { Page } from '../sign-in/page.ts';
 import { signInPage } from '../sign-in/pages.ts';
 import { readReturnTo } from '../sign-in/return-to.ts';
 import { SignInError } from '../sign-in/sign-in-error.ts';
-import { findCaller, revokeToken } from '../store/tokens.ts';
+import { findPrincipal, revokeToken } from '../store/tokens.ts';
 
 /** Signing in by the provider, in a browser: decision 31. */
 
@@ -36,22 +36,22 @@ export function signInRoutes(app: FastifyInstance, context: Context, overload: O
 }
 
 /** The session that a browser brings, looked up anew; undefined where there is none that is valid. */
-export async function findBrowserCaller(
+export async function findBrowserPrincipal(
   { database, site }: Context,
   { headers }: FastifyRequest,
-): Promise<Caller | undefined> {
+): Promise<Principal | undefined> {
   const token = readSessionCookie(headers.cookie, site.origin);
-  return token && findCaller(database, token);
+  return token && findPrincipal(database, token);
 }
 
 /** Sends the browser to the provider. Who is signed in goes on at once, unless they have to confirm who they are. */
 async function beginSignIn(context: Context, { request, reply, query }: PageRequest): Promise<Page | string> {
   const returnTo = readTarget(query);
   const isFresh = readFlag(query, 'fresh');
-  const caller = await findBrowserCaller(context, request);
-  if (caller && !isFresh) return returnTo;
+  const principal = await findBrowserPrincipal(context, request);
+  if (principal && !isFresh) return returnTo;
   if (context.provider === undefined) return signInPage(undefined, returnTo);
-  const intent: Intent = caller ? { kind: 'confirm', userId: caller.userId } : { kind: 'sign-in' };
+  const intent: Intent = principal ? { kind: 'confirm', userId: principal.userId } : { kind: 'sign-in' };
   return sendToProvider(context, { request, reply }, intent, returnTo, isFresh);
 }
 
@@ -82,7 +82,7 @@ async function finishSignIn(context: Context, { request, reply, query }: PageReq
   if (login === undefined) throw new SignInError('callback', 'no login of this browser is under way');
   const callback = new URL(`${site.origin}${CALLBACK_PATH}?${query.text}`);
   const person = await context.provider!.finish(callback, login.checks);
-  const present = await findBrowserCaller(context, request);
+  const present = await findBrowserPrincipal(context, request);
   const client = nameClient(request.headers['user-agent']);
   const { token } = await completeLogin(context, login.intent, person, present, client);
   setSessionCookie(context, reply, token);
@@ -101,10 +101,10 @@ function readCallback(query: PageQuery): Record<string, string> {
 }
 
 /** A session that was replaced ends. Where it has ended meanwhile, or the database fails, the new one serves all the same. */
-async function endSession(context: Context, caller: Caller): Promise<void> {
-  await revokeToken(context.database, caller).catch(() => {});
-  context.callers.forget(caller);
-  notifyPolls(context.coordination.notifier, caller.userId);
+async function endSession(context: Context, principal: Principal): Promise<void> {
+  await revokeToken(context.database, principal).catch(() => {});
+  context.principals.forget(principal);
+  notifyPolls(context.coordination.notifier, principal.userId);
 }
 
 function readTarget(query: PageQuery): string {

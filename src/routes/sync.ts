@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { additionsChannel } from '../coordination/channels.ts';
 import { integer } from '../domain/fields.ts';
-import { callerRoute } from '../http/route.ts';
+import { principalRoute } from '../http/route.ts';
 import type { Page } from '../store/bookmarks.ts';
 import { readOrWait } from './long-poll.ts';
 import * as schemas from './response-schemas.ts';
@@ -13,7 +13,7 @@ function formatPage(page: Page, cursor: number, waited: boolean): string {
   return `{"bookmarks":${page.bookmarks},"cursor":${next},"has_more":${page.hasMore},"waited":${waited}}`;
 }
 
-const sync = callerRoute({
+const sync = principalRoute({
   path: '/bookmarks/sync',
   scope: 'read',
   isHeld: true,
@@ -32,15 +32,15 @@ const sync = callerRoute({
     has_more: z.boolean(),
     waited: z.boolean(),
   }),
-  async handle({ context, caller, body, request, reply }) {
+  async handle({ context, principal, body, request, reply }) {
     const { cursor, limit, wait } = body;
-    const read = () => context.pageReader.read(caller, cursor, limit);
+    const read = () => context.pageReader.read(principal, cursor, limit);
     if (!wait) return formatPage(await read(), cursor, false);
     const { page, waited } = await readOrWait(context, request, reply, {
-      caller,
-      channel: additionsChannel(caller.userId),
+      principal,
+      channel: additionsChannel(principal.userId),
       read,
-      check: () => context.pageReader.hasNews(caller, cursor),
+      check: () => context.pageReader.hasNews(principal, cursor),
       hasNews: ({ count }) => count > 0,
     });
     return formatPage(page, cursor, waited);

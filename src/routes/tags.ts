@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { notifyChangesPolls } from '../coordination/channels.ts';
 import { id, tagName } from '../domain/fields.ts';
 import { foldText } from '../domain/text.ts';
-import { callerRoute } from '../http/route.ts';
+import { principalRoute } from '../http/route.ts';
 import { createTag, deleteTag, listTags, mergeTags, renameTag } from '../store/tags.ts';
 import { notifyAfter } from './notify-after.ts';
 import * as schemas from './response-schemas.ts';
@@ -13,7 +13,7 @@ const named = (name: string) => ({ name, key: foldText(name) });
 
 const countedTag = z.object({ id, name: schemas.tagName, bookmark_count: schemas.count }).meta({ id: 'Tag' });
 
-const list = callerRoute({
+const list = principalRoute({
   path: '/tags/list',
   scope: 'read',
   summary: 'List all tags',
@@ -23,10 +23,10 @@ const list = callerRoute({
   response: z.object({
     tags: z.array(countedTag),
   }),
-  handle: async ({ context, caller }) => `{"tags":${await listTags(context.database, caller)}}`,
+  handle: async ({ context, principal }) => `{"tags":${await listTags(context.database, principal)}}`,
 });
 
-const create = callerRoute({
+const create = principalRoute({
   path: '/tags/create',
   scope: 'write',
   summary: 'Create a tag',
@@ -35,13 +35,13 @@ const create = callerRoute({
   response: z.object({ id, name: schemas.tagName, created_at: schemas.timestampText }),
   errors: ['LIMIT_EXCEEDED'],
   isIdempotent: true,
-  handle: ({ context, caller, body, idempotency }) =>
-    notifyAfter(context, caller, notifyChangesPolls, () =>
-      createTag(context.database, caller, named(body.name), idempotency),
+  handle: ({ context, principal, body, idempotency }) =>
+    notifyAfter(context, principal, notifyChangesPolls, () =>
+      createTag(context.database, principal, named(body.name), idempotency),
     ),
 });
 
-const update = callerRoute({
+const update = principalRoute({
   path: '/tags/update',
   scope: 'write',
   summary: 'Rename a tag',
@@ -50,13 +50,13 @@ const update = callerRoute({
   response: schemas.bookmarkTag,
   errors: ['NOT_FOUND'],
   isIdempotent: true,
-  handle: ({ context, caller, body, idempotency }) =>
-    notifyAfter(context, caller, notifyChangesPolls, () =>
-      renameTag(context.database, caller, body.id, named(body.name), idempotency),
+  handle: ({ context, principal, body, idempotency }) =>
+    notifyAfter(context, principal, notifyChangesPolls, () =>
+      renameTag(context.database, principal, body.id, named(body.name), idempotency),
     ),
 });
 
-const remove = callerRoute({
+const remove = principalRoute({
   path: '/tags/delete',
   scope: 'write',
   summary: 'Delete a tag',
@@ -65,13 +65,13 @@ const remove = callerRoute({
   response: schemas.deleted,
   errors: ['NOT_FOUND'],
   isIdempotent: true,
-  handle: ({ context, caller, body, idempotency }) =>
-    notifyAfter(context, caller, notifyChangesPolls, () =>
-      deleteTag(context.database, caller, body.id, idempotency),
+  handle: ({ context, principal, body, idempotency }) =>
+    notifyAfter(context, principal, notifyChangesPolls, () =>
+      deleteTag(context.database, principal, body.id, idempotency),
     ),
 });
 
-const merge = callerRoute({
+const merge = principalRoute({
   path: '/tags/merge',
   scope: 'write',
   summary: 'Merge a tag into another one',
@@ -84,9 +84,9 @@ const merge = callerRoute({
   response: countedTag,
   errors: ['NOT_FOUND'],
   isIdempotent: true,
-  handle: ({ context, caller, body, idempotency }) =>
-    notifyAfter(context, caller, notifyChangesPolls, () =>
-      mergeTags(context.database, caller, body.id, body.into_id, idempotency),
+  handle: ({ context, principal, body, idempotency }) =>
+    notifyAfter(context, principal, notifyChangesPolls, () =>
+      mergeTags(context.database, principal, body.id, body.into_id, idempotency),
     ),
 });
 

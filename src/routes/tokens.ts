@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { notifyPolls } from '../coordination/channels.ts';
 import { BOUNDS, id, tagName } from '../domain/fields.ts';
 import { foldText } from '../domain/text.ts';
-import { type Caller, createSecret, formatToken, type TokenKind } from '../domain/tokens.ts';
-import { callerRoute, type RouteRequest } from '../http/route.ts';
+import { createSecret, formatToken, type Principal, type TokenKind } from '../domain/tokens.ts';
+import { principalRoute, type RouteRequest } from '../http/route.ts';
 import { forgetSession } from '../http/session-cookie.ts';
 import { cancelDeviceCode } from '../sign-in/device-codes.ts';
 import {
@@ -42,7 +42,7 @@ const apiToken = {
 
 const revoked = z.object({ revoked: z.literal(true) }).meta({ id: 'Revoked' });
 
-const list = callerRoute({
+const list = principalRoute({
   path: '/tokens/list',
   scope: 'read',
   needsSession: true,
@@ -50,10 +50,10 @@ const list = callerRoute({
   description: 'Oldest first. `last_used_at` is exact to 15 minutes; null: not used yet.',
   body: z.object({}),
   response: z.object({ tokens: z.array(z.object(apiToken).meta({ id: 'Token' })) }),
-  handle: async ({ context, caller }) => `{"tokens":${await listOwnTokens(context.database, caller)}}`,
+  handle: async ({ context, principal }) => `{"tokens":${await listOwnTokens(context.database, principal)}}`,
 });
 
-const create = callerRoute({
+const create = principalRoute({
   path: '/tokens/create',
   scope: 'write',
   needsSession: true,
@@ -73,16 +73,16 @@ const create = callerRoute({
     ...apiToken,
   }),
   errors: ['LIMIT_EXCEEDED'],
-  async handle({ context, caller, body }) {
+  async handle({ context, principal, body }) {
     const secret = createSecret();
     const { name, scope, expires_in_days: days } = body;
     const given = { name, nameKey: foldText(name), scope, days };
-    const made = await createOwnToken(context.database, caller, secret, given);
-    return { token: formatToken('api', caller.userId, secret.secret), ...made };
+    const made = await createOwnToken(context.database, principal, secret, given);
+    return { token: formatToken('api', principal.userId, secret.secret), ...made };
   },
 });
 
-const revoke = callerRoute({
+const revoke = principalRoute({
   path: '/tokens/revoke',
   scope: 'write',
   needsSession: true,
@@ -95,7 +95,7 @@ const revoke = callerRoute({
   handle: (given) => revokeById(given, { kind: 'api', id: given.body.id }),
 });
 
-const listOfSessions = callerRoute({
+const listOfSessions = principalRoute({
   path: '/sessions/list',
   scope: 'read',
   needsSession: true,
@@ -120,10 +120,10 @@ const listOfSessions = callerRoute({
         .meta({ id: 'Session' }),
     ),
   }),
-  handle: async ({ context, caller }) => `{"sessions":${await listSessions(context.database, caller)}}`,
+  handle: async ({ context, principal }) => `{"sessions":${await listSessions(context.database, principal)}}`,
 });
 
-const revokeSession = callerRoute({
+const revokeSession = principalRoute({
   path: '/sessions/revoke',
   scope: 'write',
   needsSession: true,
@@ -136,7 +136,7 @@ const revokeSession = callerRoute({
   handle: (given) => revokeById(given, { kind: 'session', id: given.body.id }),
 });
 
-const revokeOthers = callerRoute({
+const revokeOthers = principalRoute({
   path: '/sessions/revoke-others',
   scope: 'write',
   needsSession: true,
@@ -145,21 +145,27 @@ const revokeOthers = callerRoute({
   body: z.object({}),
   response: z.object({ revoked: schemas.count }),
   isIdempotent: true,
-  async handle({ context, caller, idempotency }) {
+  async handle({ context, principal, idempotency }) {
     // While Redis is away nobody can use the code, and sessions must end all the same.
-    await cancelDeviceCode(context.coordination.pending, caller).catch(() => {});
-    return notifyAfter(context, caller, notifyPolls, () =>
-      revokeOtherSessions(context.database, caller, idempotency),
+    await cancelDeviceCode(context.coordination.pending, principal).catch(() => {});
+    return notifyAfter(context, principal, notifyPolls, () =>
+      revokeOtherSessions(context.database, principal, idempotency),
     );
   },
 });
 
 async function revokeById(
-  { context, caller, request, reply, idempotency }: Omit<RouteRequest<unknown>, 'body'> & { caller: Caller },
+  {
+    context,
+    principal,
+    request,
+    reply,
+    idempotency,
+  }: Omit<RouteRequest<unknown>, 'body'> & { principal: Principal },
   token: { kind: TokenKind; id: number },
 ): Promise<string> {
-  const revoke = () => revokeOwnToken(context.database, caller, token, idempotency);
-  const { response, isCurrent } = await notifyAfter(context, caller, notifyPolls, revoke);
+  const revoke = () => revokeOwnToken(context.database, principal, token, idempotency);
+  const { response, isCurrent } = await notifyAfter(context, principal, notifyPolls, revoke);
   if (isCurrent) forgetSession(context, request, reply);
   return response;
 }

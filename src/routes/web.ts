@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Session } from '../domain/resources.ts';
-import type { CallerRoute, PublicRoute } from '../http/route.ts';
+import type { PrincipalRoute, PublicRoute } from '../http/route.ts';
 import { setSessionCookie } from '../http/session-cookie.ts';
 import { exchange, logout, user } from './account.ts';
 
@@ -18,6 +18,6 @@ const loginByInvite: PublicRoute = {
   },
 };
 
-const endBrowserSession: CallerRoute = { ...logout, summary: 'End the session of this browser' };
+const endBrowserSession: PrincipalRoute = { ...logout, summary: 'End the session of this browser' };
 
 export const webRoutes = [loginByInvite, endBrowserSession];

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import type { PendingValues } from '../coordination/port.ts';
-import type { Caller } from '../domain/tokens.ts';
+import type { Principal } from '../domain/tokens.ts';
 import { hashParts } from './pkce.ts';
 
 /** Codes by which a signed-in page signs in another device: for five minutes, once, and one of a session at a time. */
 
 /** A session: its user, and the hash of its token. */
-type Maker = Pick<Caller, 'userId' | 'hash'>;
+type Maker = Pick<Principal, 'userId' | 'hash'>;
 
 /** 32 characters that nobody confuses, so a byte chooses each with the same probability. */
 const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';

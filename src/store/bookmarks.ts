@@ -10,7 +10,7 @@ import { keyArguments, type Outcome, requireSuccess, requireValidToken, type Wri
 import {
   checkedTokenIsValid,
   hashesOf,
-  type Owner,
+  type PrincipalKey,
   positionsBut,
   tokenIsValid,
   usersOf,
@@ -62,7 +62,7 @@ function urlColumns(url: string): { url_key: string; host: string } {
  */
 export async function addBookmark(
   db: Database,
-  owner: Owner,
+  principal: PrincipalKey,
   bookmark: AddedBookmark,
   freeBookmarkLimit: number,
   idempotency?: Idempotency,
@@ -75,7 +75,7 @@ export async function addBookmark(
   type Added = { outcome: Outcome | null; bookmark: string };
   const rows = await db.write((sql) => {
     const given = sql`
-      p_user_id => ${owner.userId}, p_token_hash => ${owner.hash},
+      p_user_id => ${principal.userId}, p_token_hash => ${principal.hash},
       p_bookmark => ${json}::text::jsonb, p_tag_names => ${tags.names}, p_tag_keys => ${tags.keys},
       p_free_limit => ${freeBookmarkLimit}, p_tag_limit => ${BOUNDS.tagsPerUser},
       ${keyArguments(sql, idempotency)}`;
@@ -108,7 +108,7 @@ export interface WriteOptions {
  */
 export async function editBookmark(
   db: Database,
-  owner: Owner,
+  principal: PrincipalKey,
   id: number,
   { tags, ...change }: BookmarkChange,
   { ifUpdatedAt, idempotency }: WriteOptions = {},
@@ -122,7 +122,7 @@ export async function editBookmark(
     (sql) => sql<Written[]>`
       select outcome, response
       from edit_bookmark(
-        p_user_id => ${owner.userId}, p_token_hash => ${owner.hash}, p_id => ${id},
+        p_user_id => ${principal.userId}, p_token_hash => ${principal.hash}, p_id => ${id},
         p_if_updated_at => ${ifUpdatedAt ?? null}::text::timestamptz,
         p_change => ${JSON.stringify(stored)}::text::jsonb,
         p_tag_names => ${tags?.names ?? null}, p_tag_keys => ${tags?.keys ?? null},
@@ -146,8 +146,12 @@ const SAME_URL_LIMIT = 100;
  * The bookmark with an id, or those whose url is the same, newest first, at most 100 and `PAGE_BYTES`: JSON text of an
  * array, empty where there is none.
  */
-export async function findBookmarks(db: Database, owner: Owner, choice: { id: number } | { url: string }) {
-  const { userId } = owner;
+export async function findBookmarks(
+  db: Database,
+  principal: PrincipalKey,
+  choice: { id: number } | { url: string },
+) {
+  const { userId } = principal;
   const rows = await db.read((sql) => {
     const ids =
       'id' in choice
@@ -159,7 +163,7 @@ export async function findBookmarks(db: Database, owner: Owner, choice: { id: nu
           order by id desc
           limit ${SAME_URL_LIMIT}`;
     return sql<{ valid: boolean; bookmarks: string }[]>`
-      select ${tokenIsValid(sql, owner)} as valid, '[' || page.bookmarks || ']' as bookmarks
+      select ${tokenIsValid(sql, principal)} as valid, '[' || page.bookmarks || ']' as bookmarks
       from render_bookmarks(${userId}, array(${ids}), ${PAGE_BYTES}) page`;
   });
   return requireValidToken(rows).bookmarks;
@@ -168,7 +172,7 @@ export async function findBookmarks(db: Database, owner: Owner, choice: { id: nu
 /** Deletes a bookmark; returns the response as JSON text. Throws `NOT_FOUND`, `CONFLICT`. */
 export async function deleteBookmark(
   db: Database,
-  owner: Owner,
+  principal: PrincipalKey,
   id: number,
   { ifUpdatedAt, idempotency }: WriteOptions = {},
 ): Promise<string> {
@@ -176,7 +180,7 @@ export async function deleteBookmark(
     (sql) => sql<Written[]>`
       select outcome, response
       from delete_bookmark(
-        p_user_id => ${owner.userId}, p_token_hash => ${owner.hash}, p_id => ${id},
+        p_user_id => ${principal.userId}, p_token_hash => ${principal.hash}, p_id => ${id},
         p_if_updated_at => ${ifUpdatedAt ?? null}::text::timestamptz,
         ${keyArguments(sql, idempotency)}
       )`,
@@ -190,7 +194,7 @@ export async function deleteBookmark(
  */
 export async function editBookmarks(
   db: Database,
-  owner: Owner,
+  principal: PrincipalKey,
   { ids, times }: BookmarkVersions,
   { added, removed }: { added: TagNames; removed: TagNames },
   idempotency?: Idempotency,
@@ -199,7 +203,7 @@ export async function editBookmarks(
     (sql) => sql<Written[]>`
       select outcome, response
       from edit_bookmarks(
-        p_user_id => ${owner.userId}, p_token_hash => ${owner.hash},
+        p_user_id => ${principal.userId}, p_token_hash => ${principal.hash},
         p_ids => ${ids}::bigint[], p_if_updated_at => ${times ?? null}::text[]::timestamptz[],
         p_added_names => ${added.names}, p_added_keys => ${added.keys}, p_removed_keys => ${removed.keys},
         p_tag_limit => ${BOUNDS.tagsPerUser}, p_bookmark_tag_limit => ${BOUNDS.tagsPerBookmark},
@@ -212,7 +216,7 @@ export async function editBookmarks(
 /** Deletes bookmarks in one transaction; returns the response as JSON text. */
 export async function deleteBookmarks(
   db: Database,
-  owner: Owner,
+  principal: PrincipalKey,
   { ids, times }: BookmarkVersions,
   idempotency?: Idempotency,
 ): Promise<string> {
@@ -220,7 +224,7 @@ export async function deleteBookmarks(
     (sql) => sql<Written[]>`
       select outcome, response
       from delete_bookmarks(
-        p_user_id => ${owner.userId}, p_token_hash => ${owner.hash},
+        p_user_id => ${principal.userId}, p_token_hash => ${principal.hash},
         p_ids => ${ids}::bigint[], p_if_updated_at => ${times ?? null}::text[]::timestamptz[],
         ${keyArguments(sql, idempotency)}
       )`,
@@ -237,15 +241,15 @@ export const SHORT_PAGE = 100;
 /** The bookmarks after an id, rising: keyset pagination, exact under concurrent writers. */
 export async function readPage(
   db: Database,
-  owner: Owner,
+  principal: PrincipalKey,
   afterId: number,
   limit: number,
   deadlineMs?: number,
 ): Promise<Page> {
   const rows = await db[limit <= SHORT_PAGE ? 'readShort' : 'read'](
     (sql) => sql<({ valid: boolean } & Page)[]>`
-      select ${tokenIsValid(sql, owner)} as valid, ${pageColumns(sql)}
-      from ${pageAfter(sql, owner, afterId, limit)}`,
+      select ${tokenIsValid(sql, principal)} as valid, ${pageColumns(sql)}
+      from ${pageAfter(sql, principal, afterId, limit)}`,
     deadlineMs,
   );
   return requireValidToken(rows);
@@ -254,16 +258,16 @@ export async function readPage(
 /** The same for several tokens of one user, and which of them were valid: their hashes in hex. */
 export async function readPageForAll(
   db: Database,
-  owners: readonly Owner[],
+  principals: readonly PrincipalKey[],
   afterId: number,
   limit: number,
   deadlineMs?: number,
 ): Promise<Page & { valid: string[] }> {
-  const { userId } = owners[0]!;
+  const { userId } = principals[0]!;
   const rows = await db.read(
     (sql) => sql<(Page & { valid: string[] })[]>`
       select
-        ${validHashes(sql, owners)} as valid,
+        ${validHashes(sql, principals)} as valid,
         ${pageColumns(sql)}
       from ${pageAfter(sql, { userId }, afterId, limit)}`,
     deadlineMs,
@@ -271,10 +275,10 @@ export async function readPageForAll(
   return rows[0]!;
 }
 
-/** Of many callers those who have a bookmark after an id, or whose token is no longer valid: positions in the list. */
+/** Of many principals those who have a bookmark after an id, or whose token is no longer valid: positions in the list. */
 export async function findNewBookmarks(
   db: Database,
-  checks: readonly { caller: Owner; start: number }[],
+  checks: readonly { principal: PrincipalKey; start: number }[],
   deadlineMs?: number,
 ): Promise<number[]> {
   const starts = checks.map(({ start }) => start);
@@ -294,7 +298,7 @@ export async function findNewBookmarks(
   return positionsBut(checks, rows[0]!.unchanged);
 }
 
-const pageAfter = (sql: Sql, { userId }: Pick<Owner, 'userId'>, afterId: number, limit: number) =>
+const pageAfter = (sql: Sql, { userId }: Pick<PrincipalKey, 'userId'>, afterId: number, limit: number) =>
   sql`read_page(${userId}, ${afterId}, ${MAX_ID}, ${limit}, ${PAGE_BYTES}) page`;
 
 const pageColumns = (sql: Sql) => sql`

@@ -1,7 +1,7 @@
 import { SHORT_PAGE } from './bookmarks.ts';
 import type { Database, Sql } from './database.ts';
 import { requireValidToken } from './outcomes.ts';
-import { hashesOf, type Owner, positionsBut, tokenIsValid, usersOf, validHashes } from './tokens.ts';
+import { hashesOf, type PrincipalKey, positionsBut, tokenIsValid, usersOf, validHashes } from './tokens.ts';
 
 /** How far a reader of changes has come. A cursor holds it. */
 export interface ChangesPosition {
@@ -37,15 +37,15 @@ const BEGINNING: ChangesPosition = { epoch: 0, generation: 0, change: 0, bookmar
 /** What changed after a start, at most `limit` objects, in one snapshot; throws `INVALID_TOKEN`. */
 export async function readChanges(
   db: Database,
-  owner: Owner,
+  principal: PrincipalKey,
   start: ChangesStart,
   limit: number,
   deadlineMs?: number,
 ): Promise<ChangesPage> {
   const rows = await db[limit <= SHORT_PAGE ? 'readShort' : 'read'](
     (sql) => sql<({ valid: boolean } & ChangesPage)[]>`
-      select ${tokenIsValid(sql, owner)} as valid, ${columns(sql)}
-      from ${pageFrom(sql, owner, start, limit)}`,
+      select ${tokenIsValid(sql, principal)} as valid, ${columns(sql)}
+      from ${pageFrom(sql, principal, start, limit)}`,
     deadlineMs,
   );
   return requireValidToken(rows);
@@ -54,27 +54,27 @@ export async function readChanges(
 /** The same for several tokens of one user, and which of them were valid: their hashes in hex. */
 export async function readChangesForAll(
   db: Database,
-  owners: readonly Owner[],
+  principals: readonly PrincipalKey[],
   start: ChangesStart,
   limit: number,
   deadlineMs?: number,
 ): Promise<ChangesPage & { valid: string[] }> {
   const rows = await db.read(
     (sql) => sql<(ChangesPage & { valid: string[] })[]>`
-      select ${validHashes(sql, owners)} as valid, ${columns(sql)}
-      from ${pageFrom(sql, owners[0]!, start, limit)}`,
+      select ${validHashes(sql, principals)} as valid, ${columns(sql)}
+      from ${pageFrom(sql, principals[0]!, start, limit)}`,
     deadlineMs,
   );
   return rows[0]!;
 }
 
 /**
- * Of many callers those for whom something changed after a position, or whose token is no longer valid: positions in the
+ * Of many principals those for whom something changed after a position, or whose token is no longer valid: positions in the
  * list.
  */
 export async function findChanges(
   db: Database,
-  checks: readonly { caller: Owner; start: ChangesStart }[],
+  checks: readonly { principal: PrincipalKey; start: ChangesStart }[],
   deadlineMs?: number,
 ): Promise<number[]> {
   const starts = checks.map(({ start }) => positionOf(start));
@@ -92,7 +92,7 @@ export async function findChanges(
 
 const positionOf = (start: ChangesStart): ChangesPosition => (typeof start === 'string' ? BEGINNING : start);
 
-function pageFrom(sql: Sql, { userId }: Pick<Owner, 'userId'>, start: ChangesStart, limit: number) {
+function pageFrom(sql: Sql, { userId }: Pick<PrincipalKey, 'userId'>, start: ChangesStart, limit: number) {
   const { epoch, generation, change, bookmarkId, tagId } = positionOf(start);
   return sql`read_changes(
     ${userId}, ${epoch}, ${generation}, ${change}, ${bookmarkId}, ${tagId}, ${limit}, ${start === 'now'}

@@ -1,7 +1,7 @@
 import { PAGE_BYTES } from './bookmarks.ts';
 import type { Database, Statement } from './database.ts';
 import { requireValidToken } from './outcomes.ts';
-import { type Owner, tokenIsValid } from './tokens.ts';
+import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
 /** What an export covers: all bookmarks up to an id, of one generation: a `replace` begins another. */
 export interface ExportBounds {
@@ -20,12 +20,12 @@ export interface ExportPage {
 }
 
 /** Fixes what an export covers. */
-export async function beginExport(db: Database, owner: Owner): Promise<ExportBounds> {
+export async function beginExport(db: Database, principal: PrincipalKey): Promise<ExportBounds> {
   const rows = await db.read(
     (sql) => sql<({ valid: boolean } & ExportBounds)[]>`
-      select ${tokenIsValid(sql, owner)} as valid,
-        (select coalesce(max(id), 0) from bookmarks where user_id = ${owner.userId}) as "lastId",
-        (select generation from accounts where user_id = ${owner.userId}) as generation,
+      select ${tokenIsValid(sql, principal)} as valid,
+        (select coalesce(max(id), 0) from bookmarks where user_id = ${principal.userId}) as "lastId",
+        (select generation from accounts where user_id = ${principal.userId}) as generation,
         render_time(now()) as "exportedAt"`,
   );
   return requireValidToken(rows);
@@ -34,7 +34,7 @@ export async function beginExport(db: Database, owner: Owner): Promise<ExportBou
 /** The next bookmarks of an export, at most `limit`. */
 export async function readExportPage(
   db: Database,
-  owner: Owner,
+  principal: PrincipalKey,
   afterId: number,
   { lastId }: ExportBounds,
   limit: number,
@@ -42,10 +42,10 @@ export async function readExportPage(
   const rows = await db.read(
     (sql) =>
       sql`
-        select ${tokenIsValid(sql, owner)} as valid,
-          (select generation from accounts where user_id = ${owner.userId}) as generation,
+        select ${tokenIsValid(sql, principal)} as valid,
+          (select generation from accounts where user_id = ${principal.userId}) as generation,
           count, last_id, bookmarks
-        from read_page(${owner.userId}, ${afterId}, ${lastId}, ${limit}, ${PAGE_BYTES})`.raw() as unknown as Statement<
+        from read_page(${principal.userId}, ${afterId}, ${lastId}, ${limit}, ${PAGE_BYTES})`.raw() as unknown as Statement<
         (Buffer | null)[][]
       >,
   );

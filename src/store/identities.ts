@@ -1,7 +1,7 @@
 import { createSecret, formatToken } from '../domain/tokens.ts';
 import type { Database } from './database.ts';
 import { requireValidToken } from './outcomes.ts';
-import { type Owner, tokenIsValid } from './tokens.ts';
+import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
 /** Who users are to providers of OpenID Connect: the directory by issuer and subject. */
 
@@ -70,7 +70,7 @@ export async function signInByProvider(
 /** Links somebody at a provider to the account of a session; a new session takes the place of that one. */
 export async function linkIdentity(
   db: Database,
-  { userId, hash: sessionHash }: Owner,
+  { userId, hash: sessionHash }: PrincipalKey,
   { issuer, subject, email }: Identity,
   { authenticatedAt, days, client = null }: LoginSession,
 ): Promise<SignInResult<'linked' | 'token'>> {
@@ -93,7 +93,7 @@ export async function linkIdentity(
  */
 export async function readWaysIn(
   db: Database,
-  { userId, hash }: Owner,
+  { userId, hash }: PrincipalKey,
   issuer: string | undefined,
 ): Promise<{ provider: boolean; other_sessions: number }> {
   const rows = await db.readShort(
@@ -117,7 +117,7 @@ export async function readWaysIn(
  */
 export async function openAppSession(
   db: Database,
-  { userId, hash: sessionHash }: Owner,
+  { userId, hash: sessionHash }: PrincipalKey,
   appName: string | null,
   days: number,
   client: string | null = null,

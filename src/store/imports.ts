@@ -4,7 +4,7 @@ import type { Database } from './database.ts';
 import { type JoinedColumns, plainArray } from './joined-texts.ts';
 import { type Outcome, requireSuccess } from './outcomes.ts';
 import type { StagedImport } from './staged-imports.ts';
-import type { Owner } from './tokens.ts';
+import type { PrincipalKey } from './tokens.ts';
 
 /** What writes bookmarks of an import: all of it in one transaction, by `import_bookmarks`. */
 
@@ -54,16 +54,16 @@ export class ImportChanged extends Error {
   override readonly name = 'ImportChanged';
 }
 
-/** Under what an import is written: the caller's token, or a worker's lease. */
+/** Under what an import is written: the principal's token, or a worker's lease. */
 type Authority = StagedImport & { hash: Buffer | null; leaseId: string | null };
 
 /**
- * Imports at once, for the caller, under a fresh id; throws `LIMIT_EXCEEDED` at a cap, and `ImportChanged`. Where the
+ * Imports at once, for the principal, under a fresh id; throws `LIMIT_EXCEEDED` at a cap, and `ImportChanged`. Where the
  * response is lost, `cancelImport` of the same id tells or decides whether it happened.
  */
 export async function importBookmarks(
   db: Database,
-  { userId, hash }: Owner,
+  { userId, hash }: PrincipalKey,
   id: string,
   prepared: PreparedImport,
   freeBookmarkLimit: number,

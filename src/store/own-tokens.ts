@@ -4,37 +4,37 @@ import type { ApiToken } from '../domain/resources.ts';
 import type { Scope, StoredSecret, TokenKind } from '../domain/tokens.ts';
 import type { Database } from './database.ts';
 import { keyArguments, type Outcome, requireSuccess, requireValidToken, type Written } from './outcomes.ts';
-import { type Owner, tokenIsValid } from './tokens.ts';
+import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
 /** The tokens of a user, as the user sees and revokes them. */
 
 /** All valid API tokens of a user, oldest first, as JSON text. */
-export async function listOwnTokens(db: Database, owner: Owner): Promise<string> {
+export async function listOwnTokens(db: Database, principal: PrincipalKey): Promise<string> {
   const rows = await db.read(
     (sql) => sql<{ valid: boolean; tokens: string }[]>`
-      select ${tokenIsValid(sql, owner)} as valid,
+      select ${tokenIsValid(sql, principal)} as valid,
         coalesce((
           select json_agg(render_token(row(t.*)::tokens) || jsonb_build_object('name', t.name) order by t.id)::text
           from tokens t
-          where t.user_id = ${owner.userId} and t.kind = 'api' and t.expires_at > now()
+          where t.user_id = ${principal.userId} and t.kind = 'api' and t.expires_at > now()
         ), '[]') as tokens`,
   );
   return requireValidToken(rows).tokens;
 }
 
 /** All valid sessions of a user, oldest first, as JSON text. */
-export async function listSessions(db: Database, owner: Owner): Promise<string> {
+export async function listSessions(db: Database, principal: PrincipalKey): Promise<string> {
   const rows = await db.read(
     (sql) => sql<{ valid: boolean; sessions: string }[]>`
-      select ${tokenIsValid(sql, owner)} as valid,
+      select ${tokenIsValid(sql, principal)} as valid,
         coalesce((
           select json_agg(
             render_token(row(t.*)::tokens) || jsonb_build_object(
-              'app_name', t.app_name, 'client', t.client, 'is_current', t.token_hash = ${owner.hash}
+              'app_name', t.app_name, 'client', t.client, 'is_current', t.token_hash = ${principal.hash}
             ) order by t.id
           )::text
           from tokens t
-          where t.user_id = ${owner.userId} and t.kind = 'session' and t.expires_at > now()
+          where t.user_id = ${principal.userId} and t.kind = 'session' and t.expires_at > now()
         ), '[]') as sessions`,
   );
   return requireValidToken(rows).sessions;
@@ -56,7 +56,7 @@ export interface NewApiToken {
  */
 export async function createOwnToken(
   db: Database,
-  owner: Owner,
+  principal: PrincipalKey,
   { hash, lastFour }: StoredSecret,
   { name, nameKey, scope, days }: NewApiToken,
 ): Promise<ApiToken> {
@@ -64,7 +64,7 @@ export async function createOwnToken(
     (sql) => sql<{ outcome: Outcome | null; token: Omit<ApiToken, 'name'> }[]>`
       select outcome, token
       from create_own_token(
-        ${owner.userId}, ${owner.hash}, ${hash},
+        ${principal.userId}, ${principal.hash}, ${hash},
         jsonb_build_object(
           'name', ${name}::text, 'name_key', ${nameKey}::text, 'scope', ${scope}::text,
           'days', ${days}::integer, 'last_four', ${lastFour}::text
@@ -75,10 +75,10 @@ export async function createOwnToken(
   return { ...requireSuccess(rows).token, name };
 }
 
-/** Revokes one of the user's tokens; says whether it was the caller's own. Throws `INVALID_TOKEN`, `NOT_FOUND`. */
+/** Revokes one of the user's tokens; says whether it was the principal's own. Throws `INVALID_TOKEN`, `NOT_FOUND`. */
 export async function revokeOwnToken(
   db: Database,
-  owner: Owner,
+  principal: PrincipalKey,
   { kind, id }: { kind: TokenKind; id: number },
   idempotency?: Idempotency,
 ): Promise<{ response: string; isCurrent: boolean }> {
@@ -86,24 +86,24 @@ export async function revokeOwnToken(
     (sql) => sql<(Written & { isCurrent: boolean })[]>`
       select outcome, response, is_current as "isCurrent"
       from revoke_own_token(
-        p_user_id => ${owner.userId}, p_token_hash => ${owner.hash}, p_kind => ${kind}, p_id => ${id},
+        p_user_id => ${principal.userId}, p_token_hash => ${principal.hash}, p_kind => ${kind}, p_id => ${id},
         ${keyArguments(sql, idempotency)}
       )`,
   );
   return requireSuccess(rows);
 }
 
-/** Revokes all sessions of the user but the caller's; returns the response as JSON text. Throws `INVALID_TOKEN`. */
+/** Revokes all sessions of the user but the principal's; returns the response as JSON text. Throws `INVALID_TOKEN`. */
 export async function revokeOtherSessions(
   db: Database,
-  owner: Owner,
+  principal: PrincipalKey,
   idempotency?: Idempotency,
 ): Promise<string> {
   const rows = await db.write(
     (sql) => sql<Written[]>`
       select outcome, response
       from revoke_other_sessions(
-        p_user_id => ${owner.userId}, p_token_hash => ${owner.hash}, ${keyArguments(sql, idempotency)}
+        p_user_id => ${principal.userId}, p_token_hash => ${principal.hash}, ${keyArguments(sql, idempotency)}
       )`,
   );
   return requireSuccess(rows).response;

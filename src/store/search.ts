@@ -3,7 +3,7 @@ import type { SearchFilter, Sort } from '../domain/search.ts';
 import { PAGE_BYTES } from './bookmarks.ts';
 import type { Database, Sql } from './database.ts';
 import { requireValidToken } from './outcomes.ts';
-import { type Owner, tokenIsValid } from './tokens.ts';
+import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
 /** A search: every term must be a substring of the folded text, and every filter must hold. */
 export interface SearchOptions {
@@ -53,13 +53,13 @@ function hasTerms(sql: Sql, terms: readonly string[]) {
 }
 
 /** The ids of bookmarks that hold all terms, falling. */
-function withTerms(sql: Sql, { userId }: Owner, terms: readonly string[]) {
+function withTerms(sql: Sql, { userId }: PrincipalKey, terms: readonly string[]) {
   const { single, patterns } = splitTerms(terms);
   return sql`find_texts(${userId}, ${single}, ${patterns}::text[], ${bloomFilterBits(terms)}::integer[])`;
 }
 
 /** Those of them that carry a tag: the index of tags leads to its bookmarks, and their terms are tried one by one. */
-const withTag = (sql: Sql, { userId }: Owner, terms: readonly string[], tagKey: string) => sql`(
+const withTag = (sql: Sql, { userId }: PrincipalKey, terms: readonly string[], tagKey: string) => sql`(
   select coalesce(array_agg(id), '{}')
   from (
     select id
@@ -76,17 +76,17 @@ const withTag = (sql: Sql, { userId }: Owner, terms: readonly string[], tagKey: 
  */
 export async function searchBookmarks(
   db: Database,
-  owner: Owner,
+  principal: PrincipalKey,
   search: SearchOptions,
 ): Promise<SearchPage> {
   const { terms, filter, sort, page, perPage, after } = search;
   const { tag, ...others } = filter;
   const isPlain = sort === 'newest' && after === undefined && !Object.values(others).some(Boolean);
   const rows = await db.read((sql) => {
-    if (!isPlain) return findFiltered(sql, owner, search);
+    if (!isPlain) return findFiltered(sql, principal, search);
     return terms.length === 0 && tag === undefined
-      ? readNewest(sql, owner, page, perPage)
-      : findMatching(sql, owner, search, tag);
+      ? readNewest(sql, principal, page, perPage)
+      : findMatching(sql, principal, search, tag);
   });
   return requireValidToken(rows);
 }
@@ -94,42 +94,46 @@ export async function searchBookmarks(
 type FoundRow = { valid: boolean } & SearchPage;
 
 /** Everything matches: the total is the account's counter, and the key leads to the page. */
-const readNewest = (sql: Sql, owner: Owner, page: number, perPage: number) => sql<FoundRow[]>`
-  select ${tokenIsValid(sql, owner)} as valid, account.total, '[' || page.bookmarks || ']' as bookmarks,
+const readNewest = (sql: Sql, principal: PrincipalKey, page: number, perPage: number) => sql<FoundRow[]>`
+  select ${tokenIsValid(sql, principal)} as valid, account.total, '[' || page.bookmarks || ']' as bookmarks,
     (${page}::bigint - 1) * ${perPage} + page.count < account.total and page.count > 0 as "hasMore",
     page.last_id as "lastId", null as "lastKey"
-  from read_newest(${owner.userId}, (${page}::bigint - 1) * ${perPage}, ${perPage}, ${WHOLE_PAGE}) page
-  cross join (select bookmark_count as total from accounts where user_id = ${owner.userId}) account`;
+  from read_newest(${principal.userId}, (${page}::bigint - 1) * ${perPage}, ${perPage}, ${WHOLE_PAGE}) page
+  cross join (select bookmark_count as total from accounts where user_id = ${principal.userId}) account`;
 
 const findMatching = (
   sql: Sql,
-  owner: Owner,
+  principal: PrincipalKey,
   { terms, page, perPage }: SearchOptions,
   tagKey: string | undefined,
 ) => sql<FoundRow[]>`
   with matching as materialized (
-    select ${tagKey === undefined ? withTerms(sql, owner, terms) : withTag(sql, owner, terms, tagKey)} as ids
+    select ${tagKey === undefined ? withTerms(sql, principal, terms) : withTag(sql, principal, terms, tagKey)} as ids
   ), wanted as materialized (
     select cardinality(ids) as total, ids[${slice(page, perPage).from}:${slice(page, perPage).to}] as ids
     from matching
   )
-  select ${tokenIsValid(sql, owner)} as valid, wanted.total, '[' || page.bookmarks || ']' as bookmarks,
+  select ${tokenIsValid(sql, principal)} as valid, wanted.total, '[' || page.bookmarks || ']' as bookmarks,
     ${slice(page, perPage).from}::bigint - 1 + page.count < wanted.total and page.count > 0 as "hasMore",
     wanted.ids[page.count] as "lastId", null as "lastKey"
   from wanted
-  cross join lateral render_bookmarks(${owner.userId}, wanted.ids, ${WHOLE_PAGE}) page`;
+  cross join lateral render_bookmarks(${principal.userId}, wanted.ids, ${WHOLE_PAGE}) page`;
 
 /**
  * With any other filter, order or place. A page by number is whole, because the next one begins `perPage` further on:
  * what was cut off would be missed. A cursor goes on from what was sent.
  */
-function findFiltered(sql: Sql, owner: Owner, { terms, filter, sort, page, perPage, after }: SearchOptions) {
+function findFiltered(
+  sql: Sql,
+  principal: PrincipalKey,
+  { terms, filter, sort, page, perPage, after }: SearchOptions,
+) {
   const { single, patterns } = splitTerms(terms);
   return sql<FoundRow[]>`
-    select ${tokenIsValid(sql, owner)} as valid, page.total, '[' || page.bookmarks || ']' as bookmarks,
+    select ${tokenIsValid(sql, principal)} as valid, page.total, '[' || page.bookmarks || ']' as bookmarks,
       page.has_more as "hasMore", page.last_id as "lastId", page.last_key as "lastKey"
     from search_bookmarks(
-      p_user_id => ${owner.userId},
+      p_user_id => ${principal.userId},
       p_terms => ${single},
       p_patterns => ${patterns}::text[],
       p_bits => ${bloomFilterBits(terms)}::integer[],

@@ -1,7 +1,7 @@
 import type { Idempotency } from '../domain/idempotency.ts';
 import type { Database } from './database.ts';
 import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
-import { type Owner, tokenIsValid } from './tokens.ts';
+import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
 /** Large imports between their receipt and their result: what of them lies in Postgres, and where they stand. */
 
@@ -23,7 +23,7 @@ export interface ImportState {
 /** Begins staging; throws `RATE_LIMITED` while the user has another large import, `UNAVAILABLE` at the cap of bytes. */
 export async function beginImport(
   db: Database,
-  owner: Owner,
+  principal: PrincipalKey,
   id: string,
   {
     bytes,
@@ -35,7 +35,7 @@ export async function beginImport(
     (sql) => sql<{ outcome: Outcome | null }[]>`
       select outcome
       from begin_import(
-        ${owner.userId}, ${owner.hash}, ${id}, ${bytes}, ${stagedLimit}, ${idempotencyKey ?? null}
+        ${principal.userId}, ${principal.hash}, ${id}, ${bytes}, ${stagedLimit}, ${idempotencyKey ?? null}
       )`,
   );
   requireSuccess(rows);
@@ -85,18 +85,18 @@ export interface ReceivedWhole {
  */
 export async function queueImport(
   db: Database,
-  owner: Owner,
+  principal: PrincipalKey,
   id: string,
   { idempotency, traceParent }: ReceivedWhole,
 ): Promise<void> {
-  const { userId } = owner;
+  const { userId } = principal;
   const rows = await db.write(
     (sql) => sql<{ valid: boolean }[]>`
       with queued as (
         update imports
         set state = 'queued',
           touched_at = now(),
-          token_hash = ${owner.hash},
+          token_hash = ${principal.hash},
           bytes = (
             select coalesce(sum(octet_length(c.bytes)), 0)
             from import_chunks c
@@ -105,10 +105,10 @@ export async function queueImport(
           idempotency_key = ${idempotency?.key ?? null},
           request_hash = ${idempotency?.requestHash ?? null},
           trace_parent = ${traceParent ?? null}
-        where user_id = ${userId} and id = ${id} and state = 'receiving' and ${tokenIsValid(sql, owner)}
+        where user_id = ${userId} and id = ${id} and state = 'receiving' and ${tokenIsValid(sql, principal)}
         returning id
       )
-      select ${tokenIsValid(sql, owner)} as valid`,
+      select ${tokenIsValid(sql, principal)} as valid`,
   );
   requireValidToken(rows);
 }

@@ -3,20 +3,20 @@ import type { Idempotency } from '../domain/idempotency.ts';
 import type { Database } from './database.ts';
 import { DatabaseUnavailable } from './errors.ts';
 import { keyArguments, type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
-import { type Owner, tokenIsValid } from './tokens.ts';
+import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
 /** All tags of a user in the order of their folded names, as JSON text: an array of spec 2.3's tags. */
-export async function listTags(db: Database, owner: Owner): Promise<string> {
+export async function listTags(db: Database, principal: PrincipalKey): Promise<string> {
   const rows = await db.read(
     (sql) => sql<{ valid: boolean; tags: string }[]>`
-      select ${tokenIsValid(sql, owner)} as valid,
+      select ${tokenIsValid(sql, principal)} as valid,
         coalesce((
           select '[' || string_agg(
             '{"id":' || id || ',"name":' || to_json(name) || ',"bookmark_count":' || bookmark_count || '}',
             ',' order by name_key
           ) || ']'
           from tags
-          where user_id = ${owner.userId}
+          where user_id = ${principal.userId}
         ), '[]') as tags`,
   );
   return requireValidToken(rows).tags;
@@ -28,7 +28,7 @@ export async function listTags(db: Database, owner: Owner): Promise<string> {
  */
 export async function createTag(
   db: Database,
-  owner: Owner,
+  principal: PrincipalKey,
   { name, key }: TagName,
   idempotency?: Idempotency,
 ): Promise<string> {
@@ -36,7 +36,7 @@ export async function createTag(
     (sql) => sql<{ outcome: Outcome | null; tag: string }[]>`
       select outcome, tag
       from create_tag(
-        p_user_id => ${owner.userId}, p_token_hash => ${owner.hash}, p_name => ${name}, p_key => ${key},
+        p_user_id => ${principal.userId}, p_token_hash => ${principal.hash}, p_name => ${name}, p_key => ${key},
         p_tag_limit => ${BOUNDS.tagsPerUser}, ${keyArguments(sql, idempotency)}
       )`,
   );
@@ -81,7 +81,7 @@ async function takeSteps(step: (after: number) => Promise<readonly Step[]>): Pro
  */
 export const renameTag = (
   db: Database,
-  owner: Owner,
+  principal: PrincipalKey,
   id: number,
   { name, key }: TagName,
   idempotency?: Idempotency,
@@ -92,7 +92,7 @@ export const renameTag = (
       (sql) => sql<Step[]>`
         select outcome, response, last_id as "lastId"
         from rename_tag(
-          p_user_id => ${owner.userId}, p_token_hash => ${owner.hash}, p_id => ${id}, p_name => ${name},
+          p_user_id => ${principal.userId}, p_token_hash => ${principal.hash}, p_id => ${id}, p_name => ${name},
           p_name_key => ${key}, p_after => ${after}, p_work => ${work}, ${keyArguments(sql, idempotency)}
         )`,
     ),
@@ -101,7 +101,7 @@ export const renameTag = (
 /** Takes a tag off all bookmarks and deletes it; returns the response as JSON text. Throws `NOT_FOUND`. */
 export const deleteTag = (
   db: Database,
-  owner: Owner,
+  principal: PrincipalKey,
   id: number,
   idempotency?: Idempotency,
   work = STEP_WORK,
@@ -111,7 +111,7 @@ export const deleteTag = (
       (sql) => sql<Step[]>`
         select outcome, response, last_id as "lastId"
         from delete_tag(
-          p_user_id => ${owner.userId}, p_token_hash => ${owner.hash}, p_id => ${id},
+          p_user_id => ${principal.userId}, p_token_hash => ${principal.hash}, p_id => ${id},
           p_after => ${after}, p_work => ${work}, ${keyArguments(sql, idempotency)}
         )`,
     ),
@@ -123,7 +123,7 @@ export const deleteTag = (
  */
 export const mergeTags = (
   db: Database,
-  owner: Owner,
+  principal: PrincipalKey,
   id: number,
   intoId: number,
   idempotency?: Idempotency,
@@ -134,7 +134,7 @@ export const mergeTags = (
       (sql) => sql<Step[]>`
         select outcome, response, last_id as "lastId"
         from merge_tags(
-          p_user_id => ${owner.userId}, p_token_hash => ${owner.hash}, p_id => ${id}, p_into_id => ${intoId},
+          p_user_id => ${principal.userId}, p_token_hash => ${principal.hash}, p_id => ${id}, p_into_id => ${intoId},
           p_after => ${after}, p_work => ${work}, ${keyArguments(sql, idempotency)}
         )`,
     ),

@@ -1,39 +1,39 @@
 import {
-  type Caller,
-  type FoundCaller,
+  type FoundPrincipal,
   MAX_SESSION_DAYS,
   type PresentedToken,
+  type Principal,
   type Scope,
 } from '../domain/tokens.ts';
 import type { Database, Sql } from './database.ts';
 import { requireValidToken } from './outcomes.ts';
 
 /** What a statement needs to know of whoever asks for it. */
-export type Owner = Pick<Caller, 'userId' | 'hash'>;
+export type PrincipalKey = Pick<Principal, 'userId' | 'hash'>;
 
 /**
- * True while the caller's token is neither revoked nor expired: what shows or changes a user's things asks, so that a
+ * True while the principal's token is neither revoked nor expired: what shows or changes a user's things asks, so that a
  * revocation holds at once.
  */
-export const tokenIsValid = (sql: Sql, { userId, hash }: Owner) => sql`exists (
+export const tokenIsValid = (sql: Sql, { userId, hash }: PrincipalKey) => sql`exists (
   select from tokens where user_id = ${userId} and token_hash = ${hash} and expires_at > now()
 )`;
 
 /** The hashes, in hex, of those tokens of one user that are valid. */
-export const validHashes = (sql: Sql, owners: readonly Owner[]) => sql`array(
+export const validHashes = (sql: Sql, principals: readonly PrincipalKey[]) => sql`array(
   select encode(token_hash, 'hex')
   from tokens
-  where user_id = ${owners[0]!.userId} and expires_at > now()
+  where user_id = ${principals[0]!.userId} and expires_at > now()
     and token_hash = any (
-      array(select decode(given, 'hex') from unnest(${owners.map(({ hash }) => hash.toString('hex'))}::text[]) given)
+      array(select decode(given, 'hex') from unnest(${principals.map(({ hash }) => hash.toString('hex'))}::text[]) given)
     )
 )`;
 
-/** What a statement that checks many callers at once takes of them. */
-export const usersOf = (checks: readonly { caller: Owner }[]): number[] =>
-  checks.map(({ caller }) => caller.userId);
-export const hashesOf = (checks: readonly { caller: Owner }[]): string[] =>
-  checks.map(({ caller }) => caller.hash.toString('hex'));
+/** What a statement that checks many principals at once takes of them. */
+export const usersOf = (checks: readonly { principal: PrincipalKey }[]): number[] =>
+  checks.map(({ principal }) => principal.userId);
+export const hashesOf = (checks: readonly { principal: PrincipalKey }[]): string[] =>
+  checks.map(({ principal }) => principal.hash.toString('hex'));
 
 /** Joins `tokens` with a row `checked (user_id, token_hash in hex, …)`: only where the token is valid. */
 export const checkedTokenIsValid = (sql: Sql) => sql`
@@ -49,13 +49,16 @@ export function positionsBut(list: readonly unknown[], some: readonly number[]):
 const LOOK_UP_DEADLINE_MS = 3_000;
 
 /**
- * Uses are shown exact to 15 minutes. A replica remembers a caller for 1 minute, without a look-up, and notes uses within
+ * Uses are shown exact to 15 minutes. A replica remembers a principal for 1 minute, without a look-up, and notes uses within
  * 13 s.
  */
 const USE_IS_DUE_AFTER = '13 minutes';
 
-/** The caller behind a token, `undefined` where it is unknown, revoked or expired. */
-export async function findCaller(db: Database, token: PresentedToken): Promise<FoundCaller | undefined> {
+/** The principal behind a token, `undefined` where it is unknown, revoked or expired. */
+export async function findPrincipal(
+  db: Database,
+  token: PresentedToken,
+): Promise<FoundPrincipal | undefined> {
   const [row] = await db.readShort(
     (sql) => sql<{ scope: Scope; isPremium: boolean; isUseDue: boolean; validForMs: number | null }[]>`
       select
@@ -82,20 +85,20 @@ export async function findCaller(db: Database, token: PresentedToken): Promise<F
   };
 }
 
-/** In memory of its own: a caller is remembered, and what was parsed is a slice of 8 KiB that would stay with it. */
+/** In memory of its own: a principal is remembered, and what was parsed is a slice of 8 KiB that would stay with it. */
 function copyBytes(bytes: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes.length);
   bytes.copy(copy);
   return copy;
 }
 
-/** Revokes the caller's token; throws `INVALID_TOKEN` where it was not valid any more. */
-export async function revokeToken(db: Database, caller: Owner): Promise<void> {
+/** Revokes the principal's token; throws `INVALID_TOKEN` where it was not valid any more. */
+export async function revokeToken(db: Database, principal: PrincipalKey): Promise<void> {
   const rows = await db.write(
     (sql) => sql<{ valid: boolean }[]>`
       with revoked as (
         delete from tokens
-        where user_id = ${caller.userId} and token_hash = ${caller.hash} and expires_at > now()
+        where user_id = ${principal.userId} and token_hash = ${principal.hash} and expires_at > now()
         returning 1
       )
       select exists (select from revoked) as valid`,
@@ -111,9 +114,13 @@ const PROLONGED_IN_LAST_DAYS = 30;
  * now, a year from their creation at most. A row that is locked is left out: it is being revoked, or noted by another
  * replica.
  */
-export async function noteUses(db: Database, owners: readonly Owner[], sessionDays: number): Promise<void> {
-  const userIds = owners.map(({ userId }) => userId);
-  const hashes = owners.map(({ hash }) => hash.toString('hex'));
+export async function noteUses(
+  db: Database,
+  principals: readonly PrincipalKey[],
+  sessionDays: number,
+): Promise<void> {
+  const userIds = principals.map(({ userId }) => userId);
+  const hashes = principals.map(({ hash }) => hash.toString('hex'));
   await db.write(
     (sql) => sql`
       select note_uses(

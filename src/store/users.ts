@@ -2,12 +2,12 @@ import type { Profile } from '../domain/resources.ts';
 import type { StoredSecret } from '../domain/tokens.ts';
 import type { Database } from './database.ts';
 import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
-import type { Owner } from './tokens.ts';
+import type { PrincipalKey } from './tokens.ts';
 
-/** The caller's profile (spec 4.1), and what is known of the token. `freeBookmarkLimit` is that of a free account. */
+/** The principal's profile (spec 4.1), and what is known of the token. `freeBookmarkLimit` is that of a free account. */
 export async function readProfile(
   db: Database,
-  { userId, hash }: Owner,
+  { userId, hash }: PrincipalKey,
   freeBookmarkLimit: number,
 ): Promise<Profile> {
   const rows = await db.readShort(
@@ -46,13 +46,13 @@ export async function exchangeInvite(
 }
 
 /**
- * Deletes the caller's account with all that is theirs. Throws `PERMISSION_DENIED` where the session is too old for that,
+ * Deletes the principal's account with all that is theirs. Throws `PERMISSION_DENIED` where the session is too old for that,
  * `VALIDATION_ERROR` where the address is not the account's.
  */
-export async function deleteAccount(db: Database, owner: Owner, emailKey: string): Promise<void> {
+export async function deleteAccount(db: Database, principal: PrincipalKey, emailKey: string): Promise<void> {
   const rows = await db.write(
     (sql) => sql<{ outcome: Outcome | null }[]>`
-      select outcome from delete_account(${owner.userId}, ${owner.hash}, ${emailKey})`,
+      select outcome from delete_account(${principal.userId}, ${principal.hash}, ${emailKey})`,
   );
   requireSuccess(rows);
 }

@@ -12,7 +12,7 @@ import { measureGrowth, residentBytes } from '../support/memory.ts';
 import { makePostgresTemplate, startPostgres } from '../support/postgres.ts';
 import { startRedis } from '../support/redis.ts';
 import { type Replica, type ReplicaEnv, startReplica } from '../support/replica.ts';
-import { createCaller } from '../support/users.ts';
+import { createPrincipal } from '../support/users.ts';
 import type { Targets } from './attackers.ts';
 
 /**
@@ -78,12 +78,12 @@ async function makeAccounts(url: string) {
   await using stack = new AsyncDisposableStack();
   const database = await openDatabase({ url });
   stack.defer(() => database.close());
-  const premium = () => createCaller(database, { premium: true });
+  const premium = () => createPrincipal(database, { premium: true });
   const [greedy, importer, other] = [await premium(), await premium(), await premium()];
   await fill(url, greedy, 4_000, 10_000);
   await fill(url, other, 1_000);
   const sessions = [];
-  for (let n = 0; n < SESSIONS; n += 1) sessions.push((await createCaller(database)).token);
+  for (let n = 0; n < SESSIONS; n += 1) sessions.push((await createPrincipal(database)).token);
   return { greedy: greedy.token, importer: importer.token, other: other.token, sessions };
 }
 

@@ -8,7 +8,7 @@ import { findFreePort } from '../support/ports.ts';
 import { type FaultyProxy, startProxy } from '../support/proxy.ts';
 import type { ReplicaEnv } from '../support/replica.ts';
 import { runDir } from '../support/run.ts';
-import { createCaller, issueToken } from '../support/users.ts';
+import { createPrincipal, issueToken } from '../support/users.ts';
 import { startBalancer } from './balancer.ts';
 import { type DatabaseNodes, openDatabaseNodes } from './database-nodes.ts';
 import type { Journal, Limits } from './journal.ts';
@@ -129,7 +129,7 @@ async function createWithTokens(
   database: Database,
   count: number,
 ): Promise<{ id: number; tokens: string[] }> {
-  const { id, token } = await createCaller(database);
+  const { id, token } = await createPrincipal(database);
   const tokens = [token];
   while (tokens.length < count) tokens.push(await issueToken(database, id, 'write'));
   return { id, tokens };

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vites
 import { openDatabase } from '../../src/store/open-database.ts';
 import { type CitusNode, copyShardedDatabase, nodeOf, type ShardedDatabase } from '../support/citus.ts';
 import { runOn } from '../support/run-on.ts';
-import { createCaller } from '../support/users.ts';
+import { createPrincipal } from '../support/users.ts';
 
 // A connection to a node lasts for half an hour and more: what each statement leaves in its memory would add up.
 
@@ -22,7 +22,7 @@ let home: CitusNode;
 beforeAll(async () => {
   database = await copyShardedDatabase(inject('citusUrl')!, inject('citusTemplate')!);
   const pool = await openDatabase({ url: database.url, max: 1 });
-  const user = await createCaller(pool, { premium: true });
+  const user = await createPrincipal(pool, { premium: true });
   await pool.close();
   userId = user.id;
   const [token] = await runOn<{ hash: string }>(

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { post } from '../support/post.ts';
-import type { Caller } from '../support/users.ts';
+import type { Principal } from '../support/users.ts';
 
 /** What the clients of a run saw. */
 export interface Seen {
@@ -9,9 +9,9 @@ export interface Seen {
   /** Responses of another status, and connections that broke off. */
   failures: string[];
   /** Urls whose add was answered, by user. */
-  added: Map<Caller, string[]>;
+  added: Map<Principal, string[]>;
   /** Urls that the user's follower was given by sync. */
-  followed: Map<Caller, string[]>;
+  followed: Map<Principal, string[]>;
 }
 
 /** Clients at work. */
@@ -33,15 +33,15 @@ const IDLE_POLLS = 12;
  */
 export function startClients(
   origin: string,
-  users: readonly Caller[],
-  idleUsers: readonly Caller[],
+  users: readonly Principal[],
+  idleUsers: readonly Principal[],
   pauseMs: number,
 ): Clients {
   const seen: Seen = { answered: new Map(), failures: [], added: new Map(), followed: new Map() };
   const end = new AbortController();
   let isWriting = true;
 
-  const ask = async (user: Caller, path: string, body: unknown) => {
+  const ask = async (user: Principal, path: string, body: unknown) => {
     try {
       const response = await post(origin, path, body, { token: user.token, signal: end.signal });
       if (response.status !== 200) seen.failures.push(`${path}: ${response.status} ${response.text}`);
@@ -52,7 +52,7 @@ export function startClients(
       return undefined;
     }
   };
-  const write = async (user: Caller) => {
+  const write = async (user: Principal) => {
     const added: string[] = [];
     seen.added.set(user, added);
     const add = async (url: string) => {
@@ -64,13 +64,13 @@ export function startClients(
     }
     await add(LAST_URL);
   };
-  const search = async (user: Caller) => {
+  const search = async (user: Principal) => {
     while (isWriting) {
       await ask(user, '/bookmarks/search', { query: 'example' });
       await sleep(pauseMs);
     }
   };
-  const follow = async (user: Caller) => {
+  const follow = async (user: Principal) => {
     const followed: string[] = [];
     seen.followed.set(user, followed);
     let cursor = 0;
@@ -80,7 +80,7 @@ export function startClients(
       followed.push(...(page?.bookmarks ?? []).map(({ url }: { url: string }) => url));
     }
   };
-  const poll = async (user: Caller) => {
+  const poll = async (user: Principal) => {
     while (!end.signal.aborted) {
       await ask(user, '/bookmarks/sync', { cursor: Number.MAX_SAFE_INTEGER, wait: true });
     }

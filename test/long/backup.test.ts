@@ -14,7 +14,7 @@ import type { Replica } from '../support/replica.ts';
 import { runDir } from '../support/run.ts';
 import { type SystemPostgres, startSystemPostgres } from '../support/system-postgres.ts';
 import { until } from '../support/until.ts';
-import type { Caller } from '../support/users.ts';
+import type { Principal } from '../support/users.ts';
 
 /** Backing up a running service and restoring it, by the scripts that docs/operation.md names. */
 
@@ -23,7 +23,7 @@ const BACKUP = scriptOf('backups/backup.sh');
 const RESTORE = scriptOf('restore.sh');
 
 /** Sends a request that must succeed; the body of the response. */
-async function send({ origin, post }: Replica, { token }: Caller, path: string, body: object) {
+async function send({ origin, post }: Replica, { token }: Principal, path: string, body: object) {
   const response = await post(path, body, token);
   expect(response, `${path} of ${origin}`).toMatchObject({ status: 200 });
   return response.body;
@@ -31,7 +31,7 @@ async function send({ origin, post }: Replica, { token }: Caller, path: string, 
 
 /** Somebody who adds, edits and deletes, one after the other. */
 interface Writer {
-  user: Caller;
+  user: Principal;
   /** Their bookmarks after each acknowledged write; at first none. */
   states: Bookmark[][];
   /** Resolves when so many more writes were acknowledged. */
@@ -39,7 +39,7 @@ interface Writer {
   stop(): Promise<void>;
 }
 
-function startWriter(replica: Replica, user: Caller): Writer {
+function startWriter(replica: Replica, user: Principal): Writer {
   const states: Bookmark[][] = [[]];
   let isStopped = false;
   const writing = (async () => {
@@ -64,7 +64,12 @@ function startWriter(replica: Replica, user: Caller): Writer {
 }
 
 /** The user's bookmarks after the write. */
-async function writeOne(replica: Replica, user: Caller, held: Bookmark[], turn: number): Promise<Bookmark[]> {
+async function writeOne(
+  replica: Replica,
+  user: Principal,
+  held: Bookmark[],
+  turn: number,
+): Promise<Bookmark[]> {
   const [oldest] = held;
   const texts = { title: `Title ${turn}`, tags: [`tag ${turn % 7}`, `Tag ${turn % 3}`] };
   if (oldest && turn % 5 === 3) {
@@ -82,7 +87,7 @@ async function writeOne(replica: Replica, user: Caller, held: Bookmark[], turn: 
 const lastId = (bookmarks: readonly Bookmark[]): number => bookmarks.at(-1)?.id ?? 0;
 
 /** Brings a mirror's copy up to date. */
-async function catchUp({ origin }: Replica, { token }: Caller, store: MemoryStore): Promise<void> {
+async function catchUp({ origin }: Replica, { token }: Principal, store: MemoryStore): Promise<void> {
   const client = new BookmarkClient({ baseUrl: `${origin}/api/v1`, token });
   for await (const _ of client.mirror({ store, follow: false }));
 }
@@ -90,9 +95,9 @@ async function catchUp({ origin }: Replica, { token }: Caller, store: MemoryStor
 /** A dump taken while writers write, and what was acknowledged before it began. */
 interface Backup {
   /** `mirror` has followed to the very end, beyond the dump. */
-  writers: { user: Caller; states: Bookmark[][]; acknowledged: number; mirror: MemoryStore }[];
+  writers: { user: Principal; states: Bookmark[][]; acknowledged: number; mirror: MemoryStore }[];
   /** Whose `replace` by an empty import was queued when the dump was taken, and ran later. */
-  importer: { user: Caller; bookmarks: Bookmark[] };
+  importer: { user: Principal; bookmarks: Bookmark[] };
   lastIdEver: number;
 }
 

@@ -13,7 +13,7 @@ import type { Replica } from '../support/replica.ts';
 import type { ApiResponse } from '../support/responses.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { until } from '../support/until.ts';
-import type { Caller } from '../support/users.ts';
+import type { Principal } from '../support/users.ts';
 
 // Redis and Postgres away, slow or restarted under a running service of real processes (decisions 3, 19 and 27).
 
@@ -159,15 +159,15 @@ interface Load {
   /** Urls whose adding was answered with 200. */
   readonly acknowledged: string[];
   /** Small and large ones; without a status where the connection was broken. */
-  readonly imports: { user: Caller; urls: string[]; status: number | undefined }[];
+  readonly imports: { user: Principal; urls: string[]; status: number | undefined }[];
   readonly statuses: Map<number, number>;
   stop(): Promise<void>;
 }
 
 function startLoad(
   replicas: readonly Replica[],
-  user: Caller,
-  importers: readonly Caller[],
+  user: Principal,
+  importers: readonly Principal[],
   name: string,
 ): Load {
   const acknowledged: string[] = [];
@@ -202,7 +202,7 @@ function startLoad(
       repeat(() => replica.post('/user/profile', {}, user.token)),
     ]),
   );
-  const importAll = async (replica: Replica, importer: Caller) => {
+  const importAll = async (replica: Replica, importer: Principal) => {
     for (let n = 0; !isDone; n += 1) {
       const urls = Array.from({ length: n % 2 ? 1 : 40 }, (_, k) => `http://${name}/${n}/${k}`);
       const body = { bookmarks: urls.map((url) => ({ url })) };
@@ -268,7 +268,7 @@ describe('Postgres under a running service', () => {
     }
   };
   /** Every add that was answered with 200 is there, none twice; and the service works. */
-  const expectKept = async (load: Load, user: Caller) => {
+  const expectKept = async (load: Load, user: Principal) => {
     const faults = replicas.flatMap(({ log }) => log.filter(({ msg }) => msg === 'request failed'));
     expect(faults).toEqual([]);
     const urls = await fleet.urls(user);
@@ -319,7 +319,7 @@ describe('Postgres under a running service', () => {
     const [user, stranger] = [await fleet.user(), await fleet.user()];
     await replicas[0]!.post('/bookmarks/add', { url: 'http://before/' }, user.token);
     await postgres.freeze();
-    const requests: [string, object, Caller][] = [
+    const requests: [string, object, Principal][] = [
       ['/bookmarks/add', { url: 'http://while/' }, user],
       ['/bookmarks/edit', { id: 1, title: 'a' }, user],
       ['/bookmarks/search', {}, user],

@@ -11,7 +11,7 @@ import { type FaultyProxy, startProxy } from '../support/proxy.ts';
 import type { Replica } from '../support/replica.ts';
 import { REPLICATING, type SystemPostgres, startSystemPostgres } from '../support/system-postgres.ts';
 import { until } from '../support/until.ts';
-import type { Caller } from '../support/users.ts';
+import type { Principal } from '../support/users.ts';
 
 /** A standby that lags takes the place of a primary that is lost, beside clients that saw what it never received. */
 
@@ -20,7 +20,7 @@ type Store = MemoryStore | SqliteStore;
 const contentOf = (store: Store) => ({ bookmarks: [...store.bookmarks()], tags: store.tags() });
 
 /** Sends a request until it succeeds, as clients do while the database changes; everything else is 503. */
-async function send(replica: Replica, { token }: Caller, path: string, body: object = {}) {
+async function send(replica: Replica, { token }: Principal, path: string, body: object = {}) {
   return until(async () => {
     const response = await replica.post(path, body, token);
     expect([200, 503], `${path}: ${JSON.stringify(response.body)}`).toContain(response.status);
@@ -29,7 +29,10 @@ async function send(replica: Replica, { token }: Caller, path: string, body: obj
 }
 
 /** What the service shows. */
-async function show(replica: Replica, user: Caller): Promise<{ bookmarks: Bookmark[]; tags: BookmarkTag[] }> {
+async function show(
+  replica: Replica,
+  user: Principal,
+): Promise<{ bookmarks: Bookmark[]; tags: BookmarkTag[] }> {
   const { bookmarks } = await send(replica, user, '/export');
   const { tags } = await send(replica, user, '/tags/list');
   return { bookmarks, tags: tags.map(({ id, name }: BookmarkTag) => ({ id, name })) };
@@ -46,7 +49,7 @@ async function readHeights(url: string): Promise<{ bookmark: number; tag: number
 }
 
 /** Adds, edits, deletes and works on tags, so that every kind of number moves. */
-async function writeAll(replica: Replica, user: Caller, name: string): Promise<Bookmark[]> {
+async function writeAll(replica: Replica, user: Principal, name: string): Promise<Bookmark[]> {
   const add = (n: number): Promise<Bookmark> =>
     send(replica, user, '/bookmarks/add', { url: `https://example.org/${name}/${n}`, tags: [`${name} tag`] });
   const added = [await add(1), await add(2), await add(3), await add(4)];
@@ -103,11 +106,11 @@ const clock: Clock = {
   },
 };
 
-const clientOf = ({ origin }: Replica, { token }: Caller) =>
+const clientOf = ({ origin }: Replica, { token }: Principal) =>
   new BookmarkClient({ baseUrl: `${origin}/api/v1`, token, clock });
 
 /** Somebody who follows by `sync`, and keeps what came. */
-function startFollower(replica: Replica, user: Caller) {
+function startFollower(replica: Replica, user: Principal) {
   const controller = new AbortController();
   const got: Bookmark[] = [];
   const following = (async () => {
@@ -119,7 +122,7 @@ function startFollower(replica: Replica, user: Caller) {
 }
 
 /** Somebody who mirrors until the end. */
-function startMirror(replica: Replica, user: Caller, store: Store) {
+function startMirror(replica: Replica, user: Principal, store: Store) {
   const controller = new AbortController();
   const mirroring = (async () => {
     for await (const _ of clientOf(replica, user).mirror({ store, signal: controller.signal }));
@@ -128,7 +131,7 @@ function startMirror(replica: Replica, user: Caller, store: Store) {
   return { store, end: () => controller.abort() };
 }
 
-async function catchUp(replica: Replica, user: Caller, store: Store): Promise<number> {
+async function catchUp(replica: Replica, user: Principal, store: Store): Promise<number> {
   let resets = 0;
   for await (const { reset } of clientOf(replica, user).mirror({ store, follow: false }))
     resets += Number(reset);

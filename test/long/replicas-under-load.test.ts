@@ -9,7 +9,7 @@ import { post } from '../support/post.ts';
 import type { Replica } from '../support/replica.ts';
 import type { ApiResponse } from '../support/responses.ts';
 import { until } from '../support/until.ts';
-import type { Caller } from '../support/users.ts';
+import type { Principal } from '../support/users.ts';
 
 // Real processes with thousands of clients, or with clients that never pause.
 
@@ -20,7 +20,7 @@ test('10,000 clients that go away leave no poll, no connection and no memory beh
   const replica = await fleet.start('api', {
     NODE_OPTIONS: '--expose-gc --import=./test/support/report-heap.ts',
   });
-  const users: Caller[] = [];
+  const users: Principal[] = [];
   while (users.length < 625)
     users.push(...(await Promise.all(Array.from({ length: 25 }, () => fleet.user()))));
   const comeAndGo = async (each: number) => {
@@ -43,7 +43,7 @@ test('10,000 clients that go away leave no poll, no connection and no memory beh
   }
 });
 
-async function sendPolls(origin: string, users: Caller[], each: number): Promise<Socket[]> {
+async function sendPolls(origin: string, users: Principal[], each: number): Promise<Socket[]> {
   const { hostname, port } = new URL(origin);
   const body = '{"wait":true}';
   const sockets: Socket[] = [];
@@ -78,7 +78,7 @@ test('three replicas behind a balancer are restarted in turn under load, and no 
   const users = await Promise.all(Array.from({ length: 4 }, () => fleet.user({ premium: true })));
   await until(async () => (await fetch(`${balancer.origin}/readyz`)).ok);
 
-  const ask = (user: Caller, path: string, body: unknown) =>
+  const ask = (user: Principal, path: string, body: unknown) =>
     post(balancer.origin, path, body, { token: user.token });
   const failures: string[] = [];
   let isDone = false;

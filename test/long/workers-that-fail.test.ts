@@ -7,7 +7,7 @@ import { findFaults } from '../support/invariants.ts';
 import type { Replica } from '../support/replica.ts';
 import type { ApiResponse } from '../support/responses.ts';
 import { until } from '../support/until.ts';
-import type { Caller } from '../support/users.ts';
+import type { Principal } from '../support/users.ts';
 
 // Large imports in a fleet of real processes, each of which may end, hang or be told to go at any moment (decision 21).
 
@@ -16,8 +16,8 @@ const orBroken = (response: Promise<ApiResponse>): Promise<ApiResponse | undefin
   response.catch(() => undefined);
 
 /** Users whose rows lie together, for what counts what lies on a node: all do where the database is not sharded. */
-async function usersOfOneNode(fleet: Fleet, count: number): Promise<Caller[]> {
-  const byNode = new Map<string, Caller[]>();
+async function usersOfOneNode(fleet: Fleet, count: number): Promise<Principal[]> {
+  const byNode = new Map<string, Principal[]>();
   for (;;) {
     const user = await fleet.user();
     const node = inject('citusUrl') === undefined ? '' : await addressOf(fleet.databaseUrl, user.id);
@@ -34,7 +34,7 @@ describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => 
   const body = { bookmarks: [...entries(50), { url: 'http://entry/0' }, { url: 'nonsense' }] };
   const counts = { imported: 50, skipped: 1 };
 
-  const expectWhole = async (fleet: Fleet, user: Caller, response: ApiResponse) => {
+  const expectWhole = async (fleet: Fleet, user: Principal, response: ApiResponse) => {
     expect(response.status).toBe(200);
     expect(response.body).toMatchObject({ ...counts, errors: [{ index: 51, url: 'nonsense' }] });
     expect(await fleet.urls(user)).toEqual(entries(50).map(({ url }) => url));
@@ -150,7 +150,7 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
   const replace = { bookmarks: entries(3), mode: 'replace' };
 
   /** Has a worker, which starts now, look at all that is queued; then nothing but the bookmark is there. */
-  const expectNeverRuns = async (fleet: Fleet, user: Caller, kept: string) => {
+  const expectNeverRuns = async (fleet: Fleet, user: Principal, kept: string) => {
     const worker = await fleet.start('worker');
     await until(async () => (await fleet.jobs()).length === 0);
     await worker.kill();
@@ -273,7 +273,7 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
   });
 
   /** Sends two of three announced megabytes; resolves once some of them are staged. */
-  const beginUpload = async (fleet: Fleet, replica: Replica, user: Caller): Promise<Socket> => {
+  const beginUpload = async (fleet: Fleet, replica: Replica, user: Principal): Promise<Socket> => {
     const { hostname, port } = new URL(replica.origin);
     const socket = connect(Number(port), hostname);
     socket.on('error', () => {});

@@ -1,4 +1,4 @@
-import type { Owner } from '../../src/store/tokens.ts';
+import type { PrincipalKey } from '../../src/store/tokens.ts';
 
 /** One account of many bookmarks among many of few, and what Postgres knows of them. */
 
@@ -6,7 +6,7 @@ const HASH = Buffer.alloc(32, 7);
 
 /** An account that plans are tried with. */
 export interface Collection {
-  owner: Owner;
+  owner: PrincipalKey;
   bookmarks: number;
   tags: number;
   /** Of its bookmarks, rising. */

@@ -30,7 +30,7 @@ import {
 } from '../../src/store/staged-imports.ts';
 import * as sweep from '../../src/store/sweep.ts';
 import { createTag, deleteTag, listTags, mergeTags, renameTag } from '../../src/store/tags.ts';
-import { findCaller, revokeToken } from '../../src/store/tokens.ts';
+import { findPrincipal, revokeToken } from '../../src/store/tokens.ts';
 import { exchangeInvite, readProfile } from '../../src/store/users.ts';
 import { BIG, type Collection, SMALL } from './collections.ts';
 
@@ -105,9 +105,9 @@ async function stage(db: Database, { owner }: Collection) {
 
 const READS: Operation[] = [
   {
-    name: 'the caller of a token',
+    name: 'the principal of a token',
     atMost: 20,
-    run: (db, { owner }) => findCaller(db, { kind: 'api', key: '', ...owner }),
+    run: (db, { owner }) => findPrincipal(db, { kind: 'api', key: '', ...owner }),
   },
   { name: 'profile', atMost: 20, run: (db, { owner }) => readProfile(db, owner, LIMIT) },
   {

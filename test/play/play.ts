@@ -3,7 +3,7 @@ import { readOverlay } from '../../k8s/check/overlay.ts';
 import { find } from '../../k8s/check/rules/rule.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
 import { provide } from '../support/programs.ts';
-import { createCaller } from '../support/users.ts';
+import { createPrincipal } from '../support/users.ts';
 import { Cluster } from './cluster.ts';
 import { Operator } from './operator.ts';
 import { findReleaseBefore, makeImages } from './releases.ts';
@@ -42,7 +42,7 @@ async function makeUsers(url: string) {
   const database = await openDatabase({ url, max: 1 });
   try {
     return await Promise.all(
-      Array.from({ length: CLIENTS }, () => createCaller(database, { premium: true })),
+      Array.from({ length: CLIENTS }, () => createPrincipal(database, { premium: true })),
     );
   } finally {
     await database.close(0);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { post } from '../support/post.ts';
-import type { Caller } from '../support/users.ts';
+import type { Principal } from '../support/users.ts';
 
 /** Clients beside everything that the operator does: they add, read by sync what they added, and import. */
 
@@ -18,7 +18,7 @@ const TRIES = 4;
 
 /** What one client was told. */
 interface Journal {
-  user: Caller;
+  user: Principal;
   /** Urls whose add or import was acknowledged, in this order. */
   acknowledged: string[];
   /** Those that sync gave. */
@@ -57,7 +57,7 @@ export class Traffic {
   }
 
   /** Who the clients are. */
-  enter(users: readonly Caller[]): void {
+  enter(users: readonly Principal[]): void {
     this.journals = users.map((user) => ({ user, acknowledged: [], synced: new Set(), cursor: 0 }));
   }
 
@@ -79,7 +79,7 @@ export class Traffic {
    * Sends a request as clients should: after a 503 again, when `Retry-After` says, with the same key, so that what has
    * happened is not done twice.
    */
-  async #ask(user: Caller, path: string, body: object) {
+  async #ask(user: Principal, path: string, body: object) {
     const { during } = this;
     const headers = WRITES.has(path) ? { 'idempotency-key': randomUUID() } : {};
     try {

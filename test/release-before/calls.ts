@@ -15,7 +15,7 @@ import { createSession } from '../../src/store/sessions.ts';
 import * as staged from '../../src/store/staged-imports.ts';
 import * as sweep from '../../src/store/sweep.ts';
 import * as tags from '../../src/store/tags.ts';
-import { findCaller, noteUses, revokeToken } from '../../src/store/tokens.ts';
+import { findPrincipal, noteUses, revokeToken } from '../../src/store/tokens.ts';
 import * as users from '../../src/store/users.ts';
 
 /** Every statement that the service sends, in an order that an empty database takes: ids come again in each run. */
@@ -46,21 +46,21 @@ export async function playAll(send: (run: Run) => Promise<readonly unknown[]>): 
   await playEnd(db, owner);
 }
 
-type Owner = { userId: number; hash: Buffer };
+type PrincipalKey = { userId: number; hash: Buffer };
 
-async function playAccounts(db: Database, owner: Owner): Promise<void> {
+async function playAccounts(db: Database, owner: PrincipalKey): Promise<void> {
   await admin.createInvite(db, 'ABCDEFGH', 'other@example.org', 'other@example.org', 7);
   await users.exchangeInvite(db, { code: 'ABCDEFGH' }, secretOf(2), 90);
   await admin.setPremium(db, 'other@example.org', true);
   await admin.findUserId(db, 'other@example.org');
-  await findCaller(db, { kind: 'api', key: '', ...owner });
+  await findPrincipal(db, { kind: 'api', key: '', ...owner });
   await users.readProfile(db, owner, LIMIT);
   const { id } = await admin.createApiToken(db, owner.userId, secretOf(3), ROLE);
   await admin.listTokens(db, owner.userId);
   await admin.revokeTokenById(db, owner.userId, Number(id.split('-')[1]));
 }
 
-async function playSignIns(db: Database, { userId }: Owner): Promise<void> {
+async function playSignIns(db: Database, { userId }: PrincipalKey): Promise<void> {
   const session = { authenticatedAt: new Date('2026-01-02T03:04:05Z'), days: 90 };
   const claim = { emailKey: 'third@example.org', isTrusted: true, isOpen: true };
   const identity = { issuer: 'https://accounts.example.org', subject: 'third', email: 'third@example.org' };
@@ -70,7 +70,7 @@ async function playSignIns(db: Database, { userId }: Owner): Promise<void> {
   await identities.linkIdentity(db, parseToken(own)!, { ...identity, subject: 'first' }, session);
 }
 
-async function playTokens(db: Database, { userId }: Owner): Promise<void> {
+async function playTokens(db: Database, { userId }: PrincipalKey): Promise<void> {
   const token = await createSession(db, { userId, appName: 'An app', authenticatedAt: null, days: 90 });
   const owner = parseToken(token)!;
   const given = { name: 'Mine', nameKey: 'mine', scope: 'read', days: 90 } as const;
@@ -86,7 +86,7 @@ async function playTokens(db: Database, { userId }: Owner): Promise<void> {
   await users.deleteAccount(db, parseToken(await createSession(db, session))!, 'leaving@example.org');
 }
 
-async function playBookmarks(db: Database, owner: Owner): Promise<void> {
+async function playBookmarks(db: Database, owner: PrincipalKey): Promise<void> {
   const idempotency = { key: 'once', requestHash: hashOf(9) };
   const fields = {
     url: 'https://example.org/a',
@@ -156,7 +156,7 @@ async function prepare(count: number, mode: 'merge' | 'replace'): Promise<import
   return preparation.end();
 }
 
-async function playImports(db: Database, owner: Owner): Promise<void> {
+async function playImports(db: Database, owner: PrincipalKey): Promise<void> {
   const { userId } = owner;
   const idempotency = { key: 'import', requestHash: hashOf(8) };
   await imports.importBookmarks(db, owner, importId(1), await prepare(3, 'merge'), LIMIT, idempotency);
@@ -208,7 +208,7 @@ async function playSweep(db: Database): Promise<void> {
   await sweep.signBlocks(db, 1);
 }
 
-async function playEnd(db: Database, owner: Owner): Promise<void> {
+async function playEnd(db: Database, owner: PrincipalKey): Promise<void> {
   await revokeToken(db, owner);
   await admin.deleteUser(db, 'other@example.org');
 }

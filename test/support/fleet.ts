@@ -6,7 +6,7 @@ import { createDatabase } from './database.ts';
 import { type RedisServer, startRedis } from './redis.ts';
 import { type Replica, type ReplicaEnv, startReplica } from './replica.ts';
 import { type Backend, findBlocked, holdAccount, holdLock, type Lock, untilBlocked } from './sessions.ts';
-import { type Caller, createCaller, type UserOptions } from './users.ts';
+import { createPrincipal, type Principal, type UserOptions } from './users.ts';
 
 /** Replicas with one database and one Redis that nobody else uses. */
 export interface Fleet extends AsyncDisposable {
@@ -17,15 +17,15 @@ export interface Fleet extends AsyncDisposable {
   /** The environment of all replicas. */
   readonly env: ReplicaEnv;
   start(role: ServingRole, env?: ReplicaEnv): Promise<Replica>;
-  user(options?: UserOptions): Promise<Caller>;
+  user(options?: UserOptions): Promise<Principal>;
   /** The urls of a user's bookmarks, in the order of their ids. */
-  urls(user: Caller): Promise<string[]>;
+  urls(user: Principal): Promise<string[]>;
   /** The states of a user's imports, oldest first. */
-  imports(user: Caller): Promise<string[]>;
+  imports(user: Principal): Promise<string[]>;
   /** Takes the locks of the statement and holds them until released. */
   hold(statement: string): Promise<Lock>;
   /** Takes the lock that every writer of the user's bookmarks takes first. */
-  holdAccount(user: Caller): Promise<Lock>;
+  holdAccount(user: Principal): Promise<Lock>;
   /** Resolves with the backend of a statement with this text, once one waits for a lock. */
   untilBlocked(text: string): Promise<Backend>;
   /** The backends of statements with this text that wait for a lock now. */
@@ -59,7 +59,7 @@ export async function openFleet({ databaseUrl, env = {} }: FleetOptions = {}): P
     redis,
     env: common,
     start: async (role, more = {}) => replicas.use(await startReplica(role, { ...common, ...more })),
-    user: (options) => createCaller(database, options),
+    user: (options) => createPrincipal(database, options),
     urls: async ({ id }) =>
       (await sql<{ url: string }[]>`select url from bookmarks where user_id = ${id} order by id`).map(
         ({ url }) => url,

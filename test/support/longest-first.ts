@@ -32,7 +32,7 @@ const LONGEST = [
   'idle-polls',
   'pages',
   'k8s-release',
-  'guesses',
+  'brute-force',
   'redis-faults',
   'spec-4-4-import-export',
   'model',

@@ -10,7 +10,7 @@ import { createDatabase, type TestDatabase } from './database.ts';
 import { post, type RequestOptions } from './post.ts';
 import type { ApiResponse } from './responses.ts';
 import { silentLog } from './silent-log.ts';
-import { type Caller, createCaller, issueToken, newEmail, type UserOptions } from './users.ts';
+import { createPrincipal, issueToken, newEmail, type Principal, type UserOptions } from './users.ts';
 
 /** Every variable at its default, except limits that tests would reach although they are about something else. */
 export const TEST_CONFIG: Config = {
@@ -26,7 +26,7 @@ export const TEST_CONFIG: Config = {
 };
 
 /** A user with a token, who sends requests. */
-export interface TestUser extends Caller {
+export interface TestUser extends Principal {
   post(path: string, body?: unknown, options?: RequestInit): Promise<ApiResponse>;
 }
 
@@ -94,9 +94,9 @@ export async function startService(
   const origin = app.listeningOrigin;
 
   const send: TestService['post'] = (path, body, options) => post(origin, path, body, options);
-  const sendAs = (caller: Caller): TestUser => ({
-    ...caller,
-    post: (path, body, options) => send(path, body, { ...options, token: caller.token }),
+  const sendAs = (principal: Principal): TestUser => ({
+    ...principal,
+    post: (path, body, options) => send(path, body, { ...options, token: principal.token }),
   });
 
   return {
@@ -107,7 +107,7 @@ export async function startService(
     post: send,
     token: (userId, scope) => issueToken(context.database, userId, scope),
     invite: async (email, days = 7) => (await issueInvite(context.database, email, days)).code,
-    user: async (options) => sendAs(await createCaller(context.database, options)),
+    user: async (options) => sendAs(await createPrincipal(context.database, options)),
     async session(email = newEmail()) {
       const { code } = await issueInvite(context.database, email, 7);
       const { body } = await send('/auth/invite', { code });

@@ -11,7 +11,7 @@ export interface UserOptions {
 }
 
 /** A user with a token. */
-export interface Caller {
+export interface Principal {
   id: number;
   email: string;
   token: string;
@@ -23,10 +23,10 @@ let users = 0;
 export const newEmail = (): string => `user-${++users}-${process.pid}@example.org`;
 
 /** Creates a user with an API token. */
-export async function createCaller(
+export async function createPrincipal(
   database: Database,
   { scope = 'write', premium = false, email = newEmail() }: UserOptions = {},
-): Promise<Caller> {
+): Promise<Principal> {
   const user = await createUser(database, email, foldText(email), premium);
   return { id: user!.id, email, token: await issueToken(database, user!.id, scope) };
 }

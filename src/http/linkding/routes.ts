@@ -12,7 +12,7 @@ import { type Range, readRange, readSearch } from './query.ts';
 
 /**
  * linkding's REST API, for the many programs that speak it (docs/linkding.md). It is on with `COMPAT_LINKDING=true`. Each
- * request runs endpoints of our own API as its caller, so tokens, scopes, limits and caps hold.
+ * request runs endpoints of our own API as its principal, so tokens, scopes, limits and caps hold.
  */
 
 const BASE = '/compat/linkding/api';

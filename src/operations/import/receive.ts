@@ -1,6 +1,6 @@
 import type { Hash } from 'node:crypto';
 import { invalid, invalidToken, unavailable } from '../../domain/errors.ts';
-import type { Caller } from '../../domain/tokens.ts';
+import type { Principal } from '../../domain/tokens.ts';
 import { DatabaseUnavailable } from '../../store/errors.ts';
 import {
   beginImport,
@@ -44,12 +44,12 @@ const tooLarge = () => invalid(`body: at most ${IMPORT_BODY_BYTES} bytes`);
  */
 export async function receiveImport(
   context: ImportContext,
-  caller: Caller,
+  principal: Principal,
   body: ImportBody,
   facts: BodyFacts,
 ): Promise<ReceivedImport> {
   if (facts.announcedBytes !== undefined && facts.announcedBytes > IMPORT_BODY_BYTES) throw tooLarge();
-  const upload = new Upload(context, caller, facts);
+  const upload = new Upload(context, principal, facts);
   try {
     for (;;) {
       const part = await body.next();
@@ -67,7 +67,7 @@ export async function receiveImport(
 /** A body on its way: small and at hand, or staged once it is longer. */
 class Upload {
   readonly #context: ImportContext;
-  readonly #caller: Caller;
+  readonly #principal: Principal;
   readonly #facts: BodyFacts;
   #parts: Buffer[] = [];
   #gathered = 0;
@@ -78,9 +78,9 @@ class Upload {
   /** What is being staged while the next bytes arrive. */
   #staging: Promise<void> = Promise.resolve();
 
-  constructor(context: ImportContext, caller: Caller, facts: BodyFacts) {
+  constructor(context: ImportContext, principal: Principal, facts: BodyFacts) {
     this.#context = context;
-    this.#caller = caller;
+    this.#principal = principal;
     this.#facts = facts;
   }
 
@@ -110,11 +110,11 @@ class Upload {
 
   async #begin(): Promise<void> {
     const { database, config } = this.#context;
-    const staged = newImport(this.#caller.userId);
+    const staged = newImport(this.#principal.userId);
     const { announcedBytes, idempotencyKey } = this.#facts;
     const claimed = { bytes: announcedBytes ?? IMPORT_BODY_BYTES, stagedLimit: config.importStagedBytes };
     try {
-      await beginImport(database, this.#caller, staged.id, { ...claimed, idempotencyKey });
+      await beginImport(database, this.#principal, staged.id, { ...claimed, idempotencyKey });
     } catch (error) {
       // It would hold the user's one place until it is swept.
       if (error instanceof DatabaseUnavailable && error.mayHaveRun) this.#staged = staged;

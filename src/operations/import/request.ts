@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { importChannel, notifyPolls } from '../../coordination/channels.ts';
 import { ApiError, type ErrorBody, invalidToken, unavailable } from '../../domain/errors.ts';
 import type { Idempotency } from '../../domain/idempotency.ts';
-import type { Caller } from '../../domain/tokens.ts';
+import type { Principal } from '../../domain/tokens.ts';
 import { DatabaseUnavailable } from '../../store/errors.ts';
 import {
   findKnownUrls,
@@ -43,32 +43,32 @@ const KEPT_RETRY_SECONDS = 60;
 /** Imports a small body in this request. */
 export async function importInline(
   context: ImportContext,
-  caller: Caller,
+  principal: Principal,
   body: Buffer,
   idempotency?: Idempotency,
 ): Promise<ImportResponse> {
   const { importDatabase, importPermits, config } = context;
-  const inline = newImport(caller.userId);
+  const inline = newImport(principal.userId);
   let errors = '';
   const write = async (looksAhead: boolean) => {
-    const prepared = await prepareSmall(context, caller, body, looksAhead);
+    const prepared = await prepareSmall(context, principal, body, looksAhead);
     errors = prepared.errors;
-    return importPermits.run(caller.userId, () =>
-      importBookmarks(importDatabase, caller, inline.id, prepared, config.freeBookmarkLimit, idempotency),
+    return importPermits.run(principal.userId, () =>
+      importBookmarks(importDatabase, principal, inline.id, prepared, config.freeBookmarkLimit, idempotency),
     );
   };
   const { result, errorBytes } = await tryAgainWhereChanged(write).catch(async (error) => {
     if (!(error instanceof DatabaseUnavailable && error.mayHaveRun)) throw error;
     return readResult(await settle(context, inline));
   });
-  notifyPolls(context.coordination.notifier, caller.userId);
+  notifyPolls(context.coordination.notifier, principal.userId);
   // Where the key's first request had errors, they lie in the database.
   return errorBytes > 0 ? streamResponse(context, inline, result) : writeResponse(result, errors);
 }
 
 function prepareSmall(
   { importDatabase, preparers }: ImportContext,
-  { userId }: Caller,
+  { userId }: Principal,
   body: Buffer,
   looksAhead: boolean,
 ): Promise<PreparedImport> {
@@ -82,13 +82,13 @@ function prepareSmall(
  */
 export async function importStaged(
   context: ImportContext,
-  caller: Caller,
+  principal: Principal,
   staged: StagedImport,
   hasClient: () => boolean,
   idempotency?: Idempotency,
 ): Promise<ImportResponse> {
   const queue = () =>
-    queueImport(context.database, caller, staged.id, {
+    queueImport(context.database, principal, staged.id, {
       idempotency,
       traceParent: context.tracing.traceParent,
     });

@@ -4,7 +4,7 @@ import { createShardedDatabase } from '../../support/citus.ts';
 import { post } from '../../support/post.ts';
 import { runOn, withDatabase } from '../../support/run-on.ts';
 import { silentLog } from '../../support/silent-log.ts';
-import { createCaller } from '../../support/users.ts';
+import { createPrincipal } from '../../support/users.ts';
 import type { Bench, Plan } from '../harness/bench.ts';
 import { makeSamples } from '../harness/collections.ts';
 import { sampleLoad } from '../harness/load.ts';
@@ -52,14 +52,14 @@ async function openDeployment(
   stack: AsyncDisposableStack,
 ): Promise<Deployment> {
   const database = await openDatabase({ url, max: 2 });
-  const callers = await Promise.all(
+  const principals = await Promise.all(
     Array.from({ length: USERS }, (_, n) =>
-      createCaller(database, { email: `user-${n}@bench.example`, premium: true }),
+      createPrincipal(database, { email: `user-${n}@bench.example`, premium: true }),
     ),
   );
   await database.close();
   const replica = stack.use(await startReplica(environment, url));
-  const tokens = callers.map(({ token }) => token);
+  const tokens = principals.map(({ token }) => token);
   const bookmarks = makeSamples(quick ? 100 : 500).map((sample, n) => ({
     ...{ ...sample, url: `${sample.url}?${n}` },
     tags: [`t${n % 20}`],

@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import { createSecret, formatToken, KnownPrincipals, parseToken } from '../src/domain/tokens.ts';
+
+// What a replica remembers of tokens that it found valid: a hint, which is bounded in time and number.
+
+const NOW_MS = 1_000_000;
+
+/** A token as it is presented, of a user of its own. */
+function present(userId: number) {
+  const { secret } = createSecret();
+  return parseToken(formatToken('api', userId, secret))!;
+}
+
+const principalOf = (token: ReturnType<typeof present>) =>
+  ({ ...token, scope: 'read', isPremium: false }) as Parameters<KnownPrincipals['add']>[0];
+
+test('a caller is remembered for a minute, so that a change of tier is felt by then', () => {
+  const principals = new KnownPrincipals();
+  const token = present(1);
+  principals.add(principalOf(token), NOW_MS);
+  expect(principals.find(token, NOW_MS + 59_999)).toMatchObject({ userId: 1, scope: 'read' });
+  expect(principals.find(token, NOW_MS + 60_000)).toBeUndefined();
+  expect(principals.find(token, NOW_MS)).toBeUndefined();
+});
+
+test('at most so many are remembered; the first to come are forgotten first', () => {
+  const principals = new KnownPrincipals({ capacity: 100 });
+  const tokens = Array.from({ length: 250 }, (_, n) => present(n + 1));
+  for (const token of tokens) principals.add(principalOf(token), NOW_MS);
+  const isKnown = tokens.map((token) => principals.find(token, NOW_MS) !== undefined);
+  expect(isKnown).toEqual(tokens.map((_, n) => n >= 150));
+});
