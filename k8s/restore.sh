@@ -7,6 +7,6 @@ file=$1
 # Owners and rights are the new place's: roles.sql grants them.
 pg_restore --exit-on-error --single-transaction --no-owner --no-privileges --dbname="$DATABASE_URL" "$file"
 psql --no-psqlrc --quiet --set=ON_ERROR_STOP=1 --dbname="$DATABASE_URL" --file="$(dirname "$0")/database/roles.sql"
-# Ids go on above all that were given after the backup by themselves (sql/functions/time-floor.sql).
+# Ids go on above all that were given after the backup by themselves (sql/functions/min-id-now.sql).
 psql --no-psqlrc --quiet --set=ON_ERROR_STOP=1 --dbname="$DATABASE_URL" --command='analyze'
 echo 'restore: done; delete and revoke again what was deleted and revoked since the backup'

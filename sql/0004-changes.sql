@@ -2,7 +2,7 @@
 -- What `/bookmarks/changes` reads beside bookmarks and tags, and what keeps ids rising through restores.
 
 -- Numbers of changes rise for each user, under the lock of the account's row. They are made from time like ids, see
--- `time_floor`, so that a number given after a restore lies above every number given before it.
+-- `min_id_now`, so that a number given after a restore lies above every number given before it.
 alter table accounts
   add column last_change bigint not null default 0,
   -- the highest id that the user was given ahead of time: later ones lie above it, at whichever node

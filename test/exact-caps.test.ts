@@ -122,7 +122,7 @@ describe('the tag cap of 10,000 (decision 9)', () => {
     const user = await replicas[0]!.user({ premium: true });
     await runOn(
       first.database.url,
-      `select draw_id('tags_id_seq');
+      `select next_id('tags_id_seq');
       insert into tags (user_id, id, name, name_key)
       select ${user.id}, nextval('tags_id_seq'), 'tag ' || n, 'tag ' || n from generate_series(1, ${count}) n;
       update accounts set tag_count = ${count} where user_id = ${user.id}`,

@@ -369,7 +369,7 @@ describe('what nobody expects', () => {
     const store = await openMirror(user);
     const [floor] = await runOn<{ text: string }>(
       set.database.url,
-      `select pg_get_functiondef('time_floor'::regproc) as text`,
+      `select pg_get_functiondef('min_id_now'::regproc) as text`,
     );
     await runOn(
       set.database.url,

@@ -308,7 +308,7 @@ describe('the order of ids (decision 15)', () => {
         insert into bookmarks (
           user_id, id, created_at, updated_at, url_key, url, title, comment, tag_ids, tags, search_text
         )
-        values (${user.id}, draw_id('bookmarks_id_seq'), now(), now(), gen_random_uuid(), ${URL}, '', '', '{}', '[]', ${URL})
+        values (${user.id}, next_id('bookmarks_id_seq'), now(), now(), gen_random_uuid(), ${URL}, '', '', '{}', '[]', ${URL})
         returning id`;
       drawn.resolve(Number(row!.id));
       await slow.promise;

@@ -20,7 +20,7 @@ declare
   v_tags text;
   v_id bigint;
   v_floor bigint;
-  v_time_floor bigint;
+  v_min_id bigint;
   v_moment timestamptz;
   v_bookmark bookmarks;
   v_unpacked integer;
@@ -52,12 +52,12 @@ begin
     return;
   end if;
 
-  v_time_floor := time_floor();
+  v_min_id := min_id_now();
   if cardinality(p_tag_keys) > 0 then
-    -- Nearly always the sequence is neither behind nor absent: to ask `draw_id` for each id, and `note_id`, took 9 % of an add.
+    -- Nearly always the sequence is neither behind nor absent: to ask `next_id` for each id, and `raise_high_water_mark`, took 9 % of an add.
     v_next_id := nextval(to_regclass('tags_id_seq'));
-    if (v_next_id > greatest(v_floor, v_time_floor)) is not true then
-      v_next_id := draw_id('tags_id_seq', v_floor);
+    if (v_next_id > greatest(v_floor, v_min_id)) is not true then
+      v_next_id := next_id('tags_id_seq', v_floor);
     end if;
     for v_place in 1 .. cardinality(p_tag_keys) loop
       -- By themselves, for within the insert they take more, of Citus a tenth of an add with ten tags.
@@ -79,7 +79,7 @@ begin
       update accounts set tag_count = tag_count + cardinality(v_new_ids)
       where user_id = p_user_id and tag_count + cardinality(v_new_ids) <= p_tag_limit;
       if found then
-        perform note_id(p_user_id, (select max(id) from unnest(v_new_ids) as id));
+        perform raise_high_water_mark(p_user_id, (select max(id) from unnest(v_new_ids) as id));
       else
         delete from tags where user_id = p_user_id and id = any (v_new_ids);
         update tags set bookmark_count = bookmark_count - 1 where user_id = p_user_id and id = any (v_tag_ids);
@@ -91,12 +91,12 @@ begin
   end if;
 
   v_moment := coalesce((p_bookmark ->> 'created_at')::timestamptz, date_trunc('milliseconds', clock_timestamp()));
-  -- Fast path, as for the tags: the sequence is usually ahead of the floor. Otherwise `draw_id` draws the id, and `note_id`
+  -- Fast path, as for the tags: the sequence is usually ahead of the floor. Otherwise `next_id` draws the id, and `raise_high_water_mark`
   -- records it if it is ahead of time.
   v_id := nextval(to_regclass('bookmarks_id_seq'));
-  if (v_id > v_floor and v_id - v_time_floor between 0 and 200000) is not true then
-    v_id := draw_id('bookmarks_id_seq', v_floor);
-    perform note_id(p_user_id, v_id);
+  if (v_id > v_floor and v_id - v_min_id between 0 and 200000) is not true then
+    v_id := next_id('bookmarks_id_seq', v_floor);
+    perform raise_high_water_mark(p_user_id, v_id);
   end if;
   insert into bookmarks (
     user_id, id, created_at, updated_at, tag_ids, tags, url_key, host, search_text, url, title, comment

@@ -3,7 +3,7 @@
 create or replace function begin_epoch() returns bigint
 language plpgsql as $$
 declare
-  v_floor bigint := time_floor();
+  v_floor bigint := min_id_now();
 begin
   perform current_epoch();
   update epoch set number = greatest(number + 200000, v_floor + node);

@@ -8,7 +8,7 @@ declare
 begin
   insert into tokens (user_id, token_hash, id, last_four, kind, scope, name, name_key, expires_at)
   values (
-    p_user_id, p_token_hash, draw_id('tokens_id_seq'), p_last_four, 'api', p_scope, p_name, p_name_key,
+    p_user_id, p_token_hash, next_id('tokens_id_seq'), p_last_four, 'api', p_scope, p_name, p_name_key,
     coalesce(now() + make_interval(days => p_days), 'infinity')
   )
   returning * into v_token;

@@ -27,7 +27,7 @@ begin
   end if;
   insert into tokens (user_id, token_hash, id, last_four, kind, scope, name, name_key, expires_at)
   values (
-    p_user_id, p_new_hash, draw_id('tokens_id_seq'), p_token ->> 'last_four', 'api', p_token ->> 'scope',
+    p_user_id, p_new_hash, next_id('tokens_id_seq'), p_token ->> 'last_four', 'api', p_token ->> 'scope',
     p_token ->> 'name', p_token ->> 'name_key',
     coalesce(now() + make_interval(days => (p_token ->> 'days')::integer), 'infinity')
   )

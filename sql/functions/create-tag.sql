@@ -27,9 +27,9 @@ begin
     outcome := 'tag_limit';
     return;
   end if;
-  v_id := draw_id('tags_id_seq', v_floor);
+  v_id := next_id('tags_id_seq', v_floor);
   insert into tags (user_id, id, name, name_key, created_at) values (p_user_id, v_id, p_name, p_key, v_created_at);
-  perform note_id(p_user_id, v_id);
+  perform raise_high_water_mark(p_user_id, v_id);
   tag := '{"id":' || v_id || ',"name":' || to_json(p_name) || ',"created_at":"' || render_time(v_created_at) || '"}';
   perform keep_response(p_user_id, p_idempotency_key, p_request_hash, tag);
 end

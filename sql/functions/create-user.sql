@@ -5,7 +5,7 @@ language plpgsql as $$
 declare
   v_created_at timestamptz;
 begin
-  insert into users as u (id, email, email_key) values (draw_id('users_id_seq'), p_email, p_email_key)
+  insert into users as u (id, email, email_key) values (next_id('users_id_seq'), p_email, p_email_key)
   on conflict (email_key) do nothing
   returning u.id, u.email, u.created_at into id, email, v_created_at;
   if id is null then

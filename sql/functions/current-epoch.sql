@@ -1,4 +1,4 @@
--- The epoch of the history that this node tells; epochs of two nodes are never the same, as `time_floor` is a multiple of
+-- The epoch of the history that this node tells; epochs of two nodes are never the same, as `min_id_now` is a multiple of
 -- 200,000. Where the server or the table's file is not the one that was found last, the whole identity is compared: the
 -- same one was only restarted or its table rewritten, another one begins a new epoch.
 create or replace function current_epoch() returns bigint
@@ -21,7 +21,7 @@ begin
     node, number, system_identifier, database_id, timeline, server_started_at, file_path
   )
   values (
-    v_node, time_floor() + v_node, v_system_identifier,
+    v_node, min_id_now() + v_node, v_system_identifier,
     v_database_id, left(pg_walfile_name(pg_current_wal_lsn()), 8), pg_postmaster_start_time(), v_file_path
   )
   on conflict (node) do update

@@ -24,13 +24,13 @@ begin
 
   with made as (
     insert into tags (user_id, id, name, name_key)
-    select p_user_id, draw_id('tags_id_seq', v_floor), wanted.name, wanted.key
+    select p_user_id, next_id('tags_id_seq', v_floor), wanted.name, wanted.key
     from unnest(p_names, p_keys) as wanted (name, key)
     where wanted.key <> all (v_known)
     returning id
   )
   select v_ids || array_agg(id), max(id) into v_ids, v_floor from made;
-  perform note_id(p_user_id, v_floor);
+  perform raise_high_water_mark(p_user_id, v_floor);
   return v_ids;
 end
 $$;

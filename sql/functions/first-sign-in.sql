@@ -33,7 +33,7 @@ begin
       return;
     end if;
     insert into users as u (id, email, email_key)
-    values (draw_id('users_id_seq'), coalesce(v_invite.email, p_email), p_email_key)
+    values (next_id('users_id_seq'), coalesce(v_invite.email, p_email), p_email_key)
     on conflict (email_key) do nothing
     returning u.id into id;
     v_is_new := found;

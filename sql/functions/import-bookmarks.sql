@@ -204,7 +204,7 @@ begin
   on conflict (user_id, name_key) do update set bookmark_count = t.bookmark_count + excluded.bookmark_count;
 
   v_now := date_trunc('milliseconds', clock_timestamp());
-  perform draw_id('bookmarks_id_seq', v_account.id_floor);
+  perform next_id('bookmarks_id_seq', v_account.id_floor);
   v_from := 0;
   for v_piece in
     select position, names, columns, column_separator, separator, url_keys, tag_sets, set_refs
@@ -262,7 +262,7 @@ begin
     v_from := v_to;
   end loop;
   delete from import_pieces where user_id = p_user_id and import_id = p_import_id;
-  perform note_id(p_user_id, draw_id('bookmarks_id_seq'));
+  perform raise_high_water_mark(p_user_id, next_id('bookmarks_id_seq'));
   if v_new > 0 and v_account.unpacked >= 64 then
     perform pack_texts(p_user_id);
   end if;

@@ -2,7 +2,7 @@
 create or replace function note_changes(p_user_id bigint, p_kind text, p_object_ids bigint[]) returns void
 language plpgsql as $$
 declare
-  v_floor bigint := time_floor();
+  v_floor bigint := min_id_now();
   v_last bigint;
 begin
   if cardinality(p_object_ids) = 0 then

@@ -25,7 +25,7 @@ begin
     user_id, token_hash, id, last_four, kind, scope, app_name, authenticated_at, last_used_at, expires_at
   )
   values (
-    p_user_id, p_token_hash, draw_id('tokens_id_seq'), p_last_four, 'session', 'write', p_app_name,
+    p_user_id, p_token_hash, next_id('tokens_id_seq'), p_last_four, 'session', 'write', p_app_name,
     date_trunc('milliseconds', least(p_authenticated_at, now())), date_trunc('milliseconds', now()),
     now() + make_interval(days => p_session_days)
   );

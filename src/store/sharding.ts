@@ -158,7 +158,7 @@ declare
   v_is_user boolean;
   v_column record;
 begin
-  -- Each node draws ids from sequences of its own, by draw_id; those of Citus would pass 2^53.
+  -- Each node draws ids from sequences of its own, by next_id; those of Citus would pass 2^53.
   for v_column in
     select d.adrelid::regclass as relation, a.attname as name, s.oid::regclass as sequence
     from pg_attrdef d

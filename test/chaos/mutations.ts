@@ -78,7 +78,7 @@ export const withUnlockedNumbers: Mutation = {
   name: 'numbers of changes drawn outside the lock',
   async apply(fleet) {
     const { sql } = fleet;
-    const [row] = await sql<{ first: string }[]>`select time_floor() + 1000000000 as first`;
+    const [row] = await sql<{ first: string }[]>`select min_id_now() + 1000000000 as first`;
     await sql.unsafe(`create sequence chaos_numbers increment by 1000 start with ${row!.first}`);
     await rewrite(fleet, 'note_changes', [
       [

@@ -64,7 +64,7 @@ test('sweeps delete what has run out of the users that can be reached, and the r
     await runOn(
       database.url,
       `insert into tokens (user_id, id, token_hash, last_four, kind, scope, expires_at)
-      values (${id}, draw_id('tokens_id_seq'), sha256('${id}'), '', 'api', 'read', now() - interval '1 second');
+      values (${id}, next_id('tokens_id_seq'), sha256('${id}'), '', 'api', 'read', now() - interval '1 second');
       insert into idempotency_keys (user_id, key, request_hash, response, bytes, created_at)
       values (${id}, 'old', '', '{}', 100, now() - interval '25 hours');
       update accounts set kept_bytes = kept_bytes + 100 where user_id = ${id};

@@ -61,7 +61,7 @@ async function move(user: { id: number }): Promise<void> {
 
 test('ids of a user rise although the rows move to a node whose sequences are far behind', async () => {
   const user = await coordinator.user();
-  const ahead = `select raise_sequence(name::regclass, time_floor() + 1000000000) from unnest(array['bookmarks_id_seq', 'tags_id_seq']) name`;
+  const ahead = `select raise_sequence(name::regclass, min_id_now() + 1000000000) from unnest(array['bookmarks_id_seq', 'tags_id_seq']) name`;
   const add = async (service: TestService, tag: string) => {
     const body = { url: 'https://example.org/', tags: [tag] };
     return (await service.post('/bookmarks/add', body, { token: user.token })).body;

@@ -12,7 +12,7 @@ export async function fill(
 ): Promise<void> {
   await runOn(
     databaseUrl,
-    `select draw_id('bookmarks_id_seq');
+    `select next_id('bookmarks_id_seq');
     insert into bookmarks (
       user_id, id, created_at, updated_at, url_key, url, title, comment, tag_ids, tags, search_text
     )

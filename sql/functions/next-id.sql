@@ -1,0 +1,21 @@
+-- Returns the next id of a sequence. It is above `p_above` (the account's `id_floor`) and at least `min_id_now()`. Under the
+-- lock of an account, the first id comes from this function (`add_bookmark` has a fast path of its own). Further ids of the
+-- same transaction may come from the sequence itself. In a sharded database each node has its own sequences; a node makes one
+-- when it first needs it.
+create or replace function next_id(p_sequence text, p_above bigint default 0) returns bigint
+language plpgsql volatile as $$
+declare
+  v_sequence regclass := to_regclass(p_sequence);
+  v_id bigint;
+begin
+  if v_sequence is null then
+    v_sequence := make_sequence(p_sequence);
+  end if;
+  v_id := nextval(v_sequence);
+  if v_id >= min_id_now() and v_id > p_above then
+    return v_id;
+  end if;
+  perform raise_sequence(v_sequence, p_above);
+  return nextval(v_sequence);
+end
+$$;
