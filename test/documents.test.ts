@@ -4,7 +4,7 @@ import {
   findCliFaults,
   findManifestFaults,
   findScriptFaults,
-  findUnplayedCommands,
+  findUnrehearsedCommands,
 } from './documents/commands.ts';
 import type { Markdown } from './documents/markdown.ts';
 import { readDocuments } from './documents/project.ts';
@@ -84,8 +84,8 @@ const CHECKS: Record<string, Check> = {
     findUnknownCitations(documents, documents.find(({ path }) => path === CONTRACT)!),
   'documents that code names': findUnknownDocuments,
   'metrics and commands of the operator': inOne(OPERATION, findOperationFaults),
-  'commands that the play runs': (documents) =>
-    findUnplayedCommands(documents.filter(({ path }) => [OPERATION, RUNBOOK].includes(path))),
+  'commands that the rehearsal runs': (documents) =>
+    findUnrehearsedCommands(documents.filter(({ path }) => [OPERATION, RUNBOOK].includes(path))),
   'layers of the design': inOne(DESIGN, findLayerFaults),
 };
 

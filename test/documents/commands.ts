@@ -1,4 +1,4 @@
-import { ELSEWHERE } from '../play/elsewhere.ts';
+import { ELSEWHERE } from '../rehearsal/elsewhere.ts';
 import { runCommand } from '../support/cli.ts';
 import type { Markdown } from './markdown.ts';
 import { CODE, listAdminCommands, listManifestObjects, readText } from './project.ts';
@@ -85,17 +85,19 @@ export async function findCliFaults(documents: readonly Markdown[]): Promise<str
 const TYPED =
   /^(\w+=\S+ )*(kubectl|psql|npm|npx|docker|node src\/main\.ts|admin|alter role|ACL|k8s\/[\w/]+\.sh)( |$)/;
 
-/** Commands of the operator's documents that neither the play runs nor its list of others names, and names without one. */
-export function findUnplayedCommands(documents: readonly Markdown[]): string[] {
-  const play = [...CODE].filter(([file]) => file.startsWith('test/play/') && !file.endsWith('elsewhere.ts'));
-  const isPlayed = (command: string) => play.some(([, text]) => text.includes(command));
+/** Commands of the operator's documents that neither the rehearsal runs nor its list of others names, and names without one. */
+export function findUnrehearsedCommands(documents: readonly Markdown[]): string[] {
+  const rehearsal = [...CODE].filter(
+    ([file]) => file.startsWith('test/rehearsal/') && !file.endsWith('elsewhere.ts'),
+  );
+  const isRehearsed = (command: string) => rehearsal.some(([, text]) => text.includes(command));
   const commands = documents.flatMap(commandsIn).filter((command) => TYPED.test(command));
   const elsewhere = Object.keys(ELSEWHERE);
-  const isMeant = (command: string) => isPlayed(command) || elsewhere.includes(command);
+  const isMeant = (command: string) => isRehearsed(command) || elsewhere.includes(command);
   return [
-    ...commands.filter((command) => !isMeant(command)).map((command) => `not played: ${command}`),
+    ...commands.filter((command) => !isMeant(command)).map((command) => `not rehearsed: ${command}`),
     ...elsewhere.filter((command) => !commands.includes(command)).map((command) => `no command ${command}`),
-    ...elsewhere.filter(isPlayed).map((command) => `played, and in the list of others: ${command}`),
+    ...elsewhere.filter(isRehearsed).map((command) => `rehearsed, and in the list of others: ${command}`),
   ];
 }
 

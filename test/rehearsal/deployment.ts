@@ -10,7 +10,7 @@ const LAG_MS = 6_000;
 /** The pause between two looks at what there is and what should be. */
 const TICK_MS = 20;
 
-/** A restarted container waits so long, at first; the play sees one crash and not ten. */
+/** A restarted container waits so long, at first; the rehearsal sees one crash and not ten. */
 const BACK_OFF_MS = 10_000;
 
 const RESTARTED = 'kubectl.kubernetes.io/restartedAt';

@@ -7,7 +7,7 @@ import { editFile, type Images, TAGS } from './releases.ts';
 import type { ManagedPostgres, ManagedRedis } from './servers.ts';
 import type { Traffic } from './traffic.ts';
 
-/** What every scene of the play is given. */
+/** What every scene of the rehearsal is given. */
 export interface Stage {
   images: Images;
   cluster: Cluster;
@@ -20,7 +20,7 @@ export interface Stage {
   note(line: string): void;
 }
 
-/** Fails the play with what was expected. */
+/** Fails the rehearsal with what was expected. */
 export function require(holds: unknown, expected: string): asserts holds {
   if (!holds) throw new Error(`expected: ${expected}`);
 }
@@ -69,7 +69,7 @@ export function fillInSecrets(stage: Stage, authority: string): void {
     );
   // Comments may name others.
   if (/PASSWORD|example\.org/.test(JSON.stringify(readObjects(text))))
-    throw new Error('secrets.example.yaml holds more than the play fills in');
+    throw new Error('secrets.example.yaml holds more than the rehearsal fills in');
   writeFileSync(fileOf(operator, 'secrets.yaml'), text);
 }
 

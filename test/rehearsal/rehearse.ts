@@ -16,7 +16,7 @@ import { startManagedPostgres, startManagedRedis } from './servers.ts';
 import { require, type Stage, withoutPrepare } from './stage.ts';
 import { Traffic } from './traffic.ts';
 
-/** The play: the life of an installation, by the document's commands, with clients beside it. */
+/** The rehearsal: the life of an installation, by the document's commands, with clients beside it. */
 
 /** Clients that add, poll and import. */
 const CLIENTS = 12;
@@ -50,7 +50,7 @@ async function makeUsers(url: string) {
 }
 
 /** Plays all scenes in their order; rejects where one does not go as the document says. */
-export async function play(scale: number, note: (line: string) => void): Promise<void> {
+export async function rehearse(scale: number, note: (line: string) => void): Promise<void> {
   const connections = readConnections();
   await using stack = new AsyncDisposableStack();
   const passwords = {

@@ -1,9 +1,9 @@
 import { Command, Option } from 'commander';
 import { openRunFolder } from '../chaos/run-folder.ts';
-import { play } from './play.ts';
+import { rehearse } from './rehearse.ts';
 
 /**
- * `npm run test:play`: install, upgrade, roll back, rotate, back up and restore, by the commands of docs/operation.md and
+ * `npm run test:rehearsal`: install, upgrade, roll back, rotate, back up and restore, by the commands of docs/operation.md and
  * the scripts in `k8s/`, with local processes in the manifests' own values and clients beside them.
  */
 
@@ -18,11 +18,11 @@ async function run({ scale }: { scale: number }): Promise<void> {
   const begunAt = performance.now();
   const note = (line: string) =>
     console.log(`${Math.round((performance.now() - begunAt) / 1_000)} s: ${line}`);
-  await play(scale, note);
-  note('the play went as the document says');
+  await rehearse(scale, note);
+  note('the rehearsal went as the document says');
 }
 
-await new Command('test:play')
+await new Command('test:rehearsal')
   .addOption(new Option('--scale <share>', 'how much of the manifests’ waits').argParser(share).default(0.1))
   .action(run)
   .parseAsync();

@@ -12,7 +12,7 @@ import { atPlace, type Launch, mountVolumes, type Node, type Template } from './
 
 /** How the containers of the manifests are started as local processes, and what of their values cannot be theirs here. */
 
-/** Ports and addresses of one machine that all pods share; and the collector of traces, which the play does not have. */
+/** Ports and addresses of one machine that all pods share; and the collector of traces, which the rehearsal does not have. */
 const OF_THE_PLACE = { HOST: '127.0.0.1', PORT: '0', OTEL_EXPORTER_OTLP_ENDPOINT: '' };
 
 const LISTEN_LIMIT_MS = 60_000;

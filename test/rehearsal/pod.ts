@@ -14,7 +14,7 @@ import type { Images } from './releases.ts';
 
 /** What a node does for a pod: files, a process, probes, preStop and grace, as the pod's template says. */
 
-/** What every pod of the play gets from its node. */
+/** What every pod of the rehearsal gets from its node. */
 export interface Node {
   readonly images: Images;
   /** Objects of the cluster as they are now. */

@@ -75,7 +75,7 @@ export class Cluster implements AsyncDisposable {
       case 'exec':
         return this.#exec(rest);
       default:
-        throw new Error(`the play knows no kubectl ${args.join(' ')}`);
+        throw new Error(`the rehearsal knows no kubectl ${args.join(' ')}`);
     }
   }
 
@@ -200,7 +200,7 @@ export class Cluster implements AsyncDisposable {
     const [, number] = /--(?:to-)?revision=(\d+)/.exec(rest.join(' ')) ?? [];
     const revision = number === undefined ? undefined : Number(number);
     if (verb === 'history') return targets[0]!.describeHistory(revision);
-    if (verb === 'undo' && revision === undefined) throw new Error('the play undoes by a number alone');
+    if (verb === 'undo' && revision === undefined) throw new Error('the rehearsal undoes by a number alone');
     for (const target of targets) {
       if (verb === 'restart') target.restart();
       if (verb === 'undo') target.undo(revision!);
@@ -211,14 +211,14 @@ export class Cluster implements AsyncDisposable {
 
   /** Runs a program in the first pod of a Deployment. */
   async #exec([target = '', dashes, program, ...args]: readonly string[]): Promise<string> {
-    if (dashes !== '--' || program !== 'node') throw new Error(`the play runs no ${program} in a pod`);
+    if (dashes !== '--' || program !== 'node') throw new Error(`the rehearsal runs no ${program} in a pod`);
     const pod = this.#deployment(target).pods.find(({ isAvailable }) => isAvailable);
     if (pod === undefined) throw new Error(`${target} has no pod`);
     const { folder, env } = pod;
     return (await promisify(execFile)(process.execPath, args, { cwd: folder, env })).stdout;
   }
 
-  /** Ends a server of the play with the cluster. */
+  /** Ends a server of the rehearsal with the cluster. */
   keep<T extends AsyncDisposable>(server: T): T {
     return this.#servers.use(server);
   }

@@ -5,7 +5,7 @@ import { makeFolder } from '../support/folders.ts';
 import { runDir } from '../support/run.ts';
 
 /**
- * The images of the play: folders with this project's code, each presenting itself as a release of its own. What is
+ * The images of the rehearsal: folders with this project's code, each presenting itself as a release of its own. What is
  * installed first is the release before, by its commit; the later ones have this commit's code, and a schema that differs by a
  * numbered migration and a function's text.
  */
@@ -71,7 +71,7 @@ function addMigration(folder: string, name: string, text: string): void {
   writeFileSync(join(folder, 'sql', file), `-- works-with: ${before}\n${text}\n`);
 }
 
-/** Replaces a text of a file; throws where it is not there, as the play would then show nothing. */
+/** Replaces a text of a file; throws where it is not there, as the rehearsal would then show nothing. */
 export function editFile(file: string, from: string | RegExp, to: string): void {
   const text = readFileSync(file, 'utf8');
   const edited = text.replace(from, to);

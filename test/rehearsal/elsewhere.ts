@@ -1,10 +1,10 @@
 /**
- * Commands of docs/operation.md and docs/runbook.md that the play does not run: the test that runs each (`file.test.ts › name`), or why none
+ * Commands of docs/operation.md and docs/runbook.md that the rehearsal does not run: the test that runs each (`file.test.ts › name`), or why none
  * can. test/documents.test.ts holds the list to the document.
  */
 export const ELSEWHERE: Readonly<Record<string, string>> = {
   'npm start': 'first-session.test.ts › the README is played from an empty folder to sync --follow',
-  'node src/main.ts api': 'every pod of the play is started so',
+  'node src/main.ts api': 'every pod of the rehearsal is started so',
   'npm run --silent admin -- …': 'admin.test.ts',
   'npm ci': '.ci/run runs it',
   'npm run test:citus': '.ci/run runs it',
@@ -16,7 +16,7 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   'kubectl -n bookmarks create secret docker-registry registry --docker-server=… --docker-username=… --docker-password=…':
     'needs a registry of images',
   'kubectl -n bookmarks scale deployment/api deployment/worker --replicas=0':
-    'the play stops its clients, and restores where nobody else writes',
+    'the rehearsal stops its clients, and restores where nobody else writes',
   'kubectl -n bookmarks scale deployment/api --replicas=3': 'as above',
   'alter role bookmarks_a nologin password null':
     'k8s-rotate.test.ts: k8s/rotate.sh says the same to Postgres',
@@ -27,13 +27,13 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
     'needs a cluster that can pull images; k8s:check builds and checks it',
   'kubectl -n bookmarks port-forward service/api 3000:80': 'needs a cluster',
   'kubectl -n bookmarks exec deploy/api -- node -e "fetch(\'http://127.0.0.1:3000/readyz\').then(async (r) => console.log(r.status, await r.text()))"':
-    'the pods of the play listen elsewhere; the play awaits /readyz of each',
+    'the pods of the rehearsal listen elsewhere; the rehearsal awaits /readyz of each',
   'kubectl apply -f k8s/backups/reader.yaml': 'needs a cluster with volumes; k8s.test.ts checks the pod',
   'kubectl -n bookmarks create job --from=cronjob/backup backup-now':
     'backup-schedule.test.ts › a scheduled backup is made as the role that reads, read through, and the oldest go',
   'kubectl -n bookmarks wait --for=condition=complete --timeout=1h job/backup-now': 'as above',
   'kubectl -n bookmarks logs job/backup-now': 'as above',
-  'kubectl -n bookmarks logs job/…': 'the play reads the log of a migration so',
+  'kubectl -n bookmarks logs job/…': 'the rehearsal reads the log of a migration so',
   'kubectl -n bookmarks get jobs': 'as above',
   'kubectl -n bookmarks wait --for=condition=ready --timeout=5m pod/backup-reader': 'needs a cluster',
   'kubectl -n bookmarks exec backup-reader -- ls -l /backups': 'needs a cluster',
@@ -47,12 +47,12 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   'kubectl -n bookmarks rollout restart deployment/pgbouncer': 'k8s/rotate.sh runs it',
   'admin user show --email ann@example.org': 'admin.test.ts',
   [`kubectl -n bookmarks logs --selector=app.kubernetes.io/component=api --tail=20000 | grep -o '"user":[0-9]*' | sort | uniq -c | sort -rn | head`]:
-    'the play reads the same log, and pipes it nowhere',
+    'the rehearsal reads the same log, and pipes it nowhere',
   [`kubectl -n bookmarks logs --selector=app.kubernetes.io/component=api --tail=20000 | grep -E '"ms":[0-9]{4}'`]:
     'as above',
   [`psql "$ADMIN_DATABASE_URL" --command="alter system set log_min_duration_statement = '1s'" --command="alter system set log_parameter_max_length = 20" --command="select pg_reload_conf()"`]:
-    'needs a superuser, which the administrator of the play is not',
+    'needs a superuser, which the administrator of the rehearsal is not',
   'psql "$ADMIN_DATABASE_URL" --command="alter system reset log_min_duration_statement" --command="alter system reset log_parameter_max_length" --command="select pg_reload_conf()"':
     'as above',
-  'kubectl kustomize': 'k8s:check and the release of the play run it',
+  'kubectl kustomize': 'k8s:check and the release of the rehearsal run it',
 };

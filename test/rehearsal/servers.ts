@@ -12,7 +12,7 @@ import { provide } from '../support/programs.ts';
 import { startRedis } from '../support/redis.ts';
 import { runDir } from '../support/run.ts';
 
-/** The managed Postgres and Redis of the play: with TLS, passwords and an administrator, as a provider gives them. */
+/** The managed Postgres and Redis of the rehearsal: with TLS, passwords and an administrator, as a provider gives them. */
 
 const TLS = join(import.meta.dirname, '../support/tls');
 
@@ -57,7 +57,7 @@ export async function startManagedPostgres(maxConnections: number): Promise<Mana
     account,
     settings: {
       max_connections: maxConnections,
-      // The machine that the play runs on is thrown away with it.
+      // The machine that the rehearsal runs on is thrown away with it.
       fsync: 'off',
       ssl: 'on',
       ssl_cert_file: file('server.crt'),
