@@ -1,7 +1,8 @@
 /** `bookmark-service/client`: the client of the Bookmark Service, for Node and browsers. */
 
 export type * from '../domain/resources.ts';
-export { BookmarkClient, type ClientOptions } from './client.ts';
+export { BookmarkClient } from './bookmark-client.ts';
+export type { ClientOptions } from './client.ts';
 export { Collection, type CollectionOptions, type LocalEdit, NotInCollection } from './collection.ts';
 export { ApiError, type ApiErrorDetails, type ClientErrorCode } from './errors.ts';
 export type { FollowOptions, SyncBatch } from './follow.ts';

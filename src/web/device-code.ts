@@ -1,5 +1,6 @@
 import { formatClock } from './dates.ts';
 import { button, field, make, refill } from './dom.ts';
+import { moreTexts } from './more-texts.ts';
 import { post } from './session.ts';
 import { texts } from './texts.ts';
 
@@ -19,7 +20,7 @@ function drawQr({ size, path }: DeviceCode['qr']): SVGSVGElement {
   const svg = document.createElementNS(SVG, 'svg');
   svg.setAttribute('viewBox', `0 0 ${size} ${size}`);
   svg.setAttribute('role', 'img');
-  svg.setAttribute('aria-label', texts.device.qr);
+  svg.setAttribute('aria-label', moreTexts.device.qr);
   svg.classList.add('qr');
   const dark = document.createElementNS(SVG, 'path');
   dark.setAttribute('d', path);
@@ -29,7 +30,7 @@ function drawQr({ size, path }: DeviceCode['qr']): SVGSVGElement {
 
 /** Asks for a code and shows it. Rejects where there is none. */
 export async function showDeviceCode(): Promise<void> {
-  const words = texts.device;
+  const words = moreTexts.device;
   const { code, link, expires_in_seconds, qr } = await post<DeviceCode>('/web/login/device', {});
   const address = make('input', { readonly: true, value: link, onfocus: () => address.select() });
   const shown = make(
@@ -66,7 +67,7 @@ export async function showDeviceCode(): Promise<void> {
 
 /** Asks whether to sign out of an account that nothing opens again. */
 export function confirmSignOut(): Promise<boolean> {
-  const words = texts.lockOut;
+  const words = moreTexts.lockOut;
   return new Promise((resolve) => {
     const failed = make('p', { class: 'error', role: 'alert' });
     const answer = (isConfirmed: boolean) => {
@@ -74,7 +75,7 @@ export function confirmSignOut(): Promise<boolean> {
       dialog.close();
     };
     const other = button(
-      texts.device.title,
+      moreTexts.device.title,
       () => showDeviceCode().catch((error) => refill(failed, describeFailure(error))),
       { kind: 'primary' },
     );

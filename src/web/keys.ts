@@ -1,7 +1,5 @@
 import type { Bookmark } from '../domain/resources.ts';
-import { button, make } from './dom.ts';
 import { shortcutsAreOn } from './shortcuts.ts';
-import { texts } from './texts.ts';
 
 /**
  * The keys of the list. None of them does anything while one types, or with Ctrl, Alt or Meta; those that are characters
@@ -40,7 +38,7 @@ export function addKeys(actions: KeyActions): void {
     e: onRow(actions.edit),
     x: onRow(actions.select),
     Delete: onRow(actions.remove),
-    '?': showKeys,
+    '?': () => void import('./key-list.ts').then(({ showKeys }) => showKeys()),
   };
   addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing || isTyping(event.target)) return;
@@ -51,33 +49,4 @@ export function addKeys(actions: KeyActions): void {
     event.preventDefault();
     run();
   });
-}
-
-/** What each key does. */
-export const keyList = (): HTMLElement =>
-  make(
-    'dl',
-    { class: 'key-list' },
-    ...texts.keys.list.flatMap(([key, what]) => [
-      make('dt', {}, make('kbd', {}, key!)),
-      make('dd', {}, what!),
-    ]),
-  );
-
-function showKeys(): void {
-  const dialog = make(
-    'dialog',
-    { class: 'keys', 'aria-labelledby': 'keys' },
-    make('h2', { id: 'keys' }, texts.keys.title),
-    keyList(),
-    make(
-      'div',
-      { class: 'buttons' },
-      button(texts.close, () => dialog.close()),
-      make('a', { class: 'button plain', href: '/settings#keyboard' }, texts.keys.change),
-    ),
-  );
-  dialog.addEventListener('close', () => dialog.remove());
-  document.body.append(dialog);
-  dialog.showModal();
 }

@@ -1,4 +1,4 @@
-import { BookmarkClient } from '../client/client.ts';
+import { EndpointClient } from '../client/client.ts';
 import type { RetryEvent } from '../client/requester.ts';
 import type { Profile } from '../domain/resources.ts';
 import { formatClock } from './dates.ts';
@@ -44,7 +44,7 @@ function sayRetry({ path, error, waitMs }: RetryEvent): void {
   else sayConnection(navigator.onLine ? texts.connection.unreachable : texts.connection.offline);
 }
 
-export const client = new BookmarkClient({ baseUrl: API_BASE, fetch: watchedFetch, onRetry: sayRetry });
+export const client = new EndpointClient({ baseUrl: API_BASE, fetch: watchedFetch, onRetry: sayRetry });
 
 /** Makes calls of the API; where the session has ended meanwhile, asks to sign in again, and then goes on. */
 export async function ask<T>(call: () => Promise<T>): Promise<T> {

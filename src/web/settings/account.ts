@@ -2,6 +2,7 @@ import type { Profile } from '../../domain/resources.ts';
 import { formatDay } from '../dates.ts';
 import { field, make, put } from '../dom.ts';
 import { hasCode } from '../errors.ts';
+import { moreTexts } from '../more-texts.ts';
 import { ask, client } from '../session.ts';
 import { freshLogin } from '../sign-in.ts';
 import { texts } from '../texts.ts';
@@ -15,7 +16,7 @@ export function profileSection({
   bookmark_count,
   bookmark_limit,
 }: Profile): HTMLElement {
-  const words = texts.profile;
+  const words = moreTexts.profile;
   const facts: [string, string][] = [
     [words.email, email],
     [words.plan, is_premium ? words.premium : words.free],
@@ -34,7 +35,7 @@ export function profileSection({
 
 /** The link that saves the page one reads, from the browser's own bar. */
 export function saveSection(): HTMLElement {
-  const words = texts.bookmarklet;
+  const words = moreTexts.bookmarklet;
   const code = `javascript:(()=>{open('${location.origin}/save?url='+encodeURIComponent(location.href)+'&title='+encodeURIComponent(document.title),'_blank','popup,width=560,height=640')})()`;
   const link = make(
     'a',
@@ -52,7 +53,7 @@ export function saveSection(): HTMLElement {
 
 /** The end of the account. */
 export function deleteSection({ email }: Profile): HTMLElement {
-  const words = texts.deleteAccount;
+  const words = moreTexts.deleteAccount;
   const failed = failure();
   const fresh = make('div', {});
   const typed = make('input', { type: 'email', autocomplete: 'off', name: 'confirm' });

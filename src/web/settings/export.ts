@@ -1,13 +1,13 @@
 import type { Profile } from '../../domain/resources.ts';
 import { button, make, refill } from '../dom.ts';
 import { describeFault } from '../errors.ts';
-import { texts } from '../texts.ts';
+import { moreTexts } from '../more-texts.ts';
 import { download, failure, section } from './section.ts';
 import { startTransfer } from './transfer.ts';
 
 /** All bookmarks as a file. */
 export function exportSection(profile: Profile): HTMLElement {
-  const words = texts.export;
+  const words = moreTexts.export;
   const failed = failure();
   const stage = make('div', { class: 'stage', role: 'status' });
   const begin = (format: 'json' | 'html') => {

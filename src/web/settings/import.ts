@@ -1,13 +1,14 @@
 import type { Profile } from '../../domain/resources.ts';
 import { button, field, make, newId, put, refill } from '../dom.ts';
 import { describeFault } from '../errors.ts';
+import { moreTexts } from '../more-texts.ts';
 import { texts } from '../texts.ts';
 import { download, failure, section } from './section.ts';
 import { type Outcome, type Preview, type Report, startTransfer, type Transfer } from './transfer.ts';
 
 /** Importing a file: choose it, see what is in it, say what becomes of the bookmarks that are there, and import. */
 export function importSection(profile: Profile): HTMLElement {
-  const words = texts.import;
+  const words = moreTexts.import;
   const failed = failure();
   const stage = make('div', { class: 'stage' });
   let transfer: Transfer | undefined;
@@ -173,7 +174,7 @@ interface Refused {
 const SHOWN = 50;
 
 function refusedTable(refused: readonly Refused[]): HTMLElement[] {
-  const words = texts.import;
+  const words = moreTexts.import;
   const row = ({ url, title, reason }: Refused) =>
     make('tr', {}, make('td', { dir: 'auto' }, title || url), make('td', {}, reason));
   return [

@@ -1,12 +1,12 @@
 import { make, newId } from '../dom.ts';
-import { keyList } from '../keys.ts';
+import { keyList } from '../key-list.ts';
+import { moreTexts } from '../more-texts.ts';
 import { setShortcuts, shortcutsAreOn } from '../shortcuts.ts';
-import { texts } from '../texts.ts';
 import { section } from './section.ts';
 
 /** What the keys do, and the switch for them. */
 export function keyboardSection(): HTMLElement {
-  const words = texts.keyboard;
+  const words = moreTexts.keyboard;
   const list = keyList();
   const box = make('input', {
     type: 'checkbox',

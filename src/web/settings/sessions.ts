@@ -2,6 +2,7 @@ import type { OpenSession } from '../../domain/resources.ts';
 import { formatAgo, formatDay } from '../dates.ts';
 import { button, make, refill } from '../dom.ts';
 import { hasCode } from '../errors.ts';
+import { moreTexts } from '../more-texts.ts';
 import { notifyBriefly } from '../notices.ts';
 import { ask, client } from '../session.ts';
 import { signOut } from '../shell.ts';
@@ -10,7 +11,7 @@ import { failure, run, section } from './section.ts';
 
 /** Where one is signed in, and the ends of it. */
 export function sessionsSection(): HTMLElement {
-  const words = texts.sessions;
+  const words = moreTexts.sessions;
   const list = make('ul', { class: 'items' });
   const failed = failure();
   const others = button(
@@ -31,7 +32,7 @@ export function sessionsSection(): HTMLElement {
     await read();
   };
   const another = button(
-    texts.device.title,
+    moreTexts.device.title,
     () =>
       void run(another, failed, async () => {
         const { describeFailure, showDeviceCode } = await import('../device-code.ts');
@@ -69,7 +70,7 @@ export function sessionsSection(): HTMLElement {
 }
 
 function describe({ app_name, client, created_at, last_used_at }: OpenSession): string {
-  const words = texts.sessions;
+  const words = moreTexts.sessions;
   const used = last_used_at === null ? [] : [words.used(formatAgo(last_used_at))];
   const by = app_name !== null && client !== null ? [client] : [];
   return [...by, words.since(formatDay(created_at)), ...used].join(' · ');

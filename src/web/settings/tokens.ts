@@ -2,9 +2,9 @@ import type { ApiToken, CreatedToken } from '../../domain/resources.ts';
 import { formatAgo, formatDay } from '../dates.ts';
 import { button, field, make, refill } from '../dom.ts';
 import { hasCode } from '../errors.ts';
+import { moreTexts } from '../more-texts.ts';
 import { ask, client } from '../session.ts';
 import { freshLogin } from '../sign-in.ts';
-import { texts } from '../texts.ts';
 import { failure, run, section } from './section.ts';
 
 /** API tokens: for scripts and other programs. */
@@ -12,7 +12,7 @@ import { failure, run, section } from './section.ts';
 const DAYS = [7, 30, 90, 365] as const;
 
 export function tokensSection(): HTMLElement {
-  const words = texts.tokens;
+  const words = moreTexts.tokens;
   const list = make('ul', { class: 'items' });
   const shown = make('div', { class: 'shown-token', role: 'status' });
   const failed = failure();
@@ -136,7 +136,7 @@ export function tokensSection(): HTMLElement {
 }
 
 function describe({ scope, created_at, expires_at, last_used_at, last_four }: ApiToken): string {
-  const words = texts.tokens;
+  const words = moreTexts.tokens;
   return [
     scope === 'read' ? words.read : words.write,
     words.ends(last_four),

@@ -1,4 +1,4 @@
-import { BookmarkClient } from '../../client/client.ts';
+import { EndpointClient } from '../../client/client.ts';
 import { ApiError } from '../../client/errors.ts';
 import type { Bookmark, ImportEntry } from '../../domain/resources.ts';
 import { UnreadableFile } from '../../formats/entry.ts';
@@ -19,7 +19,7 @@ interface WorkerScope {
 }
 
 const scope = globalThis as unknown as WorkerScope;
-const client = new BookmarkClient({ baseUrl: `${scope.location.origin}/web/api/v1` });
+const client = new EndpointClient({ baseUrl: `${scope.location.origin}/web/api/v1` });
 
 /**
  * A merge is sent in parts, so that it shows how far it is: each is a transaction of its own, and to send one twice

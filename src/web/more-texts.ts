@@ -1,0 +1,173 @@
+import { chooseTexts, texts } from './texts.ts';
+
+/** The texts that the first load of the page does not need: those of the settings and of dialogs. */
+
+const { number, bookmarks } = texts;
+
+const en = {
+  profile: {
+    title: 'Account',
+    lead: 'Your account on this service.',
+    email: 'E-mail address',
+    plan: 'Plan',
+    premium: 'Premium: any number of bookmarks',
+    free: 'Free',
+    since: 'Since',
+    count: 'Bookmarks',
+  },
+
+  import: {
+    title: 'Import',
+    lead: 'Bring the bookmarks of a browser or of another service. The file is read on this device first.',
+    choose: 'Choose a file, or drop it here',
+    formats:
+      'HTML of any browser; JSON of this service, Firefox or Karakeep; exports of Pinboard, Raindrop, linkding, Pocket ' +
+      'and Instapaper; Chrome’s file Bookmarks; CSV with a column url',
+    folders: 'Folders become tags',
+    reading: (name: string) => `Reading ${name}…`,
+    names: {
+      'bookmark-service': 'a file of this service',
+      netscape: 'a bookmark file of a browser',
+      pinboard: 'an export of Pinboard',
+      raindrop: 'an export of Raindrop',
+      linkding: 'an export of linkding',
+      karakeep: 'an export of Karakeep',
+      pocket: 'an export of Pocket',
+      instapaper: 'an export of Instapaper',
+      firefox: 'a backup of Firefox',
+      chrome: 'a bookmark file of Chrome',
+      onetab: 'a list of OneTab',
+      csv: 'a table (CSV)',
+    },
+    willRefuse: (count: number) =>
+      count === 1 ? '1 entry cannot be imported' : `${number(count)} entries cannot be imported`,
+    holds: (count: number, what: string) => `${bookmarks(count)} in ${what}`,
+    tags: (count: number) => (count === 1 ? 'With 1 tag' : `With ${number(count)} tags`),
+    combined: (count: number) => `${number(count)} that came twice are combined`,
+    leftOut: (count: number) => `${number(count)} that are no web pages are left out`,
+    mode: 'The bookmarks that you have already',
+    merge: 'stay. What is new is added; addresses that you have are skipped.',
+    replace: 'are all deleted, and the file takes their place.',
+    replaceWord: 'replace',
+    typeToReplace: (word: string, count: number) =>
+      `This deletes ${bookmarks(count)} for good. Type “${word}” to confirm`,
+    notConfirmed: (word: string) => `Type “${word}” into the field to confirm.`,
+    start: (count: number) => `Import ${bookmarks(count)}`,
+    running: (done: number, count: number) => `Importing… ${number(done)} of ${bookmarks(count)}`,
+    stay: 'Keep this page open until it is done.',
+    imported: (count: number) => `${bookmarks(count)} imported`,
+    skipped: (count: number) => `${number(count)} skipped: you have them already.`,
+    see: 'See your bookmarks',
+    refused: (count: number) => `${number(count)} not imported`,
+    what: 'Entry',
+    why: 'Why',
+    noWebPage: 'no web page',
+    downloadRefused: 'Download this table',
+    unreadable: (message: string) => `This file cannot be imported: ${message}.`,
+  },
+
+  export: {
+    title: 'Export',
+    lead: 'All your bookmarks as a file, at any time. HTML is what browsers import; JSON loses nothing.',
+    json: 'Export JSON',
+    html: 'Export HTML',
+    running: (count: number) => `${bookmarks(count)} so far…`,
+    done: (count: number) => `${bookmarks(count)} exported.`,
+  },
+
+  bookmarklet: {
+    title: 'Save from any page',
+    lead: 'Drag this link into the bookmarks bar of your browser. A click on it there saves the page that you are reading.',
+    link: 'Save bookmark',
+    code: 'Or make a bookmark by hand with this address',
+  },
+
+  tokens: {
+    title: 'API tokens',
+    lead: 'A token lets a script or another program use your bookmarks by the API.',
+    none: 'No tokens.',
+    name: 'Name',
+    nameMissing: 'Give the token a name, so that you know later what it is for.',
+    scope: 'Scope',
+    read: 'Read',
+    write: 'Read and write',
+    expires: 'Expiration',
+    days: (count: number) => (count === 365 ? '1 year' : `${number(count)} days`),
+    never: 'Never',
+    create: 'Create token',
+    token: (name: string) => `Token ${name}`,
+    once: 'Copy it now: it is shown this once.',
+    copy: 'Copy',
+    copied: 'Copied',
+    tryIt: 'Try it with curl',
+    revoke: 'Revoke',
+    revokeNamed: (name: string) => `Revoke token ${name}`,
+    ends: (four: string) => `…${four}`,
+    created: (when: string) => `created ${when}`,
+    expiresOn: (when: string) => `expires ${when}`,
+    neverExpires: 'never expires',
+    used: (when: string) => `last used ${when}`,
+    unused: 'not used yet',
+  },
+
+  sessions: {
+    title: 'Sessions',
+    lead: 'Where you are signed in.',
+    unknown: 'Unknown program',
+    current: 'this one',
+    since: (when: string) => `since ${when}`,
+    used: (when: string) => `last used ${when}`,
+    end: 'Sign out',
+    endNamed: (what: string, when: string) => `Sign out ${what} of ${when}`,
+    endOthers: 'Sign out all others',
+    ended: (count: number) => `${number(count)} signed out.`,
+  },
+
+  device: {
+    title: 'Sign in another device',
+    lead: 'Scan this, open the link or type the code there. Show it to nobody.',
+    qr: 'QR code of the link',
+    link: 'Link',
+    until: (when: string) => `Works once, until ${when}.`,
+    expired: 'The code has expired.',
+  },
+
+  lockOut: {
+    title: 'You may lock yourself out',
+    lead: 'You are signed in nowhere else. After this you need a new invite code.',
+    confirm: 'Sign out anyway',
+  },
+
+  deleteAccount: {
+    title: 'Delete account',
+    lead: 'Deletes your account with all bookmarks, tags and tokens, for good. Export them before.',
+    confirm: (email: string) => `Type ${email} to confirm`,
+    notConfirmed: (email: string) => `Type ${email} into the field to confirm.`,
+    submit: 'Delete account',
+  },
+
+  keys: {
+    title: 'Keyboard',
+    list: [
+      ['/', 'search'],
+      ['n', 'add a bookmark'],
+      ['j  k', 'next and previous bookmark'],
+      ['Enter', 'open the bookmark'],
+      ['e', 'edit it'],
+      ['x', 'toggle its selection'],
+      ['Delete', 'delete it'],
+      ['z', 'undo deleting'],
+      ['?', 'this list'],
+    ],
+    change: 'Turn off shortcuts',
+  },
+
+  keyboard: {
+    title: 'Keyboard',
+    lead: 'These keys work on the list of bookmarks, but not while you type. The setting applies to this browser.',
+    single: 'Keyboard shortcuts',
+  },
+};
+
+/** The texts in the language of the reader. */
+export const moreTexts = chooseTexts({ en });
