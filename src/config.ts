@@ -197,6 +197,14 @@ const SETTINGS = {
     'RATE_LIMIT_REQUESTS_PREMIUM',
     wholeNumber(1, 100_000).optional().meta({ example: '500' }),
   ),
+  rateLimitRequestsPerAccount: variable(
+    'RATE_LIMIT_REQUESTS_PER_ACCOUNT',
+    wholeNumber(1, 500_000).optional().meta({ example: '500' }),
+  ),
+  rateLimitRequestsPerAccountPremium: variable(
+    'RATE_LIMIT_REQUESTS_PER_ACCOUNT_PREMIUM',
+    wholeNumber(1, 500_000).optional().meta({ example: '2500' }),
+  ),
   rateLimitWindowSeconds: variable('RATE_LIMIT_WINDOW_SECONDS', integer(1, 3_600, 60)),
   /** Wrong invite codes of all clients that name no e-mail address, in any 60 s. */
   inviteFailuresPerMinute: variable('INVITE_FAILURES_PER_MINUTE', integer(1, 1_000_000, 600)),
@@ -294,9 +302,15 @@ const SETTINGS = {
 
 type Settings = typeof SETTINGS;
 
+type Values = { -readonly [Name in keyof Settings]: z.output<Settings[Name]['schema']> };
+
+const TOKENS_PER_ACCOUNT = 5;
+
 /** The configuration of a process: typed, checked and complete. */
-export type Config = { -readonly [Name in keyof Settings]: z.output<Settings[Name]['schema']> } & {
+export type Config = Values & {
   rateLimitRequestsPremium: number;
+  rateLimitRequestsPerAccount: number;
+  rateLimitRequestsPerAccountPremium: number;
   /** How people sign in besides invites. */
   signIn: SignInSettings;
 };
@@ -349,13 +363,28 @@ function refuseUnreachable({ signIn, publicUrl, host }: Config): void {
   throw new ConfigError(`${name}: required where OIDC_ISSUER is set; ${describeExample(name, schema)}`);
 }
 
+/** An account's limit is five times a token's. Premium accounts have the limits of others unless they have their own. */
+function completeRateLimits({
+  rateLimitRequests,
+  rateLimitRequestsPremium,
+  rateLimitRequestsPerAccount = TOKENS_PER_ACCOUNT * rateLimitRequests,
+  rateLimitRequestsPerAccountPremium,
+}: Values) {
+  const perPremiumAccount = rateLimitRequestsPremium && TOKENS_PER_ACCOUNT * rateLimitRequestsPremium;
+  return {
+    rateLimitRequestsPremium: rateLimitRequestsPremium ?? rateLimitRequests,
+    rateLimitRequestsPerAccount,
+    rateLimitRequestsPerAccountPremium:
+      rateLimitRequestsPerAccountPremium ?? perPremiumAccount ?? rateLimitRequestsPerAccount,
+  };
+}
+
 /** Reads and checks the environment; throws a `ConfigError` for the first variable that cannot be used. */
 export function readConfig(env: Environment = process.env): Config {
   const settings = Object.fromEntries(
     Object.entries(SETTINGS).map(([setting, { name, schema }]) => [setting, readVariable(env, name, schema)]),
-  ) as { [Name in keyof Settings]: z.output<Settings[Name]['schema']> };
-  const { rateLimitRequests, rateLimitRequestsPremium = rateLimitRequests } = settings;
-  const config: Config = { ...settings, rateLimitRequestsPremium, signIn: readSignIn(env) };
+  ) as Values;
+  const config: Config = { ...settings, ...completeRateLimits(settings), signIn: readSignIn(env) };
   refuseIncomplete(config);
   refuseUnreachable(config);
   return config;

@@ -102,7 +102,7 @@ describe('packages', () => {
     "import type { Redis } from 'ioredis';",
     "import 'bullmq';",
     "export { Queue } from 'bullmq';",
-    "export const load = () => import('rate-limiter-flexible');",
+    "export const load = () => import('bullmq');",
     "export type Client = import('ioredis').Redis;",
     "import Redis from 'ioredis/built/Redis.js';",
     "export const path = import.meta.resolve('ioredis');",

@@ -170,7 +170,7 @@ describe('the document is complete', () => {
   });
 
   test.each(EACH_ROUTE)('%s: the headers of limits', (path) => {
-    const limits = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'];
+    const limits = ['Limit', 'Remaining', 'Reset', 'Scope'].map((name) => `X-RateLimit-${name}`);
     for (const [status, { headers }] of Object.entries<Json>(operationOf(path).responses)) {
       expect(Object.keys(headers)).toContain('X-Request-Id');
       if (['200', '400', '403', '404', '429'].includes(status)) {
@@ -218,7 +218,7 @@ describe('the document is complete', () => {
     });
     const entry = requestOf('/import').schema.properties.bookmarks;
     expect(entry).toMatchObject({ maxItems: 100_000, items: { properties: { tags: { maxItems: 100 } } } });
-    expect(document.info.description).toMatch(/100 requests per 60 s/);
+    expect(document.info.description).toMatch(/100 requests of a token and 500 of an account\s+in any 60 s/);
   });
 
   test('the largest body of each operation is in it', () => {

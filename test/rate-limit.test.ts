@@ -25,6 +25,10 @@ class ExactWindow {
     this.#windowMs = windowMs;
   }
 
+  hasRoom(now: number, limit: number): boolean {
+    return this.#admitted.filter((time) => time > now - this.#windowMs).length < limit;
+  }
+
   call(now: number, limit: number): Quota {
     const counted = this.#admitted.filter((time) => time > now - this.#windowMs);
     const admitted = counted.length < limit;
@@ -102,13 +106,20 @@ describe('the script', () => {
 
   /** The script with its question for the time replaced: the test says what Redis's clock shows. */
   const callAt = async (key: string, limit: number, windowMs: number, now: number): Promise<Quota> => {
-    const script = source.replace(asksTime, 'cjson.decode(ARGV[5])');
-    const seconds = String(windowMs / 1_000);
+    return (await callAllAt([{ key, limit }], windowMs, now))[0]!;
+  };
+
+  /** The same for a request with several keys: what each of them says. */
+  const callAllAt = async (keys: { key: string; limit: number }[], windowMs: number, now: number) => {
+    const script = source.replace(asksTime, 'cjson.decode(ARGV[#ARGV])');
     const time = JSON.stringify([String(Math.floor(now / 1_000)), String((now % 1_000) * 1_000)]);
-    const reply = await server.client.eval(script, 1, key, '1', seconds, String(limit), seconds, time);
-    const [consumed, resetMs] = reply as [number, number];
-    const remaining = Math.max(limit - consumed, 0);
-    return { admitted: consumed <= limit, limit, remaining, resetMs };
+    const names = keys.map(({ key }) => key);
+    const limitsOfKeys = keys.map(({ limit }) => limit);
+    const reply = await server.client.eval(script, keys.length, ...names, windowMs, ...limitsOfKeys, time);
+    return keys.map(({ limit }, i): Quota => {
+      const [used, resetMs] = (reply as number[]).slice(2 * i) as [number, number];
+      return { admitted: used <= limit, limit, remaining: Math.max(limit - used, 0), resetMs };
+    });
   };
   const newKey = () => `test:${randomUUID()}`;
   const START = 1_800_000_000_000;
@@ -130,6 +141,34 @@ describe('the script', () => {
       }),
       { numRuns: 60 },
     );
+  });
+
+  test('a request with two keys counts under both, or, if either is full, under none', async () => {
+    const run = async (steps: number[], limitOfEach: number, limitOfBoth: number, times: number) => {
+      const [group, ...members] = [newKey(), newKey(), newKey()];
+      const windowMs = 60_000;
+      const models = new Map([group, ...members].map((key) => [key!, new ExactWindow(windowMs)]));
+      let now = START;
+      for (const [call, step] of steps.entries()) {
+        now += step * times;
+        const key = members[call % 2]!;
+        const limits = [
+          { key, limit: limitOfEach },
+          { key: group!, limit: limitOfBoth },
+        ];
+        const quotas = await callAllAt(limits, windowMs, now);
+        const hasRoom = limits.every((counted) => models.get(counted.key)!.hasRoom(now, counted.limit));
+        expect(quotas.every(({ admitted }) => admitted)).toBe(hasRoom);
+        for (const [i, counted] of limits.entries()) {
+          const model = models.get(counted.key)!;
+          if (hasRoom) expect(quotas[i]).toEqual(model.call(now, counted.limit));
+          else expect(quotas[i]!.admitted).toBe(model.hasRoom(now, counted.limit));
+          if (!hasRoom && !quotas[i]!.admitted) expect(quotas[i]).toEqual(model.call(now, counted.limit));
+        }
+      }
+    };
+    const some = fc.integer({ min: 1, max: 8 });
+    await fc.assert(fc.asyncProperty(pauses, some, some, fc.constant(60), run), { numRuns: 40 });
   });
 
   test('a log beyond the first read is as exact', async () => {
@@ -284,6 +323,53 @@ describe('limiters of several replicas on one Redis', () => {
     const left = quotas.filter((quota) => quota.admitted).map((quota) => quota.remaining);
     expect(new Set(left)).toEqual(new Set(Array.from({ length: 100 }, (_, i) => i)));
   });
+
+  test('of 50 members of a group that call at once on two replicas exactly as many are admitted as the group may', async () => {
+    const { limiters } = await openReplicas(2, 60_000);
+    const group = { key: '{u1}', limit: 20 };
+    const call = (n: number) => limiters[n % 2]!.tokens.consume(`{u1}:${n}`, 10, group);
+    const quotas = await Promise.all(Array.from({ length: 50 }, (_, n) => call(n)));
+    expect(quotas.filter(({ admitted }) => admitted)).toHaveLength(20);
+    for (const quota of quotas.filter(({ admitted }) => !admitted)) {
+      expect(quota).toMatchObject({ ofGroup: true, limit: 20, remaining: 0 });
+    }
+    // From memory as well, for a member that never called; another group is not concerned.
+    expect(limiters[0]!.tokens.refusal('{u1}:new', 10, group)).toMatchObject({ ofGroup: true });
+    const other = { key: '{u2}', limit: 20 };
+    expect(await limiters[0]!.tokens.consume('{u2}:1', 10, other)).toMatchObject({
+      admitted: true,
+      limit: 10,
+    });
+  });
+
+  test.each(['Redis', 'one process'])(
+    'in %s a request that one limit refuses counts in neither',
+    async (where) => {
+      const limiter =
+        where === 'Redis'
+          ? (await openTokens(60_000))[0]
+          : new ProcessRateLimiter(60_000, new ManualClock(), startCounters());
+      const ask = (key: string, limitOfGroup = 4) =>
+        limiter.consume(`{u1}:${key}`, 2, { key: '{u1}', limit: limitOfGroup });
+      // Of equally many left the key's own are told.
+      expect(await ask('a')).toMatchObject({ admitted: true, limit: 2, remaining: 1 });
+      expect(await ask('a')).toMatchObject({ admitted: true, limit: 2, remaining: 0 });
+      for (let i = 0; i < 5; i += 1) {
+        const refused = await ask('a');
+        expect(refused).toMatchObject({ admitted: false, limit: 2, remaining: 0 });
+        expect(refused.ofGroup).toBeUndefined();
+      }
+      // The five did not count for the group, of which two are left.
+      expect(await ask('b')).toMatchObject({ admitted: true, limit: 2, remaining: 1 });
+      expect(await ask('c')).toMatchObject({ admitted: true, limit: 4, remaining: 0, ofGroup: true });
+      for (let i = 0; i < 5; i += 1) {
+        expect(await ask('b')).toMatchObject({ admitted: false, limit: 4, ofGroup: true });
+      }
+      // Nor did these count for their key: with a higher limit of the group it has one left, and no more.
+      expect(await ask('b', 9)).toMatchObject({ admitted: true, limit: 2, remaining: 0 });
+      expect(await ask('b', 9)).toMatchObject({ admitted: false, limit: 2 });
+    },
+  );
 
   test('a refused key is refused from memory, without a call to Redis, until its slot is free', async () => {
     const { limiters, redisPrefix } = await openReplicas(2, WINDOW_MS);

@@ -177,6 +177,57 @@ describe('the limit of a token', () => {
   });
 });
 
+describe('the limit of an account', () => {
+  const scopeOf = ({ headers }: ApiResponse) => headers.get('x-ratelimit-scope');
+
+  test('is shared by its tokens and sessions, and the response says which limit refused', async () => {
+    await using own = await startService({ rateLimitRequests: 3, rateLimitRequestsPerAccount: 5 });
+    const session = await own.session();
+    const { id } = (await session.post(PROFILE)).body;
+    const tokens = [session.token, await own.token(id, 'read'), await own.token(id, 'write')];
+    const ask = (i: number, path = PROFILE) => own.post(path, {}, { token: tokens[i]! });
+    const told = async (response: Promise<ApiResponse>) => {
+      const answer = await response;
+      checkReset(answer, 60);
+      const { limit, remaining } = limitsOf(answer);
+      return [answer.status, scopeOf(answer), limit, remaining].join(' ');
+    };
+    expect(await told(ask(0))).toBe('200 token 3 1');
+    expect(await told(ask(0))).toBe('200 token 3 0');
+    const refused = await ask(0);
+    expect([refused.status, scopeOf(refused), refused.body.error]).toEqual([
+      429,
+      'token',
+      expect.stringContaining('token'),
+    ]);
+    // The refused one counted nowhere: two are left to the account.
+    expect(await told(ask(1))).toBe('200 account 5 1');
+    expect(await told(ask(1, '/bookmarks/add'))).toBe('403 account 5 0');
+    for (const i of [1, 2]) {
+      const last = await ask(i);
+      expect([last.status, scopeOf(last), last.body.error]).toEqual([
+        429,
+        'account',
+        expect.stringContaining('account'),
+      ]);
+    }
+    // Another account is not concerned, and addresses have a limit of their own.
+    expect((await (await own.user()).post(PROFILE)).status).toBe(200);
+    expect(scopeOf(await own.post('/auth/invite', { code: 'UNKNOWN0' }))).toBe('address');
+  });
+
+  test('is that of its tier', async () => {
+    const limits = { rateLimitRequestsPerAccount: 1, rateLimitRequestsPerAccountPremium: 2 };
+    await using own = await startService(limits);
+    const user = await own.user();
+    await setPremium(own.context.database, user.email, true);
+    const premium = await own.token(user.id, 'read');
+    const statuses = [];
+    for (let i = 0; i < 3; i += 1) statuses.push((await own.post(PROFILE, {}, { token: premium })).status);
+    expect(statuses).toEqual([200, 200, 429]);
+  });
+});
+
 describe('the limit of /auth/invite is per client address (decision 25)', () => {
   const exchange = (of: TestService, forwarded?: string, code = 'UNKNOWN0') =>
     of.post('/auth/invite', { code }, { ...(forwarded && { headers: { 'x-forwarded-for': forwarded } }) });

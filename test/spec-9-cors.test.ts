@@ -66,6 +66,7 @@ describe('CORS (decision 30)', () => {
             'x-ratelimit-limit',
             'x-ratelimit-remaining',
             'x-ratelimit-reset',
+            'x-ratelimit-scope',
             'x-request-id',
           ]),
         );

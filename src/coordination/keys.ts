@@ -31,7 +31,11 @@ export function nameKeys(prefix: string): RedisKeys {
 /** The name of one pending value; `index` is that of its kind. */
 export const namePending = (index: string, key: string): string => `${index}:${key}`;
 
-/** A name that lies on the same node of a cluster as `key`, whatever prefix is put before it. */
-export function tagSlot(key: string): string {
-  return `{${key}}`;
+/** The name of a key's log; `prefix` is that of its limiter. */
+export const nameLimited = (prefix: string, key: string): string => `${prefix}:${key}`;
+
+/** A name on the same node of a cluster as `failedKey`; `prefix` is that of probes. */
+export function nameProbe(prefix: string, failedKey: string): string {
+  const hashTag = /\{[^}]+\}/.exec(failedKey)?.[0] ?? `{${failedKey}}`;
+  return `${prefix}:${hashTag}`;
 }

@@ -24,20 +24,32 @@ export interface Quota {
   remaining: number;
   /** Milliseconds until the oldest counted request leaves the window, so until quota comes back. */
   resetMs: number;
+  /** Present if these numbers are those of the key's group. */
+  ofGroup?: true;
+}
+
+/** A limit that several keys share: that of an account, whose keys are its tokens. */
+export interface Group {
+  /** A hash tag (`{u42}`). Each key of the group begins with it, so that a Redis Cluster keeps all of them on one node. */
+  key: string;
+  limit: number;
 }
 
 /**
  * Admits at most `limit` requests of a key in any window of the limiter's length: a sliding window, exact, over all
  * replicas. The limit belongs to the request: each call may bring another one, a higher or a lower, for the same key.
  *
+ * A request with a group counts for the key and for the group, or, if either limit refuses it, for neither. The quota is
+ * that of the limit which matters: of two refusals the one that ends later, else the one with fewer requests left.
+ *
  * To limit only what fails, ask `refusal` before and `consume` after a failure: a replica then lets through at most
  * what it has in flight, and one failure, beyond the limit.
  */
 export interface RateLimiter {
   /** The refusal that still stands for a key, from memory alone; `undefined` where a slot may be free. */
-  refusal(key: string, limit: number): Quota | undefined;
+  refusal(key: string, limit: number, group?: Group): Quota | undefined;
   /** Counts one request of a key and says whether it is admitted. Never rejects; never waits longer than 300 ms. */
-  consume(key: string, limit: number): Promise<Quota>;
+  consume(key: string, limit: number, group?: Group): Promise<Quota>;
 }
 
 /** The limiters, one for each line of `windows.ts`. */

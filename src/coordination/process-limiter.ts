@@ -1,5 +1,5 @@
 import { AdmissionLog } from './admission-log.ts';
-import type { Clock, Counters, Quota, RateLimiter } from './port.ts';
+import type { Clock, Counters, Group, Quota, RateLimiter } from './port.ts';
 
 /** Bounds of one limiter's memory; beyond them the keys used longest ago are forgotten first. */
 const MAX_KEYS = 250_000;
@@ -32,22 +32,28 @@ export class ProcessRateLimiter implements RateLimiter {
    * Stands only where the key was last counted against this very limit: after another one, only the requests of all
    * replicas together tell when a slot is free.
    */
-  refusal(key: string, limit: number): Quota | undefined {
-    return this.#logs.get(key)?.limit === limit ? this.#refuse(key, limit) : undefined;
+  refusal(key: string, limit: number, group?: Group): Quota | undefined {
+    const own = this.#findStanding(key, limit);
+    const groups = group && this.#findStanding(group.key, group.limit);
+    return this.#countRefusal(own, groups);
   }
 
-  async consume(key: string, limit: number): Promise<Quota> {
-    return this.admit(key, limit);
+  async consume(key: string, limit: number, group?: Group): Promise<Quota> {
+    return this.admit(key, limit, group);
   }
 
   /** `consume` without a promise. */
-  admit(key: string, limit: number): Quota {
-    const refused = this.#refuse(key, limit);
-    if (refused) return refused;
+  admit(key: string, limit: number, group?: Group): Quota {
     const now = this.now();
+    const refused = this.#countRefusal(
+      this.#findRefusal(key, limit, now),
+      group && this.#findRefusal(group.key, group.limit, now),
+    );
+    if (refused) return refused;
     this.record(key, limit, now);
+    if (group) this.record(group.key, group.limit, now);
     this.#counters.admitted += 1;
-    return this.peek(key, limit, now)!;
+    return decide(this.peek(key, limit, now)!, group && this.peek(group.key, group.limit, now));
   }
 
   /** The key's quota as this process knows it, counting nothing; `undefined` where it knows of no request. */
@@ -86,11 +92,19 @@ export class ProcessRateLimiter implements RateLimiter {
     return Math.floor(this.#clock.now());
   }
 
-  #refuse(key: string, limit: number): Quota | undefined {
-    const quota = this.peek(key, limit, this.now());
-    if (quota === undefined || quota.remaining > 0) return undefined;
+  #findStanding(key: string, limit: number): Quota | undefined {
+    return this.#logs.get(key)?.limit === limit ? this.#findRefusal(key, limit, this.now()) : undefined;
+  }
+
+  #findRefusal(key: string, limit: number, now: number): Quota | undefined {
+    const quota = this.peek(key, limit, now);
+    return quota === undefined || quota.remaining > 0 ? undefined : { ...quota, admitted: false };
+  }
+
+  #countRefusal(own: Quota | undefined, group: Quota | undefined): Quota | undefined {
+    if (own === undefined && group === undefined) return undefined;
     this.#counters.refused += 1;
-    return { ...quota, admitted: false };
+    return own === undefined ? { ...group!, ofGroup: true } : decide(own, group);
   }
 
   #touch(key: string, limit: number): AdmissionLog {
@@ -114,4 +128,18 @@ export class ProcessRateLimiter implements RateLimiter {
 
 function quotaOf(limit: number, used: number, resetMs: number): Quota {
   return { admitted: true, limit, remaining: Math.max(limit - used, 0), resetMs };
+}
+
+/**
+ * What a key's quota and its group's mean for a request: it is admitted if neither refuses it. Of two refusals the one that
+ * ends later counts, so that a client that waits for it is admitted; else the one with fewer requests left.
+ */
+export function decide(own: Quota, group: Quota | undefined): Quota {
+  if (group === undefined) return own;
+  return isTighter(group, own) ? { ...group, ofGroup: true } : own;
+}
+
+function isTighter(group: Quota, own: Quota): boolean {
+  if (group.admitted !== own.admitted) return own.admitted;
+  return own.admitted ? group.remaining < own.remaining : group.resetMs > own.resetMs;
 }

@@ -7,9 +7,6 @@ export const REPLY_WAIT_MS = 200;
 /** What follows from a fault that was logged before, and says nothing about its cause. */
 export const NOT_CONNECTED = 'not connected';
 
-/** The same, as the limiter's library words it. */
-const LIBRARY_NOT_CONNECTED = 'Redis connection is not ready';
-
 /** A warning that comes again is logged again after this time. */
 const REPEAT_MS = 60_000;
 
@@ -57,7 +54,6 @@ export async function untilReady<Client extends Redis | Cluster>(client: Client)
 /** What went wrong in a few words. Of a reply only its code: its text and its command may name keys. */
 export function describeRedisError(error: unknown): string {
   if (error instanceof ReplyError) return (error as Error).message.split(' ', 1)[0]!;
-  if (error instanceof Error && error.message === LIBRARY_NOT_CONNECTED) return NOT_CONNECTED;
   return error instanceof Error ? error.message || error.name : 'unknown';
 }
 

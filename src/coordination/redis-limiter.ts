@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
-import { tagSlot } from './keys.ts';
-import type { Counters, Limiters, Quota, RateLimiter } from './port.ts';
-import { ProcessRateLimiter } from './process-limiter.ts';
-import { REPLY_WAIT_MS, withDeadline } from './redis-calls.ts';
+import { nameLimited, nameProbe } from './keys.ts';
+import type { Counters, Group, Limiters, Quota, RateLimiter } from './port.ts';
+import { decide, ProcessRateLimiter } from './process-limiter.ts';
+import { NOT_CONNECTED, REPLY_WAIT_MS, withDeadline } from './redis-calls.ts';
 import { type RedisClient, writeTogether } from './redis-clients.ts';
 import type { RedisLink, RedisSide } from './redis-link.ts';
 import { openLimiters } from './windows.ts';
@@ -17,8 +16,7 @@ const SLIDING_WINDOW = readFileSync(new URL('./sliding-window.lua', import.meta.
 export function openRedisLimiters({ link, keys, clock, counters }: RedisSide, windowMs: number): Limiters {
   // A cluster may serve one key and not another, so the check asks for the one that failed last.
   let failedKey = 'start';
-  const probes = new ClientWindows(keys.probe, 1_000);
-  link.addCheck('limits', (client) => ask(probes.find(client, Number.MAX_SAFE_INTEGER), tagSlot(failedKey)));
+  link.addCheck('limits', (client) => admit(client, 1_000, [nameProbe(keys.probe, failedKey)], [PROBE]));
   const fail = (error: unknown, key: string) => {
     failedKey = key;
     link.fail('limits', error);
@@ -41,110 +39,94 @@ interface RedisLimiterOptions {
   fail: (error: unknown, key: string) => void;
 }
 
+const PROBE = { limit: Number.MAX_SAFE_INTEGER };
+
+interface KeyLimit {
+  key: string;
+  limit: number;
+}
+
 /**
  * The window shared by all replicas, in one call to Redis. What this replica admitted it also keeps in its memory:
  * from there it refuses without asking, and goes on without a gap when Redis is lost or comes back empty.
  */
 class RedisRateLimiter implements RateLimiter {
   readonly #options: RedisLimiterOptions;
-  readonly #windows: ClientWindows;
 
   constructor(options: RedisLimiterOptions) {
     this.#options = options;
-    this.#windows = new ClientWindows(options.keyPrefix, options.windowMs);
   }
 
-  refusal(key: string, limit: number): Quota | undefined {
-    return this.#options.memory.refusal(key, limit);
+  refusal(key: string, limit: number, group?: Group): Quota | undefined {
+    return this.#options.memory.refusal(key, limit, group);
   }
 
-  async consume(key: string, limit: number): Promise<Quota> {
-    const { memory, link, fail } = this.#options;
-    const refused = memory.refusal(key, limit);
+  async consume(key: string, limit: number, group?: Group): Promise<Quota> {
+    const { memory, link, keyPrefix, windowMs, fail } = this.#options;
+    const refused = memory.refusal(key, limit, group);
     if (refused) return refused;
     const { client } = link;
-    if (client === undefined || !link.serves('limits')) return this.#fallBack(key, limit);
-    const window = this.#windows.find(client, limit);
+    if (client === undefined || !link.serves('limits')) return this.#fallBack(key, limit, group);
     const askedAt = memory.now();
+    const limits = group ? [{ key, limit }, group] : [{ key, limit }];
+    const names = limits.map((counted) => nameLimited(keyPrefix, counted.key));
     writeTogether(client);
     try {
-      return this.#remember(key, limit, askedAt, await withDeadline(ask(window, key), REPLY_WAIT_MS));
+      const reply = await withDeadline(admit(client, windowMs, names, limits), REPLY_WAIT_MS);
+      return this.#remember(limits, askedAt, reply);
     } catch (error) {
-      fail(error, window.getKey(key));
-      return this.#fallBack(key, limit);
+      fail(error, names[0]!);
+      return this.#fallBack(key, limit, group);
     }
   }
 
   /**
-   * Remembers the response as of the time of the call. Redis counted a little later, so memory never refuses for longer
+   * Remembers the reply as of the time of the call. Redis counted a little later, so memory never refuses for longer
    * than Redis would.
    *
    * Redis may have lost its data while requests were in flight, and then admits too many. Memory then decides: it refuses a
    * request that the window of this replica alone does not allow. The extra millisecond covers rounding of the two clocks.
    */
-  #remember(key: string, limit: number, askedAt: number, response: RateLimiterRes): Quota {
+  #remember(limits: readonly KeyLimit[], askedAt: number, reply: readonly number[]): Quota {
     const { memory, counters } = this.#options;
-    const admitted = response.consumedPoints <= limit && !memory.isFull(key, limit, memory.now() + 1);
-    const remaining = Math.max(limit - response.consumedPoints, 0);
-    const quota = { admitted, limit, remaining, resetMs: response.msBeforeNext };
-    if (admitted) memory.record(key, limit, askedAt);
-    if (remaining === 0) memory.refuseUntil(key, limit, askedAt + quota.resetMs);
-    if (admitted) counters.admitted += 1;
+    const decidedAt = memory.now() + 1;
+    const isFree = ({ key, limit }: KeyLimit, i: number) =>
+      reply[2 * i]! <= limit && !memory.isFull(key, limit, decidedAt);
+    const free = limits.map(isFree);
+    const isAdmitted = !free.includes(false);
+    if (isAdmitted) counters.admitted += 1;
     else counters.refused += 1;
-    const own = memory.peek(key, limit, memory.now());
-    return own && own.remaining < remaining ? { ...own, admitted } : quota;
-  }
-
-  #fallBack(key: string, limit: number): Quota {
-    this.#options.counters.fallback += 1;
-    return this.#options.memory.admit(key, limit);
-  }
-}
-
-/** The library's object for each limit. There are few, because limits come from the configuration. */
-class ClientWindows {
-  readonly #keyPrefix: string;
-  readonly #windowMs: number;
-  readonly #windows = new Map<number, RateLimiterRedis>();
-  #client: RedisClient | undefined;
-
-  constructor(keyPrefix: string, windowMs: number) {
-    this.#keyPrefix = keyPrefix;
-    this.#windowMs = windowMs;
-  }
-
-  /** The object for this limit and the current client. */
-  find(client: RedisClient, limit: number): RateLimiterRedis {
-    if (client !== this.#client) this.#windows.clear();
-    this.#client = client;
-    const window = this.#windows.get(limit) ?? this.#open(client, limit);
-    this.#windows.set(limit, window);
-    return window;
-  }
-
-  /**
-   * Fails at once while there is no connection. Of the library only `consume` is used: the rest assumes that the key
-   * holds a number. The library makes the script a command of the client, always under the same name: all windows of a
-   * client use this one script.
-   */
-  #open(client: RedisClient, limit: number): RateLimiterRedis {
-    return new RateLimiterRedis({
-      storeClient: client,
-      keyPrefix: this.#keyPrefix,
-      points: limit,
-      duration: this.#windowMs / 1_000,
-      customIncrTtlLuaScript: SLIDING_WINDOW,
-      rejectIfRedisNotReady: true,
+    const [own, ofGroup] = limits.map(({ key, limit }, i): Quota => {
+      const admitted = free[i]!;
+      const remaining = Math.max(limit - reply[2 * i]!, 0);
+      const resetMs = reply[2 * i + 1]!;
+      if (isAdmitted) memory.record(key, limit, askedAt);
+      if (remaining === 0) memory.refuseUntil(key, limit, askedAt + resetMs);
+      const known = memory.peek(key, limit, memory.now());
+      return known && known.remaining < remaining
+        ? { ...known, admitted }
+        : { admitted, limit, remaining, resetMs };
     });
+    return decide(own!, ofGroup);
+  }
+
+  #fallBack(key: string, limit: number, group: Group | undefined): Quota {
+    this.#options.counters.fallback += 1;
+    return this.#options.memory.admit(key, limit, group);
   }
 }
 
-/** The library rejects with its result where it refuses, and with an error where it fails. */
-async function ask(window: RateLimiterRedis, key: string): Promise<RateLimiterRes> {
-  try {
-    return await window.consume(key);
-  } catch (refusal) {
-    if (refusal instanceof RateLimiterRes) return refusal;
-    throw refusal;
-  }
+/** The script as a command of the client: the number of keys, the keys, the window in milliseconds, and their limits. */
+type Admit = (keyCount: number, ...rest: (string | number)[]) => Promise<number[]>;
+
+/** Runs the script for one request; rejects at once while there is no connection. */
+async function admit(
+  client: RedisClient & { admit?: Admit },
+  windowMs: number,
+  names: readonly string[],
+  limits: readonly { limit: number }[],
+): Promise<number[]> {
+  if (client.status !== 'ready') throw new Error(NOT_CONNECTED);
+  if (client.admit === undefined) client.defineCommand('admit', { lua: SLIDING_WINDOW });
+  return client.admit!(names.length, ...names, windowMs, ...limits.map(({ limit }) => limit));
 }

@@ -1,9 +1,10 @@
--- Admits one request of a key if fewer than `limit` were admitted in the last `window` milliseconds.
+-- Admits a request if each of its keys had fewer admitted requests than its limit in the last `window` milliseconds. An
+-- admitted request is recorded under all of its keys, a refused one under none.
 --
--- KEYS[1]  the key's log
--- ARGV     [1] points and [2] seconds, as the library calls every script: unused; [3] limit; [4] window in seconds
--- returns  { admitted requests in the window with this one, or limit + 1 if it is refused and not recorded;
---            milliseconds until the oldest of them leaves, or, of a refused one, until a slot is free }
+-- KEYS     the logs: that of one key, or those of a token and of its account
+-- ARGV     [1] window in milliseconds; [1 + i] limit of KEYS[i]
+-- returns  for each key two numbers: admitted requests in the window with this one, or limit + 1 if this key refuses it;
+--          milliseconds until the oldest of them leaves, or, if this key refuses it, until a slot is free
 --
 -- The limit may be another one at every call: under a lowered limit the window may hold more than it.
 --
@@ -22,75 +23,104 @@
 local HEAD_BYTES, ENTRY_BYTES, FIRST_READ = 12, 4, 1024
 local MAX_OFFSET = 2147483648
 
-local key, limit, window = KEYS[1], tonumber(ARGV[3]), ARGV[4] * 1000
+local window = tonumber(ARGV[1])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
-local log = redis.call('GETRANGE', key, 0, FIRST_READ - 1)
-local base, dead, count = now, 0, 0
-if #log > 0 then
-  base, dead = struct.unpack('>dI4', log)
-  count = ((#log < FIRST_READ and #log or redis.call('STRLEN', key)) - HEAD_BYTES) / ENTRY_BYTES
-end
-
--- Time of the entry at a position from 0; the first kilobyte is at hand, what is beyond is read one by one.
-local function timeAt(position)
+-- Time of the entry at a position from 0. The first kilobyte has been read; entries beyond it are read one by one.
+local function timeAt(log, position)
   local first = HEAD_BYTES + ENTRY_BYTES * position
-  if first + ENTRY_BYTES <= #log then return base + struct.unpack('>I4', log, first + 1) end
-  return base + struct.unpack('>I4', redis.call('GETRANGE', key, first, first + ENTRY_BYTES - 1))
+  if first + ENTRY_BYTES <= #log.bytes then return log.base + struct.unpack('>I4', log.bytes, first + 1) end
+  return log.base + struct.unpack('>I4', redis.call('GETRANGE', log.key, first, first + ENTRY_BYTES - 1))
 end
 
-local function packHead(deadNow) return struct.pack('>dI4', base, deadNow) end
+local function packHead(log, dead) return struct.pack('>dI4', log.base, dead) end
 
-local changed = false
-
--- The clock stepped back: the log steps back with it, as if no time had passed since the newest entry. Nothing is
--- admitted too early, and the key is free again after one window at most.
-if count > dead then
-  local ahead = timeAt(count - 1) - now
-  if ahead > 0 then base, changed = base - ahead, true end
+local function saveHead(log)
+  if log.changed then redis.call('SETRANGE', log.key, 0, packHead(log, log.dead)) end
 end
 
--- The first entry inside the window: by steps that double, for mostly few entries left it, then by halving.
-local edge = now - window
-if count > dead and timeAt(dead) <= edge then
-  local low, high, step = dead + 1, dead + 1, 1
-  while high < count and timeAt(high) <= edge do
-    low, high, step = high + 1, high + step, step * 2
-  end
-  high = math.min(high, count)
-  while low < high do
-    local middle = math.floor((low + high) / 2)
-    if timeAt(middle) <= edge then low = middle + 1 else high = middle end
-  end
-  dead, changed = low, true
-end
+-- Reads a log and counts its living entries; writes nothing.
+local function readLog(key)
+  local bytes = redis.call('GETRANGE', key, 0, FIRST_READ - 1)
+  local log = { key = key, bytes = bytes, base = now, dead = 0, count = 0, live = 0, changed = false }
+  if #bytes == 0 then return log end
+  log.base, log.dead = struct.unpack('>dI4', bytes)
+  log.count = ((#bytes < FIRST_READ and #bytes or redis.call('STRLEN', key)) - HEAD_BYTES) / ENTRY_BYTES
+  if log.count == log.dead then return log end
 
-local live = count - dead
+  -- The clock stepped back: the log steps back with it, as if no time had passed since the newest entry. Nothing is
+  -- admitted too early, and the key is free again after one window at most.
+  local ahead = timeAt(log, log.count - 1) - now
+  if ahead > 0 then log.base, log.changed = log.base - ahead, true end
 
-if live >= limit then
-  if changed then redis.call('SETRANGE', key, 0, packHead(dead)) end
-  return { limit + 1, timeAt(count - limit) + window - now }
-end
-
-local oldest = live > 0 and timeAt(dead) or now
-
-if live == 0 then
-  base = now
-  redis.call('SET', key, packHead(0) .. struct.pack('>I4', 0), 'PX', window)
-elseif dead > live then
-  local kept = redis.call('GETRANGE', key, HEAD_BYTES + ENTRY_BYTES * dead, -1)
-  if now - base >= MAX_OFFSET then
-    local entries = {}
-    for at = 1, #kept, ENTRY_BYTES do
-      entries[#entries + 1] = struct.pack('>I4', base + struct.unpack('>I4', kept, at) - oldest)
+  -- The first entry inside the window: by steps that double, because mostly few entries have left it, then by halving.
+  local edge = now - window
+  if timeAt(log, log.dead) <= edge then
+    local low, high, step = log.dead + 1, log.dead + 1, 1
+    while high < log.count and timeAt(log, high) <= edge do
+      low, high, step = high + 1, high + step, step * 2
     end
-    kept, base = table.concat(entries), oldest
+    high = math.min(high, log.count)
+    while low < high do
+      local middle = math.floor((low + high) / 2)
+      if timeAt(log, middle) <= edge then low = middle + 1 else high = middle end
+    end
+    log.dead, log.changed = low, true
   end
-  redis.call('SET', key, packHead(0) .. kept .. struct.pack('>I4', now - base), 'PX', window)
-else
-  if changed then redis.call('SETRANGE', key, 0, packHead(dead)) end
-  redis.call('APPEND', key, struct.pack('>I4', now - base))
-  redis.call('PEXPIRE', key, window)
+  log.live = log.count - log.dead
+  return log
 end
-return { live + 1, oldest + window - now }
+
+-- Adds the request to a log; returns the time of the oldest entry in the window.
+local function record(log)
+  local key = log.key
+  if log.live == 0 then
+    log.base = now
+    redis.call('SET', key, packHead(log, 0) .. struct.pack('>I4', 0), 'PX', window)
+    return now
+  end
+  local oldest = timeAt(log, log.dead)
+  if log.dead > log.live then
+    local kept = redis.call('GETRANGE', key, HEAD_BYTES + ENTRY_BYTES * log.dead, -1)
+    if now - log.base >= MAX_OFFSET then
+      local entries = {}
+      for at = 1, #kept, ENTRY_BYTES do
+        entries[#entries + 1] = struct.pack('>I4', log.base + struct.unpack('>I4', kept, at) - oldest)
+      end
+      kept, log.base = table.concat(entries), oldest
+    end
+    redis.call('SET', key, packHead(log, 0) .. kept .. struct.pack('>I4', now - log.base), 'PX', window)
+  else
+    saveHead(log)
+    redis.call('APPEND', key, struct.pack('>I4', now - log.base))
+    redis.call('PEXPIRE', key, window)
+  end
+  return oldest
+end
+
+local logs, isAdmitted = {}, true
+for i, key in ipairs(KEYS) do
+  local log = readLog(key)
+  log.limit = tonumber(ARGV[1 + i])
+  isAdmitted = isAdmitted and log.live < log.limit
+  logs[i] = log
+end
+
+local reply = {}
+for _, log in ipairs(logs) do
+  local used, oldest
+  if isAdmitted then
+    used, oldest = log.live + 1, record(log)
+  else
+    saveHead(log)
+    if log.live >= log.limit then
+      used, oldest = log.limit + 1, timeAt(log, log.count - log.limit)
+    else
+      used, oldest = log.live, log.live > 0 and timeAt(log, log.dead) or now
+    end
+  end
+  reply[#reply + 1] = used
+  reply[#reply + 1] = oldest + window - now
+end
+return reply

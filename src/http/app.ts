@@ -202,6 +202,7 @@ function corsOptions(origins: readonly string[]) {
       'X-RateLimit-Limit',
       'X-RateLimit-Remaining',
       'X-RateLimit-Reset',
+      'X-RateLimit-Scope',
       'Retry-After',
       'X-Request-Id',
     ],

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
+import type { Group } from '../coordination/port.ts';
 import { invalidToken, permissionDenied } from '../domain/errors.ts';
 import type { PresentedToken, Principal } from '../domain/tokens.ts';
 import { findPrincipal } from '../store/tokens.ts';
@@ -34,16 +35,21 @@ export function authenticate(
   if (token === undefined) throw invalidToken();
   const remembered = context.principals.find(token);
   if (remembered !== undefined) {
-    const { tokens } = context.coordination.limiters;
-    const standing = tokens.refusal(token.key, requestLimit(context, remembered));
+    const standing = context.coordination.limiters.tokens.refusal(...requestLimits(context, remembered));
     if (standing !== undefined) requireQuota(reply, standing);
   }
   return admitToken(context, overload, needs, token, remembered, request, reply);
 }
 
-/** Requests that a token of this principal may send in any window. */
-const requestLimit = ({ config }: Context, { isPremium }: Principal): number =>
-  isPremium ? config.rateLimitRequestsPremium : config.rateLimitRequests;
+/** What a request of this principal is counted under: its token, and its account, each with its limit (spec 8). */
+function requestLimits({ config }: Context, { key, userId, isPremium }: Principal): [string, number, Group] {
+  const account = `{u${userId}}`;
+  const limit = isPremium ? config.rateLimitRequestsPremium : config.rateLimitRequests;
+  const accountLimit = isPremium
+    ? config.rateLimitRequestsPerAccountPremium
+    : config.rateLimitRequestsPerAccount;
+  return [`${account}:${key}`, limit, { key: account, limit: accountLimit }];
+}
 
 async function admitToken(
   context: Context,
@@ -60,7 +66,7 @@ async function admitToken(
   request.principal = principal;
   request.principalIsFresh = remembered === undefined;
   const { tokens } = context.coordination.limiters;
-  requireQuota(reply, await tokens.consume(token.key, requestLimit(context, principal)));
+  requireQuota(reply, await tokens.consume(...requestLimits(context, principal)));
   overload.refuse(principal.userId);
   requireScope(needs, principal);
 }
@@ -95,7 +101,7 @@ export async function limitAddress(
   const addresses = context.coordination.limiters[counted];
   const limit = context.config.rateLimitRequests;
   const key = addressKey(clientAddress(request));
-  requireQuota(reply, addresses.refusal(key, limit) ?? (await addresses.consume(key, limit)));
+  requireQuota(reply, addresses.refusal(key, limit) ?? (await addresses.consume(key, limit)), 'address');
   overload.refuse();
 }
 

@@ -38,9 +38,10 @@ const OPERATION_IDS: Record<string, string> = {
 const DESCRIPTION = `Stores bookmarks for authenticated users: create, edit, delete, search, list, sync with long polling,
 tags, import and export. Every endpoint is a POST with a JSON body, an empty object where it takes nothing.
 
-**Errors** are \`{ "error": string, "code": string }\`. **Limits**: 100 requests per 60 s and token, a sliding window; a
-deployment may give premium accounts another limit. Every response to a valid token says in \`X-RateLimit-Limit\`,
-\`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` where it stands. **Scopes**: \`read\` reads; \`write\` reads and changes.`;
+**Errors** are \`{ "error": string, "code": string }\`. **Limits**: 100 requests of a token and 500 of an account
+in any 60 s; a deployment may set others, and others again for premium accounts. Every response to a valid token tells of the
+limit with fewer requests left, in \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\`, \`X-RateLimit-Reset\` and
+\`X-RateLimit-Scope\`. **Scopes**: \`read\` reads; \`write\` reads and changes.`;
 
 /** Schemas that several operations share, by name. */
 type Shared = Record<string, Json>;
@@ -86,6 +87,10 @@ const HEADERS = {
       'Unix time in seconds at which the oldest counted request leaves the window; of a refused request, at which a slot is free.',
     schema: { type: 'integer' },
   },
+  'X-RateLimit-Scope': {
+    description: 'Whose limit the other three headers tell of; of a refused request, whose limit refused it.',
+    schema: { type: 'string', enum: ['token', 'account', 'address'] },
+  },
   'Retry-After': { description: 'Seconds to wait, at least 1.', schema: { type: 'integer', minimum: 1 } },
 };
 
@@ -93,7 +98,7 @@ const HEADERS = {
 function headersOf(status: number): Json {
   const names: (keyof typeof HEADERS)[] = ['X-Request-Id'];
   if (![401, 500, 503].includes(status))
-    names.push('X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset');
+    names.push('X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'X-RateLimit-Scope');
   if (status === 429 || status === 503) names.push('Retry-After');
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }

@@ -3,25 +3,31 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Quota } from '../coordination/port.ts';
 import { rateLimited } from '../domain/errors.ts';
 
-/** Sets the three rate-limit headers (spec 8, decision 26). `nowMs` is the time since the epoch. */
-export function setQuotaHeaders(reply: FastifyReply, quota: Quota, nowMs = Date.now()): void {
-  reply.header('x-ratelimit-limit', quota.limit);
-  reply.header('x-ratelimit-remaining', quota.remaining);
-  reply.header('x-ratelimit-reset', Math.ceil((nowMs + quota.resetMs) / 1000));
-}
+/** Whose limit the headers tell of. */
+type QuotaScope = 'token' | 'account' | 'address';
+
+const REFUSALS: Record<QuotaScope, string> = {
+  token: 'too many requests with this token',
+  account: 'too many requests of this account, all its tokens together',
+  address: 'too many requests from this address',
+};
 
 /** The value of `Retry-After` for a wait: whole seconds, rounded up, at least 1. */
 export const retryAfterSeconds = (ms: number): number => Math.max(1, Math.ceil(ms / 1000));
 
-/** Sets the headers; throws `RATE_LIMITED` for a refused request. */
-export function requireQuota(reply: FastifyReply, quota: Quota): void {
-  setQuotaHeaders(reply, quota);
-  if (!quota.admitted) throw rateLimited(retryAfterSeconds(quota.resetMs));
+/** Sets the four rate-limit headers (spec 8, decision 26); throws `RATE_LIMITED` for a refused request. */
+export function requireQuota(reply: FastifyReply, quota: Quota, of: 'token' | 'address' = 'token'): void {
+  const scope: QuotaScope = quota.ofGroup ? 'account' : of;
+  reply.header('x-ratelimit-limit', quota.limit);
+  reply.header('x-ratelimit-remaining', quota.remaining);
+  reply.header('x-ratelimit-reset', Math.ceil((Date.now() + quota.resetMs) / 1000));
+  reply.header('x-ratelimit-scope', scope);
+  if (!quota.admitted) throw rateLimited(retryAfterSeconds(quota.resetMs), REFUSALS[scope]);
 }
 
 /** Removes the headers, for the response to a token that proved to be invalid. */
 export function removeQuotaHeaders(reply: FastifyReply): void {
-  for (const name of ['limit', 'remaining', 'reset']) reply.removeHeader(`x-ratelimit-${name}`);
+  for (const name of ['limit', 'remaining', 'reset', 'scope']) reply.removeHeader(`x-ratelimit-${name}`);
 }
 
 /** The address that a request came from, as far as the proxies in front are trusted to name it. */

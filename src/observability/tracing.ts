@@ -183,9 +183,9 @@ export const traceDatabase = (database: Database, { span }: Tracing): Database =
 });
 
 const traceLimiter = (limiter: RateLimiter, { span }: Tracing): RateLimiter => ({
-  refusal: (key, limit) => limiter.refusal(key, limit),
-  consume: (key, limit) =>
-    span('redis rate limit', { 'db.system.name': 'redis' }, () => limiter.consume(key, limit)),
+  refusal: (key, limit, group) => limiter.refusal(key, limit, group),
+  consume: (key, limit, group) =>
+    span('redis rate limit', { 'db.system.name': 'redis' }, () => limiter.consume(key, limit, group)),
 });
 
 const tracePending = (pending: PendingValues, { span }: Tracing): PendingValues => ({

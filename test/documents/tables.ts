@@ -55,7 +55,7 @@ export function findConfigurationFaults(configuration: Markdown): string[] {
       if (rule.range === undefined) return [];
       const [least, most] = range!.split(' to ').map(plainNumber);
       // `none`, or what another variable says.
-      const isDefault = /^(none|`[A-Z_]+`)$/.test(byDefault!) || plainNumber(byDefault!) === rule.example;
+      const isDefault = /^none$|`[A-Z_]+`/.test(byDefault!) || plainNumber(byDefault!) === rule.example;
       return [
         ...(rule.range === `${least} to ${most}`
           ? []

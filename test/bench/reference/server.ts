@@ -32,17 +32,11 @@ const SCRIPT = readFileSync(new URL('../../../src/coordination/sliding-window.lu
 
 /** More than load can send in the window. */
 const LIMIT = 100_000;
-const WINDOW_SECONDS = 60;
+const WINDOW_MS = 60_000;
 
 const redis = new Redis(process.env.REDIS_URL!, { scripts: { admit: { lua: SCRIPT, numberOfKeys: 1 } } });
 
-type Admit = (
-  key: string,
-  points: number,
-  seconds: number,
-  limit: number,
-  window: number,
-) => Promise<number[]>;
+type Admit = (key: string, windowMs: number, limit: number) => Promise<number[]>;
 const { admit } = redis as unknown as { admit: Admit };
 
 /** The headers of the service's responses; `resetMs` is the time until a request leaves the window. */
@@ -59,8 +53,7 @@ function setHeaders(reply: FastifyReply, admitted: number, resetMs: number): voi
 
 /** `/row` after one call of the limiter's script, with the service's headers. */
 app.post<{ Body: { user: number } }>('/limited-row', async ({ body }, reply) => {
-  const window = [1, WINDOW_SECONDS, LIMIT, WINDOW_SECONDS] as const;
-  const [admitted, resetMs] = await admit.call(redis, `bench:${body.user}`, ...window);
+  const [admitted, resetMs] = await admit.call(redis, `bench:${body.user}`, WINDOW_MS, LIMIT);
   setHeaders(reply, admitted!, resetMs!);
   const [row] = await sql`select email, created_at from users where id = ${body.user}`;
   return row;
