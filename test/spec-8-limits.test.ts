@@ -105,7 +105,7 @@ describe('the limit of a token', () => {
     expect((await user.post(PROFILE)).status).toBe(200);
   });
 
-  test('all responses to a valid token on a known route carry the three headers, errors too', async () => {
+  test('all responses to a valid token on a known route carry the four headers, errors too', async () => {
     await using own = await startService({ rateLimitRequests: 13, freeBookmarkLimit: 0 });
     const user = await own.user();
     const responses = [
