@@ -63,6 +63,13 @@ export interface MetricsSources {
   maxOutboundBacklog: number;
 }
 
+/** What the promise of service is about: classes of requests, notifications that reach their poll, and speed. */
+const PROMISED = ['read', 'write', 'poll', 'import', 'wake', 'speed'] as const;
+
+/** A poll that is answered later after its notification, or a request that takes longer, breaks the promise. */
+const WAKE_LIMIT_SECONDS = 0.5;
+const REQUEST_LIMIT_SECONDS = 1;
+
 const REQUEST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const WAIT_BUCKETS = [0.1, 0.5, 1, 2.5, 5, 10, 15, 20, 25, 28, 30, 35];
 const IMPORT_BUCKETS = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
@@ -77,6 +84,12 @@ export class Metrics {
     name: 'bookmarks_http_requests_total',
     help: 'Requests with a response, probes left out; classes are read, write, poll, import and other.',
     labelNames: ['route', 'class', 'status'],
+    registers: this.#registers,
+  });
+  readonly #promised = new Counter({
+    name: 'bookmarks_slo_events_total',
+    help: 'What the promise of service is about, by whether it was kept (good) or broken (bad).',
+    labelNames: ['class', 'result', 'version'],
     registers: this.#registers,
   });
   readonly #durations = new Histogram({
@@ -157,6 +170,9 @@ export class Metrics {
   constructor() {
     // Alerts on rates need each series before its first event.
     for (const reason of UNAVAILABLE_REASONS) this.#unavailable.inc({ reason }, 0);
+    for (const promised of PROMISED)
+      for (const result of ['good', 'bad'])
+        this.#promised.inc({ class: promised, result, version: VERSION }, 0);
     for (const state of IMPORT_ENDS) this.#imports.inc({ state }, 0);
     for (const reason of OVERLOAD_REASONS) this.#overloads.inc({ reason }, 0);
     for (const outcome of SIGN_IN_OUTCOMES) this.#signIns.inc({ outcome }, 0);
@@ -175,11 +191,19 @@ export class Metrics {
     this.#addCounters();
   }
 
-  /** A request has its response. */
+  /** A request has its response. Imports, exports and held polls take their time, and promise no speed. */
   finished({ route, class: requestClass, status, seconds, held }: FinishedRequest): void {
     this.#requests.inc({ route, class: requestClass, status });
     if (held) this.#waits.observe(seconds);
     else this.#durations.observe({ route }, seconds);
+    if (requestClass === 'other') return;
+    this.#promise(requestClass, status < 500);
+    const isTimed = !held && requestClass !== 'import' && !route.endsWith('/export');
+    if (isTimed) this.#promise('speed', seconds <= REQUEST_LIMIT_SECONDS);
+  }
+
+  #promise(promised: (typeof PROMISED)[number], isKept: boolean): void {
+    this.#promised.inc({ class: promised, result: isKept ? 'good' : 'bad', version: VERSION });
   }
 
   /** A response was truncated. */
@@ -190,6 +214,7 @@ export class Metrics {
   /** A poll was woken: the time from the notification's arrival at this replica to the page that it found. */
   woken(seconds: number): void {
     this.#wakeDelays.observe(seconds);
+    this.#promise('wake', seconds <= WAKE_LIMIT_SECONDS);
   }
 
   /** An import ended on this replica. */

@@ -4,7 +4,7 @@ import { type KubernetesObject, nameOf, walk } from '../objects.ts';
 import { readDurationSeconds } from '../quantity.ts';
 import { ofKind, type Rule, unless } from './rule.ts';
 
-/** Of Prometheus itself, of kube-state-metrics and of the pooler's exporter: what the alerts read beside the service's own. */
+/** What the alerts and the dashboard read of others: Prometheus, the kubelet, kube-state-metrics and exporters. */
 const OF_OTHERS = [
   'up',
   'kube_deployment_spec_replicas',
@@ -16,6 +16,19 @@ const OF_OTHERS = [
   'kube_cronjob_status_last_successful_time',
   'kube_job_failed',
   'kube_pod_container_status_restarts_total',
+  'kube_pod_container_status_last_terminated_reason',
+  'kubelet_volume_stats_available_bytes',
+  'kubelet_volume_stats_capacity_bytes',
+  'pg_replication_is_replica',
+  'pg_replication_lag_seconds',
+  'pg_stat_activity_max_tx_duration',
+  'pg_up',
+  'probe_ssl_earliest_cert_expiry',
+  'probe_success',
+  'redis_memory_max_bytes',
+  'redis_memory_used_bytes',
+  'redis_up',
+  'pgbouncer_up',
   'pgbouncer_pools_client_maxwait_seconds',
   'pgbouncer_pools_client_waiting_connections',
   'pgbouncer_pools_server_active_connections',
@@ -138,9 +151,15 @@ function unitsFor(expression: string): string[] {
 const areApart = ({ gridPos: a }: Panel, { gridPos: b }: Panel): boolean =>
   a.x + a.w <= b.x || b.x + b.w <= a.x || a.y + a.h <= b.y || b.y + b.h <= a.y;
 
+/** Height of a screen in Grafana's units of 38 pixels: an incident is seen without scrolling. */
+const SCREEN_HEIGHT = 24;
+
 /** Ids that two panels have, panels that overlap or leave the grid, and units that do not fit. */
 function findPanelFaults(panels: readonly Panel[]): string[] {
-  return panels.flatMap((panel, index) => {
+  const details = panels.findLast(({ type }) => type === 'row')!;
+  const isSeen = details.gridPos.y <= SCREEN_HEIGHT;
+  const unseen = unless(isSeen, `${details.title}: what comes before does not fit on a screen`);
+  const faults = panels.flatMap((panel, index) => {
     const { id, title, type, gridPos, fieldConfig, targets } = panel;
     const before = panels.slice(0, index);
     const unit = fieldConfig?.defaults.unit ?? '';
@@ -156,6 +175,7 @@ function findPanelFaults(panels: readonly Panel[]): string[] {
       ),
     ];
   });
+  return [...unseen, ...faults];
 }
 
 const CLOSING: Record<string, string> = { '(': ')', '[': ']', '{': '}' };

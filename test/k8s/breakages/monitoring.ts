@@ -45,6 +45,7 @@ export const MONITORING: Breakage[] = [
     'ConfigMap/dashboard',
     edit('bookmarks.json', '"unit": "reqps"', '"unit": "percentunit"'),
   ],
+  ['panels have ids', 'ConfigMap/dashboard', edit('bookmarks.json', '"y": 24', '"y": 25')],
   ['how urgent', 'PrometheusRule/bookmarks', ({ spec }) => delete spec.groups[1].rules[0].labels],
   [
     'how urgent',

@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest';
+import { listNeeded, testRules } from '../k8s/check/promtool.ts';
+import { type AlertingRule, listAlertingRules } from '../k8s/check/rules/monitoring.ts';
+import { copyOverlay } from './k8s/overlay-copy.ts';
+import { provide } from './support/programs.ts';
+
+/** The alerts' own tests are held to this: a wrong `for`, threshold or selector fails them. */
+
+/** Each number that is compared with, other than 0, times a factor. */
+const scale = (expr: string, factor: number): string =>
+  expr.replace(/([<>]=?|[<>!=]=) *([\d.]+)/g, (_, sign, number) => `${sign} ${Number(number) * factor}`);
+
+/** The expression without a matcher of labels, wherever it has that one; for each. */
+const dropMatchers = (expr: string): [matcher: string, expr: string][] =>
+  [...new Set(expr.match(/\w+(?:=~|!~|!=|=)"[^"]*"/g))].map((matcher) => [
+    matcher,
+    expr.replaceAll(`${matcher}, `, '').replaceAll(`, ${matcher}`, '').replaceAll(matcher, ''),
+  ]);
+
+/** What one could get wrong in a rule. */
+function* mutate(rule: AlertingRule): Generator<[what: string, mutant: AlertingRule]> {
+  if (rule.for !== undefined) {
+    yield ['without for', { ...rule, for: '0s' }];
+    yield [
+      'twice for',
+      {
+        ...rule,
+        for: `${rule.for}${rule.for}`.replace(/^(\d+)(\w)\d+\w$/, (_, n, unit) => `${2 * n}${unit}`),
+      },
+    ];
+  }
+  for (const factor of rule.alert ? [0.5, 2] : []) {
+    const expr = scale(rule.expr, factor);
+    if (expr !== rule.expr) yield [`thresholds × ${factor}`, { ...rule, expr }];
+  }
+  for (const [matcher, expr] of dropMatchers(rule.expr)) yield [`without ${matcher}`, { ...rule, expr }];
+}
+
+test('a wrong for, threshold or selector of any alert fails its tests', { timeout: 300_000 }, async () => {
+  await provide('promtool');
+  const rules = listAlertingRules(copyOverlay());
+  const alerts = rules.flatMap(({ alert }) => alert ?? []);
+  const mutants = rules.flatMap((rule) =>
+    [...mutate(rule)].map(([what, mutant]) => ({
+      name: `${rule.alert ?? rule.record}: ${what}`,
+      rules: rules.map((other) => (other === rule ? mutant : other)),
+      // A recorded series is tested through the alerts that read it.
+      alerts: alerts.filter((alert) => listNeeded(rules, alert).includes(rule)),
+    })),
+  );
+  expect(mutants.length).toBeGreaterThan(120);
+  const unnoticed = mutants.filter(({ alerts, rules }) =>
+    testRules(alerts.map((alert) => ({ alert, rules }))).every((fault) => fault === undefined),
+  );
+  expect(unnoticed.map(({ name }) => name)).toEqual([]);
+});
