@@ -40,6 +40,9 @@ test('a wrong for, threshold or selector of any alert fails its tests', { timeou
   await provide('promtool');
   const rules = listAlertingRules(copyOverlay());
   const alerts = rules.flatMap(({ alert }) => alert ?? []);
+  expect(testRules(alerts.map((alert) => ({ alert, rules }))).filter((fault) => fault !== undefined)).toEqual(
+    [],
+  );
   const mutants = rules.flatMap((rule) =>
     [...mutate(rule)].map(([what, mutant]) => ({
       name: `${rule.alert ?? rule.record}: ${what}`,
