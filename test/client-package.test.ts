@@ -2,10 +2,13 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Bookmark, BookmarkClient, IndexedDbStore } from '../src/client/index.ts';
 import { leanManifest, putLeanManifest, putWholeManifest } from '../src/packing/manifest.ts';
+import { browserTest, useBrowser } from './support/browser.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { installPackage, runIn } from './support/package.ts';
-import { useService } from './support/service.ts';
+import { usePageServer } from './support/pages.ts';
+import { startService, useService } from './support/service.ts';
 
 /** The tarball of `npm pack`, installed into an empty project without a network. */
 
@@ -14,6 +17,13 @@ const ROOT = join(import.meta.dirname, '..');
 let folder: string;
 let project: string;
 const service = useService();
+const browsers = useBrowser();
+
+/** Serves the files of the installed package as they are. */
+const pages = usePageServer(async ({ url }, response) => {
+  const file = join(project, 'node_modules/bookmark-service', url!);
+  response.setHeader('content-type', 'text/javascript').end(readFileSync(file));
+});
 
 const exec = (command: string, args: string[], cwd: string) => runIn(folder, command, args, cwd);
 
@@ -95,6 +105,32 @@ describe('the tarball', () => {
     `;
     writeFileSync(join(project, 'loaded.js'), program);
     expect(JSON.parse((await exec('node', ['loaded.js'], project)).stdout)).toEqual([]);
+  });
+
+  browserTest('the client in it runs in a page of another origin, without a bundler', async () => {
+    // As docs/contract.md says, the operator names the origins of pages.
+    await using service = await startService({ corsOrigins: [pages.origin] });
+    const user = await service.user();
+    await user.post('/bookmarks/add', { url: 'http://there/' });
+    const page = await (await browsers.visitor(service)).open('/', pages.origin);
+    const shown = await page.evaluate(
+      async ([baseUrl, token, module]) => {
+        const client: {
+          BookmarkClient: typeof BookmarkClient;
+          IndexedDbStore: typeof IndexedDbStore;
+        } = await import(module!);
+        const collection = new client.BookmarkClient({ baseUrl: baseUrl!, token }).collection(
+          new client.IndexedDbStore('bookmarks'),
+        );
+        await collection.add({ url: 'http://page/', tags: ['plain'] });
+        const reports = await collection.sync();
+        return { reports, bookmarks: (await collection.list()) as Bookmark[] };
+      },
+      [`${service.origin}/api/v1`, user.token, '/dist/client/index.js'],
+    );
+    const { bookmarks } = (await user.post('/bookmarks/list')).body;
+    expect(shown).toEqual({ reports: [], bookmarks });
+    expect(bookmarks.map(({ url }: Bookmark) => url)).toEqual(['http://there/', 'http://page/']);
   });
 
   test('its types hold strict programs, in Node and in browsers, to the API', async () => {

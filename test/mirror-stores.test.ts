@@ -3,11 +3,21 @@ import { readFileSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Bookmark, type BookmarkTag, MirrorConflict, type MirrorPage } from '../src/client/index.ts';
+import {
+  type Bookmark,
+  type BookmarkTag,
+  type IndexedDbStore,
+  MirrorConflict,
+  type MirrorPage,
+} from '../src/client/index.ts';
 import { MemoryStore } from '../src/client/memory-store.ts';
 import { SqliteStore, UnusableMirror } from '../src/client/sqlite-store.ts';
+import { browserTest, useBrowser } from './support/browser.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
+import { usePageServer } from './support/pages.ts';
+import type { TestService } from './support/service.ts';
 
 /** The stores of a mirror, alone: pages as the service could send them. */
 
@@ -42,72 +52,119 @@ const bookmark = (id: number, title: string, tags: BookmarkTag[] = []): Bookmark
 interface ReadableStore {
   apply(page: MirrorPage, after?: string | undefined): Promise<number[]>;
   readCursor(): Promise<string | undefined>;
-  bookmarks(): Iterable<Bookmark>;
-  tags(): BookmarkTag[];
-  find(id: number): Bookmark | undefined;
-  readonly size: number;
+  bookmarks(): Iterable<Bookmark> | Promise<Bookmark[]>;
+  tags(): BookmarkTag[] | Promise<BookmarkTag[]>;
+  find(id: number): Bookmark | undefined | Promise<Bookmark | undefined>;
 }
 
-const STORES: [string, () => ReadableStore][] = [
-  ['in memory', () => new MemoryStore()],
-  ['in a file', () => new SqliteStore(nextFile())],
+const pages = usePageServer();
+const browsers = useBrowser();
+
+declare global {
+  /** In a page. */
+  var store: IndexedDbStore;
+}
+
+/** A store in a page of a browser, with a database of its own. */
+class PageStore implements ReadableStore {
+  readonly #page: Page;
+
+  private constructor(page: Page) {
+    this.#page = page;
+  }
+
+  static async open(): Promise<PageStore> {
+    const page = await (await browsers.visitor({} as TestService)).open('/', pages.origin);
+    await page.evaluate(async (module) => {
+      globalThis.store = new (await import(module)).IndexedDbStore('test');
+    }, '/client.js');
+    return new PageStore(page);
+  }
+
+  async apply(page: MirrorPage, after?: string | undefined): Promise<number[]> {
+    const applied = await this.#page.evaluate(
+      ([page, after]) => globalThis.store.apply(page!, after).catch(({ name }) => name as string),
+      [page, after] as const,
+    );
+    if (applied === 'MirrorConflict') throw new MirrorConflict();
+    if (typeof applied === 'string') throw new Error(applied);
+    return applied;
+  }
+
+  readCursor = () => this.#page.evaluate(() => globalThis.store.readCursor());
+  bookmarks = () => this.#page.evaluate(() => globalThis.store.bookmarks());
+  tags = () => this.#page.evaluate(() => globalThis.store.tags());
+  find = (id: number) => this.#page.evaluate((id) => globalThis.store.find(id), id);
+}
+
+const STORES: [string, () => Promise<ReadableStore>, typeof browserTest][] = [
+  ['in memory', async () => new MemoryStore(), test],
+  ['in a file', async () => new SqliteStore(nextFile()), test],
+  ['in IndexedDB', () => PageStore.open(), browserTest],
 ];
 
-describe.each(STORES)('a store %s', (_, open) => {
+describe.each(STORES)('a store %s', (_, open, test) => {
   test('is empty and without a cursor when it is new', async () => {
-    const store = open();
+    const store = await open();
     expect(await store.readCursor()).toBeUndefined();
-    expect([...store.bookmarks()]).toEqual([]);
-    expect(store.tags()).toEqual([]);
-    expect(store.find(1)).toBeUndefined();
+    expect([...(await store.bookmarks())]).toEqual([]);
+    expect(await store.tags()).toEqual([]);
+    expect(await store.find(1)).toBeUndefined();
   });
 
   test('puts, replaces and removes bookmarks, and keeps the cursor', async () => {
-    const store = open();
+    const store = await open();
     await store.apply(page({ bookmarks: [bookmark(2, 'two'), bookmark(1, 'one')], cursor: 'first' }));
     await store.apply(page({ bookmarks: [bookmark(1, 'uno')], deleted: [2, 99], cursor: 'second' }));
-    expect([...store.bookmarks()]).toEqual([bookmark(1, 'uno')]);
-    expect(store.size).toBe(1);
+    expect([...(await store.bookmarks())]).toEqual([bookmark(1, 'uno')]);
     expect(await store.readCursor()).toBe('second');
   });
 
   test('renames a tag in every bookmark that carries it, and takes a deleted one out of them', async () => {
-    const store = open();
+    const store = await open();
     const [a, b] = [
       { id: 1, name: 'a' },
       { id: 2, name: 'b' },
     ];
     await store.apply(page({ bookmarks: [bookmark(1, '', [a, b]), bookmark(2, '', [a])] }));
     await store.apply(page({ tags: [{ id: 1, name: 'z' }] }));
-    expect(store.find(1)!.tags).toEqual([b, { id: 1, name: 'z' }]);
+    expect((await store.find(1))!.tags).toEqual([b, { id: 1, name: 'z' }]);
     await store.apply(page({ deleted_tags: [1, 77] }));
-    expect([...store.bookmarks()].map(({ tags }) => tags)).toEqual([[b], []]);
-    expect(store.tags()).toEqual([b]);
+    expect([...(await store.bookmarks())].map(({ tags }) => tags)).toEqual([[b], []]);
+    expect(await store.tags()).toEqual([b]);
   });
 
   test('holds tags of no bookmark, in the order of their folded names', async () => {
-    const store = open();
+    const store = await open();
     const names = ['b', 'A', 'ß', 'É', '\u{1f600}', '\uffee', 'a2'];
     await store.apply(page({ tags: names.map((name, at) => ({ id: at + 1, name })) }));
-    expect(store.tags().map(({ name }) => name)).toEqual(['A', 'a2', 'b', 'ß', 'É', '\uffee', '\u{1f600}']);
+    expect((await store.tags()).map(({ name }) => name)).toEqual([
+      'A',
+      'a2',
+      'b',
+      'ß',
+      'É',
+      '\uffee',
+      '\u{1f600}',
+    ]);
   });
 
   test('drops everything at a reset and begins with that page', async () => {
-    const store = open();
+    const store = await open();
     const tag = { id: 1, name: 'old' };
     await store.apply(page({ bookmarks: [bookmark(1, 'one', [tag])] }));
     await store.apply(page({ reset: true, bookmarks: [bookmark(9, 'nine')] }));
-    expect([...store.bookmarks()]).toEqual([bookmark(9, 'nine')]);
-    expect(store.tags()).toEqual([]);
+    expect([...(await store.bookmarks())]).toEqual([bookmark(9, 'nine')]);
+    expect(await store.tags()).toEqual([]);
   });
 
   test('keeps ids and texts as they came, whatever they hold', async () => {
-    const store = open();
+    const store = await open();
     const odd = bookmark(Number.MAX_SAFE_INTEGER, `'"\\ \u0001\u2028 \u{1f600} %_`, [
       { id: 1, name: '"],[' },
     ]);
     await store.apply(page({ bookmarks: [odd] }));
-    expect(store.find(Number.MAX_SAFE_INTEGER)).toEqual(odd);
+    expect(await store.find(Number.MAX_SAFE_INTEGER)).toEqual(odd);
   });
 });
 
@@ -140,58 +197,63 @@ const arbitraryPage = fc.record({
   cursor: fc.string(),
 });
 
-const contentOf = (store: ReadableStore) => ({ bookmarks: [...store.bookmarks()], tags: store.tags() });
-
-test('both stores hold the same after any pages, and a page applied twice changes nothing', async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(arbitraryPage, { maxLength: 8 }), async (pages) => {
-      const memory = new MemoryStore();
-      using file = new SqliteStore(':memory:');
-      for (const one of pages) {
-        for (const store of [memory, file]) await store.apply(one);
-        const before = contentOf(file);
-        expect(contentOf(memory)).toEqual(before);
-        for (const store of [memory, file]) await store.apply(one);
-        expect(contentOf(memory)).toEqual(before);
-        expect(contentOf(file)).toEqual(before);
-      }
-    }),
-    { numRuns: 300 },
-  );
+const contentOf = async (store: ReadableStore) => ({
+  bookmarks: [...(await store.bookmarks())],
+  tags: await store.tags(),
 });
 
-describe('of two mirrors of one store', () => {
-  test.each(STORES)('%s the one that lags changes nothing and says so', async (_, open) => {
-    const store = open();
+describe.each(STORES.slice(1))('a store %s', (name, open, test) => {
+  test('holds the same as one in memory after any pages, and a page applied twice changes nothing', async () => {
+    const store = await open();
+    await fc.assert(
+      fc.asyncProperty(fc.array(arbitraryPage, { maxLength: 8 }), async (pages) => {
+        const memory = new MemoryStore();
+        for (const one of [page({ reset: true }), ...pages]) {
+          expect(await store.apply(one)).toEqual(await memory.apply(one));
+          const content = await contentOf(memory);
+          expect(await contentOf(store)).toEqual(content);
+          expect(await store.apply(one)).toEqual(await memory.apply(one));
+          expect(await contentOf(memory)).toEqual(content);
+          expect(await contentOf(store)).toEqual(content);
+        }
+      }),
+      { numRuns: name === 'in IndexedDB' ? 30 : 150 },
+    );
+  });
+});
+
+describe.each(STORES)('of two mirrors of one store %s', (_, open, test) => {
+  test('the one that lags changes nothing and says so', async () => {
+    const store = await open();
     await store.apply(page({ bookmarks: [bookmark(1, 'old')], cursor: 'c1' }), undefined);
     // Both have read on from c1: one two pages, the other the first of these, late.
     await store.apply(page({ bookmarks: [bookmark(1, 'new')], cursor: 'c2' }), 'c1');
     await store.apply(page({ bookmarks: [bookmark(2, 'two')], cursor: 'c3' }), 'c2');
     const late = page({ bookmarks: [bookmark(1, 'old')], deleted: [2], cursor: 'c2' });
     await expect(store.apply(late, 'c1')).rejects.toThrow(MirrorConflict);
-    expect([...store.bookmarks()]).toEqual([bookmark(1, 'new'), bookmark(2, 'two')]);
+    expect([...(await store.bookmarks())]).toEqual([bookmark(1, 'new'), bookmark(2, 'two')]);
     expect(await store.readCursor()).toBe('c3');
   });
 
-  test.each(STORES)('%s any may begin anew: a reset does not depend on what was there', async (_, open) => {
-    const store = open();
+  test('any may begin anew: a reset does not depend on what was there', async () => {
+    const store = await open();
     await store.apply(page({ bookmarks: [bookmark(1, 'one')], cursor: 'c1' }), undefined);
     await store.apply(page({ reset: true, bookmarks: [bookmark(2, 'two')], cursor: 'd1' }), 'c0');
-    expect([...store.bookmarks()]).toEqual([bookmark(2, 'two')]);
+    expect([...(await store.bookmarks())]).toEqual([bookmark(2, 'two')]);
     await expect(store.apply(page({ deleted: [2], cursor: 'c2' }), 'c1')).rejects.toThrow(MirrorConflict);
     expect(await store.readCursor()).toBe('d1');
   });
+});
 
-  test('in two processes the cursor in the file decides', async () => {
-    const path = nextFile();
-    using one = new SqliteStore(path);
-    using other = new SqliteStore(path);
-    await one.apply(page({ bookmarks: [bookmark(1, 'new')], cursor: 'c1' }), undefined);
-    await other.apply(page({ bookmarks: [bookmark(2, 'two')], cursor: 'c2' }), 'c1');
-    await expect(one.apply(page({ deleted: [2], cursor: 'c1b' }), 'c1')).rejects.toThrow(MirrorConflict);
-    expect([...one.bookmarks()]).toEqual([bookmark(1, 'new'), bookmark(2, 'two')]);
-    expect(await one.readCursor()).toBe('c2');
-  });
+test('of two mirrors of one file in two processes the cursor in the file decides', async () => {
+  const path = nextFile();
+  using one = new SqliteStore(path);
+  using other = new SqliteStore(path);
+  await one.apply(page({ bookmarks: [bookmark(1, 'new')], cursor: 'c1' }), undefined);
+  await other.apply(page({ bookmarks: [bookmark(2, 'two')], cursor: 'c2' }), 'c1');
+  await expect(one.apply(page({ deleted: [2], cursor: 'c1b' }), 'c1')).rejects.toThrow(MirrorConflict);
+  expect([...one.bookmarks()]).toEqual([bookmark(1, 'new'), bookmark(2, 'two')]);
+  expect(await one.readCursor()).toBe('c2');
 });
 
 describe('a file', () => {

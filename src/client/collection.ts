@@ -1,7 +1,7 @@
 import type { Bookmark, NewBookmark } from '../domain/resources.ts';
 import { foldName } from './memory-store.ts';
 import { type ConflictPolicy, mergeTags, showState, TEXT_FIELDS } from './merge.ts';
-import { mirrorBookmarks } from './mirror.ts';
+import { MirrorConflict, mirrorBookmarks } from './mirror.ts';
 import type { CollectionStore, Intent, PendingWrite, Report } from './outbox.ts';
 import { finishAttempt, type Pushing, pushWrites } from './push.ts';
 import type { Requester, RequestOptions } from './requester.ts';
@@ -24,6 +24,9 @@ export interface LocalEdit {
 export class NotInCollection extends Error {
   override readonly name = 'NotInCollection';
 }
+
+/** How often one `sync` begins again because another process uses the same store. */
+const MAX_RESTARTS = 100;
 
 /**
  * A local copy that can be written to. Reads and writes touch the store only; `sync` sends the writes, in order, and
@@ -138,15 +141,26 @@ export class Collection {
       now: () => this.#timing.clock.now(),
       options,
     };
+    for (let restarts = 0; ; restarts += 1) {
+      try {
+        await this.#exchange(pushing);
+        return await this.reports();
+      } catch (error) {
+        // Another process has sent a write or applied a page meanwhile. Beginning again helps it, or finds it done.
+        if (!(error instanceof MirrorConflict) || restarts === MAX_RESTARTS) throw error;
+      }
+    }
+  }
+
+  async #exchange(pushing: Pushing): Promise<void> {
     // A page must not be applied while it is unknown whether a request was done: see `MirrorStore.apply`.
     await finishAttempt(pushing);
     // Merging with the newest state leaves little to conflict.
-    await this.#pull(options);
+    await this.#pull(pushing.options);
     if ((await this.#store.readNext()) !== undefined) {
       await pushWrites(pushing);
-      await this.#pull(options);
+      await this.#pull(pushing.options);
     }
-    return this.reports();
   }
 
   async #pull(options: RequestOptions): Promise<void> {

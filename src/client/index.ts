@@ -6,6 +6,7 @@ export type { ClientOptions } from './client.ts';
 export { Collection, type CollectionOptions, type LocalEdit, NotInCollection } from './collection.ts';
 export { ApiError, type ApiErrorDetails, type ClientErrorCode } from './errors.ts';
 export type { FollowOptions, SyncBatch } from './follow.ts';
+export { IndexedDbStore } from './indexed-db-store.ts';
 export { MemoryStore } from './memory-store.ts';
 export type { ConflictPolicy } from './merge.ts';
 export {

@@ -3,7 +3,7 @@ import { type Requester, type RequestOptions, WITHOUT_END } from './requester.ts
 import { POLL_PAUSE_MS, pausePolling, type Timing } from './timing.ts';
 
 /**
- * Where a mirror keeps its copy: a `MemoryStore` or, for Node, a `SqliteStore`.
+ * Where a mirror keeps its copy: a `MemoryStore`; for Node a `SqliteStore`; for browsers an `IndexedDbStore`.
  *
  * A store that applies pages as `Changes` says, and changes its cursor together with its content, is equal to the
  * collection at one moment after each page with `isCaughtUp`.

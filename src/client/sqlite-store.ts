@@ -50,8 +50,8 @@ export class UnusableMirror extends Error {
 
 /**
  * A mirror's copy in a SQLite file, for Node. Each page is one transaction, so the copy goes on from its cursor
- * whenever its process dies. One process at a time may write to a file, of several all but the quickest throw
- * `MirrorConflict`; others may read it meanwhile.
+ * whenever its process dies. Several processes may read and write a file at once. Of several mirrors all but the
+ * quickest throw `MirrorConflict`.
  */
 export class SqliteStore implements CollectionStore, Disposable {
   readonly #db: DatabaseSync;

@@ -1,0 +1,254 @@
+import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
+import { sortTags } from './memory-store.ts';
+import { findChangedTags, type MirrorPage, requireNext, requireNoAttempt, withoutThoseOf } from './mirror.ts';
+import type { BookmarkState, CollectionStore, PendingWrite, Report, StateChange } from './outbox.ts';
+
+/** A bookmark with the ids of its tags. Names of tags are held once, for all bookmarks. */
+type StoredBookmark = Omit<Bookmark, 'tags'> & { tagIds: number[] };
+
+const TABLES = ['position', 'bookmarks', 'tags', 'outbox', 'localIds', 'ahead', 'reports'] as const;
+
+type Tables = Record<(typeof TABLES)[number], IDBObjectStore>;
+
+/** The version of the tables. A browser refuses to open a database of a newer version. */
+const VERSION = 1;
+
+function createTables(db: IDBDatabase): void {
+  db.createObjectStore('position');
+  db.createObjectStore('bookmarks', { keyPath: 'id' }).createIndex('tagIds', 'tagIds', { multiEntry: true });
+  db.createObjectStore('tags', { keyPath: 'id' });
+  db.createObjectStore('outbox', { keyPath: 'seq', autoIncrement: true }).createIndex('id', 'id');
+  db.createObjectStore('localIds');
+  db.createObjectStore('ahead');
+  db.createObjectStore('reports', { autoIncrement: true }).createIndex('seq', 'seq');
+}
+
+const CURSOR = 'cursor';
+
+/**
+ * A copy in an IndexedDB database, for browsers. Each change is one transaction, which is on the disk when its promise
+ * resolves. Any number of tabs may use it at once.
+ */
+export class IndexedDbStore implements CollectionStore {
+  readonly #name: string;
+  #db: Promise<IDBDatabase> | undefined;
+
+  /** Opens or creates the database with this name at its first use. */
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  readCursor(): Promise<string | undefined> {
+    return this.#read(({ position }) => result(position.get(CURSOR)));
+  }
+
+  apply(page: MirrorPage, after?: string | undefined): Promise<number[]> {
+    return this.#write(async (tables) => {
+      requireNext(page, after, await result(tables.position.get(CURSOR)));
+      requireNoAttempt((await readFirst(tables))?.attempt);
+      const carriers = await findCarriers(tables, page);
+      await applyPage(tables, page);
+      tables.position.put(page.cursor, CURSOR);
+      return withoutThoseOf(page, carriers);
+    });
+  }
+
+  update(id: number, work: (state: BookmarkState) => StateChange): Promise<BookmarkState> {
+    return this.#write(async (tables) => {
+      const before = await readState(tables, (await result(tables.localIds.get(id))) ?? id);
+      const after = await writeChange(tables, before, work(before));
+      return readState(tables, after);
+    });
+  }
+
+  readNext(): Promise<PendingWrite | undefined> {
+    return this.#read(readFirst);
+  }
+
+  readOutbox(): Promise<PendingWrite[]> {
+    return this.#read(({ outbox }) => result(outbox.getAll()));
+  }
+
+  readAll(): Promise<{ rows: Bookmark[]; writes: PendingWrite[] }> {
+    return this.#read(async ({ bookmarks, tags, outbox }) => {
+      const [stored, names, writes] = await Promise.all([
+        result<StoredBookmark[]>(bookmarks.getAll()),
+        result<BookmarkTag[]>(tags.getAll()),
+        result<PendingWrite[]>(outbox.getAll()),
+      ]);
+      const nameByTag = new Map(names.map(({ id, name }) => [id, name]));
+      return { rows: stored.map((bookmark) => show(bookmark, nameByTag)), writes };
+    });
+  }
+
+  readAhead(): Promise<number[]> {
+    return this.#read(({ ahead }) => result(ahead.getAllKeys() as IDBRequest<number[]>));
+  }
+
+  readReports(): Promise<Report[]> {
+    return this.#read(({ reports }) => result(reports.getAll()));
+  }
+
+  dropReports(seq: number): Promise<void> {
+    return this.#write(async ({ reports }) => {
+      const keys = await result(reports.index('seq').getAllKeys(IDBKeyRange.upperBound(seq)));
+      for (const key of keys) reports.delete(key);
+    });
+  }
+
+  /** The bookmark with this id as the service would return it, its tags in the order of their names. */
+  find(id: number): Promise<Bookmark | undefined> {
+    return this.#read((tables) => findBookmark(tables, id));
+  }
+
+  /** All bookmarks, in the order of their ids. */
+  async bookmarks(): Promise<Bookmark[]> {
+    return (await this.readAll()).rows;
+  }
+
+  /** All tags, also those without bookmarks, in the order of their names. */
+  async tags(): Promise<BookmarkTag[]> {
+    return sortTags(await this.#read(({ tags }) => result(tags.getAll())));
+  }
+
+  #read<T>(work: (tables: Tables) => Promise<T>): Promise<T> {
+    return this.#transact('readonly', work);
+  }
+
+  #write<T>(work: (tables: Tables) => Promise<T>): Promise<T> {
+    return this.#transact('readwrite', work);
+  }
+
+  /** Runs `work` in a transaction, which ends by itself once no request of it is pending: `work` awaits nothing else. */
+  async #transact<T>(mode: IDBTransactionMode, work: (tables: Tables) => Promise<T>): Promise<T> {
+    const transaction = (await this.#open()).transaction(TABLES, mode, { durability: 'strict' });
+    const end = new Promise<void>((resolve, reject) => {
+      transaction.oncomplete = () => resolve();
+      transaction.onabort = () => reject(transaction.error);
+    });
+    const tables = Object.fromEntries(TABLES.map((name) => [name, transaction.objectStore(name)])) as Tables;
+    try {
+      const [done] = await Promise.all([work(tables), end]);
+      return done;
+    } catch (error) {
+      if (transaction.error === null) abort(transaction);
+      throw error;
+    }
+  }
+
+  #open(): Promise<IDBDatabase> {
+    const forget = () => {
+      this.#db = undefined;
+    };
+    this.#db ??= open(this.#name, forget).catch((error) => {
+      forget();
+      throw error;
+    });
+    return this.#db;
+  }
+}
+
+/** Opens a database; calls `onClose` when the connection is closed, so that the next use opens another one. */
+async function open(name: string, onClose: () => void): Promise<IDBDatabase> {
+  const request = indexedDB.open(name, VERSION);
+  request.onupgradeneeded = () => createTables(request.result);
+  const db = await result(request);
+  db.onclose = onClose;
+  // Another tab deletes the database, or runs a newer version of the page.
+  db.onversionchange = () => {
+    onClose();
+    db.close();
+  };
+  return db;
+}
+
+const result = <T>(request: IDBRequest<T>): Promise<T> =>
+  new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+
+function abort(transaction: IDBTransaction): void {
+  try {
+    transaction.abort();
+  } catch {
+    // It has ended already.
+  }
+}
+
+const readFirst = async ({ outbox }: Tables): Promise<PendingWrite | undefined> =>
+  (await result<PendingWrite[]>(outbox.getAll(null, 1)))[0];
+
+async function readState(tables: Tables, id: number): Promise<BookmarkState> {
+  const row = await findBookmark(tables, id);
+  return { id, row, writes: await result(tables.outbox.index('id').getAll(id)) };
+}
+
+async function findBookmark({ bookmarks, tags }: Tables, id: number): Promise<Bookmark | undefined> {
+  const stored = await result<StoredBookmark | undefined>(bookmarks.get(id));
+  if (stored === undefined) return undefined;
+  const names = await Promise.all(stored.tagIds.map((tagId) => result<BookmarkTag>(tags.get(tagId))));
+  return show(stored, new Map(names.map((tag) => [tag.id, tag.name])));
+}
+
+function show({ tagIds, ...fields }: StoredBookmark, nameByTag: Map<number, string>): Bookmark {
+  const { id, url, title, comment, created_at, updated_at } = fields;
+  const tags = sortTags(tagIds.map((tagId) => ({ id: tagId, name: nameByTag.get(tagId)! })));
+  return { id, url, title, comment, tags, created_at, updated_at };
+}
+
+/** The ids of the bookmarks that carry a tag which the page renames or deletes. */
+async function findCarriers({ bookmarks, tags }: Tables, page: MirrorPage): Promise<number[]> {
+  const shown = [...page.bookmarks.flatMap((bookmark) => bookmark.tags), ...page.tags];
+  const ids = [...new Set(shown.map(({ id }) => id))];
+  const held = await Promise.all(ids.map((id) => result<BookmarkTag | undefined>(tags.get(id))));
+  const names = new Map(held.map((tag, at) => [ids[at]!, tag?.name]));
+  const changed = [...findChangedTags(page, (id) => names.get(id))];
+  const carriers = changed.map((id) => result(bookmarks.index('tagIds').getAllKeys(id)));
+  return (await Promise.all(carriers)).flat() as number[];
+}
+
+async function applyPage(tables: Tables, page: MirrorPage): Promise<void> {
+  const { bookmarks, tags, ahead } = tables;
+  if (page.reset) for (const table of [bookmarks, tags, ahead]) table.clear();
+  for (const bookmark of page.bookmarks) putBookmark(tables, bookmark);
+  for (const { id } of page.bookmarks) ahead.delete(id);
+  for (const id of page.deleted) removeBookmark(tables, id);
+  for (const { id, name } of page.tags) tags.put({ id, name });
+  for (const tagId of page.deleted_tags) {
+    tags.delete(tagId);
+    const carriers: StoredBookmark[] = await result(bookmarks.index('tagIds').getAll(tagId));
+    for (const one of carriers)
+      bookmarks.put({ ...one, tagIds: one.tagIds.filter((other) => other !== tagId) });
+  }
+}
+
+function putBookmark({ bookmarks, tags }: Tables, { tags: carried, ...fields }: Bookmark): void {
+  for (const { id, name } of carried) tags.put({ id, name });
+  bookmarks.put({ ...fields, tagIds: carried.map(({ id }) => id) });
+}
+
+function removeBookmark({ bookmarks, ahead }: Tables, id: number): void {
+  bookmarks.delete(id);
+  ahead.delete(id);
+}
+
+/** Writes what `update` was told to; returns the id of the bookmark from now on. */
+async function writeChange(tables: Tables, before: BookmarkState, change: StateChange): Promise<number> {
+  const { outbox, localIds, ahead, reports } = tables;
+  let id = change.row?.id ?? before.id;
+  if (id !== before.id) localIds.put(id, before.id);
+  if (change.row && before.row === undefined) ahead.put(true, id);
+  if (change.row) putBookmark(tables, change.row);
+  if (change.row === null) removeBookmark(tables, id);
+  for (const report of change.reports ?? []) reports.add(report);
+  const writes = change.writes ?? before.writes;
+  const kept = new Set(writes.map(({ seq }) => seq));
+  for (const { seq } of before.writes) if (!kept.has(seq)) outbox.delete(seq);
+  for (const { seq: known, ...write } of writes) {
+    const seq = known ?? ((await result(outbox.add({ ...write, id }))) as number);
+    if (id === 0) id = -seq;
+    outbox.put({ ...write, seq, id });
+  }
+  return id;
+}
