@@ -270,6 +270,15 @@ const SETTINGS = {
    */
   overloadEventLoopMs: variable('OVERLOAD_EVENT_LOOP_MS', integer(0, 60_000, 500)),
   overloadPoolWaitMs: variable('OVERLOAD_POOL_WAIT_MS', integer(0, 60_000, 2_000)),
+  /** Who runs the operator's commands, for the audit. */
+  adminOperator: variable(
+    'ADMIN_OPERATOR',
+    z
+      .string()
+      .regex(/^\P{Cc}{1,255}$/u, 'expected at most 255 characters, none of them a control character')
+      .optional()
+      .meta({ example: 'ann@example.org' }),
+  ),
   /** How long `migrate` tries again while Postgres cannot be reached, or a table is in use. */
   migrateWaitSeconds: variable('MIGRATE_WAIT_SECONDS', integer(0, 3_600, 60)),
   /** Bytes of responses that clients have not taken, of all users, beyond which requests are refused. */

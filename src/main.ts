@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { readConfig } from './config.ts';
 import { runProgram } from './program.ts';
 
@@ -5,7 +6,7 @@ import { runProgram } from './program.ts';
 
 const exitCode = await runProgram(process.argv.slice(2), {
   readConfig,
-  out: (text) => process.stdout.write(text),
+  out: (text) => (process.stdout.write(text) ? undefined : once(process.stdout, 'drain')),
   err: (text) => process.stderr.write(text),
 });
 // A role that serves may have found a fault since then.

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { Command, CommanderError } from 'commander';
 import { addAdminCommands } from './admin/commands.ts';
-import { CommandError, type CommandHost, commandRunner } from './admin/run.ts';
+import { CommandError, type CommandHost } from './admin/run.ts';
 import { ConfigError } from './config.ts';
 import { EmbeddedPostgresError } from './embedded/errors.ts';
 import { describeError } from './observability/log.ts';
@@ -26,7 +26,7 @@ function buildProgram(host: CommandHost): Command {
     )
     .showHelpAfterError()
     .exitOverride()
-    .configureOutput({ writeOut: host.out, writeErr: host.err });
+    .configureOutput({ writeOut: (text) => void host.out(text), writeErr: host.err });
   for (const [role, description] of Object.entries(ROLES)) {
     program
       .command(role, { isDefault: role === 'all' })
@@ -35,7 +35,7 @@ function buildProgram(host: CommandHost): Command {
   }
   program.command('migrate').description('bring the database to the newest schema').action(runMigrations);
   const admin = program.command('admin').description('users, invites and tokens; results are JSON');
-  addAdminCommands(admin, commandRunner(host));
+  addAdminCommands(admin, host);
   return program;
 }
 

@@ -37,6 +37,82 @@ const TIMESTAMP = expect.stringMatching(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\
 const inDays = (timestamp: string) => (Date.parse(timestamp) - Date.now()) / 86_400_000;
 const profile = (token: string) => service.post('/user/profile', {}, { token });
 
+test('audit list shows who did what, newest first, and no secret', async () => {
+  const user = await service.user();
+  const env = { ADMIN_OPERATOR: 'ann' };
+  const { token } = await responseOf(`token create --email ${user.email} --scope read --name backup`, env);
+  await responseOf(`--operator bob user set --email ${user.email} --premium true`, env);
+  await run(`user suspend --email nobody@example.org`);
+  const { actions, has_more: hasMore } = await responseOf('audit list --limit 1000');
+  expect(hasMore).toBe(false);
+  const own = actions.filter(
+    ({ object }: { object: string }) => /nobody@|backup/.test(object) || object.includes(user.email),
+  );
+  const common = { id: expect.any(Number), at: TIMESTAMP };
+  expect(own).toEqual([
+    {
+      ...common,
+      operator: null,
+      action: 'user suspend',
+      object: '--email nobody@example.org',
+      outcome: 'failed',
+    },
+    {
+      ...common,
+      operator: 'bob',
+      action: 'user set',
+      object: `--email ${user.email} --premium true`,
+      outcome: 'done',
+    },
+    {
+      ...common,
+      operator: 'ann',
+      action: 'token create',
+      object: `--email ${user.email} --name backup --scope read`,
+      outcome: 'done',
+    },
+  ]);
+  expect(JSON.stringify(actions)).not.toContain(token.split('_')[2]);
+  const before = own[1].id;
+  expect((await responseOf(`audit list --limit 1 --before ${before}`)).actions[0].id).toBeLessThan(before);
+});
+
+test("token revoke --all revokes every token and session of a user, and no other user's", async () => {
+  const user = await service.session();
+  const { id } = (await user.post('/user/profile')).body;
+  const tokens = [user.token, await service.token(id, 'read')];
+  const other = await service.user();
+  expectRefusal(await run('token revoke --all'), /name --id, or --all and --email/);
+  expectRefusal(await run(`token revoke --email ${user.email}`), /name --id, or --all and --email/);
+  expectRefusal(await run(`token revoke --id 1-1 --all --email ${user.email}`), /name --id, or --all/);
+  expect(await responseOf(`token revoke --all --email ${user.email}`)).toEqual({ revoked: 2 });
+  for (const token of tokens) expect((await profile(token)).body.code).toBe('INVALID_TOKEN');
+  expect((await profile(other.token)).status).toBe(200);
+  expect(await responseOf(`token revoke --all --email ${user.email}`)).toEqual({ revoked: 0 });
+});
+
+test('user export prints all that is stored about a user, without a secret', async () => {
+  const user = await service.session('Export.Me@example.org');
+  const { id } = (await user.post('/user/profile')).body;
+  await service.invite(user.email);
+  // More than one page of them.
+  const bookmarks = Array.from({ length: 501 }, (_, n) => ({ url: `https://example.org/${n}`, tags: ['a'] }));
+  await user.post('/import', { bookmarks });
+  const exported = await responseOf('user export --email export.me@example.org');
+  expect(exported).toMatchObject({
+    exported_at: TIMESTAMP,
+    account: { id, email: 'Export.Me@example.org', created_at: TIMESTAMP },
+    tier: { is_premium: false, suspended_at: null },
+    identities: [],
+    invites: [{ email: user.email, expires_at: TIMESTAMP }],
+    tokens: [{ kind: 'session', scope: 'write', expires_at: TIMESTAMP }],
+    tags: [{ name: 'a', bookmark_count: 501 }],
+  });
+  expect(exported.bookmarks.map(({ url }: { url: string }) => url)).toEqual(bookmarks.map(({ url }) => url));
+  expect(JSON.stringify(exported)).not.toContain(user.token.split('_')[2]);
+  expectRefusal(await run('user export --email nobody@example.org'), /no user has this/);
+});
+
 describe.concurrent('user', () => {
   test('create prints the user; --premium makes it premium', async () => {
     expect(await responseOf('user create --email New.User@example.org')).toEqual({
@@ -78,6 +154,7 @@ describe.concurrent('user', () => {
       email: 'Shown@example.org',
       is_premium: false,
       created_at: TIMESTAMP,
+      suspended_at: null,
       bookmark_count: 1,
       tag_count: 2,
       token_count: 1,
@@ -95,7 +172,15 @@ describe.concurrent('user', () => {
     const [first, last] = [await service.user(), await service.user()];
     const page = await responseOf(`user list --after ${first.id - 1} --limit 1`);
     expect(page).toEqual({
-      users: [{ id: first.id, email: first.email, is_premium: false, created_at: TIMESTAMP }],
+      users: [
+        {
+          id: first.id,
+          email: first.email,
+          is_premium: false,
+          created_at: TIMESTAMP,
+          suspended_at: null,
+        },
+      ],
       has_more: true,
     });
     const rest = await responseOf(`user list --after ${first.id} --limit 10000`);

@@ -275,6 +275,7 @@ const OTHERS: [string, keyof Config, unknown, [string, unknown][], string[]][] =
     ],
     ['1.1', '-1', '50%', ''.padEnd(3, 'x')],
   ],
+  ['ADMIN_OPERATOR', 'adminOperator', undefined, [['ann', 'ann']], ['x'.repeat(256)]],
   [
     'OTEL_RESOURCE_ATTRIBUTES',
     'traceResource',

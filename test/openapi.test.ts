@@ -151,7 +151,7 @@ describe('the document is complete', () => {
       'RATE_LIMITED',
       'INTERNAL_ERROR',
       'UNAVAILABLE',
-      ...(scope === 'public' ? [] : (['INVALID_TOKEN', 'PERMISSION_DENIED'] as const)),
+      ...(scope === 'public' ? [] : (['INVALID_TOKEN', 'ACCOUNT_SUSPENDED', 'PERMISSION_DENIED'] as const)),
       ...errors,
     ];
     const described: string[] = [];

@@ -16,6 +16,7 @@ const URL = 'https://example.org/';
 test('the codes are those of spec 7 with their statuses, and those of decisions 3 and 43', () => {
   expect(STATUS_BY_CODE).toEqual({
     INVALID_TOKEN: 401,
+    ACCOUNT_SUSPENDED: 401,
     PERMISSION_DENIED: 403,
     VALIDATION_ERROR: 400,
     NOT_FOUND: 404,

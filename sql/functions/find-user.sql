@@ -1,14 +1,16 @@
 -- The user with an id, or with an address, with the numbers of their bookmarks, tags and valid tokens; no row where there is none.
 create or replace function find_user(p_id bigint, p_email_key text)
 returns table (
-  id bigint, email text, is_premium boolean, created_at text, bookmark_count bigint, tag_count bigint, token_count bigint
+  id bigint, email text, is_premium boolean, created_at text, suspended_at text,
+  bookmark_count bigint, tag_count bigint, token_count bigint
 )
 language plpgsql stable as $$
 begin
   select u.id, u.email, render_time(u.created_at) into id, email, created_at
   from users u
   where u.id = p_id or u.email_key = p_email_key;
-  select a.is_premium, a.bookmark_count, a.tag_count into is_premium, bookmark_count, tag_count
+  select a.is_premium, render_time(a.suspended_at), a.bookmark_count, a.tag_count
+  into is_premium, suspended_at, bookmark_count, tag_count
   from accounts a
   where a.user_id = find_user.id;
   if not found then

@@ -1,4 +1,4 @@
--- Opens a session of a user: `token` where there is no such user any more. The row's lock waits for no writer, so that
+-- Opens a session of a user: `token` where there is no such user any more, `suspended` where the account is. The row's lock waits for no writer, so that
 -- nobody waits for an import to log in. Of more than 100 sessions those that were used longest ago end.
 create or replace function open_session(
   p_user_id bigint, p_token_hash bytea, p_last_four text, p_app_name text, p_authenticated_at timestamptz,
@@ -6,10 +6,16 @@ create or replace function open_session(
   out outcome text
 )
 language plpgsql as $$
+declare
+  v_suspended_at timestamptz;
 begin
-  perform from accounts where user_id = p_user_id for key share;
+  select suspended_at into v_suspended_at from accounts where user_id = p_user_id for key share;
   if not found then
     outcome := 'token';
+    return;
+  end if;
+  if v_suspended_at is not null then
+    outcome := 'suspended';
     return;
   end if;
   delete from tokens

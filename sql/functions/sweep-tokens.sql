@@ -1,4 +1,4 @@
--- Deletes tokens that have expired, at most so many of a shard's, and says how many. It waits for nobody: a row that somebody
+-- Deletes tokens that have expired, but those of suspended accounts, at most so many of a shard's, and says how many. It waits for nobody: a row that somebody
 -- has locked stays for the next sweep.
 create or replace function sweep_tokens(p_limit integer) returns bigint
 language plpgsql as $$
@@ -14,7 +14,7 @@ begin
       $q$
         select user_id, encode(token_hash, 'hex') as hash
         from %s
-        where expires_at < now() and expires_at < 'infinity'
+        where expires_at < now() and expires_at < 'infinity' and expires_at > '-infinity'
         order by expires_at
         limit $q$ || p_limit
     ) expired
@@ -24,7 +24,8 @@ begin
     where user_id = v_user.id and token_hash in (
       select token_hash
       from tokens
-      where user_id = v_user.id and token_hash = any (v_user.hashes) and expires_at < now()
+      where user_id = v_user.id and token_hash = any (v_user.hashes)
+        and expires_at < now() and expires_at > '-infinity'
       for update skip locked
     );
     get diagnostics v_count = row_count;

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
-import { notifyPolls } from '../coordination/channels.ts';
+import { importChannel, notifyPolls } from '../coordination/channels.ts';
 import { foldText, isStorable } from '../domain/text.ts';
 import { createSecret, formatToken, type Scope } from '../domain/tokens.ts';
 import {
@@ -12,11 +12,16 @@ import {
   findUserId,
   listTokens,
   listUsers,
+  resumeUser,
+  revokeAllTokens,
   revokeTokenById,
   setPremium,
+  suspendUser,
 } from '../store/admin.ts';
+import { type AuditedCommand, listAudit } from '../store/audit.ts';
+import { openUserExport } from '../store/user-export.ts';
 import { issueInvite } from './invites.ts';
-import { type AdminContext, CommandError, type RunCommand } from './run.ts';
+import { type AdminContext, CommandError, type CommandHost, commandRunner, type RunCommand } from './run.ts';
 
 /** The operator's commands. Each prints one JSON object, or an error on standard error. */
 
@@ -121,6 +126,42 @@ function addUserCommands(user: Command, run: RunCommand): void {
       }),
     );
   user
+    .command('suspend')
+    .description('refuse all requests and sign-ins of a user; nothing is deleted')
+    .addOption(email())
+    .action((options) =>
+      run(async (context) => {
+        const suspended = await suspendUser(context.database, foldText(options.email));
+        if (suspended === undefined) throw noUser();
+        const { import_ids: importIds, ...shown } = suspended;
+        notifyPolls(context, shown.id);
+        for (const id of importIds) context.notify(importChannel(id));
+        return { ...shown, cancelled_imports: importIds.length };
+      }),
+    );
+  user
+    .command('resume')
+    .description('end the suspension of a user')
+    .addOption(email())
+    .action((options) =>
+      run(async ({ database }) => {
+        const resumed = await resumeUser(database, foldText(options.email));
+        if (resumed === undefined) throw noUser();
+        return resumed;
+      }),
+    );
+  user
+    .command('export')
+    .description('print all that is stored about a user, for a data-protection request')
+    .addOption(email())
+    .action((options) =>
+      run(async ({ database }) => {
+        const parts = await openUserExport(database, foldText(options.email));
+        if (parts === undefined) throw noUser();
+        return parts;
+      }),
+    );
+  user
     .command('delete')
     .description('delete a user with all that is theirs')
     .addOption(email())
@@ -181,11 +222,17 @@ function addTokenCommands(token: Command, run: RunCommand): void {
     );
   token
     .command('revoke')
-    .description('revoke a token; requests that wait with it end at once')
-    .requiredOption('--id <id>', 'as `token list` gives it')
-    .action((options: { id: string }) =>
+    .description('revoke a token, or all of a user; requests that wait with it end at once')
+    .option('--id <id>', 'as `token list` gives it')
+    .option('--all', 'all tokens and sessions of the user of --email')
+    .option('--email <email>', "the user's e-mail address, with --all", parseEmail)
+    .action((options: { id?: string; all?: true; email?: string }) =>
       run(async (context) => {
-        const [, userId, tokenId] = /^(\d{1,16})-(\d{1,16})$/.exec(options.id) ?? [];
+        const { id, all, email: address } = options;
+        if (all !== (address === undefined ? undefined : true) || (all === true) === (id !== undefined))
+          throw new CommandError('name --id, or --all and --email');
+        if (id === undefined) return revokeAll(context, address!);
+        const [, userId, tokenId] = /^(\d{1,16})-(\d{1,16})$/.exec(id) ?? [];
         const isRevoked =
           userId !== undefined && (await revokeTokenById(context.database, Number(userId), Number(tokenId)));
         if (!isRevoked) throw new CommandError('no valid token has this id');
@@ -195,6 +242,13 @@ function addTokenCommands(token: Command, run: RunCommand): void {
     );
 }
 
+async function revokeAll(context: AdminContext, address: string): Promise<object> {
+  const userId = await requireUserId(context, address);
+  const revoked = await revokeAllTokens(context.database, userId);
+  notifyPolls(context, userId);
+  return { revoked };
+}
+
 function addEpochCommands(epoch: Command, run: RunCommand): void {
   epoch
     .command('renew')
@@ -202,10 +256,50 @@ function addEpochCommands(epoch: Command, run: RunCommand): void {
     .action(() => run(async ({ database }) => ({ epoch: await beginEpoch(database) }), ANY_SCHEMA));
 }
 
-/** Adds `user`, `invite`, `token` and `epoch` to the `admin` command. */
-export function addAdminCommands(admin: Command, run: RunCommand): void {
+function addAuditCommands(audit: Command, run: RunCommand): void {
+  audit
+    .command('list')
+    .description("list operators' commands, newest first")
+    .option('--before <id>', 'only those with a lower id', parseId, Number.MAX_SAFE_INTEGER)
+    .addOption(new Option('--limit <limit>', 'how many at most').argParser(parseLimit).default(100))
+    .action(({ before, limit }: { before: number; limit: number }) =>
+      run(async ({ database }) => {
+        const actions = await listAudit(database, before, limit + 1);
+        return { actions: actions.slice(0, limit), has_more: actions.length > limit };
+      }),
+    );
+}
+
+/** A command as the audit records it: its name, and the options that were given. `audit list` itself is not recorded. */
+function describeCommand(command: Command, operator: string | undefined): AuditedCommand | undefined {
+  const action = `${command.parent!.name()} ${command.name()}`;
+  if (action === 'audit list') return undefined;
+  const given = Object.entries(command.opts())
+    .filter(([name]) => command.getOptionValueSource(name) === 'cli')
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  const object = given
+    .map(([name, value]) => (value === true ? `--${name}` : `--${name} ${value}`))
+    .join(' ');
+  return { operator: operator ?? null, action, object };
+}
+
+/** Adds `user`, `invite`, `token`, `epoch` and `audit` to the `admin` command. */
+export function addAdminCommands(admin: Command, host: CommandHost): void {
+  admin.addOption(
+    new Option('--operator <name>', 'who you are, for `audit list`; default: ADMIN_OPERATOR').argParser(
+      parseName,
+    ),
+  );
+  let begun: Command | undefined;
+  admin.hook('preAction', (_, command) => {
+    begun = command;
+  });
+  const run = commandRunner(host, (config) =>
+    describeCommand(begun!, admin.opts<{ operator?: string }>().operator ?? config.adminOperator),
+  );
   addUserCommands(admin.command('user').description('users'), run);
   addInviteCommands(admin.command('invite').description('invites'), run);
   addTokenCommands(admin.command('token').description('tokens'), run);
   addEpochCommands(admin.command('epoch').description('the history that the database tells'), run);
+  addAuditCommands(admin.command('audit').description('what operators did'), run);
 }

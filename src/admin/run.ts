@@ -3,6 +3,7 @@ import { redisAccess } from '../context.ts';
 import { openCoordination } from '../coordination/open.ts';
 import { attachEmbeddedPostgres } from '../embedded/postgres.ts';
 import { openLog } from '../observability/log.ts';
+import { type AuditedCommand, beginAudit, endAudit } from '../store/audit.ts';
 import type { Database } from '../store/database.ts';
 import { checkSchema, migrate } from '../store/migrations.ts';
 import { openDatabase } from '../store/open-database.ts';
@@ -29,32 +30,56 @@ export interface CommandOptions {
 /** What a command line runs in: its configuration, standard output and standard error. */
 export interface CommandHost {
   readConfig(): Config;
-  out(text: string): void;
+  /** Resolves when there is room for more. */
+  out(text: string): Promise<unknown> | undefined;
   err(text: string): void;
 }
 
+/** What a command prints: one JSON object, or its text in parts. */
+type Result = object | AsyncIterable<string>;
+
 /** Runs a command on the configured or the embedded database and prints its result as one JSON object. */
 export type RunCommand = (
-  command: (context: AdminContext) => Promise<object>,
+  command: (context: AdminContext) => Promise<Result>,
   options?: CommandOptions,
 ) => Promise<void>;
 
-/** Runs the commands of a host. */
+/** Runs the commands of a host; each is recorded as `describe` says, or not at all. */
 export const commandRunner =
-  (host: CommandHost): RunCommand =>
-  async (command, options) => {
-    const result = await runOnDatabase(host.readConfig(), command, options);
-    host.out(`${JSON.stringify(result)}\n`);
+  (host: CommandHost, describe: (config: Config) => AuditedCommand | undefined): RunCommand =>
+  async (command, { onAnySchema = false } = {}) => {
+    const config = host.readConfig();
+    const audited = describe(config);
+    await using stack = new AsyncDisposableStack();
+    const database = await openCommandDatabase(config, stack, onAnySchema);
+    const id = audited && (await beginAudit(database, audited));
+    if (audited && id === undefined) host.err('the schema is too old to record this command\n');
+    let outcome: 'done' | 'failed' = 'failed';
+    try {
+      await print(host, await runAndNotify(config, database, command));
+      outcome = 'done';
+    } finally {
+      // Whether or not this can be written: the command has ended as it has.
+      if (id !== undefined) await endAudit(database, id, outcome).catch(() => {});
+    }
   };
 
-async function runOnDatabase(
+async function print(host: CommandHost, result: Result): Promise<void> {
+  if (!(Symbol.asyncIterator in result)) {
+    await host.out(`${JSON.stringify(result)}\n`);
+    return;
+  }
+  for await (const part of result) await host.out(part);
+  await host.out('\n');
+}
+
+async function openCommandDatabase(
   config: Config,
-  command: (context: AdminContext) => Promise<object>,
-  { onAnySchema = false }: CommandOptions = {},
-): Promise<object> {
+  stack: AsyncDisposableStack,
+  onAnySchema: boolean,
+): Promise<Database> {
   // Standard output is for the result alone.
   const log = openLog('silent');
-  await using stack = new AsyncDisposableStack();
   let url = config.databaseUrl;
   if (url === undefined) {
     const embedded = await attachEmbeddedPostgres({ dataDir: config.dataDir, log });
@@ -65,6 +90,14 @@ async function runOnDatabase(
   const database = await openDatabase({ url, prepare: config.databasePrepare, max: 1, application: 'admin' });
   stack.defer(() => database.close());
   if (!onAnySchema) await checkSchema(database.sql);
+  return database;
+}
+
+async function runAndNotify(
+  config: Config,
+  database: Database,
+  command: (context: AdminContext) => Promise<Result>,
+): Promise<Result> {
   const channels = new Set<string>();
   const result = await command({ database, notify: (channel) => channels.add(channel) });
   if (config.redisAddress && channels.size > 0) await wakeAll(config, channels);

@@ -33,6 +33,7 @@ const EXIT_BY_CODE: Record<string, number> = {
   VALIDATION_ERROR: EXIT.usage,
   NOT_FOUND: EXIT.notFound,
   INVALID_TOKEN: EXIT.denied,
+  ACCOUNT_SUSPENDED: EXIT.denied,
   PERMISSION_DENIED: EXIT.denied,
   LIMIT_EXCEEDED: EXIT.limit,
   RATE_LIMITED: EXIT.limit,

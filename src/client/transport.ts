@@ -124,6 +124,7 @@ function describeFailure(
 const CODES: ReadonlySet<string> = new Set<ErrorCode>([
   'VALIDATION_ERROR',
   'INVALID_TOKEN',
+  'ACCOUNT_SUSPENDED',
   'PERMISSION_DENIED',
   'LIMIT_EXCEEDED',
   'NOT_FOUND',

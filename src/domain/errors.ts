@@ -34,6 +34,8 @@ export const invalid = (message: string) => new ApiError('VALIDATION_ERROR', mes
 export const notFound = (what: string) => new ApiError('NOT_FOUND', `${what} does not exist`);
 export const invalidToken = () =>
   new ApiError('INVALID_TOKEN', 'the access token is missing, invalid or expired');
+export const accountSuspended = () =>
+  new ApiError('ACCOUNT_SUSPENDED', 'the account is suspended: ask who runs this service');
 export const permissionDenied = (message: string) => new ApiError('PERMISSION_DENIED', message);
 export const conflict = (message: string) => new ApiError('CONFLICT', message);
 export const limitExceeded = (message: string) => new ApiError('LIMIT_EXCEEDED', message);

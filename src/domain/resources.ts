@@ -105,10 +105,11 @@ export interface ImportResult {
   errors: ImportError[];
 }
 
-/** Every code of an error response: those of spec 7, and those of decisions 3 and 43. */
+/** Every code of an error response: those of spec 7, those of decisions 3 and 43, and `ACCOUNT_SUSPENDED`. */
 export type ErrorCode =
   | 'VALIDATION_ERROR'
   | 'INVALID_TOKEN'
+  | 'ACCOUNT_SUSPENDED'
   | 'PERMISSION_DENIED'
   | 'LIMIT_EXCEEDED'
   | 'NOT_FOUND'

@@ -127,7 +127,8 @@ export function countBacklog(
 
 /**
  * Before a remembered principal learns of a missing scope or a bad field, the token is looked up: a revoked one gets
- * 401, as the order of checks demands (decision 1).
+ * 401, as the order of checks demands (decision 1). One whose token has become invalid learns whether the account is
+ * suspended.
  */
 export function handleErrors(context: Context) {
   const send = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
@@ -143,8 +144,7 @@ export function handleErrors(context: Context) {
     }
   };
   return (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
-    const isRemembered = request.principal !== undefined && !request.principalIsFresh;
-    return isRemembered ? confirm(error, request, reply) : send(error, request, reply);
+    return request.principal === undefined ? send(error, request, reply) : confirm(error, request, reply);
   };
 }
 

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import type { Group } from '../coordination/port.ts';
-import { invalidToken, permissionDenied } from '../domain/errors.ts';
+import { ApiError, invalidToken, permissionDenied } from '../domain/errors.ts';
 import type { PresentedToken, Principal } from '../domain/tokens.ts';
 import { findPrincipal } from '../store/tokens.ts';
 import { limitTokenFailures } from './brute-force-limiter.ts';
@@ -80,7 +80,10 @@ export function requireScope({ scope, needsSession }: Needs, principal: Principa
 }
 
 async function lookUp(context: Context, token: PresentedToken): Promise<Principal> {
-  const principal = await findPrincipal(context.database, token);
+  const principal = await findPrincipal(context.database, token).catch((error: unknown) => {
+    if (toApiError(error)?.code === 'ACCOUNT_SUSPENDED') context.principals.forget(token);
+    throw error;
+  });
   if (principal === undefined) {
     context.principals.forget(token);
     throw invalidToken();
@@ -106,8 +109,9 @@ export async function limitAddress(
 }
 
 /**
- * For an error response to a remembered principal: forgets a token that the statement found invalid, and looks it up where
- * the statement never ran, so that a revoked token gets no other error than `INVALID_TOKEN`, which this then throws.
+ * For an error response to a principal who was found before the operation's statement ran. Looks the token up again if the
+ * statement found it invalid or never ran. Forgets a token that is not valid any more, and throws `INVALID_TOKEN` or
+ * `ACCOUNT_SUSPENDED`, so that such a token gets no other error.
  */
 export async function confirmPrincipal(
   context: Context,
@@ -117,12 +121,25 @@ export async function confirmPrincipal(
 ): Promise<void> {
   const principal = request.principal!;
   const code = toApiError(error)?.code;
+  const isInvalid = code === 'INVALID_TOKEN';
   const isUnchecked = code === 'VALIDATION_ERROR' || code === 'PERMISSION_DENIED';
-  const isInvalid =
-    code === 'INVALID_TOKEN' ||
-    (isUnchecked && (await findPrincipal(context.database, principal)) === undefined);
-  if (!isInvalid) return;
+  if (!isInvalid && !(isUnchecked && !request.principalIsFresh)) return;
+  const refusal = await findRefusal(context, principal).catch((fault: unknown) => {
+    if (isInvalid) return invalidToken();
+    throw fault;
+  });
+  if (refusal === undefined && !isInvalid) return;
   context.principals.forget(principal);
   removeQuotaHeaders(reply);
-  throw invalidToken();
+  throw refusal ?? invalidToken();
+}
+
+/** Why the token is refused now; undefined if it is valid. */
+async function findRefusal({ database }: Context, token: PresentedToken): Promise<ApiError | undefined> {
+  try {
+    return (await findPrincipal(database, token)) === undefined ? invalidToken() : undefined;
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'ACCOUNT_SUSPENDED') return error;
+    throw error;
+  }
 }

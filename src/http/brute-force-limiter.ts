@@ -29,11 +29,11 @@ interface Budget {
   limit: number;
 }
 
-/** Something that can be guessed: whoever tries it is within all budgets, and fails by this code. */
+/** Something that can be guessed: whoever tries it is within all budgets, and fails by one of these codes. */
 interface Attempt {
   credential: Credential;
   budgets: readonly Budget[];
-  failureCode: ErrorCode;
+  failureCodes: readonly ErrorCode[];
 }
 
 /** Wrong codes for one e-mail address, and of one network that names addresses, in any hour. */
@@ -54,7 +54,7 @@ export function limitInviteFailures<Result>(
 ): Promise<Result> {
   const { inviteFailures, namedInviteFailures: limiter } = context.coordination.limiters;
   const everyone = { limiter: inviteFailures, key: 'all', limit: context.config.inviteFailuresPerMinute };
-  const invite = { credential: 'invite', failureCode: 'NOT_FOUND' } as const;
+  const invite = { credential: 'invite', failureCodes: ['NOT_FOUND'] } as const;
   if (emailKey === undefined) return withinBudgets(context, { ...invite, budgets: [everyone] }, exchange);
   const limit = NAMED_FAILURES_PER_HOUR;
   const budgets = [
@@ -79,7 +79,11 @@ export function limitTokenFailures<Result>(
   const { tokenFailures: limiter } = context.coordination.limiters;
   const key = addressKey(clientAddress(request));
   const budget = { limiter, key, limit: TOKEN_FAILURES_PER_MINUTE };
-  const bearer = { credential: 'bearer', budgets: [budget], failureCode: 'INVALID_TOKEN' } as const;
+  const bearer = {
+    credential: 'bearer',
+    budgets: [budget],
+    failureCodes: ['INVALID_TOKEN', 'ACCOUNT_SUSPENDED'],
+  } as const;
   const lookUpCounted = () => counted(context, bearer, lookUp);
   const refusal = limiter.refusal(key, budget.limit);
   if (refusal === undefined) return lookUpCounted();
@@ -112,13 +116,13 @@ function withinBudgets<Result>(
 /** Runs what is tried, and counts its failure in each budget. */
 async function counted<Result>(
   context: Context,
-  { credential, budgets, failureCode }: Attempt,
+  { credential, budgets, failureCodes }: Attempt,
   run: () => Promise<Result>,
 ): Promise<Result> {
   try {
     return await run();
   } catch (error) {
-    if (!(error instanceof ApiError && error.code === failureCode)) throw error;
+    if (!(error instanceof ApiError && failureCodes.includes(error.code))) throw error;
     const quotas = await Promise.all(budgets.map(({ limiter, key, limit }) => limiter.consume(key, limit)));
     const refused = quotas.find(({ admitted }) => !admitted);
     // Whether this attempt was right or wrong is told to nobody who has used up the budget.

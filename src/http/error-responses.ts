@@ -11,6 +11,7 @@ import { DatabaseUnavailable, sqlStateOf } from '../store/errors.ts';
 export const STATUS_BY_CODE = {
   VALIDATION_ERROR: 400,
   INVALID_TOKEN: 401,
+  ACCOUNT_SUSPENDED: 401,
   PERMISSION_DENIED: 403,
   LIMIT_EXCEEDED: 403,
   NOT_FOUND: 404,

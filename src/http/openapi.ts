@@ -116,6 +116,7 @@ const IDEMPOTENCY_KEY = {
 const CONDITIONS: Record<ErrorCode, string> = {
   VALIDATION_ERROR: 'The body lacks a field or holds invalid data; the message names the field and the rule.',
   INVALID_TOKEN: 'The token is missing, invalid, expired or revoked.',
+  ACCOUNT_SUSPENDED: 'Who runs the service has suspended the account; nothing of it is deleted.',
   PERMISSION_DENIED: 'The token lacks the scope that the operation needs.',
   LIMIT_EXCEEDED: 'A limit of the account is reached.',
   NOT_FOUND: 'What the request names does not exist.',
@@ -127,7 +128,8 @@ const CONDITIONS: Record<ErrorCode, string> = {
 
 function codesOf(route: Route): ErrorCode[] {
   const common: ErrorCode[] = ['VALIDATION_ERROR', 'RATE_LIMITED', 'INTERNAL_ERROR', 'UNAVAILABLE'];
-  const ofPrincipals: ErrorCode[] = route.scope === 'public' ? [] : ['INVALID_TOKEN', 'PERMISSION_DENIED'];
+  const ofPrincipals: ErrorCode[] =
+    route.scope === 'public' ? [] : ['INVALID_TOKEN', 'ACCOUNT_SUSPENDED', 'PERMISSION_DENIED'];
   return [...new Set([...common, ...ofPrincipals, ...(route.errors ?? [])])];
 }
 

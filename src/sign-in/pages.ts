@@ -143,6 +143,11 @@ const FAULT_TEXTS: Record<SignInFault | 'unavailable', FaultText> = {
     title: 'Your session has ended',
     text: 'It ended while {} was asked. Sign in again, then link it in the settings.',
   },
+  suspended: {
+    status: 403,
+    title: 'Your account is suspended',
+    text: 'Nothing in it is deleted. Ask who runs this service.',
+  },
 };
 
 /** Says what happened and what helps, and leads back to a new try. */

@@ -32,6 +32,8 @@ export const PERSON_FAULTS = [
   'other-person',
   /** The session that began the linking is over. */
   'no-session',
+  /** An operator has suspended the account. */
+  'suspended',
 ] as const;
 
 export type ProviderFault = (typeof PROVIDER_FAULTS)[number];

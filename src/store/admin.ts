@@ -9,6 +9,8 @@ export interface UserRecord {
   /** Null in a list where the user's node cannot be reached. */
   is_premium: boolean | null;
   created_at: string;
+  /** Null: not suspended. Only where users are listed or shown. */
+  suspended_at?: string | null;
 }
 
 export interface TokenRecord {
@@ -69,20 +71,21 @@ export async function findUser(
 ): Promise<UserDetails | undefined> {
   const [row] = await db.read(
     (sql) => sql<UserDetails[]>`
-      select id, email, is_premium, created_at, bookmark_count, tag_count, token_count
+      select id, email, is_premium, created_at, suspended_at, bookmark_count, tag_count, token_count
       from find_user(${id}, ${emailKey})`,
   );
   return row;
 }
 
 const accountsAfter = (after: number, limit: number): string =>
-  `select user_id, is_premium from %s where user_id > ${after} order by user_id limit ${limit}`;
+  `select user_id, is_premium, render_time(suspended_at) as suspended_at from %s where user_id > ${after} order by user_id limit ${limit}`;
 
 /** At most `limit` users with ids above `after`, in the order of ids. */
 export async function listUsers(db: Database, after: number, limit: number): Promise<UserRecord[]> {
   const rows = await db.read(
     (sql) => sql<UserRecord[]>`
-      select u.id, u.email, (a ->> 'is_premium')::boolean as is_premium, render_time(u.created_at) as created_at
+      select u.id, u.email, (a ->> 'is_premium')::boolean as is_premium, render_time(u.created_at) as created_at,
+        a ->> 'suspended_at' as suspended_at
       from users u
       left join rows_of_shards('accounts', ${accountsAfter(after, limit)}) a on (a ->> 'user_id')::bigint = u.id
       where u.id > ${after}
@@ -170,6 +173,40 @@ export async function revokeTokenById(db: Database, userId: number, tokenId: num
     (sql) => sql`delete from tokens where user_id = ${userId} and id = ${tokenId} returning id`,
   );
   return rows.length > 0;
+}
+
+/** Revokes all tokens of a user, sessions included; returns how many. */
+export async function revokeAllTokens(db: Database, userId: number): Promise<number> {
+  const rows = await db.write((sql) => sql`delete from tokens where user_id = ${userId} returning id`);
+  return rows.length;
+}
+
+/** A user who was suspended, and the large imports that this cancelled. */
+export interface SuspendedUser {
+  id: number;
+  email: string;
+  suspended_at: string;
+  import_ids: string[];
+}
+
+/** Suspends a user, who stays suspended since the first time; undefined where no user has this address. */
+export async function suspendUser(db: Database, emailKey: string): Promise<SuspendedUser | undefined> {
+  const [row] = await db.write(
+    (sql) => sql<SuspendedUser[]>`select id, email, suspended_at, import_ids from suspend_user(${emailKey})`,
+  );
+  return row;
+}
+
+/** Ends the suspension of a user; undefined where no user has this address. */
+export async function resumeUser(
+  db: Database,
+  emailKey: string,
+): Promise<{ id: number; email: string; suspended_at: null } | undefined> {
+  const [row] = await db.write(
+    (sql) => sql<{ id: number; email: string; suspended_at: null }[]>`
+      select id, email, suspended_at from resume_user(${emailKey})`,
+  );
+  return row;
 }
 
 /** Begins a new epoch, so that all clients of `/bookmarks/changes` begin anew; returns its number. */

@@ -34,7 +34,7 @@ export interface LoginSession {
 }
 
 /** Why nobody was signed in. */
-export type SignInRefusal = 'unverified' | 'uninvited' | 'taken' | 'other-person' | 'token';
+export type SignInRefusal = 'unverified' | 'uninvited' | 'taken' | 'other-person' | 'suspended' | 'token';
 
 /** A session's token, or why there is none. */
 export type SignInResult<Refusal> =

@@ -1,5 +1,6 @@
 import {
   type ApiError,
+  accountSuspended,
   conflict,
   invalid,
   invalidToken,
@@ -16,6 +17,7 @@ import type { Sql } from './database.ts';
 /** The error for each outcome that a function in `sql/` may return instead of a success. */
 const ERROR_BY_OUTCOME = {
   token: invalidToken,
+  suspended: accountSuspended,
   bookmark_missing: () => notFound('the bookmark'),
   bookmark_changed: () => conflict('the bookmark was changed since if_updated_at'),
   bookmark_exists: () => invalid('url: another bookmark has this url'),

@@ -1,3 +1,4 @@
+import { accountSuspended } from '../domain/errors.ts';
 import {
   type FoundPrincipal,
   MAX_SESSION_DAYS,
@@ -54,26 +55,36 @@ const LOOK_UP_DEADLINE_MS = 3_000;
  */
 const USE_IS_DUE_AFTER = '13 minutes';
 
-/** The principal behind a token, `undefined` where it is unknown, revoked or expired. */
+/** The principal behind a token, `undefined` where it is unknown, revoked or expired. Throws `ACCOUNT_SUSPENDED`. */
 export async function findPrincipal(
   db: Database,
   token: PresentedToken,
 ): Promise<FoundPrincipal | undefined> {
   const [row] = await db.readShort(
-    (sql) => sql<{ scope: Scope; isPremium: boolean; isUseDue: boolean; validForMs: number | null }[]>`
+    (sql) => sql<
+      {
+        scope: Scope;
+        isPremium: boolean;
+        isUseDue: boolean;
+        validForMs: number | null;
+        isSuspended: boolean;
+      }[]
+    >`
       select
         t.scope,
         a.is_premium as "isPremium",
         coalesce(t.last_used_at < now() - ${USE_IS_DUE_AFTER}::interval, true) as "isUseDue",
         case when isfinite(t.expires_at) then extract(epoch from t.expires_at - now())::float8 * 1000 end
-          as "validForMs"
+          as "validForMs",
+        t.suspended_expires_at is not null as "isSuspended"
       from tokens t
       join accounts a on a.user_id = ${token.userId}
       where t.user_id = ${token.userId} and t.token_hash = ${token.hash} and t.kind = ${token.kind}
-        and t.expires_at > now()`,
+        and coalesce(t.suspended_expires_at, t.expires_at) > now()`,
     LOOK_UP_DEADLINE_MS,
   );
   if (row === undefined) return undefined;
+  if (row.isSuspended) throw accountSuspended();
   const { scope, isPremium, isUseDue, validForMs } = row;
   return {
     ...token,

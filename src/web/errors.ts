@@ -23,6 +23,8 @@ export function describeFault({ code, message }: { code: string; message: string
       return errors.gone;
     case 'INVALID_TOKEN':
       return texts.signIn.needed;
+    case 'ACCOUNT_SUSPENDED':
+      return errors.suspended;
     case 'LIMIT_EXCEEDED':
       return errors.full(message);
     case 'PERMISSION_DENIED':

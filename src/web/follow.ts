@@ -141,7 +141,7 @@ async function pauseAfter(error: unknown, failures: number, signal: AbortSignal)
   signals.addEventListener('message', onSignal);
   signal.addEventListener('abort', wake);
   // Where signing in again was declined, the poll waits until it was done after all.
-  const isSignedOut = hasCode(error, 'INVALID_TOKEN');
+  const isSignedOut = hasCode(error, 'INVALID_TOKEN') || hasCode(error, 'ACCOUNT_SUSPENDED');
   const pauseMs = isSignedOut
     ? Number.POSITIVE_INFINITY
     : Math.max(askedMs, backoffMs(failures, Math.random));

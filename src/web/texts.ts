@@ -156,6 +156,7 @@ const en = {
     internal: 'The service failed. Try again; if it fails again, tell the person who runs it.',
     gone: 'It no longer exists. It was deleted elsewhere.',
     full: (message: string) => `Your account is full: ${message}.`,
+    suspended: 'Your account is suspended. Nothing in it is deleted. Ask the person who runs the service.',
     denied: (message: string) => `This is not allowed: ${message}.`,
     invalid: (message: string) => `The service did not accept this: ${message}.`,
     unexpected: 'Something went wrong in this page. Reload it, and try again.',

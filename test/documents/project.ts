@@ -64,7 +64,7 @@ export const TEST_NAMES = new Map(
 /** `user create` and so on, with the options of each. */
 export function listAdminCommands(): Map<string, Set<string>> {
   const admin = new Command('admin');
-  addAdminCommands(admin, async () => {});
+  addAdminCommands(admin, { readConfig, out: () => undefined, err: () => {} });
   return new Map(
     admin.commands.flatMap((group) =>
       group.commands.map((command) => [

@@ -46,6 +46,11 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
     'k8s/rotate.sh restarts the three, one by one',
   'kubectl -n bookmarks rollout restart deployment/pgbouncer': 'k8s/rotate.sh runs it',
   'admin user show --email ann@example.org': 'admin.test.ts',
+  'admin user suspend --email ann@example.org': 'suspension.test.ts',
+  'admin user resume --email ann@example.org': 'suspension.test.ts',
+  'admin user export --email ann@example.org': 'admin.test.ts',
+  'admin token revoke --all --email ann@example.org': 'admin.test.ts',
+  'admin audit list': 'admin.test.ts',
   [`kubectl -n bookmarks logs --selector=app.kubernetes.io/component=api --tail=20000 | grep -o '"user":[0-9]*' | sort | uniq -c | sort -rn | head`]:
     'the rehearsal reads the same log, and pipes it nowhere',
   [`kubectl -n bookmarks logs --selector=app.kubernetes.io/component=api --tail=20000 | grep -E '"ms":[0-9]{4}'`]:

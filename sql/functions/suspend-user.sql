@@ -1,0 +1,33 @@
+-- Suspends a user: cancels their large imports, and makes all their tokens invalid until `resume_user`. Nothing is
+-- deleted but the bytes of those imports. No row if there is no such user. Locks are taken in the order of `delete_user`;
+-- the account's keeps out whoever opens a session or makes a token meanwhile.
+create or replace function suspend_user(p_email_key text)
+returns table (id bigint, email text, suspended_at text, import_ids uuid[])
+language plpgsql as $$
+begin
+  select u.id, u.email into id, email from users u where u.email_key = p_email_key for no key update;
+  if not found then
+    return;
+  end if;
+  with cancelled as (
+    update imports i
+    set state = 'cancelled', touched_at = now(), lease_id = null, lease_until = null
+    where i.user_id = suspend_user.id and i.state in ('receiving', 'queued')
+    returning i.id
+  )
+  select coalesce(array_agg(c.id), '{}') into import_ids from cancelled c;
+  delete from import_chunks c where c.user_id = suspend_user.id and c.import_id = any (import_ids);
+  delete from import_pieces p where p.user_id = suspend_user.id and p.import_id = any (import_ids);
+  delete from import_errors e where e.user_id = suspend_user.id and e.import_id = any (import_ids);
+  perform from accounts a where a.user_id = suspend_user.id for update;
+  update accounts a
+  set suspended_at = coalesce(a.suspended_at, date_trunc('milliseconds', now()))
+  where a.user_id = suspend_user.id
+  returning render_time(a.suspended_at) into suspended_at;
+  perform from tokens t where t.user_id = suspend_user.id order by t.token_hash for update;
+  update tokens t
+  set suspended_expires_at = t.expires_at, expires_at = '-infinity'
+  where t.user_id = suspend_user.id and t.suspended_expires_at is null;
+  return next;
+end
+$$;

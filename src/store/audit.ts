@@ -1,0 +1,57 @@
+import type { Database } from './database.ts';
+import { sqlStateOf } from './errors.ts';
+
+/** What operators did: one row for each of their commands. */
+
+/** A command as it is recorded. Nothing in it is a secret. */
+export interface AuditedCommand {
+  /** Null: the operator gave no name. */
+  operator: string | null;
+  /** Such as `user suspend`. */
+  action: string;
+  /** The options that were given, such as `--email ann@example.org`. */
+  object: string;
+}
+
+export interface AuditRecord extends AuditedCommand {
+  id: number;
+  at: string;
+  /** Null: it is running, or its process ended before it could say. */
+  outcome: 'done' | 'failed' | null;
+}
+
+const UNDEFINED_FUNCTION = '42883';
+
+/** Records that a command begins; returns the id of its row. Undefined if the schema is older than the audit. */
+export async function beginAudit(
+  db: Database,
+  { operator, action, object }: AuditedCommand,
+): Promise<number | undefined> {
+  try {
+    const [row] = await db.write(
+      (sql) => sql<{ id: number }[]>`select id from begin_audit(${operator}, ${action}, ${object})`,
+    );
+    return row!.id;
+  } catch (error) {
+    if (sqlStateOf(error) === UNDEFINED_FUNCTION) return undefined;
+    throw error;
+  }
+}
+
+/** Records how a command ended. */
+export async function endAudit(db: Database, id: number, outcome: 'done' | 'failed'): Promise<void> {
+  await db.write((sql) => sql`update audit set outcome = ${outcome} where id = ${id}`);
+}
+
+/** At most `limit` records with ids below `before`, newest first. */
+export async function listAudit(db: Database, before: number, limit: number): Promise<AuditRecord[]> {
+  const rows = await db.read(
+    (sql) => sql<AuditRecord[]>`
+      select id, render_time(at) as at, operator, action, object, outcome
+      from audit
+      where id < ${before}
+      order by id desc
+      limit ${limit}`,
+  );
+  return [...rows];
+}

@@ -1,0 +1,94 @@
+import { PAGE_BYTES } from './bookmarks.ts';
+import type { Database } from './database.ts';
+
+/** All that is stored about a user, for a data-protection request. No secret and no hash is in it. */
+
+const PAGE_SIZE = 500;
+
+/** The user's export as the parts of one JSON object; undefined if no user has this address. */
+export async function openUserExport(
+  db: Database,
+  emailKey: string,
+): Promise<AsyncIterable<string> | undefined> {
+  const facts = await readFacts(db, emailKey);
+  return facts && writeExport(db, facts);
+}
+
+interface Facts {
+  userId: number;
+  lastId: number;
+  /** JSON text of an object. */
+  facts: string;
+}
+
+async function readFacts(db: Database, emailKey: string): Promise<Facts | undefined> {
+  const [user] = await db.read(
+    (sql) => sql<{ id: number }[]>`select id from users where email_key = ${emailKey}`,
+  );
+  if (user === undefined) return undefined;
+  const { id } = user;
+  const [row] = await db.read(
+    (sql) => sql<{ lastId: number; facts: string }[]>`
+      select
+        (select coalesce(max(id), 0) from bookmarks where user_id = ${id}) as "lastId",
+        json_build_object(
+          'exported_at', render_time(now()),
+          'account', (
+            select json_build_object('id', id, 'email', email, 'created_at', render_time(created_at))
+            from users where id = ${id}
+          ),
+          'tier', (
+            select json_build_object('is_premium', is_premium, 'suspended_at', render_time(suspended_at))
+            from accounts where user_id = ${id}
+          ),
+          'identities', (
+            select coalesce(json_agg(json_build_object(
+              'issuer', issuer, 'subject', subject, 'email', email, 'created_at', render_time(created_at)
+            ) order by created_at), '[]')
+            from identities where user_id = ${id}
+          ),
+          'invites', (
+            select coalesce(json_agg(json_build_object(
+              'email', email, 'expires_at', render_time(expires_at)
+            ) order by expires_at), '[]')
+            from invites where email_key = ${emailKey}
+          ),
+          'tokens', (
+            select coalesce(json_agg(json_build_object(
+              'id', id, 'kind', kind, 'scope', scope, 'name', name, 'app_name', app_name, 'client', client,
+              'created_at', render_time(created_at), 'last_used_at', render_time(last_used_at),
+              'expires_at', case
+                when isfinite(coalesce(suspended_expires_at, expires_at))
+                then render_time(coalesce(suspended_expires_at, expires_at))
+              end
+            ) order by id), '[]')
+            from tokens where user_id = ${id}
+          ),
+          'tags', (
+            select coalesce(json_agg(json_build_object(
+              'id', id, 'name', name, 'bookmark_count', bookmark_count, 'created_at', render_time(created_at)
+            ) order by id), '[]')
+            from tags where user_id = ${id}
+          )
+        )::text as facts`,
+  );
+  return { userId: id, ...row! };
+}
+
+async function* writeExport(db: Database, { userId, lastId, facts }: Facts): AsyncGenerator<string> {
+  yield `${facts.slice(0, -1)},"bookmarks":[`;
+  let separator = '';
+  for (let after = 0; after < lastId; ) {
+    const from = after;
+    const [page] = await db.read(
+      (sql) => sql<{ bookmarks: string; last: number | null }[]>`
+        select bookmarks, last_id as last
+        from read_page(${userId}, ${from}, ${lastId}, ${PAGE_SIZE}, ${PAGE_BYTES})`,
+    );
+    if (page!.last === null) break;
+    yield separator + page!.bookmarks;
+    separator = ',';
+    after = page!.last;
+  }
+  yield ']}';
+}
