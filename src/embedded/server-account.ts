@@ -2,23 +2,21 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { EmbeddedPostgresError } from './errors.ts';
 
-/** The operating system's user that runs the server. */
+/** The operating system's user that runs the server, as options of `spawn`; empty for the user of this process. */
 export interface ServerAccount {
-  uid: number;
-  gid: number;
-  name: string;
+  uid?: number;
+  gid?: number;
 }
 
 /**
- * The account that runs the server: undefined for that of this process. Postgres refuses to run as root; for root it is
- * the owner of data that is there already, else `postgres`, else `nobody`, where the system knows them.
+ * Chooses the account that runs the server. Postgres refuses to run as root. So for root, it is the owner of the data if
+ * there is data, else `postgres` or `nobody`.
  */
-export function chooseServerAccount(clusterDir: string): ServerAccount | undefined {
-  if (process.platform === 'win32') {
-    throw new EmbeddedPostgresError('the embedded PostgreSQL needs Linux or macOS: set DATABASE_URL instead');
-  }
-  if (process.getuid?.() !== 0) return undefined;
-  const account = findOwner(clusterDir) ?? lookUpAccount('postgres') ?? lookUpAccount('nobody');
+export function chooseServerAccount(clusterDir: string): ServerAccount {
+  if (process.getuid?.() !== 0) return {};
+  const owner = statSync(clusterDir, { throwIfNoEntry: false });
+  if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
+  const account = lookUpAccount('postgres') ?? lookUpAccount('nobody');
   if (account) return account;
   throw new EmbeddedPostgresError(
     'PostgreSQL does not run as root and this system has neither a user `postgres` nor `nobody`: ' +
@@ -26,34 +24,20 @@ export function chooseServerAccount(clusterDir: string): ServerAccount | undefin
   );
 }
 
-/** Whether the account can read a folder and pass through it; true without an account. */
-export function canReach(account: ServerAccount | undefined, folder: string): boolean {
-  if (!account) return true;
-  const { uid, gid } = account;
-  const script = 'cd "$1" && test -r . && test -x .';
-  return spawnSync('/bin/sh', ['-c', script, 'sh', folder], { uid, gid, cwd: '/' }).status === 0;
-}
-
-/** The options of `spawn` that run a program as the account. */
-export function asAccount(account: ServerAccount | undefined): { uid?: number; gid?: number } {
-  return account ? { uid: account.uid, gid: account.gid } : {};
+/** Whether the account can pass through a folder and read it. */
+export function canReach(account: ServerAccount, folder: string): boolean {
+  if (account.uid === undefined) return true;
+  const script = 'test -r "$1" && test -x "$1"';
+  return spawnSync('/bin/sh', ['-c', script, 'sh', folder], { ...account, cwd: '/' }).status === 0;
 }
 
 /** Gives a folder and all in it to the account. */
-export function giveFolder(account: ServerAccount | undefined, folder: string): void {
-  if (account) execFileSync('chown', ['-R', `${account.uid}:${account.gid}`, folder]);
-}
-
-function findOwner(folder: string): ServerAccount | undefined {
-  const stat = statSync(folder, { throwIfNoEntry: false });
-  return stat && stat.uid !== 0 ? { uid: stat.uid, gid: stat.gid, name: `with id ${stat.uid}` } : undefined;
+export function giveFolder({ uid, gid }: ServerAccount, folder: string): void {
+  if (uid !== undefined) execFileSync('chown', ['-R', `${uid}:${gid}`, folder]);
 }
 
 function lookUpAccount(name: string): ServerAccount | undefined {
-  const read = (option: string) => {
-    const result = spawnSync('id', [option, name], { encoding: 'utf8' });
-    return result.status === 0 ? Number(result.stdout) : Number.NaN;
-  };
-  const account = { uid: read('-u'), gid: read('-g'), name };
-  return account.uid > 0 && Number.isInteger(account.gid) ? account : undefined;
+  const read = (option: string) => Number(spawnSync('id', [option, name], { encoding: 'utf8' }).stdout);
+  const account = { uid: read('-u'), gid: read('-g') };
+  return account.uid > 0 && account.gid > 0 ? account : undefined;
 }

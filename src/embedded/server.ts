@@ -1,21 +1,23 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, existsSync, openSync, readFileSync, renameSync } from 'node:fs';
+import { closeSync, constants, existsSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Binaries, PROGRAM_ENVIRONMENT } from './binaries.ts';
+import { PROGRAM_ENVIRONMENT } from './binaries.ts';
 import { EmbeddedPostgresError } from './errors.ts';
-import { disownPidFile, findPostmaster, POLL_INTERVAL_MS, stopPostmaster } from './postmaster.ts';
-import { asAccount, type ServerAccount } from './server-account.ts';
+import { isAlive } from './folder-lock.ts';
+import type { ServerAccount } from './server-account.ts';
 
 /** Server parameters by name, as `postgres -c name=value` takes them. */
 export type ServerSettings = Record<string, string | number>;
 
 /** How a server is started. */
 export interface ServerOptions {
+  /** The path of the program. */
+  postgres: string;
   pgdata: string;
   logFile: string;
-  binaries: Binaries;
-  account: ServerAccount | undefined;
+  account: ServerAccount;
   /** Replace the service's own. */
   settings: ServerSettings;
 }
@@ -26,7 +28,7 @@ export interface RunningServer {
   port: number;
   /** Resolves when the server's process has ended, for whatever reason. */
   ended: Promise<void>;
-  /** Stops it within 5 s; does nothing where it has ended already. */
+  /** Stops it within 5 s; does nothing if it has ended already. */
   stop(): Promise<void>;
 }
 
@@ -50,84 +52,123 @@ const SETTINGS: ServerSettings = {
   log_min_error_statement: 'panic',
 };
 
-/** How long to wait for backends of a killed server. They end by themselves within moments, unless they are frozen. */
-const OLD_BACKENDS_MS = 10_000;
+/** How often a file of the server is read, which cannot be awaited. */
+export const POLL_INTERVAL_MS = 20;
 
-/** How many ports to try: another process may take a free one before the server does. */
-const PORT_TRIES = 5;
+/** A fast shutdown that takes longer is ended by force. The next start recovers from the log what was not written. */
+const FAST_STOP_MS = 4_000;
+
+/** How long to wait for an earlier server, and then how long to try again if its backends or the port prevent it. */
+const START_LIMIT_MS = 10_000;
+
+const MAY_PASS =
+  /pre-existing shared memory block|could not create any TCP\/IP sockets|Address already in use/;
 
 /**
- * Starts the server, on a free port unless the settings name one. Waits for its recovery after a crash, and for backends
- * of an earlier server that are still ending. Throws `EmbeddedPostgresError` with the server's log where it does not start.
+ * Runs the server, and beside it a shell that waits for the end of a pipe of this process. However this process ends, the
+ * pipe ends with it, and the shell then shuts the server down.
+ */
+const RUN_SERVER = '(read -r _ <&3; kill -INT $$) 2>/dev/null & exec "$@" 3<&-';
+
+/**
+ * Starts the server, on a free port unless the settings name one. Waits for its recovery after a crash. Throws
+ * `EmbeddedPostgresError` with the server's log if it does not start.
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
-  disownPidFile(options.pgdata);
-  if (existsSync(options.logFile)) renameSync(options.logFile, `${options.logFile}.previous`);
-  const giveUpAt = Date.now() + OLD_BACKENDS_MS;
-  for (let tries = 1; ; tries += 1) {
-    const port = Number(options.settings.port) || (await findFreePort());
+  const { pgdata, logFile, settings } = options;
+  if (existsSync(logFile)) renameSync(logFile, `${logFile}.previous`);
+  await waitForEarlierServer(pgdata);
+  const giveUpAt = Date.now() + START_LIMIT_MS;
+  for (;;) {
+    disownPidFile(pgdata);
+    const port = Number(settings.port) || (await findFreePort());
     const child = spawnServer(options, port);
-    const ended = watchEnd(child);
-    const fault = await Promise.race([ended, waitUntilReady(child, options.pgdata)]);
-    if (fault === undefined) return describeServer(child, port, ended);
-    const log = fault === '' ? readFileSync(options.logFile, 'utf8').trim() : fault;
-    const isPortTaken = /could not create any TCP\/IP sockets|Address already in use/.test(log);
-    const hasOldBackends = log.includes('pre-existing shared memory block') && Date.now() < giveUpAt;
-    if (hasOldBackends) await sleep(100);
-    else if (!isPortTaken || tries >= PORT_TRIES)
+    const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+    void ended.then(() => child.stdio[3]?.destroy());
+    if (await waitUntilReady(child, pgdata)) return describeServer(child, port, ended);
+    const log = readFileSync(logFile, 'utf8').trim();
+    if (!MAY_PASS.test(log) || Date.now() > giveUpAt)
       throw new EmbeddedPostgresError(`PostgreSQL does not start: ${log}`);
+    await sleep(100);
   }
 }
 
-function spawnServer(
-  { binaries, account, pgdata, logFile, settings }: ServerOptions,
-  port: number,
-): ChildProcess {
+/** Reads the port of the server that runs on a cluster; undefined while it takes no connections. */
+export function readPort(pgdata: string): number | undefined {
+  const lines = readPidFile(pgdata);
+  return lines[7]?.trim() === 'ready' ? Number(lines[3]) : undefined;
+}
+
+/** The lines of `postmaster.pid`, in which a server describes itself; none if there is no server. */
+function readPidFile(pgdata: string): string[] {
+  try {
+    return readFileSync(join(pgdata, 'postmaster.pid'), 'utf8').split('\n');
+  } catch {
+    return [];
+  }
+}
+
+/** Waits until the process in `postmaster.pid` has ended. It may also be another process that has got its id. */
+async function waitForEarlierServer(pgdata: string): Promise<void> {
+  const giveUpAt = Date.now() + START_LIMIT_MS;
+  while (isAlive(Number(readPidFile(pgdata)[0])) && Date.now() < giveUpAt) await sleep(POLL_INTERVAL_MS);
+}
+
+/**
+ * Changes the `postmaster.pid` of a server that was killed, so that Postgres starts even if another process has its id
+ * by now. Postgres ignores a file that names its grandparent. It still reads from the file which memory segment to
+ * check, and does not start while an earlier server or its backends use that.
+ */
+function disownPidFile(pgdata: string): void {
+  const lines = readPidFile(pgdata);
+  if (lines.length === 0) return;
+  // Root must not follow a symbolic link in a folder of another user.
+  const flags = constants.O_WRONLY | constants.O_TRUNC | constants.O_NOFOLLOW;
+  const file = openSync(join(pgdata, 'postmaster.pid'), flags);
+  writeFileSync(file, [process.pid, ...lines.slice(1)].join('\n'));
+  closeSync(file);
+}
+
+function spawnServer({ postgres, account, pgdata, logFile, settings }: ServerOptions, port: number) {
   const log = openSync(logFile, 'w', 0o600);
   const flags = Object.entries({ ...SETTINGS, ...settings, port }).flatMap(([name, value]) => [
     '-c',
     `${name}=${value}`,
   ]);
   try {
-    return spawn(binaries.postgres, ['-D', pgdata, ...flags], {
-      ...asAccount(account),
-      env: PROGRAM_ENVIRONMENT,
+    return spawn('/bin/sh', ['-c', RUN_SERVER, 'sh', postgres, '-D', pgdata, ...flags], {
+      ...account,
+      env: { ...PROGRAM_ENVIRONMENT, PG_GRANDPARENT_PID: String(process.pid) },
       cwd: '/',
       // A session of its own: Ctrl-C at the terminal reaches the service alone, which stops the server last.
       detached: true,
-      // A file and no pipe: a server that outlives a killed service goes on writing its log.
-      stdio: ['ignore', log, log],
+      stdio: ['ignore', log, log, 'pipe'],
     });
   } finally {
     closeSync(log);
   }
 }
 
-/** Resolves when the process has ended: with the fault where it could not be run at all, else with an empty text. */
-function watchEnd(child: ChildProcess): Promise<string> {
-  return new Promise((resolve) => {
-    child.once('error', (error) => resolve(error.message));
-    child.once('exit', () => resolve(''));
-  });
-}
-
-/** Resolves when the server takes connections; never where its process has ended before. */
-async function waitUntilReady(child: ChildProcess, pgdata: string): Promise<undefined> {
+/** Resolves to true when the server takes connections, to false if it ends before. */
+async function waitUntilReady(child: ChildProcess, pgdata: string): Promise<boolean> {
   while (isRunning(child)) {
-    const postmaster = findPostmaster(pgdata);
-    if (postmaster?.pid === child.pid && postmaster?.isReady) return undefined;
+    if (readPidFile(pgdata)[0] === String(child.pid) && readPort(pgdata) !== undefined) return true;
     await sleep(POLL_INTERVAL_MS);
   }
-  return new Promise(() => {});
+  return false;
 }
 
-const isRunning = (child: ChildProcess): boolean =>
-  child.pid !== undefined && child.exitCode === null && child.signalCode === null;
+const isRunning = (child: ChildProcess): boolean => child.exitCode === null && child.signalCode === null;
 
-function describeServer(child: ChildProcess, port: number, end: Promise<unknown>): RunningServer {
-  const pid = child.pid!;
-  const ended = end.then(() => {});
-  return { pid, port, ended, stop: async () => (isRunning(child) ? stopPostmaster(pid, ended) : undefined) };
+function describeServer(child: ChildProcess, port: number, ended: Promise<void>): RunningServer {
+  const stop = async () => {
+    if (!isRunning(child)) return;
+    child.kill('SIGINT');
+    const isLate = sleep(FAST_STOP_MS, true, { ref: false });
+    if (await Promise.race([ended.then(() => false), isLate])) child.kill('SIGKILL');
+    await ended;
+  };
+  return { pid: child.pid!, port, ended, stop };
 }
 
 /** A port that is free now: Postgres cannot choose one by itself. */

@@ -17,13 +17,13 @@ import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { type OwnerLock, takeOwnerLock } from '../../src/embedded/owner-lock.ts';
+import { type FolderLock, takeFolderLock } from '../../src/embedded/folder-lock.ts';
 import {
   attachEmbeddedPostgres,
   type EmbeddedPostgres,
   openEmbeddedPostgres,
 } from '../../src/embedded/postgres.ts';
-import { asAccount, chooseServerAccount } from '../../src/embedded/server-account.ts';
+import { chooseServerAccount } from '../../src/embedded/server-account.ts';
 import { runOn } from '../support/database.ts';
 import { makeFolder, removeFolder } from '../support/folders.ts';
 import { freezeFamily, isRunning, listFamily, noteProcess, sendSignal } from '../support/processes.ts';
@@ -148,12 +148,12 @@ describe('the embedded database', () => {
     const family = listFamily(server.pid!);
     expect(family.length).toBeGreaterThan(3);
     await Promise.all([server.stop(), server.stop()]);
-    expect(family.filter(isRunning)).toEqual([]);
+    await expect.poll(() => family.filter(isRunning)).toEqual([]);
     expect(existsSync(join(dataDir, 'postgres/data/postmaster.pid'))).toBe(false);
     expect(readdirSync(dataDir)).not.toContain('owner.json');
-    const lock = takeOwnerLock(dataDir, 'command');
+    const lock = takeFolderLock(dataDir, 'command');
     expect(lock).toHaveProperty('release');
-    (lock as OwnerLock).release();
+    (lock as FolderLock).release();
   });
 
   test('is stopped even when it hangs', async () => {
@@ -191,15 +191,24 @@ describe('after a crash', () => {
     }
   }
 
-  test('a server that a killed service left behind is stopped, and the data is there', async () => {
+  test('of the service, its server ends too, and the data is there', async () => {
     const child = startChild(dataDir);
     const { url, serverPid } = await child.next();
     await remember(url!, 'before the kill');
+    const family = listFamily(serverPid!);
     await child.end('SIGKILL');
-    expect(isRunning(serverPid!)).toBe(true);
+    await expect.poll(() => family.filter(isRunning), { timeout: 20_000 }).toEqual([]);
+    expect(await recall((await open()).url)).toContain('before the kill');
+  });
+
+  test('a start right after it waits for the server to end', async () => {
+    const child = startChild(dataDir);
+    const { url, serverPid } = await child.next();
+    await remember(url!, 'right before the kill');
+    await child.end('SIGKILL');
     const server = await open();
     expect(isRunning(serverPid!)).toBe(false);
-    expect(await recall(server.url)).toContain('before the kill');
+    expect(await recall(server.url)).toContain('right before the kill');
   });
 
   test('of service and server both, the data is there', async () => {
@@ -217,7 +226,7 @@ describe('after a crash', () => {
     const { serverPid } = await child.next();
     process.kill(serverPid!, 'SIGKILL');
     await child.end('SIGKILL');
-    const stranger = spawn('sleep', ['60'], asAccount(chooseServerAccount(join(dataDir, 'postgres'))));
+    const stranger = spawn('sleep', ['60'], chooseServerAccount(join(dataDir, 'postgres')));
     const pidFile = join(dataDir, 'postgres/data/postmaster.pid');
     const lines = readFileSync(pidFile, 'utf8').split('\n');
     writeFileSync(pidFile, [stranger.pid, ...lines.slice(1)].join('\n'));

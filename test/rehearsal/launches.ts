@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KubernetesObject } from '../../k8s/check/objects.ts';
 import { readEnvironment } from '../../k8s/check/rules/environment.ts';
-import { asAccount, chooseServerAccount, giveFolder } from '../../src/embedded/server-account.ts';
+import { chooseServerAccount, giveFolder } from '../../src/embedded/server-account.ts';
 import { makeFolder } from '../support/folders.ts';
 import { findFreePort, waitUntilListening } from '../support/ports.ts';
 import { provide } from '../support/programs.ts';
@@ -87,7 +87,7 @@ export async function launchPooler(node: Node, template: Template): Promise<Laun
     args: [file],
     env: {},
     folder: '/',
-    as: asAccount(account),
+    as: account,
     listen: async () => {
       await waitUntilListening(port, LISTEN_LIMIT_MS);
       return `http://127.0.0.1:${port}`;

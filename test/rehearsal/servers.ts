@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { PROGRAM_ENVIRONMENT } from '../../src/embedded/binaries.ts';
 import { startServer } from '../../src/embedded/server.ts';
-import { asAccount, chooseServerAccount, giveFolder } from '../../src/embedded/server-account.ts';
+import { chooseServerAccount, giveFolder } from '../../src/embedded/server-account.ts';
 import { makeFolder } from '../support/folders.ts';
 import { findFreePort } from '../support/ports.ts';
 import { noteProcess } from '../support/processes.ts';
@@ -47,13 +47,13 @@ export async function startManagedPostgres(maxConnections: number): Promise<Mana
   for (const path of [folder, file('server.key')]) chmodSync(path, path === folder ? 0o700 : 0o600);
   const pgdata = file('data');
   const cluster = ['-D', pgdata, '--username=postgres', '--auth=scram-sha-256', '--no-sync'];
-  const options = { env: PROGRAM_ENVIRONMENT, cwd: '/', ...asAccount(account) };
+  const options = { env: PROGRAM_ENVIRONMENT, cwd: '/', ...account };
   await promisify(execFile)(join(programs, 'initdb'), [...cluster, `--pwfile=${file('password')}`], options);
   writeFileSync(join(pgdata, 'pg_hba.conf'), 'hostssl all all 127.0.0.1/32 scram-sha-256\n');
   const server = await startServer({
     pgdata,
     logFile: file('server.log'),
-    binaries: { initdb: join(programs, 'initdb'), postgres },
+    postgres,
     account,
     settings: {
       max_connections: maxConnections,

@@ -1,7 +1,7 @@
 import { mkdirSync, rmdirSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { takeOwnerLock } from '../../src/embedded/owner-lock.ts';
+import { takeFolderLock } from '../../src/embedded/folder-lock.ts';
 
 // Takes and releases the lock of a data folder again and again, beside others that do the same. The last time it
 // kills itself while it has the lock. Prints how often another process had the lock too, which must be 0.
@@ -24,7 +24,7 @@ async function isAlone(): Promise<boolean> {
 
 let violations = 0;
 for (let round = 1; round <= ROUNDS; ) {
-  const taken = takeOwnerLock(folder, 'command');
+  const taken = takeFolderLock(folder, 'command');
   if (taken === undefined || !('release' in taken)) {
     await sleep(1);
     continue;

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { PROGRAM_ENVIRONMENT } from '../../src/embedded/binaries.ts';
 import { type RunningServer, type ServerSettings, startServer } from '../../src/embedded/server.ts';
-import { asAccount, chooseServerAccount, giveFolder } from '../../src/embedded/server-account.ts';
+import { chooseServerAccount, giveFolder } from '../../src/embedded/server-account.ts';
 import { runOn } from './database.ts';
 import { makeFolder, removeFolder } from './folders.ts';
 import { FAST_SETTINGS } from './postgres.ts';
@@ -62,12 +62,11 @@ export async function startSystemPostgres(more: ServerSettings = {}): Promise<Sy
   chmodSync(folder, 0o700);
   const pgdata = join(folder, 'data');
   const forServer = ['-D', pgdata, `--username=${SUPERUSER}`, '--auth=trust', '--no-sync'];
-  await run('initdb', [...forServer, '--encoding=UTF8', '--locale=C'], asAccount(account));
-  const binaries = { initdb: join(programs, 'initdb'), postgres };
+  await run('initdb', [...forServer, '--encoding=UTF8', '--locale=C'], account);
   const logFile = join(folder, 'server.log');
   const settings = { ...FAST_SETTINGS, ...more };
   const start = async (data: string, log: string) => {
-    const started = await startServer({ pgdata: data, logFile: log, binaries, account, settings });
+    const started = await startServer({ pgdata: data, logFile: log, postgres, account, settings });
     noteProcess(runDir(), started.pid);
     return started;
   };
@@ -98,7 +97,7 @@ export async function startSystemPostgres(more: ServerSettings = {}): Promise<Sy
       const copy = join(folder, 'standby');
       const source = ['--host=127.0.0.1', `--port=${server.port}`, `--username=${SUPERUSER}`];
       const how = ['--checkpoint=fast', '--wal-method=stream', '--write-recovery-conf', '--no-sync'];
-      await run('pg_basebackup', [...source, ...how, `--pgdata=${copy}`], asAccount(account));
+      await run('pg_basebackup', [...source, ...how, `--pgdata=${copy}`], account);
       const standby = await start(copy, join(folder, 'standby.log'));
       return describeStandby(standby, urlOf(SUPERUSER, 'postgres'));
     },
