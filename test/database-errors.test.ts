@@ -51,6 +51,14 @@ test.each([
   'failure on connection marked as essential: worker-1:5432',
   "failed to prepare transaction 'citus_0_1_2_3' on host worker-1:5432",
   'execution cannot recover from multiple connection failures. Last node failed worker-1:5432',
+  'could not commit transaction for shard 102040 on at least one active node',
+  'postmaster was shut down, exiting',
+  'server closed the connection unexpectedly',
+  'SSL connection has been closed unexpectedly',
+  'no connection to the server',
+  'connection not open',
+  'could not receive data from server: Connection reset by peer',
+  'could not send data to server: Broken pipe',
 ])('a connection between nodes of Citus ended (%s): whether anything was done is open', (message) => {
   const failure = translateError(Object.assign(sqlState('XX000'), { message }), true);
   expect(failure).toBeInstanceOf(DatabaseUnavailable);

@@ -109,6 +109,13 @@ const CITUS_REASONS: readonly [begins: RegExp, reason: UnavailableReason][] = [
   [/^failure on connection marked as essential/, 'lost'],
   [/^failed to prepare transaction/, 'lost'],
   [/^execution cannot recover from multiple connection failures/, 'lost'],
+  [/^could not commit transaction for shard/, 'lost'],
+  // The server that runs the statement ends at once, after a crash or an immediate shutdown.
+  [/^postmaster was shut down, exiting/, 'lost'],
+  // What libpq says of a connection between nodes that ended without an answer.
+  [/^(server closed the connection|SSL connection has been closed) unexpectedly/, 'lost'],
+  [/^(no connection to the server|connection not open)/, 'lost'],
+  [/^could not (receive data from|send data to) server/, 'lost'],
 ];
 
 /**

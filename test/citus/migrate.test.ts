@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, inject, onTestFinished, test, vi } from 'vitest';
 import { checkSchema, migrate } from '../../src/store/migrations.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
+import { readSchemaFiles } from '../../src/store/schema-files.ts';
 import { createEmptyShardedDatabase, createShardedDatabase } from '../support/citus.ts';
 import { runOn } from '../support/database.ts';
 import { makeFolder, removeFolder } from '../support/folders.ts';
@@ -29,18 +30,21 @@ const tablesOf = (url: string) =>
     from citus_tables order by 1`,
   );
 
+const { migrations } = readSchemaFiles();
+const newest = migrations.length;
+
 /** The schema of this release, and one more migration. */
 function releaseWith(text: string): string {
   const folder = makeFolder('release');
   onTestFinished(() => removeFolder(folder));
   cpSync(new URL('../../sql/', import.meta.url), folder, { recursive: true });
-  writeFileSync(join(folder, '0005-more.sql'), text);
+  writeFileSync(join(folder, `${String(newest + 1).padStart(4, '0')}-more.sql`), text);
   return folder;
 }
 
 test('each table lies by user or whole on every node, and migrating again changes nothing', async () => {
   const { url, nodes } = await openEmpty();
-  expect(await migrate({ url, sharding })).toHaveLength(4);
+  expect(await migrate({ url, sharding })).toHaveLength(newest);
   const tables = await tablesOf(url);
   const distributed = tables.filter(({ kind }) => kind === 'distributed');
   expect(distributed.map(({ name }) => name)).toContain('bookmarks');
@@ -50,7 +54,7 @@ test('each table lies by user or whole on every node, and migrating again change
   expect(await migrate({ url, sharding })).toEqual([]);
   expect(await migrate({ url })).toEqual([]);
   // A replica of the role `all` may have a worker node as its database: where nothing is to be done it does nothing.
-  expect(await migrate({ url: nodes[1]!.url, sharding })).toEqual([]);
+  expect(await migrate({ url: nodes[1]!.url, sharding, onlyIfBehind: true })).toEqual([]);
 });
 
 test('each node has the settings and sequences that it needs, also one that was added later', async () => {
@@ -80,7 +84,7 @@ test('each node has the settings and sequences that it needs, also one that was 
     drop sequence users_id_seq`,
   );
   expect(await state()).not.toEqual(ready);
-  expect(await migrate({ url: database.nodes[2]!.url })).toEqual([]);
+  expect(await migrate({ url: database.nodes[2]!.url, onlyIfBehind: true })).toEqual([]);
   expect(await state()).not.toEqual(ready);
   expect(await migrate({ url: database.url })).toEqual([]);
   expect(await state()).toEqual(ready);
@@ -88,7 +92,7 @@ test('each node has the settings and sequences that it needs, also one that was 
 
 test('a later release brings its tables and functions to all nodes, without being told', async () => {
   await using database = await createShardedDatabase(coordinator());
-  const folder = releaseWith(`-- works-with: 3
+  const folder = releaseWith(`-- works-with: ${migrations.at(-1)!.worksWith}
     alter table bookmarks add column note text;
     create table notes (user_id bigint, id bigint, constraint notes_pkey primary key (user_id, id));`);
   writeFileSync(
@@ -100,7 +104,7 @@ test('a later release brings its tables and functions to all nodes, without bein
   );
   const worker = database.nodes[1]!.url;
   await expect(migrate({ url: worker, folder })).rejects.toThrow('this is a worker node');
-  expect(await migrate({ url: database.url, folder, log: silentLog })).toEqual([5]);
+  expect(await migrate({ url: database.url, folder, log: silentLog })).toEqual([newest + 1]);
   expect(await tablesOf(worker)).toContainEqual(
     expect.objectContaining({ name: 'notes', kind: 'distributed', column: 'user_id' }),
   );

@@ -15,7 +15,10 @@ export default async () => {
   const hasCluster = Boolean(process.env.TEST_CITUS_URL) || (await hasContainerEngine());
   if (!hasCluster) {
     console.log(
-      'Skipped: these tests need a Citus cluster. Set TEST_CITUS_URL to its coordinator, or start Docker.',
+      'Skipped: these tests need a Citus cluster. Start Docker, or a cluster on this machine (Debian and Ubuntu):\n' +
+        '  curl https://install.citusdata.com/community/deb.sh | sudo bash && sudo apt-get install postgresql-17-citus-13.1\n' +
+        '  test/citus/start-nodes.sh /usr/lib/postgresql/17/bin\n' +
+        '  TEST_CITUS_URL=postgres://postgres@127.0.0.1:7800/postgres npm run test:citus',
     );
   }
   return {
