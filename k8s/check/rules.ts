@@ -4,6 +4,7 @@ import { adapterRules } from './rules/adapter.ts';
 import { backupRules } from './rules/backups.ts';
 import { citusRules } from './rules/citus.ts';
 import { environmentRules } from './rules/environment.ts';
+import { fieldRules } from './rules/fields.ts';
 import { flowRules } from './rules/flows.ts';
 import { monitoringRules } from './rules/monitoring.ts';
 import { podRules } from './rules/pods.ts';
@@ -17,6 +18,7 @@ import { validateObject } from './schemas.ts';
 
 /** All that must hold of an overlay. */
 export const RULES: readonly Rule[] = [
+  ...fieldRules,
   ...environmentRules,
   ...podRules,
   ...rollOutRules,

@@ -18,6 +18,9 @@ const OF_THE_RUNTIME = /^(NODE_OPTIONS|NODE_EXTRA_CA_CERTS|UV_THREADPOOL_SIZE|TZ
 /** Whose `X-Forwarded-For` is believed can be nobody but the gateway's few pods. */
 const NARROWEST_PREFIX = { 4: 24, 6: 64 };
 
+/** The gateway, and a load balancer or CDN before it. */
+const MOST_PROXIES = 2;
+
 /** What api and worker have to agree on. */
 const SHARED_SETTINGS = ['redisAddress', 'redisPrefix', 'databaseUrl', 'databaseImportUrl'] as const;
 
@@ -129,9 +132,22 @@ function findPortFaults(objects: readonly KubernetesObject[], { owner, main }: W
   ];
 }
 
-/** V8's heap in bytes, where the environment sets it. */
-function readHeapBytes(environment: Record<string, string>): number {
-  return Number(/--max-old-space-size=(\d+)/.exec(environment.NODE_OPTIONS ?? '')?.[1] ?? 0) * 2 ** 20;
+/** V8's heap, as a share of the memory limit: below it V8 collects all the time, above it the container is killed. */
+const HEAP_SHARES = [0.25, 0.8] as const;
+
+/** Options that a service may give Node. None opens a port or changes what the code does. */
+function findOptionFaults(options: string, memoryBytes: number): string[] {
+  return options
+    .split(/\s+/)
+    .filter(Boolean)
+    .flatMap((option) => {
+      const [, megabytes] = /^--max-old-space-size=(\d+)$/.exec(option) ?? [];
+      if (megabytes === undefined)
+        return unless(option === '--enable-source-maps', `NODE_OPTIONS: ${option} is not allowed`);
+      const share = (Number(megabytes) * 2 ** 20) / memoryBytes;
+      const isWithin = share >= HEAP_SHARES[0] && share <= HEAP_SHARES[1];
+      return unless(isWithin, `NODE_OPTIONS: the heap is ${Math.round(share * 100)} % of the memory limit`);
+    });
 }
 
 const isWide = (network: string): boolean => {
@@ -144,7 +160,11 @@ function findTrustFaults(objects: readonly KubernetesObject[]): string[] {
   if (ofKind(objects, 'HTTPRoute').length === 0) return [];
   const { trustProxy } = findConfig(objects, 'api')!;
   if (trustProxy === false) return ['TRUST_PROXY: nobody is believed, so that all clients are the gateway'];
-  if (typeof trustProxy === 'number') return [];
+  if (typeof trustProxy === 'number')
+    return unless(
+      trustProxy >= 1 && trustProxy <= MOST_PROXIES,
+      `TRUST_PROXY: ${trustProxy} hops, so that clients could name their own address`,
+    );
   return trustProxy
     .filter(isWide)
     .map(
@@ -195,12 +215,15 @@ export const environmentRules: Rule[] = [
     check: (objects) => findTrustFaults(objects).map((fault) => `Deployment/api: ${fault}`),
   },
   {
-    name: "V8's heap is below the memory limit",
+    name: 'the image runs as it was built, with few options for Node',
     check: (objects) =>
       listServiceContainers(objects).flatMap(({ container, name }) => {
-        const heap = readHeapBytes(readEnvironment(objects, container));
         const limit = readQuantity(container.resources?.limits?.memory ?? '0');
-        return unless(heap < limit, `${name}: NODE_OPTIONS gives ${heap} bytes of ${limit}`);
+        const { NODE_OPTIONS = '' } = readEnvironment(objects, container);
+        return [
+          ...unless(container.command === undefined, 'has a command of its own'),
+          ...findOptionFaults(NODE_OPTIONS, limit),
+        ].map((fault) => `${name}: ${fault}`);
       }),
   },
 ];

@@ -213,6 +213,16 @@ export const poolerRules: Rule[] = [
           ...unless(databases[pathname.slice(1)] !== undefined, `there is no database ${pathname.slice(1)}`),
           ...unless(users.get(username) === password, `auth_file has no ${username} with the url's password`),
         ]),
+        ...unless(
+          listClientUrls(objects)
+            .map(({ pathname }) => pathname)
+            .join() === '/bookmarks,/bookmarks_import',
+          'requests and imports do not come to the databases with their timeouts',
+        ),
+        ...unless(
+          new Set(Object.values(databases).map((line) => listHosts(line).sort().join())).size === 1,
+          'requests and imports come to other hosts',
+        ),
         ...unless(users.has(settings.stats_users ?? ''), `auth_file has no ${settings.stats_users}`),
       ];
     },

@@ -54,10 +54,11 @@ function findMemoryFaults(objects: readonly KubernetesObject[]): string[] {
   return listServiceWorkloads(objects).flatMap(({ owner, containers }) =>
     containers.flatMap((container: Container) => {
       const [role] = container.args ?? [];
-      const { maxWaiters, importConcurrency } = readContainerConfig(objects, container);
+      const { maxWaiters, importConcurrency, maxOutboundBacklog } = readContainerConfig(objects, container);
       const polls = role === 'api' ? maxWaiters * WAITER_BYTES : 0;
       const imports = { api: IMPORTS_WITHOUT_REDIS, worker: importConcurrency }[role as string] ?? 0;
-      const needed = PROCESS_BYTES + polls + imports * IMPORT_BYTES;
+      const backlog = role === 'api' ? maxOutboundBacklog : 0;
+      const needed = PROCESS_BYTES + polls + backlog + imports * IMPORT_BYTES;
       const limit = readQuantity(container.resources?.limits?.memory ?? '0');
       return unless(
         limit >= needed,
@@ -69,15 +70,13 @@ function findMemoryFaults(objects: readonly KubernetesObject[]): string[] {
 
 function findJobFaults(objects: readonly KubernetesObject[]): string[] {
   return ofKind(objects, 'Job').flatMap((job) => {
-    const { backoffLimit, activeDeadlineSeconds, template } = job.spec;
+    const { activeDeadlineSeconds, template } = job.spec;
     const { migrateWaitSeconds } = readContainerConfig(objects, template.spec.containers[0]);
     return [
-      ...unless(template.spec.restartPolicy === 'Never', 'restartPolicy is not Never'),
       ...unless(
         activeDeadlineSeconds > 2 * migrateWaitSeconds,
         'its deadline is below two tries of MIGRATE_WAIT_SECONDS',
       ),
-      ...unless(backoffLimit <= 3, `it is tried ${backoffLimit} times again`),
     ].map((fault) => `${nameOf(job)}: ${fault}`);
   });
 }
@@ -85,10 +84,13 @@ function findJobFaults(objects: readonly KubernetesObject[]): string[] {
 const readUrlKey = ({ env = [] }: Container): string | undefined =>
   env.find(({ name }: { name: string }) => name === 'DATABASE_URL')?.valueFrom?.secretKeyRef?.key;
 
-/** Whether a budget lets at least one of so many pods go. */
+/** Whether a budget lets at least one of so many pods go, and not all of several. */
 function isDrainable({ maxUnavailable, minAvailable }: Container, replicas: number): boolean {
-  if (maxUnavailable !== undefined) return countPods(maxUnavailable, Math.max(replicas, 1)) >= 1;
-  return minAvailable !== undefined && countPods(minAvailable, replicas) < replicas;
+  const leaving =
+    maxUnavailable === undefined
+      ? replicas - countPods(minAvailable, replicas)
+      : countPods(maxUnavailable, replicas);
+  return leaving >= 1 && (replicas === 1 || leaving < replicas);
 }
 
 /** Pods of a Deployment at least. */
@@ -100,32 +102,6 @@ function countPodsAtLeast(objects: readonly KubernetesObject[], deployment: Kube
 }
 
 export const rollOutRules: Rule[] = [
-  {
-    name: 'a roll-out takes no replica away before the next is ready',
-    check: (objects) =>
-      ofKind(objects, 'Deployment').flatMap((deployment) => {
-        const { maxUnavailable, maxSurge } = deployment.spec.strategy?.rollingUpdate ?? {};
-        const replaces = Number.parseInt(maxUnavailable, 10) === 0 && Number.parseInt(maxSurge, 10) > 0;
-        return unless(replaces, `${nameOf(deployment)}: maxUnavailable is not 0, or maxSurge is`);
-      }),
-  },
-  {
-    name: 'a roll-out can be undone, and ends where it does not come on',
-    check: (objects) =>
-      ofKind(objects, 'Deployment').flatMap((deployment) => {
-        const {
-          revisionHistoryLimit = 10,
-          minReadySeconds = 0,
-          progressDeadlineSeconds = 600,
-          paused,
-        } = deployment.spec;
-        return [
-          ...unless(revisionHistoryLimit >= 1, 'keeps no revision to go back to'),
-          ...unless(minReadySeconds < progressDeadlineSeconds, 'is given up before a pod counts as ready'),
-          ...unless(!paused, 'is paused'),
-        ].map((fault) => `${nameOf(deployment)}: ${fault}`);
-      }),
-  },
   {
     name: 'an api pod serves on until balancers have heard that it goes',
     check: (objects) => {
@@ -191,12 +167,12 @@ export const rollOutRules: Rule[] = [
         const replicas = countPodsAtLeast(objects, deployment);
         return unless(
           isDrainable(budget.spec, replicas),
-          `${nameOf(budget)}: lets none of ${replicas} pods go`,
+          `${nameOf(budget)}: lets none of ${replicas} pods go, or all`,
         );
       }),
   },
   {
-    name: 'a process has the memory for the polls and imports that it may hold',
+    name: 'a process has the memory for the polls, responses and imports that it may hold',
     check: findMemoryFaults,
   },
   {

@@ -33,6 +33,16 @@ function findTimeoutFaults(rule: RouteRule, objects: readonly KubernetesObject[]
   ];
 }
 
+/** People and cookies belong to one origin. */
+function findHostFaults({ spec }: KubernetesObject, objects: readonly KubernetesObject[]): string[] {
+  const { publicUrl } = findConfig(objects, 'api')!;
+  const host = publicUrl && new URL(publicUrl).hostname;
+  return unless(
+    host === undefined || spec.hostnames?.includes(host),
+    `PUBLIC_URL is of ${host}, the route of ${spec.hostnames}`,
+  );
+}
+
 function findPathFaults({ spec }: KubernetesObject): string[] {
   const paths = (spec.rules as RouteRule[]).flatMap(({ matches }) => matches.map(({ path }) => path));
   const has = (type: string, value: string) =>
@@ -72,7 +82,6 @@ function findScalingFaults({ spec }: KubernetesObject, objects: readonly Kuberne
     ...unless(target <= maxWaiters / 2, `aims at ${target} polls, more than half of MAX_WAITERS`),
     // A process uses one core at most: beyond it the target is never met.
     ...unless(cpuTarget <= Math.min(cpuLimit, 1), `aims at ${cpuTarget} of CPU, more than a process can use`),
-    ...unless(minReplicas >= 2, 'may leave a single replica'),
     ...unless(minReplicas <= maxReplicas, `minReplicas ${minReplicas} is above maxReplicas ${maxReplicas}`),
     ...unless(deployment?.spec.replicas === undefined, 'competes with the replicas of its Deployment'),
   ];
@@ -97,21 +106,15 @@ export const trafficRules: Rule[] = [
     ),
   },
   {
+    name: 'people are sent to the host of the route',
+    check: ofEach('HTTPRoute', findHostFaults),
+  },
+  {
     name: 'the whole API has a route, imports and exports one of their own, and health and metrics none',
     check: ofEach('HTTPRoute', findPathFaults),
   },
   {
-    name: 'there is no Ingress: its common controller is no longer maintained',
-    check: ofEach('Ingress', () => ['use an HTTPRoute']),
-  },
-  {
     name: 'the autoscaler follows CPU and held polls, and alone says how many replicas',
     check: ofEach('HorizontalPodAutoscaler', findScalingFaults),
-  },
-  {
-    name: 'nothing is open to the world but through the gateway',
-    check: ofEach('Service', ({ spec }) =>
-      unless(['ClusterIP', undefined].includes(spec.type) && !spec.externalIPs, `is a ${spec.type}`),
-    ),
   },
 ];

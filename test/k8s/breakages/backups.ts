@@ -6,17 +6,17 @@ const podOf = ({ spec }: AnyObject) => spec.jobTemplate.spec.template.spec;
 
 /** Mistakes about scheduled backups. */
 export const BACKUPS: Breakage[] = [
-  ['scheduled backup', 'CronJob/backup', ({ spec }) => (spec.concurrencyPolicy = 'Allow'), OVERLAY],
-  ['scheduled backup', 'CronJob/backup', ({ spec }) => delete spec.timeZone, OVERLAY],
-  ['scheduled backup', 'CronJob/backup', ({ spec }) => (spec.suspend = true), OVERLAY],
-  ['scheduled backup', 'CronJob/backup', ({ spec }) => delete spec.startingDeadlineSeconds, OVERLAY],
+  ['every field', 'CronJob/backup', ({ spec }) => (spec.concurrencyPolicy = 'Allow'), OVERLAY],
+  ['every field', 'CronJob/backup', ({ spec }) => delete spec.timeZone, OVERLAY],
+  ['every field', 'CronJob/backup', ({ spec }) => (spec.suspend = true), OVERLAY],
+  ['every field', 'CronJob/backup', ({ spec }) => delete spec.startingDeadlineSeconds, OVERLAY],
   [
-    'scheduled backup',
+    'every field',
     'CronJob/backup',
     ({ spec }) => delete spec.jobTemplate.spec.activeDeadlineSeconds,
     OVERLAY,
   ],
-  ['scheduled backup', 'CronJob/backup', (job) => (podOf(job).restartPolicy = 'OnFailure'), OVERLAY],
+  ['every field', 'CronJob/backup', (job) => (podOf(job).restartPolicy = 'OnFailure'), OVERLAY],
   [
     'scheduled backup',
     'CronJob/backup',
@@ -66,11 +66,13 @@ export const BACKUPS: Breakage[] = [
     ({ spec }) => spec.egress[1].ports.push({ protocol: 'TCP', port: 443 }),
     OVERLAY,
   ],
+  ['every field', 'CronJob/backup', (job) => delete podOf(job).containers[0].securityContext, OVERLAY],
+  ['every field', 'CronJob/backup', (job) => delete podOf(job).automountServiceAccountToken, OVERLAY],
   [
-    'containers can gain nothing',
+    'every field',
     'CronJob/backup',
-    (job) => delete podOf(job).containers[0].securityContext,
+    ({ spec }) => (spec.jobTemplate.spec.ttlSecondsAfterFinished = 0),
     OVERLAY,
   ],
-  ['hold no token', 'CronJob/backup', (job) => delete podOf(job).automountServiceAccountToken, OVERLAY],
+  ['can read what it mounts', 'CronJob/backup', (job) => delete podOf(job).securityContext.fsGroup, OVERLAY],
 ];

@@ -29,7 +29,7 @@ export const CITUS: Breakage[] = [
     OVERLAY,
   ],
   [
-    'the coordinator migrates',
+    'listens where its pods',
     'ConfigMap/pgbouncer',
     (map) => {
       map.data['databases.ini'] = map.data['databases.ini'].replace(NODES, `host=${COORDINATOR}`);

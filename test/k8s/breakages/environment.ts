@@ -33,9 +33,14 @@ export const ENVIRONMENT: Breakage[] = [
   ['who the gateway says', 'ConfigMap/settings', set('TRUST_PROXY', 'uniquelocal')],
   ['who the gateway says', 'ConfigMap/settings', set('TRUST_PROXY', '2001:db8::/32')],
   ['who the gateway says', 'ConfigMap/settings', ({ data }) => delete data.TRUST_PROXY],
-  [
-    "V8's heap",
-    'Deployment/api',
-    (api) => container(api).env.push({ name: 'NODE_OPTIONS', value: '--max-old-space-size=4096' }),
-  ],
+  ...['--max-old-space-size=4096', '--max-old-space-size=1900', '--max-old-space-size=64', '--inspect'].map(
+    (value): Breakage => [
+      'as it was built',
+      'Deployment/api',
+      (api) => container(api).env.push({ name: 'NODE_OPTIONS', value }),
+    ],
+  ),
+  ['as it was built', 'Deployment/api', (api) => (container(api).command = ['node', '--inspect'])],
+  ['who the gateway says', 'ConfigMap/settings', set('TRUST_PROXY', '5')],
+  ['who the gateway says', 'ConfigMap/settings', set('TRUST_PROXY', '0')],
 ];

@@ -84,4 +84,19 @@ export const POOLER: Breakage[] = [
   ['owns nothing', 'Secret/connections', edit('MIGRATE_DATABASE_URL', 'verify-full', 'require')],
   ['owns nothing', 'Secret/connections', edit('REDIS_URL', 'rediss', 'redis')],
   ['Redis evicts nothing', 'StatefulSet/redis', (redis) => container(redis).args.splice(1, 2), 'local'],
+  [
+    'listens where its pods',
+    'Secret/connections',
+    edit('DATABASE_IMPORT_URL', '/bookmarks_import', '/bookmarks'),
+  ],
+  [
+    'listens where its pods',
+    'ConfigMap/pgbouncer',
+    ({ data }) => {
+      data['databases.ini'] = data['databases.ini'].replace(
+        /(bookmarks_import = .*?host=)\S+/,
+        '$1other.example.org',
+      );
+    },
+  ],
 ];

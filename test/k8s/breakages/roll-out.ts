@@ -2,16 +2,12 @@ import { type Breakage, container, pod, remove, set, variable } from '../overlay
 
 /** Mistakes about roll-outs, ends of pods and the migration. */
 export const ROLL_OUT: Breakage[] = [
-  ['takes no replica away', 'Deployment/api', (api) => (api.spec.strategy.rollingUpdate.maxUnavailable = 1)],
-  ['takes no replica away', 'Deployment/api', (api) => (api.spec.strategy = { type: 'Recreate' })],
-  [
-    'takes no replica away',
-    'Deployment/worker',
-    (worker) => (worker.spec.strategy.rollingUpdate.maxSurge = 0),
-  ],
-  ['can be undone', 'Deployment/api', (api) => (api.spec.revisionHistoryLimit = 0)],
-  ['can be undone', 'Deployment/api', (api) => (api.spec.progressDeadlineSeconds = 5)],
-  ['can be undone', 'Deployment/worker', (worker) => (worker.spec.paused = true)],
+  ['every field', 'Deployment/api', (api) => (api.spec.strategy.rollingUpdate.maxUnavailable = 1)],
+  ['every field', 'Deployment/api', (api) => (api.spec.strategy = { type: 'Recreate' })],
+  ['every field', 'Deployment/worker', (worker) => (worker.spec.strategy.rollingUpdate.maxSurge = 0)],
+  ['every field', 'Deployment/api', (api) => (api.spec.revisionHistoryLimit = 0)],
+  ['every field', 'Deployment/api', (api) => (api.spec.progressDeadlineSeconds = 5)],
+  ['every field', 'Deployment/worker', (worker) => (worker.spec.paused = true)],
   ['serves on until balancers', 'Deployment/api', (api) => delete container(api).lifecycle],
   [
     'serves on until balancers',
@@ -63,7 +59,7 @@ export const ROLL_OUT: Breakage[] = [
     'Job/migrate',
     (job) => (variable(job, 'DATABASE_URL').valueFrom.secretKeyRef.key = 'DATABASE_URL'),
   ],
-  ['migration runs before', 'Job/migrate', (job) => (pod(job).restartPolicy = 'OnFailure')],
+  ['every field', 'Job/migrate', (job) => (pod(job).restartPolicy = 'OnFailure')],
   ['migration runs before', 'Job/migrate', ({ spec }) => (spec.activeDeadlineSeconds = 300)],
   ['migration runs before', 'ConfigMap/settings', set('MIGRATE_WAIT_SECONDS', '3600')],
   [
@@ -72,4 +68,10 @@ export const ROLL_OUT: Breakage[] = [
     (api) => (pod(api).initContainers[0].env[0].valueFrom.secretKeyRef.key = 'DATABASE_URL'),
     'local',
   ],
+  ['every field', 'Job/migrate', ({ spec }) => (spec.suspend = true)],
+  ['every field', 'Job/migrate', ({ spec }) => (spec.parallelism = 3)],
+  ['every field', 'Job/migrate', ({ spec }) => (spec.ttlSecondsAfterFinished = 0)],
+  ['every field', 'Deployment/worker', ({ spec }) => (spec.replicas = 0)],
+  ['disruption budget', 'PodDisruptionBudget/api', ({ spec }) => (spec.maxUnavailable = '100%')],
+  ['memory for the polls', 'ConfigMap/settings', set('UNSENT_BYTES', '3000000000')],
 ];

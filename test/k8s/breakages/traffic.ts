@@ -11,7 +11,7 @@ export const TRAFFIC: Breakage[] = [
   ['whole API has a route', 'HTTPRoute/api', ({ spec }) => (spec.rules[2].matches[0].path.value = '/')],
   ['whole API has a route', 'HTTPRoute/api', ({ spec }) => (spec.rules[2].matches[0].path.value = '/api/v2')],
   [
-    'no Ingress',
+    'every field',
     'HTTPRoute/api',
     (_, objects) =>
       objects.push({
@@ -21,11 +21,11 @@ export const TRAFFIC: Breakage[] = [
         spec: { defaultBackend: { service: { name: 'api', port: { number: 80 } } } },
       }),
   ],
-  ['open to the world', 'Service/api', ({ spec }) => (spec.type = 'LoadBalancer')],
-  ['open to the world', 'Service/pgbouncer', ({ spec }) => (spec.type = 'NodePort')],
+  ['every field', 'Service/api', ({ spec }) => (spec.type = 'LoadBalancer')],
+  ['every field', 'Service/pgbouncer', ({ spec }) => (spec.type = 'NodePort')],
   ['autoscaler follows', 'HorizontalPodAutoscaler/api', ({ spec }) => spec.metrics.pop()],
   ['autoscaler follows', 'HorizontalPodAutoscaler/api', ({ spec }) => spec.metrics.shift()],
-  ['autoscaler follows', 'HorizontalPodAutoscaler/api', ({ spec }) => (spec.minReplicas = 1)],
+  ['every field', 'HorizontalPodAutoscaler/api', ({ spec }) => (spec.minReplicas = 1)],
   ['autoscaler follows', 'HorizontalPodAutoscaler/api', ({ spec }) => (spec.maxReplicas = 2)],
   [
     'autoscaler follows',
@@ -34,4 +34,29 @@ export const TRAFFIC: Breakage[] = [
   ],
   ['autoscaler follows', 'ConfigMap/settings', set('MAX_WAITERS', '5000')],
   ['autoscaler follows', 'Deployment/api', ({ spec }) => (spec.replicas = 3)],
+  ['host of the route', 'ConfigMap/settings', set('PUBLIC_URL', 'https://other.example.org')],
+  ['every field', 'Service/api', ({ spec }) => (spec.sessionAffinity = 'ClientIP')],
+  ['every field', 'Service/api', ({ spec }) => (spec.publishNotReadyAddresses = true)],
+  [
+    'every field',
+    'HTTPRoute/api',
+    ({ spec }) =>
+      (spec.rules[2].filters = [
+        { type: 'RequestHeaderModifier', requestHeaderModifier: { remove: ['Authorization'] } },
+      ]),
+  ],
+  ['every field', 'HTTPRoute/api', ({ spec }) => (spec.rules[2].retry = { codes: [503], attempts: 3 })],
+  ['every field', 'HTTPRoute/api', ({ spec }) => (spec.rules[2].backendRefs[0].weight = 0)],
+  ['every field', 'HTTPRoute/api', ({ spec }) => (spec.rules[2].matches[0].method = 'GET')],
+  [
+    'every field',
+    'HorizontalPodAutoscaler/api',
+    ({ spec }) => (spec.metrics[0].resource.target.averageValue = '10m'),
+  ],
+  [
+    'every field',
+    'HorizontalPodAutoscaler/api',
+    ({ spec }) => (spec.behavior.scaleDown.stabilizationWindowSeconds = 0),
+  ],
+  ['every field', 'HorizontalPodAutoscaler/api', ({ spec }) => delete spec.behavior],
 ];

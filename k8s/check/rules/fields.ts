@@ -1,0 +1,254 @@
+import { type KubernetesObject, nameOf } from '../objects.ts';
+import { readQuantity } from '../quantity.ts';
+import type { Rule } from './rule.ts';
+
+/**
+ * What the manifests may and must say: every field of every object, with the values that it may have. A field that is not here is
+ * refused, so that nobody has to think of what it would break. Rules about several objects are in the other files.
+ */
+
+/** A value that other rules check, or that may be anything. */
+const ANY: true = true;
+
+/** Numbers and quantities from the least to the greatest; a share such as `25%` by its number. */
+class Range {
+  readonly least: number;
+  readonly greatest: number;
+  constructor(least: number, greatest: number) {
+    this.least = least;
+    this.greatest = greatest;
+  }
+}
+
+/** A field that must be there. */
+class Must {
+  readonly allowed: Allowed;
+  constructor(allowed: Allowed) {
+    this.allowed = allowed;
+  }
+}
+
+/** One of several values, a range, or the fields of an object or of each object of an array. */
+type Allowed = true | Range | Must | readonly (string | number | boolean)[] | { [field: string]: Allowed };
+
+const from = (least: number, greatest: number) => new Range(least, greatest);
+const must = (allowed: Allowed) => new Must(allowed);
+
+const PROBE = { httpGet: ANY, tcpSocket: ANY, exec: ANY, timeoutSeconds: from(1, 10) };
+
+const CONTAINER = {
+  name: ANY,
+  image: must(ANY),
+  command: ANY,
+  args: ANY,
+  env: { name: ANY, value: ANY, valueFrom: ANY },
+  envFrom: ANY,
+  resources: must({
+    requests: must({ cpu: must(from(0.01, 16)), memory: must(from(16 * 2 ** 20, 64 * 2 ** 30)) }),
+    limits: must({ cpu: must(from(0.1, 16)), memory: must(from(16 * 2 ** 20, 64 * 2 ** 30)) }),
+  }),
+  securityContext: must({
+    allowPrivilegeEscalation: must([false]),
+    readOnlyRootFilesystem: must([true]),
+    capabilities: must({ drop: must(['ALL']) }),
+  }),
+  volumeMounts: { name: ANY, mountPath: ANY, readOnly: ANY, subPath: ANY },
+};
+
+/** One that serves: it is not killed for one slow response, and gets no requests for long that it cannot serve. */
+const SERVER = {
+  ...CONTAINER,
+  ports: { name: ANY, containerPort: ANY, protocol: ['TCP'] },
+  startupProbe: must({ ...PROBE, periodSeconds: from(1, 2), failureThreshold: must(from(20, 120)) }),
+  livenessProbe: must({ ...PROBE, periodSeconds: from(10, 30), failureThreshold: from(3, 10) }),
+  readinessProbe: must({ ...PROBE, periodSeconds: from(1, 10), failureThreshold: from(1, 3) }),
+  lifecycle: { preStop: { sleep: { seconds: from(5, 60) }, exec: ANY } },
+};
+
+const POD = {
+  automountServiceAccountToken: must([false]),
+  enableServiceLinks: [false],
+  serviceAccountName: ANY,
+  imagePullSecrets: ANY,
+  nodeSelector: ANY,
+  tolerations: ANY,
+  securityContext: must({
+    runAsNonRoot: must([true]),
+    runAsUser: must(from(1, 65_535)),
+    runAsGroup: from(1, 65_535),
+    fsGroup: from(1, 65_535),
+    seccompProfile: must({ type: must(['RuntimeDefault']) }),
+  }),
+  containers: must(CONTAINER),
+  volumes: {
+    name: ANY,
+    secret: ANY,
+    configMap: ANY,
+    persistentVolumeClaim: { claimName: ANY },
+    emptyDir: ANY,
+  },
+};
+
+const SERVERS = {
+  ...POD,
+  containers: must(SERVER),
+  initContainers: CONTAINER,
+  terminationGracePeriodSeconds: must(from(10, 300)),
+  topologySpreadConstraints: {
+    maxSkew: from(1, 2),
+    topologyKey: ANY,
+    whenUnsatisfiable: ['ScheduleAnyway'],
+    matchLabelKeys: ANY,
+    labelSelector: ANY,
+  },
+};
+
+/** A pod that ends by itself. */
+const ENDING = { ...POD, restartPolicy: must(['Never']) };
+
+const JOB = {
+  backoffLimit: must(from(0, 3)),
+  activeDeadlineSeconds: must(from(60, 43_200)),
+  template: must({ metadata: ANY, spec: must(ENDING) }),
+};
+
+const SPREAD_OVER_TIME = { type: ['Pods', 'Percent'], value: from(1, 100), periodSeconds: from(30, 600) };
+
+const SPECS: Record<string, Allowed> = {
+  Deployment: {
+    replicas: from(1, 100),
+    revisionHistoryLimit: from(1, 20),
+    minReadySeconds: from(0, 60),
+    progressDeadlineSeconds: from(120, 3_600),
+    strategy: must({
+      type: ['RollingUpdate'],
+      rollingUpdate: must({ maxUnavailable: must([0]), maxSurge: must(from(1, 100)) }),
+    }),
+    selector: ANY,
+    template: must({ metadata: ANY, spec: must(SERVERS) }),
+  },
+  StatefulSet: {
+    replicas: [1],
+    serviceName: ANY,
+    selector: ANY,
+    template: must({ metadata: ANY, spec: must(SERVERS) }),
+    volumeClaimTemplates: ANY,
+  },
+  Job: JOB,
+  Pod: { ...ENDING, activeDeadlineSeconds: must(from(60, 43_200)) },
+  CronJob: {
+    schedule: ANY,
+    timeZone: must(ANY),
+    concurrencyPolicy: must(['Forbid']),
+    startingDeadlineSeconds: must(from(60, 43_200)),
+    jobTemplate: must({ spec: must(JOB) }),
+  },
+  Service: {
+    type: ['ClusterIP'],
+    clusterIP: ['None'],
+    selector: must(ANY),
+    ports: { name: ANY, port: ANY, targetPort: ANY, protocol: ['TCP'], appProtocol: ['http'] },
+  },
+  PodDisruptionBudget: {
+    maxUnavailable: ANY,
+    minAvailable: ANY,
+    unhealthyPodEvictionPolicy: ['AlwaysAllow'],
+    selector: ANY,
+  },
+  HorizontalPodAutoscaler: {
+    scaleTargetRef: ANY,
+    minReplicas: must(from(2, 1_000)),
+    maxReplicas: from(2, 1_000),
+    metrics: {
+      type: ANY,
+      resource: {
+        name: ['cpu'],
+        target: { type: ['AverageValue'], averageValue: must(from(0.2, 1)) },
+      },
+      pods: {
+        metric: ANY,
+        target: { type: ['AverageValue'], averageValue: must(from(500, 50_000)) },
+      },
+    },
+    behavior: must({
+      scaleUp: { stabilizationWindowSeconds: from(0, 60), policies: SPREAD_OVER_TIME },
+      // Each pod that goes ends its held polls.
+      scaleDown: must({
+        stabilizationWindowSeconds: must(from(300, 3_600)),
+        policies: must({ ...SPREAD_OVER_TIME, type: ['Pods'], value: from(1, 10) }),
+      }),
+    }),
+  },
+  HTTPRoute: {
+    parentRefs: { name: ANY, namespace: ANY, sectionName: ANY },
+    hostnames: ANY,
+    // No retries: a request that was cut off may have been done. No filters: headers pass as they are.
+    rules: {
+      matches: { path: must({ type: ANY, value: ANY }) },
+      timeouts: ANY,
+      backendRefs: { name: ANY, port: ANY, weight: from(1, 1_000_000) },
+    },
+  },
+  ServiceMonitor: {
+    selector: ANY,
+    jobLabel: ANY,
+    endpoints: { port: ANY, interval: ANY, scrapeTimeout: ANY },
+  },
+  Probe: ANY,
+  PrometheusRule: ANY,
+  NetworkPolicy: ANY,
+  PersistentVolumeClaim: {
+    storageClassName: ANY,
+    accessModes: ['ReadWriteOnce'],
+    resources: { requests: { storage: from(2 ** 30, 2 ** 50) } },
+  },
+};
+
+/** Kinds without a `spec`, which other rules check. */
+const OTHER_KINDS = ['ConfigMap', 'Namespace', 'Secret', 'ServiceAccount'];
+
+function isWithin(value: unknown, { least, greatest }: Range): boolean {
+  const number = readQuantity(String(value).replace(/%$/, ''));
+  return number >= least && number <= greatest;
+}
+
+function* findFaults(value: unknown, allowed: Allowed, path: string): Generator<string> {
+  if (allowed instanceof Must) yield* findFaults(value, allowed.allowed, path);
+  else if (allowed === ANY) return;
+  else if (Array.isArray(value)) for (const part of value) yield* findFaults(part, allowed, path);
+  else if (allowed instanceof Range) {
+    const { least, greatest } = allowed;
+    if (!isWithin(value, allowed)) yield `${path} is ${value}, expected ${least} to ${greatest}`;
+  } else if (Array.isArray(allowed)) {
+    if (!allowed.includes(value as string)) yield `${path} is ${value}, expected ${allowed.join(' or ')}`;
+  } else yield* findFieldFaults(value as object, allowed as { [field: string]: Allowed }, path);
+}
+
+function* findFieldFaults(
+  value: object,
+  fields: { readonly [field: string]: Allowed },
+  path: string,
+): Generator<string> {
+  for (const [key, part] of Object.entries(value)) {
+    const allowed = fields[key];
+    if (allowed === undefined) yield `${path}.${key} is not allowed`;
+    else yield* findFaults(part, allowed, `${path}.${key}`);
+  }
+  for (const [key, allowed] of Object.entries(fields))
+    if (allowed instanceof Must && !(key in value)) yield `${path}.${key} is missing`;
+}
+
+/** What an object says that it may not, or does not say that it must. */
+export function checkFields(object: KubernetesObject): string[] {
+  const allowed = SPECS[object.kind];
+  if (allowed !== undefined) return [...findFaults(object.spec, allowed, 'spec')];
+  return OTHER_KINDS.includes(object.kind) ? [] : [`${object.kind} is not allowed`];
+}
+
+export const fieldRules: Rule[] = [
+  {
+    name: 'every field is allowed, has an allowed value, and is there if it must be',
+    check: (objects) =>
+      objects.flatMap((object) => checkFields(object).map((fault) => `${nameOf(object)}: ${fault}`)),
+  },
+];
