@@ -90,7 +90,7 @@ create table search_blocks (
   last_id bigint,
   -- falling
   ids bigint[] not null,
-  -- the search text of each as one line, in step
+  -- the search text of each, in step
   texts text[] collate "C" not null,
   constraint search_blocks_pkey primary key (user_id, last_id)
 -- a block stays in its page as long as it fits

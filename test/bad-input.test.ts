@@ -189,6 +189,23 @@ const integer = (min: number, max: number): Field => ({
 
 const id = integer(1, MAX_ID);
 
+const phrases: Field = {
+  good: [
+    [],
+    ['to be', 'to be'],
+    Array.from({ length: 10 }, () => 'a b'),
+    ...text(1_000, 1).good.map((one) => [one]),
+  ],
+  bad: [
+    ...cases('expected an array', null, true, 0, 'a', '', {}),
+    ...cases(
+      'at most 10 phrases',
+      Array.from({ length: 11 }, () => 'a'),
+    ),
+    ...text(1_000, 1).bad.map(({ value, rule }) => ({ value: ['ok', value], rule: `[1]: ${rule}` })),
+  ],
+};
+
 const site: Field = {
   good: ['example.org', 'EXAMPLE.org.', ' a ', '[::1]', '1.1', 'bücher.example', 'a'.repeat(253)],
   bad: [
@@ -555,6 +572,7 @@ const ROUTE_CASES: Record<string, RouteCases> = {
     body: () => ({}),
     fields: {
       query: text(1_000),
+      phrases,
       tag: tagName,
       tags,
       without_tags: tags,

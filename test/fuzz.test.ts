@@ -122,6 +122,7 @@ const FIELDS: Record<string, fc.Arbitrary<unknown>> = {
   redirect_uri: text,
   tags,
   query: text,
+  phrases: fc.array(text, { maxLength: 12 }),
   tag: text,
   page: id,
   per_page: id,

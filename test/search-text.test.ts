@@ -28,8 +28,15 @@ test('a day is read in the local time zone: `after:` includes it, `before:` does
 });
 
 test('what is no operator is text', () => {
-  for (const word of ['https://example.org/a:b', '#', 'C#', '12:30', 'a:b', '-Wall', '"'])
+  for (const word of ['https://example.org/a:b', '#', 'C#', '12:30', 'a:b', '-Wall', '12"'])
     expect(searchOf(word), word).toEqual({ query: word });
+});
+
+test('a text in quotes is a phrase, also while its end is not typed yet', () => {
+  expect(searchOf('"to be" or "not ""to"" be')).toEqual({ query: 'or', phrases: ['to be', 'not "to" be'] });
+  for (const text of ['"', '""', '" ']) expect(searchOf(text), text).toEqual({ query: '' });
+  expect(problemsOf('-"to be"')).toEqual(['minus -"to be"']);
+  expect(problemsOf('"a" '.repeat(11))).toEqual(['value "a"']);
 });
 
 test('an operator without a value is left out while it is typed', () => {
@@ -72,8 +79,24 @@ test('the page finds what the service finds', () => {
     updated_at: '2026-01-31T12:00:00.000Z',
   };
   const matches = (text: string) => makeMatcher(text)(bookmark);
-  for (const text of ['', 'kyoto post', 'tag:travel', 'site:example.org', '-tag:food', 'after:2025'])
+  for (const text of [
+    '',
+    '"nach kyoto"',
+    'kyoto post',
+    'tag:travel',
+    'site:example.org',
+    '-tag:food',
+    'after:2025',
+  ])
     expect([text, matches(text)]).toEqual([text, true]);
-  for (const text of ['osaka', 'tag:trav', 'site:ample.org', '-tag:TRAVEL', 'is:untagged', 'before:2026'])
+  for (const text of [
+    'osaka',
+    '"kyoto nach"',
+    'tag:trav',
+    'site:ample.org',
+    '-tag:TRAVEL',
+    'is:untagged',
+    'before:2026',
+  ])
     expect([text, matches(text)]).toEqual([text, false]);
 });

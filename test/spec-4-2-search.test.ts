@@ -56,6 +56,26 @@ describe('what matches', () => {
     for (const query of ['pgsql', 'postgresqls', 'psql']) expect((await search({ query })).total).toBe(0);
   });
 
+  test('a phrase is found with its blanks, whatever its case and white space, within one field', async () => {
+    await add('To Be or not', { comment: 'first line\nsecond' });
+    await add('be or to', { comment: 'line first' });
+    for (const [phrases, total] of [
+      [['to be'], 1],
+      [[' BE OR '], 2],
+      [['line second'], 1],
+      [['line\tsecond', 'not'], 1],
+      [['to be', 'line first'], 0],
+      [['not first'], 0],
+      [['%', '_'], 0],
+      [[], 2],
+    ] as const) {
+      expect((await search({ phrases })).total, phrases.join()).toBe(total);
+    }
+    expect((await search({ query: 'or', phrases: ['to be'] })).total).toBe(1);
+    const many = ['to', 'be', 'or', 'not', 'to be', 'or n'];
+    expect((await search({ phrases: many })).total).toBe(1);
+  });
+
   test('no term spans two fields', async () => {
     await add('end', { url: 'https://example.org/start', comment: 'next' });
     for (const query of ['startend', 'endnext', 'start\nend']) {

@@ -22,7 +22,7 @@ begin
     from (
       select id, line, id = min(id) over () or sum(octet_length(line) + 15) over in_order <= 7600 as fits
       from (
-        select id, replace(search_text, e'\n', ' ') as line
+        select id, search_text as line
         from bookmarks
         where user_id = p_user_id and id > v_from
         order by id

@@ -21,7 +21,7 @@ begin
     from (
       select packed.n, packed.id, case
         when packed.id = any (p_ids) then (
-          select replace(search_text, e'\n', ' ') from bookmarks where user_id = p_user_id and id = packed.id
+          select search_text from bookmarks where user_id = p_user_id and id = packed.id
         )
         else packed.line
       end as line

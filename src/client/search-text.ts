@@ -2,9 +2,9 @@ import type { BookmarkSearch } from '../domain/resources.ts';
 import { parseWebUrl } from '../domain/web-url.ts';
 
 /**
- * The search syntax of the page, the CLI and this client: words, `tag:name` or `#name`, `-tag:name`, `site:example.org`,
- * `before:2026-01-31`, `after:2026-01` and `is:untagged`. A value with spaces is put in quotes: `tag:"to read"`; two
- * quotes in a row stand for one.
+ * The search syntax of the page, the CLI and this client: words, `"a phrase"`, `tag:name` or `#name`, `-tag:name`,
+ * `site:example.org`, `before:2026-01-31`, `after:2026-01` and `is:untagged`. A value with spaces is put in quotes:
+ * `tag:"to read"`; two quotes in a row stand for one.
  */
 
 /** A part of a search text that is searched as plain text, and why. */
@@ -16,7 +16,7 @@ export interface SearchProblem {
 
 export type SearchFilter = Pick<
   BookmarkSearch,
-  'query' | 'tags' | 'without_tags' | 'untagged' | 'site' | 'created_after' | 'created_before'
+  'query' | 'phrases' | 'tags' | 'without_tags' | 'untagged' | 'site' | 'created_after' | 'created_before'
 >;
 
 export interface ParsedSearch {
@@ -24,7 +24,7 @@ export interface ParsedSearch {
   problems: SearchProblem[];
 }
 
-/** A part of a search text as it was typed. A plain word has no `key`. */
+/** A part of a search text as it was typed. A plain word has no `key`; that of a phrase is `"`. */
 export interface SearchPart {
   text: string;
   isNegated: boolean;
@@ -32,15 +32,15 @@ export interface SearchPart {
   value: string;
 }
 
-const PART = /(-?)(#|[a-z]{2,}:)(?:"((?:[^"]|"")*)(?:"|$)|(\S*))|\S+/gi;
+const PART = /(-?)(#|[a-z]{2,}:|(?="))(?:"((?:[^"]|"")*)(?:"|$)|(\S*))|\S+/gi;
 
 /** Splits a search text into its parts. `https://example.org` and `#` alone are words. */
 export const splitSearch = (text: string): SearchPart[] =>
   [...text.matchAll(PART)].map(([part, minus, prefix, quoted, bare]) => {
     const value = (quoted?.replaceAll('""', '"') ?? bare ?? '').trim();
-    if (prefix === undefined || value.startsWith('//') || (prefix === '#' && value === ''))
+    if (prefix === undefined || (prefix !== '' && value.startsWith('//')) || (prefix === '#' && value === ''))
       return { text: part, isNegated: false, value: part };
-    const key = prefix === '#' ? 'tag' : prefix.slice(0, -1).toLowerCase();
+    const key = prefix === '' ? '"' : prefix === '#' ? 'tag' : prefix.slice(0, -1).toLowerCase();
     return { text: part, isNegated: minus === '-', key, value };
   });
 
@@ -74,6 +74,12 @@ function applyOperator(
     search[list] = [...(search[list] ?? []), value];
     return undefined;
   }
+  if (key === '"') {
+    if (isNegated) return 'minus';
+    if ((search.phrases?.length ?? 0) >= MOST_PHRASES) return 'value';
+    search.phrases = [...(search.phrases ?? []), value];
+    return undefined;
+  }
   if (!['site', 'is', 'before', 'after'].includes(key!)) return 'unknown';
   if (isNegated) return 'minus';
   if (key === 'is') {
@@ -89,6 +95,8 @@ function applyOperator(
 }
 
 const LONGEST_TAG = 255;
+
+const MOST_PHRASES = 10;
 
 /** The host of a host name or of a whole url. */
 const readHost = (text: string): string | undefined =>

@@ -55,6 +55,12 @@ export const searchQuery = text({ max: BOUNDS.query }).meta({
   examples: ['postgres sync'],
 });
 
+/** Phrases of a search. */
+export const searchPhrases = z
+  .array(text({ max: BOUNDS.query, min: 1 }), 'expected an array')
+  .max(BOUNDS.phrases, `at most ${BOUNDS.phrases} phrases`)
+  .meta({ maxItems: BOUNDS.phrases, examples: [['to be or not']] });
+
 const TAG_NAME_LENGTH = { minLength: 1, maxLength: BOUNDS.tagName };
 
 export const tagName = z

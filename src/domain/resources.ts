@@ -233,6 +233,8 @@ export interface ChosenBookmarks {
 export interface BookmarkSearch {
   /** Every word must occur in url, title or comment, whatever its case; absent or blank: all. */
   query?: string | undefined;
+  /** Texts that must each occur in url, title or comment as they are, blanks included, whatever their case; at most 10. */
+  phrases?: string[] | undefined;
   /** A tag's whole name, whatever its case. */
   tag?: string | undefined;
   /** Names of tags that a bookmark must all carry. */

@@ -11,6 +11,7 @@ export const BOUNDS = {
   tagsPerUser: 10_000,
   apiTokensPerUser: 50,
   query: 1_000,
+  phrases: 10,
   importEntries: 100_000,
   idsPerRequest: 500,
 } as const;

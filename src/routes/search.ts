@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { invalid } from '../domain/errors.ts';
-import { integer, searchQuery } from '../domain/fields.ts';
+import { integer, searchPhrases, searchQuery } from '../domain/fields.ts';
 import { SORTS, type Sort, searchFilter } from '../domain/search.ts';
-import { searchTerms } from '../domain/text.ts';
+import { searchTerms, searchTextLine } from '../domain/text.ts';
 import { parseTimestamp } from '../domain/timestamp.ts';
 import { notBeside } from '../domain/validation.ts';
 import { BOOKMARK_BODY_BYTES, principalRoute } from '../http/route.ts';
@@ -21,6 +21,7 @@ import * as schemas from './response-schemas.ts';
 const searchBody = z
   .object({
     query: searchQuery.default(''),
+    phrases: searchPhrases.default([]),
     ...searchFilter.shape,
     sort: z.enum(SORTS).default(SORTS[0]),
     page: pageNumber(),
@@ -46,8 +47,8 @@ function pageNumber() {
 }
 
 /** Takes a body apart into the search, which a cursor belongs to, and the part of its result that is asked for. */
-function readSearch({ query, sort, page, cursor, per_page: perPage, ...filter }: SearchBody) {
-  const terms = searchTerms(query);
+function readSearch({ query, phrases, sort, page, cursor, per_page: perPage, ...filter }: SearchBody) {
+  const terms = [...new Set([...searchTerms(query), ...phrases.map(searchTextLine)])];
   const searchHash = hash('sha256', JSON.stringify([terms, filter, sort]), 'hex').slice(0, 16);
   return { terms, filter, sort, page, cursor, perPage, searchHash };
 }
@@ -93,7 +94,7 @@ const search = principalRoute({
   scope: 'read',
   summary: 'Search bookmarks',
   description:
-    'All that is given must hold: every word of the query in url, title or comment, whatever its case; all of `tags`, by whole ' +
+    'All that is given must hold: every word of the query and every phrase in url, title or comment, whatever its case; all of `tags`, by whole ' +
     'names, and none of `without_tags`; the host or a subdomain of `site`. The total is exact. To scroll, send the same ' +
     'search with `cursor`, the `next_cursor` of the last response: nothing comes twice, and nothing that stays is missed, ' +
     'while others write. A page holds about 1 MiB at most.',

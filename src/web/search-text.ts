@@ -1,6 +1,6 @@
 import { formatTag, parseSearch, splitSearch } from '../client/search-text.ts';
 import type { Bookmark } from '../domain/resources.ts';
-import { foldText, searchTerms, searchText } from '../domain/text.ts';
+import { foldText, searchTerms, searchText, searchTextLine } from '../domain/text.ts';
 import { parseWebUrl } from '../domain/web-url.ts';
 
 /** What the page does with the text in the search field. */
@@ -35,9 +35,9 @@ export const renameInSearch = (text: string, from: string, to: string): string =
 
 /** Makes the test by which the service finds bookmarks for a search text. */
 export function makeMatcher(text: string): (bookmark: Bookmark) => boolean {
-  const { query, tags, without_tags, untagged, site, created_after, created_before } =
+  const { query, phrases, tags, without_tags, untagged, site, created_after, created_before } =
     parseSearch(text).search;
-  const terms = searchTerms(query ?? '');
+  const terms = [...searchTerms(query ?? ''), ...(phrases ?? []).map(searchTextLine)];
   const wanted = (tags ?? []).map(foldText);
   const unwanted = (without_tags ?? []).map(foldText);
   const isOfSite = (url: string) => {

@@ -72,7 +72,7 @@ const RECOUNTS = `
     cross join lateral unnest(s.ids, s.texts) as packed (id, line)
   ) p
   full join (
-    select b.user_id, b.id, replace(b.search_text, e'\\n', ' ') as line
+    select b.user_id, b.id, b.search_text as line
     from bookmarks b
     where b.id <= (select max(s.last_id) from search_blocks s where s.user_id = b.user_id)
   ) b using (user_id, id)

@@ -84,7 +84,7 @@ export function addBookmarkCommands(program: Command, run: Run): void {
 
 const SEARCH_HELP = `
 Operators: tag:NAME, -tag:NAME, site:HOST, after:2026-01, before:2026-01-31, is:untagged.
-Quote a name that has spaces: tag:"to read". A shell takes #NAME for a comment; write tag:NAME.`;
+Quote a phrase, and a name that has spaces: '"to be or not"' tag:"to read". A shell takes #NAME for a comment; write tag:NAME.`;
 
 interface Fields {
   title?: string;
