@@ -154,6 +154,16 @@ const SETTINGS = {
       .default('info')
       .meta({ example: 'info' }),
   ),
+  /** The share of requests that are logged, from 0 to 1; failures, slow ones and those about tokens are in any case. */
+  logRequests: variable(
+    'LOG_REQUESTS',
+    z
+      .string()
+      .regex(/^(all|errors|1\/[1-9]\d{0,5})$/, 'expected all, errors, or a share such as 1/100')
+      .default('all')
+      .transform((text) => (text === 'all' ? 1 : text === 'errors' ? 0 : 1 / Number(text.slice(2))))
+      .meta({ example: '1/100' }),
+  ),
   /** Absent: the service starts an embedded Postgres in `dataDir`. */
   databaseUrl: variable('DATABASE_URL', databaseUrl),
   /** For imports, whose statements take longer than a pooler allows others; absent: `databaseUrl`. */

@@ -275,6 +275,18 @@ const OTHERS: [string, keyof Config, unknown, [string, unknown][], string[]][] =
     ],
     ['1.1', '-1', '50%', ''.padEnd(3, 'x')],
   ],
+  [
+    'LOG_REQUESTS',
+    'logRequests',
+    1,
+    [
+      ['all', 1],
+      ['errors', 0],
+      ['1/1', 1],
+      ['1/100', 0.01],
+    ],
+    ['none', '1/0', '2/3', '0.5', '1/1000000'],
+  ],
   ['ADMIN_OPERATOR', 'adminOperator', undefined, [['ann', 'ann']], ['x'.repeat(256)]],
   [
     'OTEL_RESOURCE_ATTRIBUTES',

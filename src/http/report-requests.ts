@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import type { BreakReason, RequestClass } from '../observability/metrics.ts';
@@ -27,26 +28,65 @@ const cutPath = (url: string): string =>
     .replaceAll(/bk[a-z]_[\w-]+/g, '…')
     .slice(0, LOGGED_PATH_LENGTH);
 
-/** Logs and counts every request once its response has gone. Probes come every few seconds: logged at `debug`, not counted. */
-export function reportRequests(app: FastifyInstance, { metrics }: Pick<Context, 'metrics'>): void {
+/** Requests that open or end a session, or change or show tokens, and deletions of accounts. */
+const SECURITY_ROUTES = /^(\/web)?(\/api\/v1)?\/(auth|login|logout|tokens|sessions|account\/delete)(\/|$)/;
+
+/** An unheld request is slow beyond this. */
+const SLOW_MS = 1_000;
+
+/** What decides whether a request is logged. */
+export interface RequestFacts {
+  id: string;
+  route: string | undefined;
+  status: number;
+  ms: number;
+  wasHeld: boolean;
+  unserved: string | undefined;
+}
+
+/**
+ * Whether a request is logged if the log takes this share of all, from 0 to 1. Failures, slow requests and those about
+ * sign-ins and tokens always are. 404 and 429 are as frequent as clients make them. The request id decides about the others,
+ * so every process decides alike.
+ */
+export function isLogged({ id, route, status, ms, wasHeld, unserved }: RequestFacts, share: number): boolean {
+  if (share === 1 || unserved !== undefined) return true;
+  if (status >= 400 && status !== 404 && status !== 429) return true;
+  if ((ms > SLOW_MS && !wasHeld) || SECURITY_ROUTES.test(route ?? '')) return true;
+  return crc32(id) < share * 2 ** 32;
+}
+
+/**
+ * Counts every request once its response has gone, and logs it, or the share that `LOG_REQUESTS` says. Probes come every few
+ * seconds: logged at `debug`, not counted.
+ */
+export function reportRequests(
+  app: FastifyInstance,
+  { metrics, config: { logRequests } }: Pick<Context, 'metrics' | 'config'>,
+): void {
   app.addHook('onResponse', (request, reply, done) => {
     const { url: route, config } = request.routeOptions;
     const status = reply.statusCode;
     const isProbe = route === '/livez' || route === '/readyz';
-    const facts = {
-      route,
-      status,
-      user: request.principal?.userId,
-      ms: Math.round(reply.elapsedTime * 10) / 10,
-    };
-    const path = route === undefined ? { path: cutPath(request.url) } : {};
-    const unserved = request.unserved === undefined ? {} : { unserved: request.unserved };
-    const level = isProbe ? 'debug' : request.unserved === undefined ? 'info' : 'warn';
-    request.log[level]({ ...facts, ...path, ...unserved }, 'request');
+    const { id, wasHeld, unserved } = request;
+    const ms = Math.round(reply.elapsedTime * 10) / 10;
+    if (isProbe || isLogged({ id, route, status, ms, wasHeld, unserved }, logRequests)) {
+      const facts = {
+        route,
+        status,
+        user: request.principal?.userId,
+        ms,
+        ...(route === undefined && { path: cutPath(request.url) }),
+        ...(unserved !== undefined && { unserved }),
+      };
+      request.log[isProbe ? 'debug' : unserved === undefined ? 'info' : 'warn'](facts, 'request');
+    }
     if (!isProbe) {
       const seconds = reply.elapsedTime / 1_000;
-      const held = request.wasHeld;
-      metrics.finished({ route: route ?? 'unknown', class: config.class ?? 'other', status, seconds, held });
+      metrics.finished({
+        ...{ route: route ?? 'unknown', class: config.class ?? 'other' },
+        ...{ status, seconds, held: wasHeld },
+      });
     }
     done();
   });

@@ -1,0 +1,70 @@
+import { pino } from 'pino';
+import { expect, test } from 'vitest';
+import { isLogged, type RequestFacts } from '../src/http/report-requests.ts';
+import { startService } from './support/service.ts';
+
+// Which requests are logged: LOG_REQUESTS.
+
+const PLAIN: RequestFacts = {
+  id: 'a-request',
+  route: '/api/v1/bookmarks/list',
+  status: 200,
+  ms: 5,
+  wasHeld: false,
+  unserved: undefined,
+};
+
+test.each<[string, Partial<RequestFacts>, boolean]>([
+  ['a plain one', {}, false],
+  ['a failure', { status: 500 }, true],
+  ['one that was not served', { status: 503, unserved: 'overloaded' }, true],
+  ['a refused token', { status: 401 }, true],
+  ['an invalid one', { status: 400 }, true],
+  ['one of an unknown path, which clients make up', { status: 404, route: undefined }, false],
+  ['one over the limit', { status: 429 }, false],
+  ['a slow one', { ms: 1_001 }, true],
+  ['a held poll', { ms: 29_000, wasHeld: true }, false],
+  ...[
+    '/api/v1/logout',
+    '/web/api/v1/tokens/revoke',
+    '/api/v1/sessions/revoke-others',
+    '/api/v1/account/delete',
+    '/api/v1/auth/invite',
+    '/login/callback',
+    '/web/login/invite',
+  ].map((route): [string, Partial<RequestFacts>, boolean] => [route, { route }, true]),
+  ['a path that only begins so', { route: '/api/v1/tokensfoo' }, false],
+])('with LOG_REQUESTS=errors %s: %j', (_, facts, logged) => {
+  expect(isLogged({ ...PLAIN, ...facts }, 0)).toBe(logged);
+  expect(isLogged({ ...PLAIN, ...facts }, 1)).toBe(true);
+});
+
+test('a share takes as many of all ids, and the same ones in every process', () => {
+  const ids = Array.from({ length: 100_000 }, (_, n) => `request-${n}`);
+  const chosen = (share: number) => ids.filter((id) => isLogged({ ...PLAIN, id }, share));
+  expect(chosen(0.01).length).toBeGreaterThan(900);
+  expect(chosen(0.01).length).toBeLessThan(1_100);
+  expect(chosen(0.01)).toEqual(chosen(0.01));
+  // Who is in a share is in every larger one.
+  const inLarger = new Set(chosen(0.1));
+  expect(chosen(0.01).every((id) => inLarger.has(id))).toBe(true);
+});
+
+test('requests that are not logged are counted all the same', async () => {
+  const lines: string[] = [];
+  const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
+  await using service = await startService({ logRequests: 0 }, { log });
+  const user = await service.user();
+  await user.post('/bookmarks/list');
+  await user.post('/bookmarks/list', { limit: 0 });
+  await user.post('/logout');
+  // A request is reported once its response has gone.
+  const requests = () => lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request');
+  await expect.poll(() => requests().at(-1)?.route).toBe('/api/v1/logout');
+  // On a crowded machine any of them may be slow.
+  const quick = requests().filter(({ route, ms }) => ms <= 1_000 && route === '/api/v1/bookmarks/list');
+  for (const { status } of quick) expect(status).toBe(400);
+  const text = await service.context.metrics.registry.metrics();
+  const counts = text.match(/(?<=^bookmarks_http_requests_total\{[^}]*bookmarks\/list[^}]*\} )\d+/gm)!;
+  expect(counts.reduce((sum, count) => sum + Number(count), 0)).toBe(2);
+});
