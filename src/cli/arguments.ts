@@ -12,8 +12,11 @@ export const integerFrom =
     throw new InvalidArgumentError(`expected an integer ${range}`);
   };
 
-/** Collects the ids of a repeated argument. */
-export const gatherIds = (text: string, before: number[] = []): number[] => [...before, integerFrom(1)(text)];
+/** Collects the ids of a repeated argument. In a local copy, those that the service does not know yet are negative. */
+export const gatherIds = (text: string, before: number[] = []): number[] => [
+  ...before,
+  text.startsWith('-') ? -integerFrom(1)(text.slice(1)) : integerFrom(1)(text),
+];
 
 /** Collects the names of a repeated option; each may hold several, separated by commas. */
 export const gatherTags = (text: string, before: string[] = []): string[] => [

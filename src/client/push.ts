@@ -31,8 +31,12 @@ const REFUSALS: ReadonlySet<string> = new Set(['VALIDATION_ERROR', 'LIMIT_EXCEED
 
 /** Resolves the write whose request may have reached the service, so that pages may be applied again. */
 export async function finishAttempt(pushing: Pushing): Promise<void> {
-  const write = await pushing.store.readNext();
-  if (write?.attempt !== undefined) await send(pushing, write, write.attempt);
+  const { requester, store, options } = pushing;
+  const write = await store.readNext();
+  if (write?.attempt === undefined) return;
+  // Rejects where the token is another account's by now: that one must not get the request.
+  await requester.request('/bookmarks/changes', { cursor: await store.readCursor(), limit: 1 }, options);
+  await send(pushing, write, write.attempt);
 }
 
 /** Sends all writes. Rejects where the service cannot be reached or refuses the token; the rest stays. */

@@ -20,7 +20,7 @@ const SHARED = ['name', 'version', 'license', 'type', 'exports', 'bin', 'files']
 
 const DESCRIPTION = 'The client and the command line of the Bookmark Service';
 
-/** `mirror` and `client/sqlite` need Node 22.13; the client alone runs wherever `fetch` does. */
+/** Commands with a SQLite file and `client/sqlite` need Node 22.13; the client alone runs wherever `fetch` does. */
 const ENGINES = { node: '>=20.19.0' };
 
 /** Written by `prepack`. */

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
-import type { BookmarkClient } from '../../client/index.ts';
+import type { BookmarkClient, LocalEdit } from '../../client/index.ts';
+import { foldName } from '../../client/memory-store.ts';
 import { parseSearch } from '../../client/search-text.ts';
 import type { Bookmark, BookmarkSearch } from '../../domain/resources.ts';
 import { isWebUrl } from '../../formats/write-netscape.ts';
@@ -8,6 +9,7 @@ import { bookmarkTable } from '../bookmark-table.ts';
 import { openInBrowser } from '../browser.ts';
 import { toLine } from '../display-text.ts';
 import { CliError } from '../faults.ts';
+import { offlineOption, useOffline } from '../local-copy.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
 
 /** Adds `add`, `edit`, `rm`, `get`, `open`, `search` and `list`. */
@@ -26,6 +28,7 @@ export function addBookmarkCommands(program: Command, run: Run): void {
         'where the url is there already: add another, return that one, or fail (default: add another, and say so)',
       ).choices(['add', 'return', 'error']),
     )
+    .addOption(offlineOption())
     .action(run(add));
   program
     .command('edit')
@@ -38,11 +41,13 @@ export function addBookmarkCommands(program: Command, run: Run): void {
     .option('--no-tags', 'take all its tags off')
     .option('--add-tag <name>', 'a further tag of all of them; may be repeated', gatherTags)
     .option('--remove-tag <name>', 'take this tag off all of them; may be repeated', gatherTags)
+    .addOption(offlineOption())
     .action(run(edit));
   program
     .command('rm')
     .description('delete bookmarks for good')
     .argument('<id...>', 'as `list` shows them', gatherIds)
+    .addOption(offlineOption())
     .action(run(remove));
   program
     .command('get')
@@ -79,6 +84,7 @@ export function addBookmarkCommands(program: Command, run: Run): void {
     .command('list')
     .description('list all bookmarks in the order in which they were added or imported, whatever their dates')
     .option('-n, --limit <n>', 'at most so many', integerFrom(1))
+    .addOption(offlineOption())
     .action(run(list));
 }
 
@@ -98,18 +104,23 @@ const describe = ({ id, title, url }: Pick<Bookmark, 'id' | 'title' | 'url'>): s
 interface AddOptions extends Fields {
   createdAt?: string;
   onDuplicate?: 'add' | 'return' | 'error';
+  offline?: string;
 }
 
 /** The url as typed; `https://` is added where it begins with a host name. */
 const completeUrl = (text: string): string =>
   /^[\w-]+(\.[\w-]+)+(:\d+)?([/?#]|$)/.test(text) ? `https://${text}` : text;
 
+/** The service refuses other urls. Offline, nobody else says so before `sync`. */
+function requireUrl(url: string | undefined): void {
+  if (url !== undefined && !isWebUrl(url)) throw new CliError(`${url} is neither an http nor an https url`);
+}
+
 async function add(
   session: Session,
   url: string,
-  { title, comment, tag, createdAt, onDuplicate }: AddOptions,
+  { title, comment, tag, createdAt, onDuplicate, offline }: AddOptions,
 ): Promise<void> {
-  const client = await openOwnClient(session);
   const sent = {
     url: completeUrl(url),
     title,
@@ -118,6 +129,14 @@ async function add(
     created_at: createdAt,
     on_duplicate: onDuplicate,
   };
+  if (offline !== undefined) {
+    requireUrl(sent.url);
+    if (createdAt !== undefined && Number.isNaN(Date.parse(createdAt)))
+      throw new CliError(`${createdAt} is no time`, 'Expected one like 2026-01-31T12:00:00Z');
+    const added = await useOffline(session, offline, (collection) => collection.add(sent));
+    return session.terminal.print(added, () => `Added ${describe(added)}`);
+  }
+  const client = await openOwnClient(session);
   const bookmark = await client.addBookmark(sent, { signal: session.signal });
   const done = onDuplicate === 'return' ? 'Saved as' : 'Added';
   await session.terminal.print(bookmark, () => `${done} ${describe(bookmark)}`);
@@ -141,11 +160,12 @@ interface EditOptions extends Fields {
   tags: boolean;
   addTag?: string[];
   removeTag?: string[];
+  offline?: string;
 }
 
 async function edit(session: Session, ids: number[], options: EditOptions): Promise<void> {
-  const { newUrl: url, title, comment, tag, tags, addTag, removeTag } = options;
-  const client = await openOwnClient(session);
+  const { newUrl: url, title, comment, tag, tags, addTag, removeTag, offline } = options;
+  if (offline === undefined) requireIds(ids);
   const change = { url, title, comment, tags: tags ? tag : (tag ?? []) };
   const isWhole = Object.values(change).some((field) => field !== undefined);
   const isTags = addTag !== undefined || removeTag !== undefined;
@@ -161,6 +181,11 @@ async function edit(session: Session, ids: number[], options: EditOptions): Prom
       'On several: --add-tag and --remove-tag',
     );
   }
+  if (offline !== undefined) {
+    requireUrl(url);
+    return editOffline(session, offline, ids, change, { isWhole, addTag, removeTag });
+  }
+  const client = await openOwnClient(session);
   if (isWhole) {
     const bookmark = await client.editBookmark({ id: ids[0]!, ...change }, { signal: session.signal });
     return session.terminal.print(bookmark, () => `Changed ${describe(bookmark)}`);
@@ -171,6 +196,41 @@ async function edit(session: Session, ids: number[], options: EditOptions): Prom
       { signal: session.signal },
     ),
   );
+}
+
+interface OfflineEdit {
+  /** Fields were given, and not tags to add or remove. */
+  isWhole: boolean;
+  addTag: string[] | undefined;
+  removeTag: string[] | undefined;
+}
+
+async function editOffline(
+  session: Session,
+  file: string,
+  ids: readonly number[],
+  change: LocalEdit,
+  { isWhole, addTag = [], removeTag = [] }: OfflineEdit,
+): Promise<void> {
+  const removed = new Set(removeTag.map(foldName));
+  const changed = await useOffline(session, file, async (collection) => {
+    const bookmarks: Bookmark[] = [];
+    for (const id of ids) {
+      const names = (await collection.get(id))?.tags.map(({ name }) => name) ?? [];
+      const tags = [...names, ...addTag].filter((name) => !removed.has(foldName(name)));
+      bookmarks.push(await collection.edit(id, isWhole ? change : { tags }));
+    }
+    return bookmarks;
+  });
+  await session.terminal.print(isWhole ? changed[0] : { changed: ids }, () =>
+    changed.map((bookmark) => `Changed ${describe(bookmark)}`).join('\n'),
+  );
+}
+
+function requireIds(ids: readonly number[]): void {
+  const local = ids.find((id) => id < 0);
+  if (local === undefined) return;
+  throw new CliError(`${local} is an id in a local copy`, 'Name its file: --offline FILE');
 }
 
 /** As many ids as one request takes. */
@@ -195,7 +255,14 @@ async function eachBatch(
   await session.terminal.print({ [done.toLowerCase()]: changed }, () => `${done} ${changed.join(', ')}`);
 }
 
-async function remove(session: Session, ids: number[]): Promise<void> {
+async function remove(session: Session, ids: number[], { offline }: { offline?: string }): Promise<void> {
+  if (offline !== undefined) {
+    await useOffline(session, offline, async (collection) => {
+      for (const id of ids) await collection.delete(id);
+    });
+    return session.terminal.print({ deleted: ids }, () => `Deleted ${ids.join(', ')}`);
+  }
+  requireIds(ids);
   const client = await openOwnClient(session);
   const [id, ...others] = ids as [number, ...number[]];
   if (others.length === 0) {
@@ -284,9 +351,16 @@ function quoteOperator(word: string): string {
 
 async function list(
   session: Session,
-  { limit = Number.POSITIVE_INFINITY }: { limit?: number },
+  { limit = Number.POSITIVE_INFINITY, offline }: { limit?: number; offline?: string },
 ): Promise<void> {
   const { terminal, signal } = session;
+  if (offline !== undefined) {
+    const held = await useOffline(session, offline, (collection) => collection.list());
+    const bookmarks = held.slice(0, limit);
+    return terminal.isJson
+      ? terminal.print({ bookmarks }, () => '')
+      : terminal.table(bookmarkTable(bookmarks));
+  }
   const client = await openOwnClient(session);
   if (terminal.isJson) await terminal.write('{"bookmarks":[');
   let count = 0;

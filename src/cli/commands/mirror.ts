@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { type BookmarkClient, type MirrorBatch, MirrorConflict } from '../../client/index.ts';
 import type { SqliteStore } from '../../client/sqlite-store.ts';
 import { CliError } from '../faults.ts';
+import { openStore } from '../local-copy.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
 
 interface MirrorCommandOptions {
@@ -30,7 +31,7 @@ async function mirror(session: Session, file: string, { follow }: MirrorCommandO
     if (!(error instanceof MirrorConflict)) throw error;
     throw new CliError(
       `${file}: another process writes to it`,
-      'End one of the two; nothing is lost',
+      `End one of the two, or run bookmarks sync ${file}; nothing is lost`,
       'FAILED',
     );
   }
@@ -67,22 +68,4 @@ function report(
     { bookmarks, changed, removed, reset },
     () => `${bookmarks} bookmarks: ${changed} new or changed, ${removed} removed`,
   );
-}
-
-/** Node has `node:sqlite` since 22.13; no other command needs it. */
-async function openStore(file: string): Promise<SqliteStore> {
-  const sqlite = await import('../../client/sqlite-store.ts').catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ERR_UNKNOWN_BUILTIN_MODULE') throw error;
-    throw new CliError(
-      `mirror needs SQLite, which Node ${process.versions.node} does not have`,
-      'Use Node 22.13 or newer',
-      'FAILED',
-    );
-  });
-  try {
-    return new sqlite.SqliteStore(file);
-  } catch (error) {
-    if (!(error instanceof sqlite.UnusableMirror)) throw error;
-    throw new CliError(error.message, 'Name a new file, or one that this command made');
-  }
 }

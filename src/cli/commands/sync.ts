@@ -5,14 +5,15 @@ import type { Bookmark, BookmarkClient, MirrorPage } from '../../client/index.ts
 import { bookmarkTable } from '../bookmark-table.ts';
 import { toLine } from '../display-text.ts';
 import { CliError } from '../faults.ts';
-
 import { openOwnClient, type Run, type Session } from '../session.ts';
+import { syncFile } from './sync-file.ts';
 
 interface SyncOptions {
   follow: boolean;
   new: boolean;
   cursor?: string;
   cursorFile?: string;
+  onConflict?: 'theirs' | 'mine';
 }
 
 /** Adds `sync`. */
@@ -20,8 +21,10 @@ export function addSyncCommand(program: Command, run: Run): void {
   program
     .command('sync')
     .description(
-      'print every bookmark once, the oldest first; with --follow, each change as it comes, deletions too',
+      'print every bookmark once, the oldest first; with --follow, each change as it comes, deletions too; ' +
+        'with a file, send what was written to it offline and bring it up to date',
     )
+    .argument('[file]', 'a SQLite file that add, edit or rm --offline, or mirror, wrote; or a new one')
     .option('-f, --follow', 'go on until Ctrl-C', false)
     .addOption(
       new Option('--cursor <cursor>', 'begin after this bookmark id').conflicts(['cursorFile', 'new']),
@@ -30,15 +33,33 @@ export function addSyncCommand(program: Command, run: Run): void {
       new Option('--cursor-file <file>', 'begin where the last run with this file ended').conflicts('new'),
     )
     .option('--new', 'begin with what comes from now on', false)
+    .addOption(
+      new Option(
+        '--on-conflict <whose>',
+        'with a file: which value stays where both sides changed a field (default: theirs)',
+      ).choices(['theirs', 'mine']),
+    )
     .addHelpText(
       'after',
       '\nWith --json each bookmark is a line of its own; with --follow further lines are {"deleted": ID},' +
-        '\n{"tag": {"id": ID, "name": NAME}}, {"deleted_tag": ID}, and {"reset": true}: all begins anew.',
+        '\n{"tag": {"id": ID, "name": NAME}}, {"deleted_tag": ID}, and {"reset": true}: all begins anew.' +
+        '\nWith a file it prints what was not simply applied, and exits with 1 where a local change was not applied.',
     )
     .action(run(sync));
 }
 
-async function sync(session: Session, options: SyncOptions): Promise<void> {
+async function sync(session: Session, file: string | undefined, options: SyncOptions): Promise<void> {
+  if (file !== undefined) {
+    const { onConflict = 'theirs', ...others } = options;
+    if (Object.values(others).some(Boolean))
+      throw new CliError(
+        'a file goes with --on-conflict only',
+        'To follow a file: bookmarks mirror --follow',
+      );
+    return syncFile(session, file, onConflict);
+  }
+  if (options.onConflict !== undefined)
+    throw new CliError('--on-conflict needs a file', 'bookmarks sync FILE --on-conflict mine');
   const client = await openOwnClient(session);
   const start = await findStart(session, client, options);
   if (options.follow) await follow(session, client, start, options.cursorFile);

@@ -1,0 +1,49 @@
+import { Option } from 'commander';
+import { type Collection, NotInCollection } from '../client/index.ts';
+import type { SqliteStore } from '../client/sqlite-store.ts';
+import { CliError } from './faults.ts';
+import { openClient, type Session } from './session.ts';
+
+/** `--offline FILE`: read or write a local copy, without a connection. */
+export const offlineOption = (): Option =>
+  new Option(
+    '--offline <file>',
+    'use the copy in this SQLite file, without a connection; `sync FILE` sends it',
+  );
+
+/** Opens or creates a SQLite file. Node has `node:sqlite` since 22.13. */
+export async function openStore(file: string): Promise<SqliteStore> {
+  const sqlite = await import('../client/sqlite-store.ts').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ERR_UNKNOWN_BUILTIN_MODULE') throw error;
+    throw new CliError(
+      `${file}: this needs SQLite, which Node ${process.versions.node} does not have`,
+      'Use Node 22.13 or newer',
+      'FAILED',
+    );
+  });
+  try {
+    return new sqlite.SqliteStore(file);
+  } catch (error) {
+    if (!(error instanceof sqlite.UnusableMirror)) throw error;
+    throw new CliError(error.message, 'Name a new file, or one that this command made');
+  }
+}
+
+/** Does something with the copy in a file. No request is sent, and no login is needed. */
+export async function useOffline<T>(
+  session: Session,
+  file: string,
+  work: (collection: Collection) => Promise<T>,
+): Promise<T> {
+  using store = await openStore(file);
+  try {
+    return await work(openClient(session, 'http://localhost').collection(store));
+  } catch (error) {
+    if (!(error instanceof NotInCollection)) throw error;
+    throw new CliError(
+      `${file}: ${error.message}`,
+      `All of its bookmarks: bookmarks list --offline ${file}`,
+      'NOT_FOUND',
+    );
+  }
+}

@@ -1,0 +1,175 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { buffer, text } from 'node:stream/consumers';
+import { expect, onTestFinished, test } from 'vitest';
+import type { Bookmark } from '../src/domain/resources.ts';
+import { type CliOptions, runCommand } from './support/cli.ts';
+import { makeFolder, removeFolder } from './support/folders.ts';
+import { useService } from './support/service.ts';
+
+/** `--offline FILE` and `sync FILE`: the command line on a local copy that is written without a connection. */
+
+const MAIN = join(import.meta.dirname, '../src/cli/main.ts');
+
+const service = useService({ freeBookmarkLimit: 50 });
+
+/** Somebody at a shell, with a file. Offline there is neither an address nor a token. */
+async function openShell() {
+  const home = makeFolder('cli-offline');
+  onTestFinished(() => removeFolder(home));
+  const user = await service.user();
+  const file = join(home, 'bookmarks.sqlite');
+  const env = { BOOKMARKS_URL: service.origin, BOOKMARKS_TOKEN: user.token, XDG_CONFIG_HOME: home };
+  const run = (args: string[], options: CliOptions = {}) => runCommand(args, { env, ...options });
+  const offline = (...args: string[]) =>
+    runCommand([...args, '--offline', file], { env: { XDG_CONFIG_HOME: home } });
+  const all = async (): Promise<Bookmark[]> => (await user.post('/bookmarks/list')).body.bookmarks;
+  return { user, file, env, run, offline, all };
+}
+
+/** Runs a command in a process of its own. */
+function start(args: string[], env: Record<string, string>) {
+  const child = spawn(process.execPath, [MAIN, ...args], { env: { ...process.env, ...env } });
+  const end = Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]).then(
+    ([out, err]) => ({ code: child.exitCode, signal: child.signalCode, out, err }),
+  );
+  return { child, end };
+}
+
+test('what add, edit and rm write offline is shown at once, and sent by sync FILE', async () => {
+  const { user, file, run, offline, all } = await openShell();
+  const { id } = (await user.post('/bookmarks/add', { url: 'http://old/' })).body;
+  const { id: gone } = (await user.post('/bookmarks/add', { url: 'http://gone/' })).body;
+  expect(await run(['sync', file])).toMatchObject({
+    code: 0,
+    out: '2 bookmarks; 0 local changes were pending\n',
+  });
+  expect((await offline('add', 'new.example.org', '--tag', 'a,b')).out).toBe(
+    'Added -1  https://new.example.org\n',
+  );
+  expect((await offline('edit', '-1', '--title', 'New')).out).toBe('Changed -1  New\n');
+  expect((await offline('edit', '-1', String(id), '--add-tag', 'c', '--remove-tag', 'A')).code).toBe(0);
+  expect((await offline('rm', String(gone))).out).toBe(`Deleted ${gone}\n`);
+  const { bookmarks } = JSON.parse((await offline('list', '--json')).out);
+  expect(bookmarks).toMatchObject([
+    { id: -1, url: 'https://new.example.org', title: 'New', tags: [{ name: 'b' }, { name: 'c' }] },
+    { id, tags: [{ name: 'c' }] },
+  ]);
+  expect(await all()).toHaveLength(2);
+  expect((await run(['sync', file])).out).toBe('2 bookmarks; 5 local changes were pending\n');
+  expect(await all()).toMatchObject([
+    { id, tags: [{ name: 'c' }] },
+    { url: 'https://new.example.org', title: 'New', tags: [{ name: 'b' }, { name: 'c' }] },
+  ]);
+  expect(JSON.parse((await offline('list', '--json')).out).bookmarks).toEqual(await all());
+  expect(JSON.parse((await run(['sync', file, '--json'])).out)).toEqual({
+    bookmarks: 2,
+    pending: 0,
+    reports: [],
+  });
+});
+
+test('sync FILE prints what was not simply applied, once, and fails where a change was not applied', async () => {
+  const { user, file, run, offline } = await openShell();
+  const { id } = (await user.post('/bookmarks/add', { url: 'http://both/' })).body;
+  const { id: gone } = (await user.post('/bookmarks/add', { url: 'http://gone/' })).body;
+  await run(['sync', file]);
+  await offline('edit', String(id), '--title', 'here');
+  await user.post('/bookmarks/edit', { id, title: 'there' });
+  const settled = await run(['sync', file, '--on-conflict', 'mine']);
+  expect(settled).toMatchObject({
+    code: 0,
+    out:
+      `${id}: title was changed on both sides: here "here", there "there"; it is "here" now\n` +
+      '2 bookmarks; 1 local changes were pending\n',
+  });
+  await offline('edit', String(gone), '--title', 'lost', '--tag', 'kept');
+  await offline('add', 'http://long/', '--title', 'x'.repeat(3_000));
+  await user.post('/bookmarks/delete', { id: gone });
+  const failed = await run(['sync', file]);
+  expect(failed.code).toBe(1);
+  expect(failed.err).toContain('2 local changes were not applied');
+  expect(failed.out).toContain(`${gone}: not applied, it was deleted elsewhere: title "lost", tags +kept\n`);
+  expect(failed.out).toMatch(/^-\d+ \(http:\/\/long\/\): not applied, the service refuses it: .*title.*$/m);
+  expect(await run(['sync', file])).toMatchObject({
+    code: 0,
+    out: '1 bookmarks; 0 local changes were pending\n',
+  });
+});
+
+test('what cannot be right is refused before it is stored', async () => {
+  const { file, run, offline } = await openShell();
+  expect(await offline('add', 'mailto:a@b')).toMatchObject({ code: 2 });
+  expect(await offline('add', 'http://a/', '--created-at', 'soon')).toMatchObject({ code: 2 });
+  expect(await offline('edit', '-1', '--title', 'x')).toMatchObject({ code: 3 });
+  expect(await offline('rm', '7')).toMatchObject({ code: 3 });
+  expect((await run(['rm', '-1'])).err).toContain('--offline FILE');
+  expect(await run(['sync', file, '--follow'])).toMatchObject({ code: 2 });
+  expect(await run(['sync', '--on-conflict', 'mine'])).toMatchObject({ code: 2 });
+  expect((await offline('list')).out).toBe('');
+});
+
+test('sync FILE that is killed at any request loses no write and sends none twice', async () => {
+  const { user, file, env, offline, all } = await openShell();
+  const { id } = (await user.post('/bookmarks/add', { url: 'http://edited/' })).body;
+  let onRequest: (moment: 'before' | 'after') => void = () => {};
+  const proxy = createServer(async (request, response) => {
+    onRequest('before');
+    const { host: _, connection: __, ...headers } = request.headers;
+    const received = await fetch(service.origin + request.url, {
+      method: 'POST',
+      headers: headers as Record<string, string>,
+      body: (await buffer(request)) as Buffer<ArrayBuffer>,
+    });
+    const body = Buffer.from(await received.arrayBuffer());
+    onRequest('after');
+    if (!response.destroyed) response.writeHead(received.status).end(body);
+  });
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  onTestFinished(() => {
+    proxy.closeAllConnections();
+    proxy.close();
+  });
+  const viaProxy = { ...env, BOOKMARKS_URL: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` };
+  expect(await start(['sync', file], viaProxy).end).toMatchObject({ code: 0 });
+  let rounds = 0;
+  for (const moment of ['before', 'after'] as const) {
+    for (let at = 1, isKilled = true; isKilled; at += 1, rounds += 1) {
+      await offline('add', `http://round/${rounds}`);
+      await offline('edit', String(id), '--title', `round ${rounds}`);
+      const { child, end } = start(['sync', file], viaProxy);
+      let left = at;
+      onRequest = (now) => {
+        if (now === moment) left -= 1;
+        if (now === moment && left === 0) child.kill('SIGKILL');
+      };
+      const { signal, code } = await end;
+      onRequest = () => {};
+      isKilled = signal === 'SIGKILL';
+      if (!isKilled) expect(code).toBe(0);
+    }
+  }
+  const { out, code } = await start(['sync', file, '--json'], viaProxy).end;
+  expect([code, JSON.parse(out)]).toEqual([0, { bookmarks: rounds + 1, pending: 0, reports: [] }]);
+  expect((await all()).map(({ url }) => url)).toEqual([
+    'http://edited/',
+    ...Array.from({ length: rounds }, (_, n) => `http://round/${n}`),
+  ]);
+  expect((await all())[0]!.title).toBe(`round ${rounds - 1}`);
+  expect(rounds).toBeGreaterThan(8);
+}, 180_000);
+
+test('several processes may write and synchronise one new file at once', async () => {
+  const { file, env, run, all } = await openShell();
+  const urls = Array.from({ length: 4 }, (_, n) => `http://at-once/${n}`);
+  const adding = urls.map((url) => start(['add', url, '--offline', file], env).end);
+  for (const { code, err } of await Promise.all(adding)) expect([code, err]).toEqual([0, '']);
+  const syncing = [1, 2, 3].map(() => start(['sync', file], env).end);
+  for (const { code, err } of await Promise.all(syncing)) expect([code, err]).toEqual([0, '']);
+  expect((await all()).map(({ url }) => url).sort()).toEqual(urls);
+  expect((await run(['sync', file])).out).toBe('4 bookmarks; 0 local changes were pending\n');
+}, 60_000);
