@@ -18,6 +18,7 @@ import {
 import { Preparers } from './operations/import/preparers.ts';
 import { runImport } from './operations/import/run.ts';
 import { LastUses } from './operations/last-uses.ts';
+import { Overload } from './operations/overload.ts';
 import { CHANGES_PAGES, PageReader, SYNC_PAGES } from './operations/page-reads.ts';
 import { Provider } from './sign-in/provider.ts';
 import type { Page } from './store/bookmarks.ts';
@@ -50,6 +51,8 @@ export interface Context {
   readonly outboundBacklog: OutboundBacklog;
   /** Bytes of the bodies of requests that are under way. */
   readonly received: HeldBytes;
+  /** Refuses requests while the replica has too much to do. */
+  readonly overload: Overload;
   /** Limits how many requests of one user run at a time. The key is the user's id. */
   readonly requestPermits: Semaphore<number>;
   /** Limits how many imports of one user write at a time. The key is the user's id. */
@@ -150,6 +153,9 @@ export async function openContext(
   });
   const preparers = new Preparers();
   opened.defer(() => preparers.close());
+  const received = new HeldBytes(RECEIVED_BYTES);
+  const overload = new Overload({ config, database, metrics, outboundBacklog, received });
+  opened.defer(() => overload.close());
   const requestPermits = halfForEachUser(config.databasePoolSize, PERMIT_WAIT_MS);
   const owned = new AsyncDisposableStack();
   const context: Context = {
@@ -167,7 +173,8 @@ export async function openContext(
     pageReader: new PageReader(database, SYNC_PAGES, requestPermits, OPERATION_DEADLINE_MS),
     changesReader: new PageReader(database, CHANGES_PAGES, requestPermits, OPERATION_DEADLINE_MS),
     outboundBacklog,
-    received: new HeldBytes(RECEIVED_BYTES),
+    received,
+    overload,
     requestPermits,
     preparers,
     importPermits: halfForEachUser(config.databaseImportPoolSize, config.importWaitSeconds * 1_000),

@@ -1,6 +1,6 @@
 import { createHistogram } from 'node:perf_hooks';
 import { expect, onTestFinished, test } from 'vitest';
-import { Overload } from '../src/http/overload.ts';
+import { Overload } from '../src/operations/overload.ts';
 import { useService } from './support/service.ts';
 
 // When a replica refuses requests early, and when it takes them again. How it says so: observability.test.ts.

@@ -9,7 +9,6 @@ import { chooseEncoding, compressStream, isWorthCompressing } from './compressio
 import { sendError, toApiError } from './error-responses.ts';
 import { readIdempotency } from './idempotency.ts';
 import type { Mount } from './mount.ts';
-import type { Overload } from './overload.ts';
 import { classOf } from './report-requests.ts';
 import type { ResponseBody, Route } from './route.ts';
 import { clearSessionCookie, hasSessionCookie } from './session-cookie.ts';
@@ -21,21 +20,15 @@ declare module 'fastify' {
 }
 
 /** One way for every endpoint: token, rate limit, overload, scope (before the body is read), body, handler, response. */
-export function addRoute(
-  app: FastifyInstance,
-  context: Context,
-  overload: Overload,
-  mount: Mount,
-  route: Route,
-): void {
+export function addRoute(app: FastifyInstance, context: Context, mount: Mount, route: Route): void {
   app.route({
     method: 'POST',
     url: mount.basePath + route.path,
     onRequest: (request: FastifyRequest, reply: FastifyReply) => {
       mount.refuse(context, request);
-      if (route.scope === 'public') return limitAddress(context, overload, request, reply);
+      if (route.scope === 'public') return limitAddress(context, request, reply);
       const token = mount.readToken(context, request);
-      return authenticate(context, overload, route, token, request, reply);
+      return authenticate(context, route, token, request, reply);
     },
     config: {
       class: classOf(route),
@@ -44,7 +37,7 @@ export function addRoute(
     },
     ...(route.bodyLimit !== undefined && { bodyLimit: route.bodyLimit }),
     handler: async (request, reply) => {
-      await respond(context, overload, route, request, reply);
+      await respond(context, route, request, reply);
       return reply;
     },
   });
@@ -53,7 +46,6 @@ export function addRoute(
 /** Runs the handler and sends its response, both with a permit of the user: what is unsent counts before the next one runs. */
 async function respond(
   context: Context,
-  overload: Overload,
   route: Route,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -63,12 +55,12 @@ async function respond(
   const userId = request.principal?.userId;
   const handle = async () => {
     const given = { context, body, request, reply, idempotency, principal: request.principal! };
-    await sendResponse(context, overload, route, request, reply, await route.handle(given));
+    await sendResponse(context, route, request, reply, await route.handle(given));
   };
   if (userId === undefined || route.takesOwnPermits || route.isHeld) return handle();
   await context.requestPermits.run(userId, () => {
     // Earlier ones of the same user may have filled the limit while this one waited.
-    overload.refuse(userId);
+    context.overload.refuse(userId);
     return handle();
   });
 }
@@ -81,8 +73,7 @@ const holdsSecret = ({ response }: Route): boolean =>
   response instanceof z.ZodObject && 'token' in response.shape;
 
 async function sendResponse(
-  { outboundBacklog, config }: Context,
-  overload: Overload,
+  { outboundBacklog, config, overload }: Context,
   route: Route,
   request: FastifyRequest,
   reply: FastifyReply,

@@ -37,7 +37,6 @@ import { linkdingRoutes } from './linkding/routes.ts';
 import { respondToMalformedHttp, respondToOddRequests } from './malformed-requests.ts';
 import { mcpRoutes } from './mcp.ts';
 import { API, BASE_PATH, type Mount, WEB, WEB_API } from './mount.ts';
-import { Overload } from './overload.ts';
 import { pageRoutes } from './page/routes.ts';
 import { referenceRoutes } from './reference.ts';
 import { DEFAULT_BODY_BYTES, type Route, routesOfAll } from './route.ts';
@@ -128,9 +127,7 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   app.decorateRequest('wasBrokenOff', false);
   app.setErrorHandler(handleErrors(context));
   app.removeAllContentTypeParsers();
-  const overload = new Overload(context);
-  app.addHook('onClose', async () => overload.close());
-  const bodies = new Bodies(context.received, overload);
+  const bodies = new Bodies(context);
   app.addContentTypeParser('application/json', async (request: FastifyRequest) => {
     const { bodyLimit = DEFAULT_BODY_BYTES } = request.routeOptions;
     const bytes = await bodies.readWhole(request, bodyLimit);
@@ -148,11 +145,11 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   });
   healthRoutes(app, context);
   referenceRoutes(app, ROUTES, BASE_PATH);
-  const runner = { context, overload, routes: ROUTES };
+  const runner = { context, routes: ROUTES };
   mcpRoutes(app, runner);
   if (config.compatLinkding) await app.register(async (scope) => linkdingRoutes(scope, runner));
   const mountAll = (mount: Mount, routes: readonly Route[]) =>
-    mountRoutes(app, context, overload, bodies, mount, routes);
+    mountRoutes(app, context, bodies, mount, routes);
   await mountAll(API, ROUTES);
   if (servesPages(config)) {
     pageRoutes(app, config);
@@ -161,8 +158,8 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
       WEB_API,
       ROUTES.filter(({ scope }) => scope !== 'public'),
     );
-    signInRoutes(app, context, overload);
-    appPages(app, context, overload);
+    signInRoutes(app, context);
+    appPages(app, context);
     app.server.once('listening', () => {
       context.site.origin ??= app.listeningOrigin;
     });
@@ -176,16 +173,15 @@ const servesPages = ({ publicUrl, host }: Config): boolean => publicUrl !== unde
 async function mountRoutes(
   app: FastifyInstance,
   context: Context,
-  overload: Overload,
   bodies: Bodies,
   mount: Mount,
   routes: readonly Route[],
 ): Promise<void> {
   const isImport = (route: Route) => importRoutes.some(({ path }) => path === route.path);
-  for (const route of routes) if (!isImport(route)) addRoute(app, context, overload, mount, route);
+  for (const route of routes) if (!isImport(route)) addRoute(app, context, mount, route);
   await app.register(async (scope) => {
     addImportParser(scope, context, bodies);
-    for (const route of routes) if (isImport(route)) addRoute(scope, context, overload, mount, route);
+    for (const route of routes) if (isImport(route)) addRoute(scope, context, mount, route);
   });
 }
 

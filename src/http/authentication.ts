@@ -6,7 +6,6 @@ import type { PresentedToken, Principal } from '../domain/tokens.ts';
 import { findPrincipal } from '../store/tokens.ts';
 import { limitTokenFailures } from './brute-force-limiter.ts';
 import { toApiError } from './error-responses.ts';
-import type { Overload } from './overload.ts';
 import { addressKey, clientAddress, removeQuotaHeaders, requireQuota } from './quota-headers.ts';
 import type { PrincipalRoute } from './route.ts';
 
@@ -26,7 +25,6 @@ type Needs = Pick<PrincipalRoute, 'scope' | 'needsSession'>;
  */
 export function authenticate(
   context: Context,
-  overload: Overload,
   needs: Needs,
   token: PresentedToken | undefined,
   request: FastifyRequest,
@@ -38,7 +36,7 @@ export function authenticate(
     const standing = context.coordination.limiters.tokens.refusal(...requestLimits(context, remembered));
     if (standing !== undefined) requireQuota(reply, standing);
   }
-  return admitToken(context, overload, needs, token, remembered, request, reply);
+  return admitToken(context, needs, token, remembered, request, reply);
 }
 
 /** What a request of this principal is counted under: its token, and its account, each with its limit (spec 8). */
@@ -53,21 +51,20 @@ function requestLimits({ config }: Context, { key, userId, isPremium }: Principa
 
 async function admitToken(
   context: Context,
-  overload: Overload,
   needs: Needs,
   token: PresentedToken,
   remembered: Principal | undefined,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  if (remembered === undefined) overload.refuseLookup();
+  if (remembered === undefined) context.overload.refuseLookup();
   const principal =
     remembered ?? (await limitTokenFailures(context, request, token, () => lookUp(context, token)));
   request.principal = principal;
   request.principalIsFresh = remembered === undefined;
   const { tokens } = context.coordination.limiters;
   requireQuota(reply, await tokens.consume(...requestLimits(context, principal)));
-  overload.refuse(principal.userId);
+  context.overload.refuse(principal.userId);
   requireScope(needs, principal);
 }
 
@@ -96,7 +93,6 @@ async function lookUp(context: Context, token: PresentedToken): Promise<Principa
 /** Limits a request without a token by the client's address (decision 25), counted with others of its kind. */
 export async function limitAddress(
   context: Context,
-  overload: Overload,
   request: FastifyRequest,
   reply: FastifyReply,
   counted: 'addresses' | 'logins' = 'addresses',
@@ -105,7 +101,7 @@ export async function limitAddress(
   const limit = context.config.rateLimitRequests;
   const key = addressKey(clientAddress(request));
   requireQuota(reply, addresses.refusal(key, limit) ?? (await addresses.consume(key, limit)), 'address');
-  overload.refuse();
+  context.overload.refuse();
 }
 
 /**

@@ -1,19 +1,16 @@
 import type { FastifyRequest } from 'fastify';
-import type { HeldBytes } from '../concurrency/held-bytes.ts';
+import type { Context } from '../context.ts';
 import { invalid } from '../domain/errors.ts';
 import { BodyReader, PartPace } from './body-reader.ts';
-import type { Overload } from './overload.ts';
 
 /** The bodies of a process's requests: read at their users' paces, and counted for as long as their requests last. */
 
 export class Bodies {
   readonly #pace = new PartPace();
-  readonly #received: HeldBytes;
-  readonly #overload: Overload;
+  readonly #context: Context;
 
-  constructor(received: HeldBytes, overload: Overload) {
-    this.#received = received;
-    this.#overload = overload;
+  constructor(context: Context) {
+    this.#context = context;
   }
 
   /** Begins to read a request that has a body. */
@@ -30,6 +27,7 @@ export class Bodies {
    */
   source(request: FastifyRequest, countedBytes: number): Pick<BodyReader, 'next'> {
     const { principal, bodyReader } = request;
+    const { received, overload } = this.#context;
     const encoding = request.headers['content-encoding'];
     if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
       throw invalid('Content-Encoding: compressed request bodies are not accepted');
@@ -41,9 +39,9 @@ export class Bodies {
       const { heldBody } = request;
       if (bytes === undefined || principal === undefined || heldBody === undefined || held >= countedBytes)
         return bytes;
-      this.#overload.refuseBody(principal.userId, held);
+      overload.refuseBody(principal.userId, held);
       held += bytes.length;
-      heldBody.push(this.#received.hold(principal.userId, bytes.length));
+      heldBody.push(received.hold(principal.userId, bytes.length));
       return bytes;
     };
     return { next };

@@ -24,7 +24,7 @@ interface McpAuth extends AuthInfo {
 }
 
 export function mcpRoutes(app: FastifyInstance, runner: EndpointRunner): void {
-  const { context, overload } = runner;
+  const { context } = runner;
   const handler = createMcpHandler(
     ({ authInfo }) => createMcpServer((authInfo as McpAuth).extra.api, VERSION),
     // Nothing is ever announced later, so nothing may be subscribed to.
@@ -39,7 +39,7 @@ export function mcpRoutes(app: FastifyInstance, runner: EndpointRunner): void {
     onRequest: (request, reply) => {
       refuseForeignOrigin(context, request);
       const token = API.readToken(context, request);
-      return authenticate(context, overload, { scope: 'read' }, token, request, reply);
+      return authenticate(context, { scope: 'read' }, token, request, reply);
     },
     handler: async (request, reply) => {
       let invalidToken: ApiError | undefined;

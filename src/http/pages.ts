@@ -7,7 +7,6 @@ import { badRequestPage, faultPage, limitedPage } from '../sign-in/pages.ts';
 import { SignInError } from '../sign-in/sign-in-error.ts';
 import { limitAddress } from './authentication.ts';
 import { toApiError } from './error-responses.ts';
-import type { Overload } from './overload.ts';
 
 /** Pages of signing in: what people open, beside the API. Each is limited by address, and each fault is a page too. */
 
@@ -22,12 +21,11 @@ export interface PageRequest {
 export function addPage(
   app: FastifyInstance,
   context: Context,
-  overload: Overload,
   url: string,
   handle: (given: PageRequest) => Promise<Page | string>,
 ): void {
   app.get(url, {
-    onRequest: (request, reply) => limitAddress(context, overload, request, reply, 'logins'),
+    onRequest: (request, reply) => limitAddress(context, request, reply, 'logins'),
     // Other origins have no business here.
     config: { cors: false } as object,
     errorHandler: (error, request, reply) => sendPage(reply, pageOf(context, error, request)),

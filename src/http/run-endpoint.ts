@@ -3,7 +3,6 @@ import type { Context } from '../context.ts';
 import type { Endpoints } from '../domain/resources.ts';
 import { parseBody } from '../domain/validation.ts';
 import { requireScope } from './authentication.ts';
-import type { Overload } from './overload.ts';
 import type { PrincipalRoute, Route } from './route.ts';
 
 /** Runs an endpoint of the API for another interface. Scope, body and permits are checked as for the endpoint itself. */
@@ -15,13 +14,12 @@ export type RunEndpoint = <Path extends keyof Endpoints>(
 /** What other interfaces run endpoints with. */
 export interface EndpointRunner {
   context: Context;
-  overload: Overload;
   routes: readonly Route[];
 }
 
 /** Runs endpoints as the principal of a request that was authenticated. The request counts once, however many it runs. */
 export function runEndpointsFor(
-  { context, overload, routes }: EndpointRunner,
+  { context, routes }: EndpointRunner,
   request: FastifyRequest,
   reply: FastifyReply,
 ): RunEndpoint {
@@ -31,7 +29,7 @@ export function runEndpointsFor(
     requireScope(route, principal);
     const body = parseBody(route.body, sent);
     const result = await context.requestPermits.run(principal.userId, () => {
-      overload.refuse(principal.userId);
+      context.overload.refuse(principal.userId);
       return route.handle({ context, body, request, reply, principal });
     });
     return JSON.parse(typeof result === 'string' ? result : JSON.stringify(result));

@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Context } from '../context.ts';
 import { parseBody } from '../domain/validation.ts';
-import type { Overload } from '../http/overload.ts';
 import { addPage, type PageRequest } from '../http/pages.ts';
 import type { PrincipalRoute } from '../http/route.ts';
 import { type AppRequestBody, appRequestSchema, issueCode } from '../sign-in/app-codes.ts';
@@ -18,8 +17,8 @@ import { findBrowserPrincipal, sendToProvider } from './sign-in.ts';
 const APP_PATH = '/login/app';
 
 /** Adds the page on which a person approves an app. */
-export function appPages(app: FastifyInstance, context: Context, overload: Overload): void {
-  addPage(app, context, overload, APP_PATH, (given) => askForApproval(context, given));
+export function appPages(app: FastifyInstance, context: Context): void {
+  addPage(app, context, APP_PATH, (given) => askForApproval(context, given));
 }
 
 /** Names the app and asks; where nobody is signed in it first asks them to. Nothing is done by opening this page. */

@@ -4,7 +4,6 @@ import { notifyPolls } from '../coordination/channels.ts';
 import { nameClient } from '../domain/client-name.ts';
 import { invalid, permissionDenied } from '../domain/errors.ts';
 import type { Principal } from '../domain/tokens.ts';
-import type { Overload } from '../http/overload.ts';
 import { addPage, type PageQuery, type PageRequest } from '../http/pages.ts';
 import {
   readLoginCookie,
@@ -29,10 +28,9 @@ export const FRESH_SECONDS = 900;
 const CALLBACK_PATH = '/login/callback';
 
 /** Adds `/login`, and `/login/callback` where there is a provider. */
-export function signInRoutes(app: FastifyInstance, context: Context, overload: Overload): void {
-  addPage(app, context, overload, '/login', (given) => beginSignIn(context, given));
-  if (context.provider)
-    addPage(app, context, overload, CALLBACK_PATH, (given) => finishSignIn(context, given));
+export function signInRoutes(app: FastifyInstance, context: Context): void {
+  addPage(app, context, '/login', (given) => beginSignIn(context, given));
+  if (context.provider) addPage(app, context, CALLBACK_PATH, (given) => finishSignIn(context, given));
 }
 
 /** The session that a browser brings, looked up anew; undefined where there is none that is valid. */

@@ -46,8 +46,8 @@ export function linkdingRoutes(scope: FastifyInstance, runner: EndpointRunner): 
       config: { class: scopeNeeded, mount: API },
       onRequest: (request, reply) => {
         const [, token] = /^Token +([\w-]+) *$/i.exec(request.headers.authorization ?? '') ?? [];
-        const { context, overload } = runner;
-        return authenticate(context, overload, { scope: scopeNeeded }, parseToken(token), request, reply);
+        const { context } = runner;
+        return authenticate(context, { scope: scopeNeeded }, parseToken(token), request, reply);
       },
       handler: async (request, reply) => {
         const body = await handle(readRequest(runner, request, reply));

@@ -1,7 +1,10 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import type { Context } from '../context.ts';
+import type { HeldBytes } from '../concurrency/held-bytes.ts';
+import type { OutboundBacklog } from '../concurrency/outbound-backlog.ts';
+import type { Config } from '../config.ts';
 import { unavailable } from '../domain/errors.ts';
-import type { OverloadReason } from '../observability/metrics.ts';
+import type { Metrics, OverloadReason } from '../observability/metrics.ts';
+import type { Database } from '../store/database.ts';
 
 const SAMPLE_MS = 500;
 
@@ -19,7 +22,13 @@ const MESSAGES: Record<OverloadReason, string> = {
   account_received: 'other requests of this account are still on their way',
 };
 
-type Watched = Pick<Context, 'config' | 'database' | 'metrics' | 'outboundBacklog' | 'received'>;
+interface Watched {
+  config: Config;
+  database: Database;
+  metrics: Metrics;
+  outboundBacklog: OutboundBacklog;
+  received: HeldBytes;
+}
 
 /** Delays of the event loop since the last reset, in nanoseconds. */
 interface RecentDelays {
@@ -34,13 +43,13 @@ interface RecentDelays {
  * refuses requests at once where a response would come late or be one too many. Held polls are no load.
  */
 export class Overload {
-  readonly #context: Watched;
+  readonly #watched: Watched;
   readonly #delays: RecentDelays;
   readonly #timer: NodeJS.Timeout;
   #delayMs = 0;
 
-  constructor(context: Watched, delays: RecentDelays = monitorEventLoopDelay({ resolution: 20 })) {
-    this.#context = context;
+  constructor(watched: Watched, delays: RecentDelays = monitorEventLoopDelay({ resolution: 20 })) {
+    this.#watched = watched;
     this.#delays = delays;
     this.#delays.enable?.();
     this.#timer = setInterval(() => this.#sample(), SAMPLE_MS);
@@ -65,27 +74,27 @@ export class Overload {
 
   /** The same before more is held of a body of which `bytes` are held. */
   refuseBody(userId: number, bytes: number): void {
-    const refusal = this.#context.received.refusal(userId);
+    const refusal = this.#watched.received.refusal(userId);
     if (refusal === 'account') this.#throw('account_received');
     if (refusal === 'process' && bytes >= SHORT_BODY_BYTES) this.#throw('received');
   }
 
   #reasonFor(userId: number | undefined): OverloadReason | undefined {
-    const { overloadEventLoopMs } = this.#context.config;
+    const { overloadEventLoopMs } = this.#watched.config;
     if (overloadEventLoopMs > 0 && this.#delayMs > overloadEventLoopMs) return 'event_loop';
     if (this.#isPoolLate) return 'pool';
-    const refusal = this.#context.outboundBacklog.refusal(userId);
+    const refusal = this.#watched.outboundBacklog.refusal(userId);
     return refusal === 'process' ? 'unsent' : refusal;
   }
 
   get #isPoolLate(): boolean {
-    const { config, database } = this.#context;
+    const { config, database } = this.#watched;
     const { overloadPoolWaitMs } = config;
     return overloadPoolWaitMs > 0 && database.gauges.oldestWaitMs > overloadPoolWaitMs;
   }
 
   #throw(reason: OverloadReason): never {
-    this.#context.metrics.overloaded(reason);
+    this.#watched.metrics.overloaded(reason);
     throw unavailable(MESSAGES[reason], 1 + Math.floor(Math.random() * 3));
   }
 
