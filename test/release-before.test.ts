@@ -1,28 +1,20 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import { expect, inject, onTestFinished, test } from 'vitest';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { checkSchema, migrate } from '../src/store/migrations.ts';
 import { readSchemaFiles, type SchemaFiles } from '../src/store/schema-files.ts';
-import { type RecordedCall, readRelease, SeenRows } from './release-before/release.ts';
+import { recordService } from './release-before/calls.ts';
+import { play, readRelease, recordCalls } from './release-before/release.ts';
 import { createDatabase, runOn, withDatabase } from './support/database.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { findFaults } from './support/invariants.ts';
 
 /**
  * While a release is rolled out, replicas of the one before go on working with the newer schema and its functions. What
- * they send was recorded when they were released (`release-before/record.ts`).
+ * they send is recorded when they are released (`release-before/record.ts`). Before the first release, a made-up release
+ * of a few statements shows that the recording finds what breaks them.
  */
-
-const { release, schema, calls } = readRelease();
-const isReleased = release !== 'unreleased';
-const present = readSchemaFiles();
-
-const tablesOf = ({ migrations }: SchemaFiles) => migrations.map(({ name, text }) => ({ name, text }));
-
-/** Before the first release tables may be edited in place; there is then nothing to upgrade from. */
-const isEditedInPlace =
-  JSON.stringify(tablesOf(present).slice(0, schema.migrations.length)) !== JSON.stringify(tablesOf(schema));
 
 function writeSchema({ migrations, functions }: SchemaFiles): string {
   const folder = makeFolder('release-before');
@@ -44,69 +36,121 @@ async function createEmpty(): Promise<string> {
   return withDatabase(server, name);
 }
 
-/** Sends what the release before sent; each call must do what it did: no error, no refusal, as many rows. */
-async function play(
-  url: string,
-  recorded: readonly RecordedCall[],
-  seen = new SeenRows(),
-): Promise<SeenRows> {
-  const sql = postgres(url, { max: 1, onnotice: () => {} });
-  try {
-    for (const { query, values, rows } of recorded) {
-      const given = values.map((value) => seen.decode(value));
-      const found = await sql.unsafe(query, given as never[], { prepare: true });
-      expect(found.length, query).toBe(rows);
-      for (const row of found)
-        expect(String(row.outcome), query).not.toMatch(/token|missing|limit|over|busy|full/);
-      seen.add(found);
-    }
-    return seen;
-  } finally {
-    await sql.end();
-  }
-}
+const addNote = (parameters: string, columns: string, values: string) => ({
+  name: 'add_note',
+  text: `create or replace function add_note(${parameters}) returns table (outcome text, id bigint)
+language sql as $$ insert into notes (${columns}) values (${values}) returning 'added', notes.id $$;\n`,
+});
 
-test('what the release before sends works with the present schema', async () => {
+const migration = (version: number, name: string, statement: string) => ({
+  version,
+  name,
+  worksWith: 1,
+  text: `-- works-with: 1\n${statement};\n`,
+});
+
+const MADE_UP: SchemaFiles = {
+  migrations: [
+    migration(1, 'notes', 'create table notes (id bigint generated always as identity, text text not null)'),
+  ],
+  functions: [addNote('p_text text', 'text', 'p_text')],
+};
+
+describe('a made-up release of two statements', () => {
+  async function recordMadeUp() {
+    const url = await createEmpty();
+    await migrate({ url, folder: writeSchema(MADE_UP) });
+    return recordCalls(url, async (send) => {
+      await send((sql) => sql`select outcome, id from add_note(p_text => ${'first'})`);
+      await send((sql) => sql`select text from notes where text = ${'first'}`);
+    });
+  }
+
+  async function playOn(next: SchemaFiles) {
+    const url = await createEmpty();
+    await migrate({ url, folder: writeSchema(MADE_UP) });
+    const calls = await recordMadeUp();
+    await migrate({ url, folder: writeSchema(next) });
+    await play(url, calls);
+    return runOn(url, 'select * from notes');
+  }
+
+  test('goes on working after an added column and an argument with a default', async () => {
+    const added = migration(2, 'color', `alter table notes add column color text not null default 'red'`);
+    const dropped = migration(3, 'add-note', 'drop function add_note(text)');
+    const next = {
+      migrations: [...MADE_UP.migrations, added, dropped],
+      functions: [addNote(`p_text text, p_color text default 'blue'`, 'text, color', 'p_text, p_color')],
+    };
+    expect(await playOn(next)).toEqual([{ id: expect.anything(), text: 'first', color: 'blue' }]);
+  });
+
+  test.for([
+    [
+      'a renamed column',
+      migration(2, 'body', 'alter table notes rename text to body'),
+      'p_text text',
+      'body',
+    ],
+    [
+      'a needed argument',
+      migration(2, 'more', 'drop function add_note(text)'),
+      'p_text text, p_x int',
+      'text',
+    ],
+    ['an outcome that refuses', undefined, 'p_text text', 'text'],
+  ] as const)('does not after %s', async ([, more, parameters, column]) => {
+    const fn = addNote(parameters, column, 'p_text');
+    const text = more === undefined ? fn.text.replace(`'added'`, `'over_limit'`) : fn.text;
+    const migrations = [...MADE_UP.migrations, ...(more === undefined ? [] : [more])];
+    await expect(playOn({ migrations, functions: [{ ...fn, text }] })).rejects.toThrow();
+  });
+});
+
+test('the statements of this release can be recorded, and work when they are played', async () => {
+  const recorded = await createEmpty();
+  await migrate({ url: recorded });
+  const calls = await recordService(recorded);
   const url = await createEmpty();
   await migrate({ url });
   await play(url, calls);
   expect(await findFaults(url)).toEqual([]);
 });
 
-test.for(isReleased || !isEditedInPlace ? [0.3, 0.6, 0.9] : [])(
-  'a schema of the release before is brought to the present one amid its replicas: after %f of their calls',
-  async (share) => {
-    const url = await createEmpty();
-    const folder = writeSchema(schema);
-    const before = Math.floor(calls.length * share);
-    await migrate({ url, folder });
-    const seen = await play(url, calls.slice(0, before));
-    await migrate({ url });
-    // Its own `migrate`, of a pod that starts late, does nothing to a newer schema, and it starts.
-    if (present.migrations.length > schema.migrations.length)
-      expect(await migrate({ url, folder })).toEqual([]);
-    await check(url, folder);
-    await play(url, calls.slice(before), seen);
-    expect(await findFaults(url)).toEqual([]);
-  },
-);
+const before = readRelease();
 
-async function check(url: string, folder: string): Promise<void> {
-  const sql = postgres(url, { max: 1 });
-  try {
-    await checkSchema(sql as never, folder);
-  } finally {
-    await sql.end();
-  }
-}
+if (before !== undefined)
+  describe('the release before', () => {
+    const { schema, calls } = before;
+    const present = readSchemaFiles();
 
-if (isReleased) {
-  test('a released migration is never edited', () => {
-    expect(tablesOf(present).slice(0, schema.migrations.length)).toEqual(tablesOf(schema));
+    test.for([0, 0.3, 0.6, 0.9])(
+      'works on while its schema is migrated after %f of its calls',
+      async (share) => {
+        const url = await createEmpty();
+        const folder = writeSchema(schema);
+        const done = Math.floor(calls.length * share);
+        await migrate({ url, folder });
+        const seen = await play(url, calls.slice(0, done));
+        await migrate({ url });
+        // Its own `migrate`, of a pod that starts late, does nothing to a newer schema, and it starts.
+        if (present.migrations.length > schema.migrations.length)
+          expect(await migrate({ url, folder })).toEqual([]);
+        const sql = postgres(url, { max: 1 });
+        onTestFinished(() => sql.end());
+        await checkSchema(sql as never, folder);
+        await play(url, calls.slice(done), seen);
+        expect(await findFaults(url)).toEqual([]);
+      },
+    );
+
+    test('has migrations that are never edited', () => {
+      const count = schema.migrations.length;
+      expect(present.migrations.slice(0, count)).toEqual(schema.migrations);
+    });
+
+    test('has functions that change only with a numbered migration', () => {
+      if (present.migrations.length > schema.migrations.length) return;
+      expect(present.functions).toEqual(schema.functions);
+    });
   });
-
-  test('functions that changed since the release come with a numbered migration', () => {
-    if (present.migrations.length > schema.migrations.length) return;
-    expect(present.functions).toEqual(schema.functions);
-  });
-}

@@ -3,7 +3,7 @@ import { Preparation } from '../../src/operations/import/preparation.ts';
 import * as admin from '../../src/store/admin.ts';
 import * as bookmarks from '../../src/store/bookmarks.ts';
 import * as changes from '../../src/store/changes.ts';
-import type { Database, Sql, Statement } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/database.ts';
 import * as exports from '../../src/store/export.ts';
 import * as identities from '../../src/store/identities.ts';
 import * as leases from '../../src/store/import-leases.ts';
@@ -17,10 +17,10 @@ import * as sweep from '../../src/store/sweep.ts';
 import * as tags from '../../src/store/tags.ts';
 import { findPrincipal, noteUses, revokeToken } from '../../src/store/tokens.ts';
 import * as users from '../../src/store/users.ts';
+import { runOn } from '../support/run-on.ts';
+import { type RecordedCall, type Run, recordCalls } from './release.ts';
 
 /** Every statement that the service sends, in an order that an empty database takes: ids come again in each run. */
-
-type Run = (sql: Sql) => Statement<readonly unknown[]>;
 
 const LIMIT = 10_000;
 const ROLE = { kind: 'api', scope: 'write', name: 'recorded', nameKey: 'recorded', days: null } as const;
@@ -30,8 +30,18 @@ const secretOf = (byte: number) => ({ hash: hashOf(byte), lastFour: 'abcd' });
 const importId = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 const tagNames = (...names: string[]) => ({ names, keys: names.map((name) => name.toLowerCase()) });
 
-/** Plays all of them, each through `send`. */
-export async function playAll(send: (run: Run) => Promise<readonly unknown[]>): Promise<void> {
+/** Records all of them on an empty database with the present schema. */
+export async function recordService(url: string): Promise<RecordedCall[]> {
+  // Numbers of one kind are then never those of another, so it is known where each came from.
+  await runOn(
+    url,
+    `select setval('bookmarks_id_seq', 4e15::bigint), setval('tags_id_seq', 5e15::bigint),
+       setval('users_id_seq', 3e15::bigint), setval('tokens_id_seq', 6e15::bigint)`,
+  );
+  return recordCalls(url, playAll);
+}
+
+async function playAll(send: (run: Run) => Promise<readonly unknown[]>): Promise<void> {
   const db = { read: send, readShort: send, write: send } as unknown as Database;
   const user = await admin.createUser(db, 'Somebody@example.org', 'somebody@example.org', true);
   const userId = user!.id;

@@ -1,5 +1,8 @@
-import { readFileSync } from 'node:fs';
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import postgres from 'postgres';
+import type { Sql, Statement } from '../../src/store/database.ts';
 import type { SchemaFiles } from '../../src/store/schema-files.ts';
 
 /** What the release before expects of a database: written by `record.ts`, read by tests. */
@@ -15,13 +18,71 @@ export interface RecordedCall {
 }
 
 export interface ReleaseBefore {
-  /** `unreleased` until there was one: nobody has to live with its schema. */
   release: string;
   schema: SchemaFiles;
   calls: RecordedCall[];
 }
 
-export const readRelease = (): ReleaseBefore => JSON.parse(readFileSync(RELEASE_FILE, 'utf8'));
+/** The release before this one; undefined before the first release. */
+export const readRelease = (): ReleaseBefore | undefined =>
+  existsSync(RELEASE_FILE) ? JSON.parse(readFileSync(RELEASE_FILE, 'utf8')) : undefined;
+
+/** Makes a statement, as the functions of the store do. */
+export type Run = (sql: Sql) => Statement<readonly unknown[]>;
+
+/** Records the statements that `send` is called with. */
+export async function recordCalls(
+  url: string,
+  playAll: (send: (run: Run) => Promise<readonly unknown[]>) => Promise<void>,
+): Promise<RecordedCall[]> {
+  const calls: RecordedCall[] = [];
+  const seen = new SeenRows();
+  let query = '';
+  let values: unknown[] = [];
+  const sql = postgres(url, {
+    max: 1,
+    onnotice: () => {},
+    transform: { undefined: null },
+    types: { int8: { to: 20, from: [20], parse: Number, serialize: String } },
+    debug: (_, text, parameters) => {
+      query = text;
+      values = parameters;
+    },
+  });
+  try {
+    await playAll(async (run) => {
+      const rows = await run(sql as never);
+      calls.push({ query, values: values.map((value) => seen.encode(value)), rows: rows.length });
+      seen.add(rows);
+      return rows;
+    });
+  } finally {
+    await sql.end();
+  }
+  return calls;
+}
+
+/** Sends what was recorded; each call must do what it did: no error, no refusal, as many rows. */
+export async function play(
+  url: string,
+  recorded: readonly RecordedCall[],
+  seen = new SeenRows(),
+): Promise<SeenRows> {
+  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  try {
+    for (const { query, values, rows } of recorded) {
+      const given = values.map((value) => seen.decode(value));
+      const found = await sql.unsafe(query, given as never[], { prepare: true });
+      assert.equal(found.length, rows, query);
+      for (const row of found)
+        assert.doesNotMatch(String(row.outcome), /token|missing|limit|over|busy|full/, query);
+      seen.add(found);
+    }
+    return seen;
+  } finally {
+    await sql.end();
+  }
+}
 
 type Way = (string | number)[];
 
