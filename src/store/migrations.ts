@@ -11,6 +11,7 @@ import {
   readSharding,
   refuseUnfinished,
   refuseUnfinishedNodes,
+  warnOfReleases,
 } from './sharding.ts';
 
 /** The bytes of "bookmarks"; any number would do that no other program locks. */
@@ -105,7 +106,10 @@ async function applyAll(
       const text = transactionOf({ ...files, migrations }, state.version, isDistributed, limitMs);
       if (!(await apply(sql, text))) continue;
     }
-    if (isDistributed) await prepareNodes(sql, log);
+    if (isDistributed) {
+      await warnOfReleases(sql, log);
+      await prepareNodes(sql, log);
+    }
     for (const { version, name } of migrations) log?.info({ version, name }, 'migration applied');
     if (isFirstDistribution) log?.info({}, 'tables distributed by user');
     return migrations.map(({ version }) => version);

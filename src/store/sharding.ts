@@ -89,6 +89,24 @@ export async function refuseUnfinishedNodes(sql: Sql): Promise<void> {
   if (found!.nodes !== null) throw unfinished(`at ${found!.nodes} the node was`);
 }
 
+/**
+ * Releases of Citus that never find the cached plan of a shard: each call of a kept statement plans again and leaks some 36 kB
+ * (citusdata/citus#8371; #8824 fixes it).
+ */
+const RELEASES_THAT_LEAK: ReadonlySet<string> = new Set(['13.2.1', '13.2.2', '14.0.0', '14.0.1', '14.1.0']);
+
+/** Warns if a node runs a release that `docs/citus.md` says to avoid. */
+export async function warnOfReleases(sql: Sql, log: DatabaseLog | undefined): Promise<void> {
+  const nodes = await sql<{ release: string; node: number }[]>`
+    select substring(result from '^Citus ([0-9.]+)') as release, nodeid as node
+    from run_command_on_all_nodes('select citus_version()')
+    where success`;
+  for (const { release, node } of nodes) {
+    if (RELEASES_THAT_LEAK.has(release))
+      log?.warn({ node, release }, 'this release of Citus plans every statement again: run 13.1.1 or 13.2.0');
+  }
+}
+
 /** A database cannot be distributed as it is. The message says what to do. */
 export class ShardingRefused extends Error {
   override readonly name = 'ShardingRefused';

@@ -50,7 +50,7 @@ test('each table lies by user or whole on every node, and migrating again change
   expect(distributed.map(({ name }) => name)).toContain('bookmarks');
   expect(new Set(distributed.map(({ column, group }) => `${column} ${group}`)).size).toBe(1);
   const whole = tables.filter(({ kind }) => kind === 'reference').map(({ name }) => name);
-  expect(whole).toEqual(['epoch', 'identities', 'invites', 'schema_migrations', 'users']);
+  expect(whole).toEqual(['audit', 'epoch', 'identities', 'invites', 'schema_migrations', 'users']);
   expect(await migrate({ url, sharding })).toEqual([]);
   expect(await migrate({ url })).toEqual([]);
   // A replica of the role `all` may have a worker node as its database: where nothing is to be done it does nothing.
@@ -88,6 +88,20 @@ test('each node has the settings and sequences that it needs, also one that was 
   expect(await state()).not.toEqual(ready);
   expect(await migrate({ url: database.url })).toEqual([]);
   expect(await state()).toEqual(ready);
+});
+
+test('a release of Citus that never finds its cached plans is warned about', async () => {
+  await using database = await createShardedDatabase(coordinator());
+  const [{ version }] = (await runOn<{ version: string }>(
+    database.url,
+    'select citus_version() as version',
+  )) as [{ version: string }];
+  const isBad = /^Citus (13\.2\.[12]|14\.(0\.[01]|1\.0)) /.test(version);
+  const warn = vi.fn();
+  await migrate({ url: database.url, log: { ...silentLog, warn } });
+  expect(warn.mock.calls.map(([{ release }]) => release)).toEqual(
+    isBad ? database.nodes.map(() => expect.stringMatching(/^1[34]\./)) : [],
+  );
 });
 
 test('a later release brings its tables and functions to all nodes, without being told', async () => {
