@@ -112,12 +112,15 @@ async function openWithoutTimeouts(settings: Settings, log: DatabaseLog | undefi
   }
 }
 
-/** The driver's own limit of statements in flight on a connection, above `DEPTH`: it never has to hold one back. */
-const PIPELINE = 100;
+/**
+ * Options of a connection with several statements in flight. The driver's own limit is above `DEPTH`, so it never holds one
+ * back. It must not send a statement again after its plan changed, because responses arrive in the order of statements.
+ */
+const PIPELINED = { max_pipeline: 100, replan: false };
 
 function openShared(settings: Settings, log?: DatabaseLog): SharedConnection[] {
   const { shared, prepare } = settings;
-  const open = () => connect({ ...settings, max: 1 }, true, PIPELINE);
+  const open = () => connect({ ...settings, max: 1 }, true, PIPELINED);
   const warn = (reason: string) => log?.warn({ reason }, 'short reads have left their connection');
   return Array.from({ length: prepare ? shared : 0 }, () => new SharedConnection(open, warn));
 }
@@ -156,10 +159,10 @@ export const NEEDED_SETTINGS = {
 };
 
 /** The number of the patch in `patches/`, which grows with each change of it. */
-const PATCH_VERSION = 3;
+const PATCH_VERSION = 4;
 
-/** `pipeline`: how many statements a connection may have in flight behind another one. */
-function connect(settings: Settings, withTimeouts: boolean, pipeline = 0): Sql {
+/** Makes a driver whose connections have one statement in flight each, unless `pipelined` says otherwise. */
+function connect(settings: Settings, withTimeouts: boolean, pipelined = { max_pipeline: 0 }): Sql {
   if ((postgres as { patched?: number }).patched !== PATCH_VERSION) {
     throw new Error(
       'the postgres driver lacks the patch of src/store/patches: run `npm ci` again, with scripts',
@@ -171,7 +174,7 @@ function connect(settings: Settings, withTimeouts: boolean, pipeline = 0): Sql {
     ...target,
     max,
     prepare,
-    max_pipeline: pipeline,
+    ...pipelined,
     connect_timeout: 3,
     answer_timeout: deadlineMs / 1_000,
     idle_timeout: 0,

@@ -19,12 +19,6 @@ type Rows = readonly unknown[];
 type Settle = (rows: Rows | undefined) => void;
 
 /**
- * Set as `statement.retried`, so that the driver takes the statement for one that it has already repeated, and rejects with
- * this where Postgres refuses it. Otherwise it would describe the statement anew, send others meanwhile, and mix up responses.
- */
-const REFUSED = Object.assign(new Error('refused on a shared connection'), { query: '', parameters: [] });
-
-/**
  * One connection with several short reads in flight. They are written together and Postgres runs them one after the other,
  * which takes less of both than a connection for each. None waits for long behind a slow one: where nothing comes for
  * `STALL_MS`, the connection is lost or Postgres reports an error, all in flight have to be made elsewhere, and the connection
@@ -62,11 +56,9 @@ export class SharedConnection {
   send<T extends Rows>(run: (sql: Sql) => Statement<T>): Promise<T | undefined> {
     return new Promise((resolve) => {
       const sql = this.#current;
-      const statement = run(sql) as Statement<T> & { retried?: Error };
-      statement.retried = REFUSED;
       const settle = resolve as Settle;
       this.#add(settle);
-      statement.then(
+      run(sql).then(
         (rows) => {
           this.#inFlight.delete(settle);
           this.#respondedAt = performance.now();
