@@ -102,6 +102,58 @@ browserTest('site: and -tag: and is:untagged narrow it down, and the order can b
   await shows(page).toEqual(['Alpha', 'Beta', 'Gimel']);
 });
 
+browserTest('the search field suggests operators and tags, and takes only a highlighted one', async () => {
+  const { page } = await openThree();
+  const search = page.getByRole('combobox', { name: 'Search bookmarks' });
+  const options = page.getByRole('listbox', { name: 'Suggestions' }).getByRole('option');
+  await page.keyboard.press('/');
+  await options.filter({ hasText: 'is:untagged' }).waitFor();
+  expect(await search.getAttribute('aria-expanded')).toBe('true');
+  await page.keyboard.type('gre');
+  await expect.poll(() => options.allTextContents()).toEqual(['tag:greek2 bookmarks']);
+  // Nothing is highlighted: Enter searches for the word.
+  await page.keyboard.press('Enter');
+  await shows(page).toEqual([]);
+  expect(await search.inputValue()).toBe('gre');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowDown');
+  expect(await search.getAttribute('aria-activedescendant')).toBe(await options.first().getAttribute('id'));
+  await page.keyboard.press('Enter');
+  await shows(page).toEqual(['Beta', 'Alpha']);
+  expect(await search.inputValue()).toBe('tag:greek ');
+  await page.keyboard.type('-t');
+  await options.filter({ hasText: '-tag:Without' }).click();
+  await options.filter({ hasText: '-tag:"to read"' }).click();
+  await shows(page).toEqual(['Beta']);
+  await search.fill('ta');
+  await options.first().waitFor();
+  await page.keyboard.press('Escape');
+  await expect.poll(() => options.count()).toBe(0);
+  expect(await search.inputValue()).toBe('ta');
+});
+
+browserTest('a search marks what it found as text, and offers the tag of that name', async () => {
+  const { reader, page } = await openThree();
+  await add(reader, '<b>Straße</b> to İstanbul greek', {
+    url: 'https://example.org/',
+    comment: 'GREEK and <i>greek</i>',
+  });
+  const search = page.getByLabel('Search bookmarks');
+  const marks = () => page.locator('.rows mark').allTextContents();
+  await search.fill('greek <b>s istanbul');
+  await page.keyboard.press('Escape');
+  await expect.poll(marks).toEqual([]);
+  await search.fill('greek <b>s "ße</b> to"');
+  await expect.poll(marks).toEqual(['<b>S', 'ße</b> to', 'greek', 'GREEK', 'greek']);
+  await search.fill('greek');
+  await shows(page).toEqual(['<b>Straße</b> to İstanbul greek']);
+  await page.getByRole('button', { name: '2 bookmarks tagged greek' }).click();
+  await shows(page).toEqual(['Beta', 'Alpha']);
+  expect(await search.inputValue()).toBe('tag:greek');
+  expect(await marks()).toEqual([]);
+  expect(reader.faults).toEqual([]);
+});
+
 browserTest('what is no search filter is searched as text, and the page says so', async () => {
   const { page } = await openThree();
   const search = page.getByLabel('Search bookmarks');

@@ -10,7 +10,14 @@ import { addKeys } from './keys.ts';
 import { notifyBriefly } from './notices.ts';
 import { drawRow, openRow, type RowActions } from './row.ts';
 import { searchBox } from './search-box.ts';
-import { isBlank, renameInSearch, toggleTag } from './search-text.ts';
+import {
+  findNamedTag,
+  isBlank,
+  renameInSearch,
+  replaceWordsByTag,
+  termsOf,
+  toggleTag,
+} from './search-text.ts';
 import { createSelection } from './selection.ts';
 import { ask, client, watchSession } from './session.ts';
 import { showShell } from './shell.ts';
@@ -42,6 +49,8 @@ const placeOf = (state: unknown): Place | undefined => (state as { place?: Place
 
 let searchText = new URLSearchParams(location.search).get('q') ?? '';
 let order: Order = placeOf(history.state)?.order ?? 'created';
+/** What the rows mark: the terms of the search that found them. */
+let terms = termsOf(searchText);
 let editing: Editing | undefined;
 let adding: Editor | undefined;
 
@@ -66,6 +75,7 @@ const actions: RowActions = {
   select: selection.select,
   isSelected: selection.has,
   filterByTag: (name) => changeSearch(toggleTag(searchText, name)),
+  terms: () => terms,
 };
 
 const list = windowedList<Bookmark>({
@@ -75,7 +85,10 @@ const list = windowedList<Bookmark>({
   onNearEnd: () => void (collection.state === 'ready' && collection.readMore()),
 });
 const panel = tagsPanel((name) => changeSearch(toggleTag(searchText, name)));
-const box = searchBox((text) => changeSearch(text, true));
+const box = searchBox(
+  (text) => changeSearch(text, true),
+  () => panel.tags,
+);
 
 const heading = make('h1', {}, texts.list.label);
 const count = make('p', { class: 'total', role: 'status' });
@@ -141,6 +154,11 @@ function changeOrder(next: Order): void {
 
 function draw(added: number): void {
   keepEditor();
+  const sought = termsOf(searchText);
+  if (collection.state === 'ready' && sought.join('\n') !== terms.join('\n')) {
+    terms = sought;
+    list.redrawAll();
+  }
   list.show(collection.rows, collection.total ?? 0, added);
   selection.draw();
   drawCount();
@@ -151,7 +169,17 @@ function drawCount(): void {
   const { total, state } = collection;
   const cap = user.bookmark_limit;
   const { problems } = parseSearch(searchText);
-  refill(notes, ...problems.map(({ part, kind }) => make('p', {}, texts.search.problems[kind](part))));
+  const said = problems.map(({ part, kind }) => texts.search.problems[kind](part));
+  const tag = state === 'ready' ? findNamedTag(searchText, panel.tags) : undefined;
+  const offer = tag && texts.search.offer(tag.bookmark_count, tag.name);
+  // What is the same is not announced again.
+  if (notes.textContent !== [...said, offer].join(''))
+    refill(
+      notes,
+      ...said.map((text) => make('p', {}, text)),
+      offer !== undefined &&
+        button(offer, () => changeSearch(replaceWordsByTag(searchText, tag!.name)), { icon: 'tag' }),
+    );
   if (state === 'failed' || total === undefined) refill(count);
   else if (!isBlank(searchText)) refill(count, texts.search.found(total));
   else refill(count, cap === null ? texts.list.all(total) : texts.list.ofCap(total, cap));

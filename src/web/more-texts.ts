@@ -5,6 +5,17 @@ import { chooseTexts, texts } from './texts.ts';
 const { number, bookmarks } = texts;
 
 const en = {
+  suggestions: 'Suggestions',
+  operators: {
+    'tag:': 'With this tag, also #name',
+    '-tag:': 'Without this tag',
+    'site:': 'Of this site, like site:example.org',
+    'before:': 'Saved before, like before:2026-01-31',
+    'after:': 'Saved since, like after:2026',
+    'is:untagged': 'Without any tag',
+    '"': 'Words side by side, like "to be or not"',
+  },
+
   profile: {
     title: 'Account',
     lead: 'Your account on this service.',

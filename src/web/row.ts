@@ -2,6 +2,7 @@ import type { Bookmark } from '../domain/resources.ts';
 import { parseWebUrl } from '../domain/web-url.ts';
 import { fillTime } from './dates.ts';
 import { iconButton, make } from './dom.ts';
+import { highlight } from './highlight.ts';
 import { texts } from './texts.ts';
 
 /** One bookmark as a row of the list. */
@@ -12,6 +13,8 @@ export interface RowActions {
   select(bookmark: Bookmark, isSelected: boolean, isRange: boolean): void;
   filterByTag(name: string): void;
   isSelected(bookmark: Bookmark): boolean;
+  /** What the search looks for, folded. */
+  terms(): readonly string[];
 }
 
 /** So many tags fit beside a title; the others are counted. */
@@ -49,13 +52,13 @@ function picker(bookmark: Bookmark, host: string, actions: RowActions): HTMLElem
   return make('label', { class: 'pick' }, tile(host), box);
 }
 
-function link(bookmark: Bookmark): HTMLElement {
+function link(bookmark: Bookmark, terms: readonly string[]): HTMLElement {
   // Anything else is shown as text: the service takes only web addresses, but the page does not rely on that.
   const url = parseWebUrl(bookmark.url);
-  const title = titleOf(bookmark);
+  const title = highlight(titleOf(bookmark), terms);
   const attributes = { class: 'title', dir: 'auto', title: bookmark.title };
-  if (url === null) return make('span', { ...attributes, tabindex: '-1' }, title);
-  return make('a', { ...attributes, href: url.href, rel: 'noreferrer noopener' }, title);
+  if (url === null) return make('span', { ...attributes, tabindex: '-1' }, ...title);
+  return make('a', { ...attributes, href: url.href, rel: 'noreferrer noopener' }, ...title);
 }
 
 function tagList({ tags }: Bookmark, actions: RowActions): HTMLElement {
@@ -88,6 +91,7 @@ function tagList({ tags }: Bookmark, actions: RowActions): HTMLElement {
 export function drawRow(bookmark: Bookmark, actions: RowActions): HTMLElement {
   const host = hostOf(bookmark.url);
   const title = titleOf(bookmark);
+  const terms = actions.terms();
   const time = make('time', {});
   fillTime(time, bookmark.created_at);
   const isSelected = actions.isSelected(bookmark);
@@ -98,14 +102,18 @@ export function drawRow(bookmark: Bookmark, actions: RowActions): HTMLElement {
     make(
       'div',
       { class: 'what' },
-      link(bookmark),
+      link(bookmark, terms),
       make(
         'div',
         { class: 'about' },
-        make('span', { class: 'host', dir: 'ltr' }, host || bookmark.url),
+        make('span', { class: 'host', dir: 'ltr' }, ...highlight(host || bookmark.url, terms)),
         time,
         bookmark.comment !== '' &&
-          make('span', { class: 'comment', dir: 'auto', title: bookmark.comment }, bookmark.comment),
+          make(
+            'span',
+            { class: 'comment', dir: 'auto', title: bookmark.comment },
+            ...highlight(bookmark.comment, terms),
+          ),
       ),
     ),
     tagList(bookmark, actions),

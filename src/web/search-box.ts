@@ -1,3 +1,4 @@
+import type { Tag } from '../domain/resources.ts';
 import { icon, iconButton, make, newId } from './dom.ts';
 import { quotaLeft } from './session.ts';
 import { nameKey } from './shortcuts.ts';
@@ -17,7 +18,7 @@ function pauseMs(): number {
   return quotaLeft() > 20 ? 350 : 1_500;
 }
 
-export function searchBox(onSearch: (text: string) => void): SearchBox {
+export function searchBox(onSearch: (text: string) => void, ownTags: () => readonly Tag[]): SearchBox {
   const hint = make('p', { class: 'hidden', id: newId() }, texts.search.hint);
   const input = make('input', {
     type: 'search',
@@ -51,6 +52,12 @@ export function searchBox(onSearch: (text: string) => void): SearchBox {
     clear.hidden = input.value === '';
     timer = setTimeout(search, pauseMs());
   });
+  /** Suggestions are loaded when the field is first used; without them it works as well. */
+  const loadSuggestions = async () => {
+    const { addSuggestions } = await import('./search-suggestions.ts');
+    addSuggestions(input, ownTags, search);
+  };
+  input.addEventListener('focus', () => void loadSuggestions().catch(() => {}), { once: true });
   const onsubmit = (event: SubmitEvent) => {
     event.preventDefault();
     search();

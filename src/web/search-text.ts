@@ -1,5 +1,5 @@
 import { formatTag, parseSearch, splitSearch } from '../client/search-text.ts';
-import type { Bookmark } from '../domain/resources.ts';
+import type { Bookmark, Tag } from '../domain/resources.ts';
 import { foldText, searchTerms, searchText, searchTextLine } from '../domain/text.ts';
 import { parseWebUrl } from '../domain/web-url.ts';
 
@@ -12,6 +12,28 @@ export const isBlank = (text: string): boolean => {
 };
 
 const sameName = (one: string, other: string): boolean => foldText(one) === foldText(other);
+
+/** The folded words and phrases of the text. */
+export function termsOf(text: string): string[] {
+  const { query, phrases } = parseSearch(text).search;
+  return [...searchTerms(query ?? ''), ...(phrases ?? []).map(searchTextLine)];
+}
+
+/** The first tag whose name is a word of the text, or all of its words. */
+export function findNamedTag(text: string, tags: readonly Tag[]): Tag | undefined {
+  const query = foldText(parseSearch(text).search.query ?? '');
+  if (query === '') return undefined;
+  const names = new Set([query, ...searchTerms(query)]);
+  return tags.find(({ name }) => name.length <= query.length && names.has(foldText(name)));
+}
+
+/** The text with a tag in the place of the words that name it. */
+export function replaceWordsByTag(text: string, name: string): string {
+  const parts = splitSearch(text);
+  const isWord = parts.some(({ key, value }) => key === undefined && sameName(value, name));
+  const kept = parts.filter(({ key, value }) => key !== undefined || (isWord && !sameName(value, name)));
+  return [...kept.map((part) => part.text), formatTag(name)].join(' ');
+}
 
 /** Says of a tag's name whether the text asks for it. */
 export function tagsOf(text: string): (name: string) => boolean {
@@ -35,9 +57,8 @@ export const renameInSearch = (text: string, from: string, to: string): string =
 
 /** Makes the test by which the service finds bookmarks for a search text. */
 export function makeMatcher(text: string): (bookmark: Bookmark) => boolean {
-  const { query, phrases, tags, without_tags, untagged, site, created_after, created_before } =
-    parseSearch(text).search;
-  const terms = [...searchTerms(query ?? ''), ...(phrases ?? []).map(searchTextLine)];
+  const { tags, without_tags, untagged, site, created_after, created_before } = parseSearch(text).search;
+  const terms = termsOf(text);
   const wanted = (tags ?? []).map(foldText);
   const unwanted = (without_tags ?? []).map(foldText);
   const isOfSite = (url: string) => {

@@ -42,8 +42,9 @@ const en = {
   search: {
     label: 'Search bookmarks',
     placeholder: 'Search, tag:name, site:example.org',
-    hint: 'Words search the address, title and comment. tag:name, -tag:name, site:example.org, before:2026-01-31, after:2026 and is:untagged narrow the search.',
+    hint: 'Words and "phrases" search the address, title and comment. tag:name, -tag:name, site:example.org, before:2026-01-31, after:2026 and is:untagged narrow the search.',
     clear: 'Clear the search',
+    offer: (count: number, tag: string) => `${bookmarks(count)} tagged ${tag}`,
     problems: {
       unknown: (part: string) =>
         `There is no search filter “${part.split(':')[0]}:”. “${part}” is searched as text.`,

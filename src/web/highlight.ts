@@ -1,0 +1,54 @@
+import { foldText } from '../domain/text.ts';
+import { make } from './dom.ts';
+
+/** Marks what a search has found in a text. Its cost is bounded, whatever a bookmark or a search holds. */
+
+/** What a row shows of a text is shorter. */
+const MARKED_LENGTH = 500;
+
+const MOST_TERMS = 10;
+
+const MOST_MARKS = 20;
+
+/** The folded text, and for each of its code units the one in the text that it comes from. */
+function foldWithPlaces(text: string): { folded: string; places: number[] | undefined } {
+  const folded = foldText(text);
+  if (folded.length === text.length) return { folded, places: undefined };
+  let letters = '';
+  const places: number[] = [];
+  let at = 0;
+  for (const letter of text) {
+    const one = foldText(letter);
+    for (let unit = 0; unit < one.length; unit += 1) places.push(at);
+    letters += one;
+    at += letter.length;
+  }
+  places.push(at);
+  return { folded: letters, places };
+}
+
+/** The text as nodes, with what the folded terms found in `<mark>`. */
+export function highlight(text: string, terms: readonly string[]): (string | Node)[] {
+  if (terms.length === 0 || text === '') return [text];
+  const head = text.slice(0, MARKED_LENGTH);
+  const { folded, places } = foldWithPlaces(head);
+  const found: [from: number, to: number][] = [];
+  for (const term of terms.slice(0, MOST_TERMS)) {
+    let at = folded.indexOf(term);
+    for (let count = 0; at >= 0 && count < MOST_MARKS; count += 1) {
+      found.push([at, at + term.length]);
+      at = folded.indexOf(term, at + term.length);
+    }
+  }
+  found.sort(([one], [other]) => one - other);
+  const nodes: (string | Node)[] = [];
+  let end = 0;
+  const placeOf = (at: number) => places?.[at] ?? at;
+  for (const [from, to] of found) {
+    const [start, stop] = [Math.max(placeOf(from), end), placeOf(to)];
+    if (stop <= start) continue;
+    nodes.push(text.slice(end, start), make('mark', {}, text.slice(start, stop)));
+    end = stop;
+  }
+  return [...nodes, text.slice(end)];
+}
