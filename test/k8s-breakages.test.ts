@@ -8,6 +8,7 @@ import { CITUS } from './k8s/breakages/citus.ts';
 import { ENVIRONMENT } from './k8s/breakages/environment.ts';
 import { FLOWS } from './k8s/breakages/flows.ts';
 import { MONITORING } from './k8s/breakages/monitoring.ts';
+import { PLATFORMS } from './k8s/breakages/platforms.ts';
 import { PODS } from './k8s/breakages/pods.ts';
 import { POOLER } from './k8s/breakages/pooler.ts';
 import { REFERENCES } from './k8s/breakages/references.ts';
@@ -38,6 +39,7 @@ const BREAKAGES: Breakage[] = [
   ...MONITORING,
   ...BACKUPS,
   ...CITUS,
+  ...PLATFORMS,
 ];
 
 test('every rule has something here that breaks it', () => {

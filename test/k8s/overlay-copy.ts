@@ -3,12 +3,20 @@ import { type KubernetesObject, nameOf } from '../../k8s/check/objects.ts';
 import { readOverlay, readOverlayWithBackups } from '../../k8s/check/overlay.ts';
 
 /** An overlay that tests break. */
-export type Overlay = 'local' | 'production' | 'production-citus' | 'production with backups';
+export type Overlay =
+  | 'local'
+  | 'production'
+  | 'production-aws'
+  | 'production-citus'
+  | 'production-google'
+  | 'production with backups';
 
 const built: Record<Overlay, KubernetesObject[]> = {
   local: readOverlay('local'),
   production: readOverlay('production'),
+  'production-aws': readOverlay('production-aws'),
   'production-citus': readOverlay('production-citus'),
+  'production-google': readOverlay('production-google'),
   'production with backups': readOverlayWithBackups('production'),
 };
 

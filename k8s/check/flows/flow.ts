@@ -6,6 +6,8 @@ export type Place =
   | { kind: 'pods'; workload: Workload }
   /** Pods of another namespace. */
   | { kind: 'namespace'; name: string }
+  /** A load balancer that is no pod, by the network that its requests come from. */
+  | { kind: 'network'; cidr: string }
   /** Outside of the cluster: a managed store, or a public service. */
   | { kind: 'outside'; host: string; isPublic: boolean };
 
@@ -20,6 +22,7 @@ export interface Flow {
 /** `api`, `namespace monitoring`, `postgres.example.org` */
 export function describePlace(place: Place): string {
   if (place.kind === 'pods') return place.workload.owner.metadata.name;
+  if (place.kind === 'network') return place.cidr;
   return place.kind === 'namespace' ? `namespace ${place.name}` : place.host;
 }
 

@@ -8,6 +8,12 @@ import type { Flow, Place } from './flow.ts';
 
 const DNS: Place = { kind: 'namespace', name: 'kube-system' };
 
+/** NodeLocal DNSCache listens on the node, at an address that selects no pod. */
+const DNS_OF_NODE: Place = { kind: 'network', cidr: '169.254.20.10/32' };
+
+/** Of an HTTPRoute: the networks of a gateway that is no pod of its namespace. */
+const GATEWAY_NETWORKS = 'bookmarks/gateway-networks';
+
 /** Where Prometheus runs: no object of this service says. */
 const PROMETHEUS: Place = { kind: 'namespace', name: 'monitoring' };
 
@@ -114,6 +120,12 @@ export function readPort(workload: Workload, port: string | number): number {
   return found.containerPort;
 }
 
+/** Flows that some clusters need and others do not. */
+export const listOptionalFlows = (objects: readonly KubernetesObject[]): Flow[] =>
+  listNeededFlows(objects)
+    .filter(({ to }) => to === DNS)
+    .map((flow) => ({ ...flow, to: DNS_OF_NODE }));
+
 /** Whoever connects by a name asks for its address. */
 function listNameFlows(outward: readonly Flow[]): Flow[] {
   const workloads = new Set(outward.map(({ from }) => (from as Place & { kind: 'pods' }).workload));
@@ -125,10 +137,13 @@ function listNameFlows(outward: readonly Flow[]): Flow[] {
 }
 
 function listRequests(objects: readonly KubernetesObject[]): Flow[] {
-  return ofKind(objects, 'HTTPRoute').flatMap(({ spec }) => {
-    const gateways: Place[] = spec.parentRefs.map(
-      ({ namespace }: { namespace: string }): Place => ({ kind: 'namespace', name: namespace }),
-    );
+  return ofKind(objects, 'HTTPRoute').flatMap(({ spec, metadata }) => {
+    const networks = metadata.annotations?.[GATEWAY_NETWORKS];
+    const gateways: Place[] = networks
+      ? networks.split(' ').map((cidr): Place => ({ kind: 'network', cidr }))
+      : spec.parentRefs.map(
+          ({ namespace }: { namespace: string }): Place => ({ kind: 'namespace', name: namespace }),
+        );
     const backends: { name: string; port: number }[] = spec.rules.flatMap(
       ({ backendRefs }: { backendRefs: object[] }) => backendRefs,
     );

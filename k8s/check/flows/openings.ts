@@ -126,6 +126,7 @@ export function serves(opening: Opening, flow: Flow): boolean {
 function meets(peer: Peer, place: Place): boolean {
   if (peer.kind === 'pods') return place.kind === 'pods' && place.workload.owner === peer.workload.owner;
   if (peer.kind === 'namespace') return place.kind === 'namespace' && place.name === peer.name;
+  if (peer.kind === 'network' && place.kind === 'network') return peer.cidr === place.cidr;
   if (peer.kind !== 'network' || place.kind !== 'outside') return false;
   if (isNarrow(peer.cidr)) return true;
   return (

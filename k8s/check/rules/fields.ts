@@ -189,6 +189,43 @@ const SPECS: Record<string, Allowed> = {
       backendRefs: { name: ANY, port: ANY, weight: from(1, 1_000_000) },
     },
   },
+  // https://kubernetes-sigs.github.io/aws-load-balancer-controller/latest/guide/gateway/customization/
+  TargetGroupConfiguration: {
+    targetReference: must({ name: must(['api']) }),
+    defaultConfiguration: must({
+      targetType: must(['ip']),
+      healthCheckConfig: must({
+        healthCheckPath: must(['/readyz']),
+        healthCheckInterval: from(5, 15),
+        healthCheckTimeout: from(2, 10),
+        healthyThresholdCount: from(2, 3),
+        unhealthyThresholdCount: from(2, 3),
+      }),
+      targetGroupAttributes: { key: ['deregistration_delay.timeout_seconds'], value: from(30, 300) },
+    }),
+  },
+  // https://cloud.google.com/kubernetes-engine/docs/how-to/configure-gateway-resources
+  GCPBackendPolicy: {
+    targetRef: must({ group: [''], kind: must(['Service']), name: must(['api']) }),
+    // Above the export, which is the longest.
+    default: must({
+      timeoutSec: must(from(3_600, 86_400)),
+      connectionDraining: { drainingTimeoutSec: from(30, 300) },
+    }),
+  },
+  HealthCheckPolicy: {
+    targetRef: must({ group: [''], kind: must(['Service']), name: must(['api']) }),
+    default: must({
+      checkIntervalSec: from(3, 15),
+      timeoutSec: from(1, 10),
+      healthyThreshold: from(1, 3),
+      unhealthyThreshold: from(2, 3),
+      config: must({
+        type: must(['HTTP']),
+        httpHealthCheck: must({ port: must([3_000]), requestPath: must(['/readyz']) }),
+      }),
+    }),
+  },
   ServiceMonitor: {
     selector: ANY,
     jobLabel: ANY,

@@ -1,5 +1,5 @@
 import { describeFlow, type Flow, type Place } from '../flows/flow.ts';
-import { listNeededFlows } from '../flows/needed.ts';
+import { listNeededFlows, listOptionalFlows } from '../flows/needed.ts';
 import {
   type Direction,
   describeOpening,
@@ -66,7 +66,7 @@ export const flowRules: Rule[] = [
   {
     name: 'network policies open nothing beyond',
     check: (objects) => {
-      const flows = listNeededFlows(objects);
+      const flows = [...listNeededFlows(objects), ...listOptionalFlows(objects)];
       return listOpenings(objects)
         .filter((opening) => !flows.some((flow) => serves(opening, flow)))
         .map((opening) => `${describeOpening(opening)}, which nothing needs`);

@@ -7,6 +7,8 @@ import { ofKind, type Rule, unless } from './rule.ts';
 /** What the alerts and the dashboard read of others: Prometheus, the kubelet, kube-state-metrics and exporters. */
 const OF_OTHERS = [
   'up',
+  'aws_rds_free_storage_space_average',
+  'stackdriver_cloudsql_database_cloudsql_googleapis_com_database_disk_utilization',
   'kube_deployment_spec_replicas',
   'kube_deployment_status_replicas_available',
   'kube_horizontalpodautoscaler_spec_max_replicas',
