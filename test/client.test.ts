@@ -493,6 +493,17 @@ describe('sync', () => {
     for (const gapMs of fake.gapsMs) expect(gapMs).toBeGreaterThanOrEqual(1_000);
   });
 
+  test('stays away as long as a replica that ends asks, and a minute at most', async () => {
+    const asking = (retryAfterMs: number) => async () => {
+      fake.clock.advance(20_000);
+      const rest = { cursor: 3, has_more: false, waited: true, retry_after_ms: retryAfterMs };
+      return json({ bookmarks: [], ...rest });
+    };
+    const fake: FakeService = new FakeService(asking(7_000), asking(1e12), page([4]));
+    await fake.run(fake.client().sync({ cursor: 3 }).next());
+    expect(fake.gapsMs).toEqual([27_000, 80_000]);
+  });
+
   test('asks again at once after a wait that was held', async () => {
     const fake: FakeService = new FakeService(
       async () => {

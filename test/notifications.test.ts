@@ -155,6 +155,18 @@ describe('draining', () => {
     expect(clock.timers).toBe(0);
   });
 
+  test.each([
+    [3, 1_000],
+    [4_000, 4_000],
+    [12_000, 10_000],
+  ])('of %i waits the clients come back within %i ms, about one a millisecond', (held, spreadMs) => {
+    const { registry } = openRegistry({ maxHeld: 12_000, maxHeldPerHolder: 12_000 });
+    for (let i = 0; i < held; i += 1) registry.register(`user:${i}`, 'token').hold();
+    expect(registry.returnSpreadMs).toBe(0);
+    registry.drain(3_000);
+    expect(registry.returnSpreadMs).toBe(spreadMs);
+  });
+
   test('with no time to spread ends them at once, and so do later waits', async () => {
     const { registry, deadline } = openRegistry();
     const waiter = registry.register('user:1', 'token');

@@ -101,10 +101,11 @@ async function* syncFrom(
     if (page.bookmarks.length > 0) {
       cursor = page.cursor;
       yield { bookmarks: page.bookmarks, cursor: String(cursor), isCaughtUp: !page.has_more };
-    } else if (follow && (!page.waited || timing.clock.now() - askedMs < POLL_PAUSE_MS)) {
+    } else if (follow) {
       // The poll was not held, or it was held by a replica that is about to end while its balancer still sends
       // requests there.
-      await pausePolling(timing, signal);
+      const wasShort = !page.waited || timing.clock.now() - askedMs < POLL_PAUSE_MS;
+      await pausePolling(timing, { wasShort, retryAfterMs: page.retry_after_ms }, signal);
     }
     if (!follow && !page.has_more) return;
   }

@@ -46,7 +46,7 @@ export function requireNoAttempt(attempt: object | undefined): void {
 }
 
 /** A page of `/bookmarks/changes`, as a store applies it. */
-export type MirrorPage = Omit<Changes, 'has_more' | 'waited'>;
+export type MirrorPage = Omit<Changes, 'has_more' | 'waited' | 'retry_after_ms'>;
 
 export interface MirrorOptions {
   store: MirrorStore;
@@ -109,10 +109,10 @@ export async function* mirrorBookmarks(
     if (hasContent(page) || isCaughtUp !== wasCaughtUp) yield toBatch(page, retagged);
     wasCaughtUp = isCaughtUp;
     if (!follow && isCaughtUp) return;
+    if (!wait || hasContent(page)) continue;
     // The poll was not held, or it was held by a replica that is about to end.
-    const wasShort =
-      wait && !hasContent(page) && (!page.waited || timing.clock.now() - askedMs < POLL_PAUSE_MS);
-    if (wasShort) await pausePolling(timing, signal);
+    const wasShort = !page.waited || timing.clock.now() - askedMs < POLL_PAUSE_MS;
+    await pausePolling(timing, { wasShort, retryAfterMs: page.retry_after_ms }, signal);
   }
 }
 

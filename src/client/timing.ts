@@ -46,9 +46,22 @@ export interface Timing {
 /** The pause after a poll that was not held (decision 16), so that polls do not become a busy loop. */
 export const POLL_PAUSE_MS = 1_000;
 
-/** Waits for the pause, with jitter; rejects with the signal's reason. */
-export const pausePolling = ({ clock, random }: Timing, signal?: AbortSignal): Promise<void> =>
-  sleep(clock, POLL_PAUSE_MS + random() * (POLL_PAUSE_MS / 4), signal);
+/** The longest time that a service may ask a poll to stay away. */
+const MAX_RETURN_MS = 60_000;
+
+/**
+ * Waits before the next poll, if it must: with jitter after one that was not held, and as long as a replica that is about to
+ * end asks (`retry_after_ms`). Rejects with the signal's reason.
+ */
+export async function pausePolling(
+  { clock, random }: Timing,
+  { wasShort, retryAfterMs = 0 }: { wasShort: boolean; retryAfterMs?: number | undefined },
+  signal?: AbortSignal,
+): Promise<void> {
+  const pauseMs = wasShort ? POLL_PAUSE_MS + random() * (POLL_PAUSE_MS / 4) : 0;
+  const waitMs = Math.max(pauseMs, Math.min(retryAfterMs, MAX_RETURN_MS));
+  if (waitMs > 0) await sleep(clock, waitMs, signal);
+}
 
 const BACKOFF_FIRST_MS = 300;
 const BACKOFF_CAP_MS = 20_000;

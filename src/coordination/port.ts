@@ -82,6 +82,8 @@ export interface Notifier {
   readonly connected: boolean;
   /** Held waits on this replica. */
   readonly held: number;
+  /** Over how long the clients whose waits ended with `drain` should spread their return; 0 before that. */
+  readonly returnSpreadMs: number;
   /** Registers interest in a channel (a short string without line breaks, like `user:42`) before the first query. `holder` is who the places are counted for. */
   register(channel: string, holder: string): Waiter;
   /** Wakes the channel's waiters here at once and on every replica soon. Never rejects, never waits. */

@@ -68,6 +68,10 @@ export class RedisNotifier implements Notifier {
     return this.#waiters.held;
   }
 
+  get returnSpreadMs(): number {
+    return this.#waiters.returnSpreadMs;
+  }
+
   register(channel: string, holder: string): Waiter {
     return this.#waiters.register(channel, holder);
   }

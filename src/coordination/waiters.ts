@@ -21,6 +21,11 @@ const CHECKS_PER_MS = 10;
 /** Wake waiters in batches of this size, so that other requests are served in between. */
 const WAKE_BATCH = 250;
 
+/** The clients of a replica that ends come back at most at this rate together, within these limits. */
+const RETURNS_PER_MS = 1;
+const SHORTEST_RETURN_MS = 1_000;
+const LONGEST_RETURN_MS = 10_000;
+
 /** Places for held waits. */
 export interface Places {
   maxHeld: number;
@@ -40,6 +45,7 @@ export class WaiterRegistry implements Notifier {
   #held = 0;
   #connected = true;
   #draining = false;
+  #returnSpreadMs = 0;
 
   /** `hearsOthers`: whether notifications of other processes arrive while it is connected; else each wait ends with a check. */
   constructor(clock: Clock, places: Places, { hearsOthers = true } = {}) {
@@ -58,6 +64,10 @@ export class WaiterRegistry implements Notifier {
 
   get draining(): boolean {
     return this.#draining;
+  }
+
+  get returnSpreadMs(): number {
+    return this.#returnSpreadMs;
   }
 
   register(channel: string, holder: string): Waiter {
@@ -98,6 +108,10 @@ export class WaiterRegistry implements Notifier {
   drain(spreadMs: number): void {
     if (this.#draining) return;
     this.#draining = true;
+    this.#returnSpreadMs = Math.min(
+      Math.max(this.#held / RETURNS_PER_MS, SHORTEST_RETURN_MS),
+      LONGEST_RETURN_MS,
+    );
     const now = this.#clock.now();
     this.#eachPending((waiter) => {
       if (spreadMs <= 0) waiter.expire();

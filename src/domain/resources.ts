@@ -303,6 +303,8 @@ export interface SyncedBookmarks {
   has_more: boolean;
   /** Whether the request was held (decision 16). */
   waited: boolean;
+  /** In the empty response of a replica that is about to end: how long to wait before the next request. */
+  retry_after_ms?: number | undefined;
 }
 
 export interface ChangesPosition {
@@ -337,6 +339,8 @@ export interface Changes {
   has_more: boolean;
   /** Whether the request was held (decision 16). */
   waited: boolean;
+  /** In the empty response of a replica that is about to end: how long to wait before the next request. */
+  retry_after_ms?: number | undefined;
 }
 
 export interface TagList {

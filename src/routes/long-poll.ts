@@ -26,6 +26,8 @@ export interface Poll<Page> {
 export interface PollEnd<Page> {
   page: Page;
   waited: boolean;
+  /** If the replica drains: a random time after which the client should poll again. */
+  retryAfterMs?: number | undefined;
 }
 
 /**
@@ -51,7 +53,8 @@ export async function readOrWait<Page>(
     const page = await poll.read();
     if (poll.hasNews(page) || !hold(waiter)) return { page, waited: false };
     request.wasHeld = true;
-    return { page: (await waitForNews(context, poll, waiter)) ?? page, waited: true };
+    const { news, retryAfterMs } = await waitForNews(context, poll, waiter);
+    return { page: news ?? page, waited: true, retryAfterMs };
   } finally {
     reply.raw.off('close', cancel);
     waiter.release();
@@ -66,25 +69,35 @@ function hold(waiter: Waiter): boolean {
   return refusal === undefined;
 }
 
-/** The page that ended the wait; undefined where none came. */
+/** How a wait ended: with a page, without one, or because the replica drains. */
+interface WaitResult<Page> {
+  news?: Page | undefined;
+  retryAfterMs?: number | undefined;
+}
+
 async function waitForNews<Page>(
-  { coordination: { clock }, config, metrics }: Context,
+  { coordination: { clock, notifier }, config, metrics }: Context,
   { principal, read, check, hasNews }: Poll<Page>,
   waiter: Waiter,
-): Promise<Page | undefined> {
+): Promise<WaitResult<Page>> {
   const deadline = clock.now() + config.syncWaitSeconds * 1_000;
   for (;;) {
     const end = await waiter.next(deadline);
-    if (end === 'gone' || end === 'drain') return undefined;
-    if (end === 'timeout') return mayHaveExpired(principal) ? read() : undefined;
+    if (end === 'gone') return {};
+    if (end === 'drain') return { retryAfterMs: Math.floor(Math.random() * notifier.returnSpreadMs) };
+    if (end === 'timeout') return mayHaveExpired(principal) ? { news: await read() } : {};
     const wokenAt = clock.now();
     if (end === 'check' && !(await check())) continue;
     const page = await read();
     if (!hasNews(page)) continue;
     if (end === 'woken') metrics.woken((clock.now() - wokenAt) / 1_000);
-    return page;
+    return { news: page };
   }
 }
+
+/** The end of a poll as every page of JSON has it. */
+export const formatEnd = ({ waited, retryAfterMs }: Omit<PollEnd<unknown>, 'page'>): string =>
+  `"waited":${waited}${retryAfterMs === undefined ? '' : `,"retry_after_ms":${retryAfterMs}`}}`;
 
 /** That a token has expired wakes nobody. */
 const mayHaveExpired = ({ expiresAtMs }: Principal): boolean =>

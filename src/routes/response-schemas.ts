@@ -37,6 +37,11 @@ export const severalDone = { count, missing: z.array(id), conflicts: z.array(id)
 export const deleted = z.object({ deleted: z.literal(true) }).meta({ id: 'Deleted' });
 
 /** Whether the service holds the poll until something is new. */
+export const retryAfterMs = z.int().min(0).optional().meta({
+  description:
+    'In the empty response of a replica that is about to end: how long to wait before the next request.',
+});
+
 export const wait = z
   .boolean()
   .default(false)

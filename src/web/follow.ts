@@ -113,8 +113,10 @@ async function poll(
       if (failures > 0) sayConnection(undefined);
       failures = 0;
       onPage(page, askedMs);
-      if (!page.has_more && !page.waited && Date.now() - askedMs < SHORT_MS && isEmpty(page))
-        await pausePolling(timing, signal);
+      if (!page.has_more && isEmpty(page)) {
+        const wasShort = !page.waited && Date.now() - askedMs < SHORT_MS;
+        await pausePolling(timing, { wasShort, retryAfterMs: page.retry_after_ms }, signal);
+      }
     } catch (error) {
       if (signal.aborted) return;
       failures += 1;

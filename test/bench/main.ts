@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { add } from './benches/add.ts';
 import { aged } from './benches/aged.ts';
 import { changes } from './benches/changes.ts';
+import { drain } from './benches/drain.ts';
 import { exportAll } from './benches/export.ts';
 import { fanOut } from './benches/fan-out.ts';
 import { growth } from './benches/growth.ts';
@@ -37,6 +38,7 @@ const BENCHES: readonly Bench[] = [
   exportAll,
   importsBeside,
   waiters,
+  drain,
   idle,
   fanOut,
   mixed,
