@@ -102,7 +102,9 @@ describe.each([
       await page.getByRole('heading', { name: 'Nothing found' }).waitFor();
       expect(await violationsOf(page)).toEqual([]);
       await page.getByRole('button', { name: 'Edit tags' }).click();
+      await page.getByRole('dialog', { name: 'Edit tags' }).waitFor();
       expect(await violationsOf(page)).toEqual([]);
+      await page.keyboard.press('Escape');
       await page.locator('h1').click();
       await page.keyboard.press('?');
       await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();

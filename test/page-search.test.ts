@@ -236,29 +236,57 @@ browserTest('counts of tags follow what is added', async () => {
   await side.getByRole('button', { name: 'new, 1 bookmark', exact: true }).waitFor();
 });
 
-browserTest('tags are renamed and deleted', async () => {
-  const { page } = await openThree();
-  const side = page.getByRole('complementary', { name: 'Tags' });
-  await side.getByRole('button', { name: 'Edit tags' }).click();
-  await side.getByRole('button', { name: 'Rename tag greek' }).click();
+/** Opens the screen of the tags. */
+async function openTags(page: Page) {
+  await page.getByRole('button', { name: 'Edit tags' }).click();
+  return page.getByRole('dialog', { name: 'Edit tags' });
+}
+
+browserTest('tags are renamed and deleted, with counts, by use or by name', async () => {
+  const { reader, page } = await openThree();
+  await reader.post('/web/api/v1/tags/create', { name: 'alone' });
+  const screen = await openTags(page);
+  const names = () => screen.locator('.name').allTextContents();
+  await expect.poll(names).toEqual(['greek', 'to read', 'alone']);
+  await screen.getByLabel('Order').selectOption('By name');
+  expect(await names()).toEqual(['alone', 'greek', 'to read']);
+  await screen.getByRole('button', { name: 'Rename tag greek' }).click();
   await page.getByLabel('New name of tag greek').fill('letters');
   await page.keyboard.press('Enter');
-  await side.getByRole('button', { name: 'Rename tag letters' }).waitFor();
+  await screen.getByRole('button', { name: 'Rename tag letters' }).waitFor();
   await expect.poll(() => page.locator('.rows .chip', { hasText: 'letters' }).count()).toBe(2);
-  await side.getByRole('button', { name: 'Delete tag letters' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Delete tag' }).click();
+  await add(reader, 'Delta', { tags: ['letters'] });
+  await screen.getByText('3 bookmarks').waitFor();
+  await screen.getByRole('button', { name: 'Delete tag letters' }).click();
+  await page
+    .getByRole('dialog', { name: 'This removes it from 3 bookmarks' })
+    .getByRole('button', { name: 'Delete tag' })
+    .click();
   await expect.poll(() => page.locator('.rows .chip').allTextContents()).toEqual(['to read']);
+});
+
+browserTest('all unused tags are deleted at once, but none that is used meanwhile', async () => {
+  const { reader, page } = await openThree();
+  for (const name of ['one', 'two', 'three']) await reader.post('/web/api/v1/tags/create', { name });
+  const screen = await openTags(page);
+  await screen.getByRole('button', { name: 'Delete 3 unused tags' }).click();
+  await add(reader, 'Delta', { tags: ['two'] });
+  await screen.getByText('1 bookmark').nth(1).waitFor();
+  await page
+    .getByRole('dialog', { name: 'Delete the 3 tags' })
+    .getByRole('button', { name: 'Delete 3' })
+    .click();
+  await expect.poll(() => screen.locator('.name').allTextContents()).toEqual(['greek', 'to read', 'two']);
 });
 
 browserTest('a tag that is renamed to another one is merged with it, where one confirms that', async () => {
   const { reader, page } = await openThree();
-  const side = page.getByRole('complementary', { name: 'Tags' });
-  await side.getByRole('button', { name: 'Edit tags' }).click();
-  await side.getByRole('button', { name: 'Rename tag to read' }).click();
+  const screen = await openTags(page);
+  await screen.getByRole('button', { name: 'Rename tag to read' }).click();
   await page.getByLabel('New name of tag to read').fill('GREEK');
   await page.keyboard.press('Enter');
   await page
-    .getByRole('dialog', { name: /Merge “to read” into it/ })
+    .getByRole('dialog', { name: /“greek” with 2 bookmarks.*changes the tags of 1 bookmark/ })
     .getByRole('button', { name: 'Merge' })
     .click();
   await expect.poll(() => page.locator('.rows .chip').allTextContents()).toEqual(['greek', 'greek']);

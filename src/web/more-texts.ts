@@ -5,6 +5,29 @@ import { chooseTexts, texts } from './texts.ts';
 const { number, bookmarks } = texts;
 
 const en = {
+  tags: {
+    lead: 'Renaming, merging and deleting tags keeps the bookmarks.',
+    order: 'Order',
+    orders: { use: 'Most used first', name: 'By name' },
+    save: 'Rename',
+    rename: (name: string) => `Rename tag ${name}`,
+    delete: (name: string) => `Delete tag ${name}`,
+    newName: (name: string) => `New name of tag ${name}`,
+    deleteAsk: (name: string, count: number) =>
+      `Delete tag “${name}”? This removes it from ${bookmarks(count)}. The bookmarks are kept.`,
+    mergeAsk: (from: string, count: number, into: string, intoCount: number) =>
+      `There is already a tag “${into}” with ${bookmarks(intoCount)}. Merge “${from}” into it? This changes the tags of ${bookmarks(count)} and deletes the tag “${from}”.`,
+    merge: 'Merge',
+    deleteButton: 'Delete tag',
+    unused: (count: number) => (count === 1 ? 'Delete 1 unused tag' : `Delete ${number(count)} unused tags`),
+    unusedAsk: (count: number) =>
+      count === 1
+        ? 'Delete the tag that no bookmark has?'
+        : `Delete the ${number(count)} tags that no bookmark has?`,
+    deleting: (done: number, count: number) => `Deleting… ${number(done)} of ${number(count)}`,
+    shown: (shown: number, count: number) => `${number(shown)} of ${number(count)} tags shown`,
+  },
+
   suggestions: 'Suggestions',
   operators: {
     'tag:': 'With this tag, also #name',

@@ -1,13 +1,13 @@
 import type { Bookmark, Changes, Tag } from '../domain/resources.ts';
-import { button, icon, iconButton, make, refill } from './dom.ts';
-import { describeError, hasCode } from './errors.ts';
+import { iconButton, make, refill } from './dom.ts';
 import { notify } from './notices.ts';
 import { tagsOf } from './search-text.ts';
 import { ask, client, quotaLeft } from './session.ts';
 import { createTagCounts } from './tag-counts.ts';
+import type { TagsScreen } from './tags-screen.ts';
 import { texts } from './texts.ts';
 
-/** One's tags with their counts, beside the list. Each narrows the list down; they can be renamed, merged and deleted. */
+/** One's tags with their counts, beside the list. Each narrows the list down. */
 
 export interface TagsPanel {
   readonly element: HTMLElement;
@@ -37,7 +37,7 @@ export function tagsPanel(onToggle: (name: string) => void): TagsPanel {
   let tags: readonly Tag[] = [];
   let readMs = 0;
   let isSought = tagsOf('');
-  let isManaging = false;
+  let screen: TagsScreen | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const list = make('ul', { class: 'tags' });
   const find = make('input', {
@@ -48,12 +48,21 @@ export function tagsPanel(onToggle: (name: string) => void): TagsPanel {
     autocomplete: 'off',
     oninput: () => draw(),
   });
-  const manage = iconButton('edit', texts.tags.manage, () => {
-    isManaging = !isManaging;
-    manage.setAttribute('aria-pressed', String(isManaging));
-    draw();
-  });
-  manage.setAttribute('aria-pressed', 'false');
+  const openScreen = async () => {
+    const { openTagsScreen } = await import('./tags-screen.ts');
+    screen = openTagsScreen({
+      tags: () => tags,
+      read,
+      onClose: () => {
+        screen = undefined;
+      },
+    });
+  };
+  const manage = iconButton(
+    'edit',
+    texts.tags.manage,
+    () => void openScreen().catch(() => notify(texts.errors.unexpected, { kind: 'error' })),
+  );
   const element = make(
     'aside',
     { class: 'side', 'aria-label': texts.tags.title },
@@ -68,12 +77,10 @@ export function tagsPanel(onToggle: (name: string) => void): TagsPanel {
     find.hidden = tags.length < 10;
     manage.hidden = tags.length === 0;
     const focused = document.activeElement?.closest<HTMLElement>('.tags button')?.getAttribute('aria-label');
-    const entry = isManaging
-      ? (tag: Tag) => managedEntry(tag, tags, read)
-      : (tag: Tag) => filterEntry(tag, isSought(tag.name), onToggle);
-    refill(list, ...found.slice(0, SHOWN).map(entry));
+    refill(list, ...found.slice(0, SHOWN).map((tag) => filterEntry(tag, isSought(tag.name), onToggle)));
     if (tags.length === 0) refill(list, make('li', { class: 'hint' }, texts.tags.none));
     if (focused != null) list.querySelector<HTMLElement>(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
+    screen?.draw();
   };
   const read = async (first?: Promise<unknown>) => {
     clearTimeout(timer);
@@ -133,80 +140,4 @@ function filterEntry(
     {},
     make('button', attributes, make('span', { class: 'name', dir: 'auto' }, name), count),
   );
-}
-
-/** A tag with the buttons to rename it, and to delete it. */
-function managedEntry(tag: Tag, all: readonly Tag[], onDone: () => Promise<void>): HTMLElement {
-  const act = async (work: () => Promise<unknown>) => {
-    try {
-      await ask(work);
-    } catch (error) {
-      // Deleted elsewhere meanwhile: the list says so.
-      if (!hasCode(error, 'NOT_FOUND')) notify(describeError(error), { kind: 'error' });
-    }
-    await onDone().catch(() => {});
-  };
-  const rename = async () => {
-    const name = await askFor(texts.tags.rename(tag.name), texts.tags.newName(tag.name), tag.name);
-    if (name === undefined || name === tag.name) return;
-    const same = all.find((each) => each.id !== tag.id && isSameName(each.name, name));
-    if (same === undefined) return act(() => client.renameTag({ id: tag.id, name }));
-    if (await confirm(texts.tags.mergeAsk(tag.name, same.name), texts.tags.merge))
-      await act(() => client.mergeTags({ id: tag.id, into_id: same.id }));
-  };
-  const remove = async () => {
-    if (await confirm(texts.tags.deleteAsk(tag.name, tag.bookmark_count), texts.tags.deleteButton))
-      await act(() => client.deleteTag(tag.id));
-  };
-  return make(
-    'li',
-    { class: 'managed' },
-    icon('tag'),
-    make('span', { class: 'name', dir: 'auto' }, tag.name),
-    iconButton('edit', texts.tags.rename(tag.name), () => void rename()),
-    iconButton('trash', texts.tags.delete(tag.name), () => void remove()),
-  );
-}
-
-const isSameName = (one: string, other: string): boolean =>
-  one.normalize('NFC').toLowerCase() === other.normalize('NFC').toLowerCase();
-
-/** Shows a dialog; resolves with what it was closed with, undefined where it was cancelled. */
-function showDialog(label: string, submit: string, ...content: HTMLElement[]): Promise<boolean> {
-  return new Promise((resolve) => {
-    const form = make(
-      'form',
-      { method: 'dialog', class: 'ask' },
-      make('h2', { id: 'ask' }, label),
-      ...content,
-      make(
-        'div',
-        { class: 'buttons' },
-        make('button', { type: 'submit', value: 'yes', class: 'primary' }, submit),
-        button(texts.cancel, () => dialog.close()),
-      ),
-    );
-    const dialog = make('dialog', { 'aria-labelledby': 'ask' }, form);
-    dialog.addEventListener('close', () => {
-      dialog.remove();
-      resolve(dialog.returnValue === 'yes');
-    });
-    document.body.append(dialog);
-    dialog.showModal();
-  });
-}
-
-const confirm = (question: string, submit: string): Promise<boolean> => showDialog(question, submit);
-
-async function askFor(title: string, label: string, value: string): Promise<string | undefined> {
-  const input = make('input', {
-    value,
-    required: true,
-    maxlength: 255,
-    dir: 'auto',
-    autocomplete: 'off',
-    'aria-label': label,
-  });
-  const isGiven = await showDialog(title, texts.tags.done, input);
-  return isGiven ? input.value.trim() : undefined;
 }

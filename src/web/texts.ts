@@ -118,15 +118,6 @@ const en = {
     untagged: 'Without tags',
     none: 'The tags of your bookmarks appear here.',
     manage: 'Edit tags',
-    done: 'Done',
-    rename: (name: string) => `Rename tag ${name}`,
-    delete: (name: string) => `Delete tag ${name}`,
-    newName: (name: string) => `New name of tag ${name}`,
-    deleteAsk: (name: string, count: number) =>
-      `Delete tag “${name}”? This removes it from ${bookmarks(count)}. The bookmarks are kept.`,
-    mergeAsk: (from: string, into: string) => `There is already a tag “${into}”. Merge “${from}” into it?`,
-    merge: 'Merge',
-    deleteButton: 'Delete tag',
     count: (name: string, count: number) => `${name}, ${bookmarks(count)}`,
   },
 

@@ -1,0 +1,149 @@
+import type { Tag } from '../domain/resources.ts';
+import { foldText } from '../domain/text.ts';
+import { askForText, confirmDeletion } from './ask-dialog.ts';
+import { button, icon, iconButton, make, newId, refill } from './dom.ts';
+import { describeError, hasCode } from './errors.ts';
+import { moreTexts } from './more-texts.ts';
+import { notify } from './notices.ts';
+import { ask, client } from './session.ts';
+import { texts } from './texts.ts';
+
+/** A dialog with all tags and their counts, to rename, merge and delete them. Each action says first what it changes. */
+
+export interface TagsScreen {
+  /** Shows the tags as they are now. */
+  draw(): void;
+}
+
+interface Options {
+  tags(): readonly Tag[];
+  /** Reads the tags again. */
+  read(): Promise<void>;
+  onClose(): void;
+}
+
+/** The field above finds the others. */
+const SHOWN = 300;
+
+const COMPARISONS = {
+  use: (one: Tag, other: Tag) => other.bookmark_count - one.bookmark_count,
+  name: (one: Tag, other: Tag) => one.name.localeCompare(other.name),
+};
+
+const isUnused = (tag: Tag): boolean => tag.bookmark_count === 0;
+
+/** Opens the dialog. */
+export function openTagsScreen({ tags, read, onClose }: Options): TagsScreen {
+  const words = moreTexts.tags;
+  const headingId = newId();
+  const list = make('ul', { class: 'items tag-items' });
+  const rest = make('p', { class: 'hint', role: 'status' });
+  const find = make('input', {
+    type: 'search',
+    'aria-label': texts.tags.find,
+    placeholder: texts.tags.find,
+    dir: 'auto',
+    autocomplete: 'off',
+    oninput: () => draw(),
+  });
+  const order = make(
+    'select',
+    { 'aria-label': words.order, onchange: () => draw() },
+    ...Object.entries(words.orders).map(([value, text]) => make('option', { value }, text)),
+  );
+  const unused = button('', () => void deleteUnused(), { kind: 'danger' });
+  const closing = new AbortController();
+  const dialog = make(
+    'dialog',
+    { class: 'tags-screen', 'aria-labelledby': headingId },
+    make('h2', { id: headingId }, texts.tags.manage),
+    make('p', { class: 'hint' }, words.lead),
+    make('div', { class: 'buttons' }, find, order),
+    list,
+    rest,
+    make(
+      'div',
+      { class: 'buttons' },
+      button(texts.close, () => dialog.close()),
+      unused,
+    ),
+  );
+
+  const act = async (work: () => Promise<unknown>) => {
+    try {
+      await ask(work);
+    } catch (error) {
+      // Deleted elsewhere meanwhile: the list shows that.
+      if (!hasCode(error, 'NOT_FOUND')) notify(describeError(error), { kind: 'error' });
+    }
+    await read().catch(() => {});
+  };
+  const rename = async (tag: Tag) => {
+    const name = await askForText(words.rename(tag.name), words.newName(tag.name), words.save, tag.name);
+    if (name === undefined || name === tag.name) return;
+    const same = tags().find((each) => each.id !== tag.id && foldText(each.name) === foldText(name));
+    if (same === undefined) return act(() => client.renameTag({ id: tag.id, name }));
+    const question = words.mergeAsk(tag.name, tag.bookmark_count, same.name, same.bookmark_count);
+    if (await confirmDeletion(question, words.merge))
+      await act(() => client.mergeTags({ id: tag.id, into_id: same.id }));
+  };
+  const remove = async (tag: Tag) => {
+    if (await confirmDeletion(words.deleteAsk(tag.name, tag.bookmark_count), words.deleteButton))
+      await act(() => client.deleteTag(tag.id));
+  };
+  /** Deletes one after the other, and stops when the dialog closes. A tag that is used meanwhile stays. */
+  const deleteUnused = async () => {
+    await read().catch(() => {});
+    const chosen = tags().filter(isUnused);
+    if (chosen.length === 0) return;
+    if (!(await confirmDeletion(words.unusedAsk(chosen.length), words.unused(chosen.length)))) return;
+    unused.disabled = true;
+    await act(async () => {
+      for (const [at, { id }] of chosen.entries()) {
+        if (closing.signal.aborted) return;
+        refill(rest, words.deleting(at, chosen.length));
+        const now = tags().find((tag) => tag.id === id);
+        if (now === undefined || !isUnused(now)) continue;
+        await client.deleteTag(id).catch((error: unknown) => {
+          if (!hasCode(error, 'NOT_FOUND')) throw error;
+        });
+      }
+    });
+    unused.disabled = false;
+    draw();
+  };
+  const entry = (tag: Tag) =>
+    make(
+      'li',
+      {},
+      icon('tag'),
+      make('span', { class: 'name', dir: 'auto' }, tag.name),
+      make('span', { class: 'hint' }, texts.bookmarks(tag.bookmark_count)),
+      iconButton('edit', words.rename(tag.name), () => void rename(tag)),
+      iconButton('trash', words.delete(tag.name), () => void remove(tag)),
+    );
+  const draw = () => {
+    const all = tags();
+    const sought = foldText(find.value.trim());
+    const found = all
+      .filter(({ name }) => foldText(name).includes(sought))
+      .sort(COMPARISONS[order.value as keyof typeof COMPARISONS]);
+    const focused = document.activeElement?.closest<HTMLElement>('.tag-items button')?.ariaLabel;
+    refill(list, ...found.slice(0, SHOWN).map(entry));
+    if (focused != null) list.querySelector<HTMLElement>(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
+    const count = all.filter(isUnused).length;
+    if (!unused.disabled) refill(rest, found.length > SHOWN && words.shown(SHOWN, found.length));
+    unused.hidden = count === 0;
+    refill(unused, words.unused(count));
+  };
+
+  dialog.addEventListener('close', () => {
+    closing.abort();
+    dialog.remove();
+    onClose();
+  });
+  document.body.append(dialog);
+  draw();
+  dialog.showModal();
+  return { draw };
+}
