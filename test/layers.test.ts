@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: code within texts
 import { describe, expect, test } from 'vitest';
-import { findBreaches } from './layers/rules.ts';
+import { findBreaches, findUnusedExports } from './layers/rules.ts';
 
 // The rules that `npm run check` holds src/ to (CONTRIBUTING.md, docs/design.md), each against breaches of many spellings.
 
@@ -216,4 +216,14 @@ test('an import whose module is computed is refused', () => {
 
 test('a file that cannot be read as TypeScript is no file without breaches', () => {
   expect(() => checkFile('src/operations/a.ts', 'import {')).toThrow('src/operations/a.ts');
+});
+
+test('an export that no other file names is found', () => {
+  const files = {
+    'src/store/a.ts': 'export const used = 1;\nexport function unused() {}',
+    'test/b.ts': 'used',
+  };
+  expect(findUnusedExports(new Map(Object.entries(files)))).toEqual([
+    'src/store/a.ts: nothing else uses unused, so it need not be exported',
+  ]);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createSession } from '../src/store/sessions.ts';
 import { newBrowser } from './support/browser-session.ts';
+import { createSession } from './support/create-session.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 import { holdAccount, holdLock, untilBlocked } from './support/sessions.ts';
 import { newEmail } from './support/users.ts';

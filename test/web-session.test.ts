@@ -2,8 +2,8 @@ import { request as httpRequest } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import type { Config } from '../src/config.ts';
 import { parseToken } from '../src/domain/tokens.ts';
-import { createSession } from '../src/store/sessions.ts';
 import { newBrowser, setCookieOf, type TestBrowser } from './support/browser-session.ts';
+import { createSession } from './support/create-session.ts';
 import { startService, type TestService, useService, useUser } from './support/service.ts';
 
 // The browser's session: a cookie that counts under /web/ only, with the exact Origin.

@@ -20,7 +20,7 @@ export interface AdminContext {
   notify(channel: string): void;
 }
 
-export interface CommandOptions {
+interface CommandOptions {
   /**
    * Runs whatever the version of the schema: to revoke or delete must not wait for the right version of the service.
    */

@@ -2,13 +2,7 @@ import { ApiError, type ClientErrorCode } from '../client/index.ts';
 import { UnreadableFile } from '../formats/entry.ts';
 
 /** Why the command line itself fails: codes of the API, `USAGE` for a wrong command, and `FAILED` for everything else. */
-export type CliErrorCode =
-  | 'USAGE'
-  | 'NOT_FOUND'
-  | 'INVALID_TOKEN'
-  | 'PERMISSION_DENIED'
-  | 'UNAVAILABLE'
-  | 'FAILED';
+type CliErrorCode = 'USAGE' | 'NOT_FOUND' | 'INVALID_TOKEN' | 'PERMISSION_DENIED' | 'UNAVAILABLE' | 'FAILED';
 
 /** An error for the user of the command, in words. */
 export class CliError extends Error {

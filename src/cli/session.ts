@@ -37,7 +37,7 @@ const RETRY_FOR_MS = 20_000;
 const MIN_NOTED_WAIT_MS = 1_000;
 
 /** The address of the service as typed; `/api/v1` is added where only a host was named. */
-export function parseBaseUrl(text: string): string {
+function parseBaseUrl(text: string): string {
   const url = parseWebUrl(text);
   if (url === null || url.username !== '' || url.password !== '') {
     throw new CliError(

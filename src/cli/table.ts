@@ -6,7 +6,7 @@ export interface Table {
   rows: readonly (readonly string[])[];
 }
 
-export interface Column {
+interface Column {
   name: string;
   /** May be cut where the screen is too narrow. */
   isFlexible?: boolean;

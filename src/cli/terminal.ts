@@ -79,7 +79,7 @@ export class Terminal {
 const REDRAW_MS = 100;
 
 /** A line on standard error that shows the progress of work and disappears with the work. */
-export class Progress implements Disposable {
+class Progress implements Disposable {
   readonly #stream: Streams['stderr'] | undefined;
   readonly #beganAt = performance.now();
   readonly #timer: NodeJS.Timeout | undefined;

@@ -40,7 +40,7 @@ export interface KeyedOptions extends RequestOptions {
 export const WITHOUT_END = { retryForMs: Number.POSITIVE_INFINITY };
 
 /** The client's options with their defaults. */
-export interface RequesterOptions {
+interface RequesterOptions {
   baseUrl: string;
   token: string | undefined;
   fetch: typeof fetch;

@@ -25,7 +25,7 @@ export interface ParsedSearch {
 }
 
 /** A part of a search text as it was typed. A plain word has no `key`; that of a phrase is `"`. */
-export interface SearchPart {
+interface SearchPart {
   text: string;
   isNegated: boolean;
   key?: string;

@@ -16,7 +16,7 @@ export interface Sending {
   onProgress: ((bytes: number) => void) | undefined;
 }
 
-export interface Transport {
+interface Transport {
   fetch: typeof fetch;
   clock: Clock;
 }

@@ -1,7 +1,7 @@
 /** Bytes that a process holds for its users: bounded per user and in all. */
 
 /** Limits in bytes. */
-export interface ByteLimits {
+interface ByteLimits {
   /** Of all users together. */
   processBytes: number;
   /** Of one user. */
@@ -9,7 +9,7 @@ export interface ByteLimits {
 }
 
 /** Whose bytes leave no room: those of the user's own account, or those of all users together. */
-export type ByteRefusal = 'account' | 'process';
+type ByteRefusal = 'account' | 'process';
 
 /**
  * Counts what is held for each user. Whoever is about to hold more asks `refusal` first and calls `hold` once the size is

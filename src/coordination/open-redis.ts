@@ -15,7 +15,7 @@ import type { WaiterRegistry } from './waiters.ts';
 const START_WAIT_MS = 2_000;
 
 /** What the Redis side is given: among it the in-process side, which serves while Redis is away. */
-export interface SharedOptions {
+interface SharedOptions {
   redis: RedisAccess;
   windowMs: number;
   log: Logger;

@@ -7,7 +7,7 @@ import { WaiterRegistry } from './waiters.ts';
 import { openLimiters } from './windows.ts';
 
 /** What coordination needs of the service: a log, and how an import is run. */
-export interface CoordinationContext {
+interface CoordinationContext {
   log: Logger;
   runImport: RunImport;
 }

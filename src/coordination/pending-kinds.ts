@@ -1,5 +1,5 @@
 /** How long values of a kind are kept, in milliseconds, and how many of them. */
-export interface PendingLimits {
+interface PendingLimits {
   lifeMs: number;
   capacity: number;
 }

@@ -161,7 +161,7 @@ export interface Coordination {
 }
 
 /** `none`: no Redis is configured; `shared`: it serves all parts; `degraded`: it does not, and the replica is by itself. */
-export type CoordinationState = 'none' | 'shared' | 'degraded';
+type CoordinationState = 'none' | 'shared' | 'degraded';
 
 /** What Redis does for all replicas. Each part can fail while the other is served. */
 export const SHARED_PARTS = ['limits', 'wakes'] as const;

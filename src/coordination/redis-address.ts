@@ -14,7 +14,7 @@ export interface Endpoint {
 }
 
 /** Servers to connect to by themselves: one, a failover pair, or some nodes of a cluster. */
-export interface RedisServers {
+interface RedisServers {
   kind: 'servers';
   urls: readonly string[];
 }

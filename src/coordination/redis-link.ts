@@ -29,7 +29,7 @@ export interface RedisSide {
 export type Check = (client: RedisClient) => Promise<unknown>;
 
 /** Takes each client once it is connected, and `undefined` as soon as it is lost. */
-export type ClientListener = (client: RedisClient | undefined) => void;
+type ClientListener = (client: RedisClient | undefined) => void;
 
 /**
  * The process's client for commands. When its connection is lost, the listeners are called at once, and a new client is opened

@@ -7,7 +7,7 @@ const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 400;
 
 /** What a subscription is made of. */
-export interface SubscriptionOptions {
+interface SubscriptionOptions {
   link: RedisLink;
   channels: readonly string[];
   onMessage: (channel: string, message: string) => void;

@@ -72,8 +72,6 @@ export const bookmarkChange = z.object(shapeOf('edit'));
 /** An entry of an import (decision 18). */
 export const importedEntry = z.object(shapeOf('import'));
 
-export type ImportedFields = z.output<typeof importedEntry>;
-
 /** The schemas of a bookmark's fields in a response, by their kinds. */
 export function shownFields<Kinds extends Record<Field['kind'], z.ZodType>>(
   kinds: Kinds,

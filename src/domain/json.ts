@@ -13,7 +13,7 @@ export function decodeJson(bytes: Buffer): string {
  * Parses a JSON body; throws `VALIDATION_ERROR` for anything else (decision 2). Refuses keys that would change an
  * object's prototype.
  */
-export function parseJson(bytes: Buffer): unknown {
+function parseJson(bytes: Buffer): unknown {
   return parseJsonText(decodeJson(bytes));
 }
 

@@ -44,7 +44,7 @@ export interface StoredSecret {
 }
 
 /** A secret of 256 random bits, and what is stored of it. */
-export interface NewSecret extends StoredSecret {
+interface NewSecret extends StoredSecret {
   secret: string;
 }
 

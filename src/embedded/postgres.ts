@@ -28,7 +28,7 @@ export interface EmbeddedPostgres {
 }
 
 /** How the embedded Postgres is opened. */
-export interface EmbeddedPostgresOptions {
+interface EmbeddedPostgresOptions {
   /** Created if it is missing; relative to the working directory. */
   dataDir: string;
   log: Pick<BaseLogger, 'info' | 'error'>;

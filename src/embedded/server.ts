@@ -12,7 +12,7 @@ import type { ServerAccount } from './server-account.ts';
 export type ServerSettings = Record<string, string | number>;
 
 /** How a server is started. */
-export interface ServerOptions {
+interface ServerOptions {
   /** The path of the program. */
   postgres: string;
   pgdata: string;

@@ -62,7 +62,7 @@ function findFieldFault(given: unknown, field: Field): string | undefined {
 }
 
 /** What the service will say of an entry of an import; undefined for a valid one. */
-export function findEntryFault(entry: unknown): string | undefined {
+function findEntryFault(entry: unknown): string | undefined {
   if (!isObject(entry)) return 'expected an object';
   for (const name of namesGivenTo('import')) {
     const fault = findFieldFault(entry[name], BOOKMARK_FIELDS[name] as Field);

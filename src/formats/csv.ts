@@ -6,7 +6,7 @@ import { splitFolders } from './folders.ts';
 
 type Row = Record<string, string>;
 
-export interface CsvFile {
+interface CsvFile {
   format: Format;
   bookmarks: ForeignBookmark[];
 }

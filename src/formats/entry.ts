@@ -42,7 +42,7 @@ export class UnreadableFile extends Error {
 }
 
 /** An entry that is no web page: a bookmarklet, a saved search, a file. */
-export interface LeftOut {
+interface LeftOut {
   url: string;
   title: string;
 }

@@ -22,7 +22,7 @@ const HINT = 'signed-in';
  * The value of a cookie in a `Cookie` header, as it was sent; undefined where there is none, or where several have this
  * name: which of them the service has set cannot be known.
  */
-export function readCookie(header: string | undefined, name: string): string | undefined {
+function readCookie(header: string | undefined, name: string): string | undefined {
   const values = listCookies(header, name);
   return values.length === 1 ? values[0] : undefined;
 }

@@ -18,7 +18,7 @@ import { REVISION, VERSION } from './version.ts';
 export type RequestClass = 'read' | 'write' | 'poll' | 'import' | 'other';
 
 /** A request with its response. */
-export interface FinishedRequest {
+interface FinishedRequest {
   route: string;
   class: RequestClass;
   status: number;
@@ -42,7 +42,7 @@ export type OverloadReason = (typeof OVERLOAD_REASONS)[number];
 const CREDENTIALS = ['invite', 'bearer'] as const;
 export type Credential = (typeof CREDENTIALS)[number];
 const GUESS_ENDS = ['failed', 'refused'] as const;
-export type AttemptEnd = (typeof GUESS_ENDS)[number];
+type AttemptEnd = (typeof GUESS_ENDS)[number];
 
 /** How a staged import ends: `given_up` where it ended every worker that began it. */
 const IMPORT_ENDS = ['done', 'failed', 'cancelled', 'given_up'] as const;
@@ -50,7 +50,7 @@ const IMPORT_ENDS = ['done', 'failed', 'cancelled', 'given_up'] as const;
 export type ImportEnd = (typeof IMPORT_ENDS)[number];
 
 /** What is read at each scrape rather than reported. */
-export interface MetricsSources {
+interface MetricsSources {
   database: Database;
   importDatabase: Database;
   probe: DatabaseProbe;

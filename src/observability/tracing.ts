@@ -18,7 +18,7 @@ import { VERSION } from './version.ts';
  */
 
 /** Gives the span that has begun a better name. */
-export type RenameSpan = (name: string) => void;
+type RenameSpan = (name: string) => void;
 
 /** Begins and ends spans. */
 export interface Tracing {
@@ -41,7 +41,7 @@ export const noTracing: Tracing = {
 };
 
 /** How tracing is opened. */
-export interface TracingOptions {
+interface TracingOptions {
   /** Of the OTLP collector (HTTP). */
   endpoint: string;
   /** Share of the traces that begin here which is recorded. */
@@ -134,7 +134,7 @@ export function continueClientTrace(text: unknown, ratio: number) {
 }
 
 /** The context of a `traceparent`; the current one where the text is not usable. */
-export function parseTraceParent(text: unknown) {
+function parseTraceParent(text: unknown) {
   const match = typeof text === 'string' && /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(text);
   if (!match) return context.active();
   const [, traceId, spanId, flags] = match as unknown as [string, string, string, string];

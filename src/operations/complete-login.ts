@@ -8,7 +8,7 @@ import { type LoginSession, linkIdentity, signInByProvider } from '../store/iden
 import type { PrincipalKey } from '../store/tokens.ts';
 
 /** The session that the browser has now. */
-export interface OpenedSession {
+interface OpenedSession {
   token: string;
   userId: number;
 }

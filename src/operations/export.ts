@@ -11,7 +11,7 @@ import { beginExport, type ExportBounds, type ExportPage, readExportPage } from 
 const PAGE_SIZE = 500;
 
 /** What an export works with. */
-export interface ExportOptions {
+interface ExportOptions {
   database: Database;
   requestPermits: Semaphore<number>;
   outboundBacklog: OutboundBacklog;

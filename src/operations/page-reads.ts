@@ -31,7 +31,7 @@ export interface Check<Start> {
 }
 
 /** How a kind of page is read, for one principal and for several tokens of one user. */
-export interface PageSource<Start, Result> {
+interface PageSource<Start, Result> {
   /** The same for equal starts. */
   nameOf(start: Start): string;
   read(db: Database, principal: Principal, start: Start, limit: number, deadlineMs: number): Promise<Result>;

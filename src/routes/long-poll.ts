@@ -10,7 +10,7 @@ import type { Principal } from '../domain/tokens.ts';
 const CLOCK_MARGIN_MS = 1_000;
 
 /** What a poll asks for. */
-export interface Poll<Page> {
+interface Poll<Page> {
   principal: Principal;
   /** What wakes the poll. */
   channel: string;

@@ -22,7 +22,7 @@ import { findPrincipal, revokeToken } from '../store/tokens.ts';
 /** Signing in by the provider, in a browser: decision 31. */
 
 /** Who has to have authenticated lately has done it within so many seconds. */
-export const FRESH_SECONDS = 900;
+const FRESH_SECONDS = 900;
 
 /** Where the provider sends browsers back to: registered there, character by character. */
 const CALLBACK_PATH = '/login/callback';

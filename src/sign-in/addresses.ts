@@ -14,7 +14,7 @@ const lowerAscii = (text: string): string => text.replace(/[A-Z]/g, (letter) => 
  * The address as accounts are found by it. `undefined` for what is none, and for one that only folding makes equal to
  * another one: `K` (U+212A, the Kelvin sign) in the place of k is another mailbox, whose owner is somebody else.
  */
-export function claimKey(email: string | undefined): string | undefined {
+function claimKey(email: string | undefined): string | undefined {
   if (email === undefined || !isStorable(email) || !EMAIL.safeParse(email).success) return undefined;
   const key = foldText(email);
   return key === lowerAscii(email) ? key : undefined;

@@ -33,7 +33,7 @@ export const appRequestSchema = (claimed: readonly string[]) =>
 export type AppRequestBody = z.output<ReturnType<typeof appRequestSchema>>;
 
 /** What a code stands for. */
-export interface AppGrant {
+interface AppGrant {
   userId: number;
   /** The hash of the token of the session that approved, in hex: once that is revoked the code is worth nothing. */
   session: string;

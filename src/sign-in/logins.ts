@@ -13,7 +13,7 @@ export type Intent =
   /** The account behind a session is linked; `session` is the hash of its token, in hex. */
   | { kind: 'link'; userId: number; session: string };
 
-export interface PendingLogin {
+interface PendingLogin {
   checks: LoginChecks;
   intent: Intent;
   returnTo: string;

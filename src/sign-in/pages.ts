@@ -34,7 +34,7 @@ export const signInPage = (providerName: string | undefined, returnTo: string): 
 });
 
 /** An app that asks for a session: what the page shows, and what approving sends. */
-export interface AppRequest {
+interface AppRequest {
   /** What the app calls itself; nobody has checked it. */
   name: string;
   redirectUri: string;

@@ -1,7 +1,7 @@
 /** Why signing in came to nothing: one catalogue for the metric, the log and the pages. */
 
 /** The provider, or what it was told of this service, is to be mended. */
-export const PROVIDER_FAULTS = [
+const PROVIDER_FAULTS = [
   /** It cannot be connected to, or broke off. */
   'unreachable',
   /** It took longer than three seconds. */
@@ -13,7 +13,7 @@ export const PROVIDER_FAULTS = [
 ] as const;
 
 /** Everything works, and this person is not signed in. */
-export const PERSON_FAULTS = [
+const PERSON_FAULTS = [
   /** The person, or the provider's rules, said no. */
   'denied',
   /** The callback belongs to no login of this browser: used, too old, replaced, or begun elsewhere. */
@@ -36,7 +36,7 @@ export const PERSON_FAULTS = [
   'suspended',
 ] as const;
 
-export type ProviderFault = (typeof PROVIDER_FAULTS)[number];
+type ProviderFault = (typeof PROVIDER_FAULTS)[number];
 export type SignInFault = ProviderFault | (typeof PERSON_FAULTS)[number];
 
 /** `unavailable`: Redis or Postgres is away, or the replica has too much to do. */

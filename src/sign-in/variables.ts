@@ -130,11 +130,11 @@ export const SIGN_IN_SCHEMAS = {
 };
 
 export type SignInSchemas = typeof SIGN_IN_SCHEMAS;
-export type SignInName = keyof SignInSchemas;
+type SignInName = keyof SignInSchemas;
 type Values = { [N in SignInName]: z.output<SignInSchemas[N]> };
 
 /** What stands against a combination of variables: which one, and the rule. */
-export interface Contradiction {
+interface Contradiction {
   name: SignInName;
   rule: string;
 }

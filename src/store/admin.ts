@@ -3,7 +3,7 @@ import type { Database, Sql } from './database.ts';
 
 /** What the operator's commands read and write. They find users by e-mail address. */
 
-export interface UserRecord {
+interface UserRecord {
   id: number;
   email: string;
   /** Null in a list where the user's node cannot be reached. */
@@ -13,7 +13,7 @@ export interface UserRecord {
   suspended_at?: string | null;
 }
 
-export interface TokenRecord {
+interface TokenRecord {
   /** The user's id and the number of the token. */
   id: string;
   kind: TokenKind;
@@ -57,7 +57,7 @@ export async function setPremium(
 }
 
 /** A user with the numbers of their bookmarks, tags and tokens. */
-export interface UserDetails extends UserRecord {
+interface UserDetails extends UserRecord {
   bookmark_count: number;
   tag_count: number;
   /** Valid tokens. */
@@ -182,7 +182,7 @@ export async function revokeAllTokens(db: Database, userId: number): Promise<num
 }
 
 /** A user who was suspended, and the large imports that this cancelled. */
-export interface SuspendedUser {
+interface SuspendedUser {
   id: number;
   email: string;
   suspended_at: string;

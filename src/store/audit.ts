@@ -13,7 +13,7 @@ export interface AuditedCommand {
   object: string;
 }
 
-export interface AuditRecord extends AuditedCommand {
+interface AuditRecord extends AuditedCommand {
   id: number;
   at: string;
   /** Null: it is running, or its process ended before it could say. */

@@ -18,10 +18,10 @@ import {
 } from './tokens.ts';
 
 /** A bookmark to be added; its fields but the tags go to SQL as they are. */
-export type AddedBookmark = z.output<typeof addedBookmark>;
+type AddedBookmark = z.output<typeof addedBookmark>;
 
 /** Fields to change; an absent one stays as it is. */
-export type BookmarkChange = z.output<typeof bookmarkChange>;
+type BookmarkChange = z.output<typeof bookmarkChange>;
 
 /** Consecutive bookmarks of a user: JSON text of an array of spec 2.2's bookmarks, as Postgres wrote it. */
 export interface Page {
@@ -43,7 +43,7 @@ export function hrefKey(href: string): string {
 }
 
 /** What an add does where the user has a bookmark of the same url already. */
-export type OnDuplicate = 'add' | 'return' | 'error';
+type OnDuplicate = 'add' | 'return' | 'error';
 
 const HREF_HOST = /^https?:\/\/(?:[^/?#]*@)?(\[[^\]]*\]|[^/?#:]*)/;
 
@@ -96,7 +96,7 @@ function inOrder(tags: TagNames): TagNames {
 }
 
 /** A write of one bookmark, or of several, as a client asks for it. */
-export interface WriteOptions {
+interface WriteOptions {
   /** Where given, only the version of that time is changed; another one is `CONFLICT`. */
   ifUpdatedAt?: string | undefined;
   idempotency?: Idempotency | undefined;

@@ -137,7 +137,7 @@ export function sqlStateOf(error: unknown): string | undefined {
 }
 
 /** The constraint that an error of Postgres names; undefined for any other error. */
-export function constraintOf(error: unknown): string | undefined {
+function constraintOf(error: unknown): string | undefined {
   if (sqlStateOf(error) === undefined) return undefined;
   return (error as Error & { constraint_name?: string }).constraint_name;
 }

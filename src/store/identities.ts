@@ -6,7 +6,7 @@ import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 /** Who users are to providers of OpenID Connect: the directory by issuer and subject. */
 
 /** Somebody at a provider. */
-export interface Identity {
+interface Identity {
   issuer: string;
   subject: string;
   /** As the provider writes it; null where it names none. */
@@ -34,10 +34,10 @@ export interface LoginSession {
 }
 
 /** Why nobody was signed in. */
-export type SignInRefusal = 'unverified' | 'uninvited' | 'taken' | 'other-person' | 'suspended' | 'token';
+type SignInRefusal = 'unverified' | 'uninvited' | 'taken' | 'other-person' | 'suspended' | 'token';
 
 /** A session's token, or why there is none. */
-export type SignInResult<Refusal> =
+type SignInResult<Refusal> =
   | { refusal: Refusal; token?: never; userId?: never }
   | { refusal?: never; token: string; userId: number };
 

@@ -16,7 +16,7 @@ export const LEASE_MS = 9_000;
 export const LEASE_RENEWAL_MS = 3_000;
 
 /** An import that ended so many workers would end the next one as well. */
-export const MAX_ATTEMPTS = 3;
+const MAX_ATTEMPTS = 3;
 
 /** What came of a claim: an import is the claimer's, was given up by it just now, or stands as others left it. */
 export interface Claim {

@@ -26,7 +26,7 @@ export class SchemaMismatch extends Error {
 }
 
 /** The options of `migrate`. */
-export interface MigrateOptions {
+interface MigrateOptions {
   url: string;
   /** Default: `sql/` of this project. */
   folder?: string;

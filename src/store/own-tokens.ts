@@ -41,7 +41,7 @@ export async function listSessions(db: Database, principal: PrincipalKey): Promi
 }
 
 /** What an API token is made of, beside its secret. */
-export interface NewApiToken {
+interface NewApiToken {
   name: string;
   /** The name, folded. */
   nameKey: string;

@@ -4,7 +4,7 @@ import { DatabaseUnavailable, sqlStateOf, translateError } from './errors.ts';
 import type { SharedConnection } from './shared-connection.ts';
 
 /** The pool's limits; a time of 0 means none. */
-export interface PoolLimits {
+interface PoolLimits {
   /** Connections, the shared ones among them. */
   max: number;
   maxWaiting: number;

@@ -8,7 +8,7 @@ import { type DatabaseLog, NEEDED_SETTINGS } from './open-database.ts';
  */
 
 /** How the tables of a database lie. */
-export type Sharding = 'none' | 'citus';
+type Sharding = 'none' | 'citus';
 
 /** Whether all rows lie here, or over nodes; throws where a database that is to be distributed cannot be. */
 export async function readSharding(sql: Sql, wanted: 'citus' | undefined): Promise<Sharding> {

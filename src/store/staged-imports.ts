@@ -74,7 +74,7 @@ export async function touchImport(db: Database, { userId, id }: StagedImport): P
 }
 
 /** What is known of an import once all of it has arrived. */
-export interface ReceivedWhole {
+interface ReceivedWhole {
   idempotency?: Idempotency | undefined;
   traceParent?: string | undefined;
 }

@@ -47,7 +47,7 @@ export async function createTag(
  * How much one step of a rename, deletion or merge writes, in entries of the index of tags: some 1,400 bookmarks with three
  * tags each, 100 with a hundred. It holds the account's lock for about 0.2 s. Other writers of the user come in between.
  */
-export const STEP_WORK = 10_000;
+const STEP_WORK = 10_000;
 
 /** How often a walk may begin anew because others put the tag on bookmarks that it had passed. */
 const MOST_WALKS = 10;

@@ -21,7 +21,7 @@ export function formatAgo(time: string, nowMs = Date.now()): string {
 }
 
 /** The day and the minute, in words. */
-export const formatMoment = (time: string): string => absolute.format(Date.parse(time));
+const formatMoment = (time: string): string => absolute.format(Date.parse(time));
 
 export const formatDay = (time: string): string => day.format(Date.parse(time));
 

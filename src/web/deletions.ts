@@ -16,7 +16,7 @@ interface Pending {
   notice: Notice;
 }
 
-export interface Deletions {
+interface Deletions {
   remove(bookmarks: readonly Bookmark[]): void;
   /** Takes back what was deleted last, where it is not too late. */
   undo(): void;

@@ -20,7 +20,7 @@ const LATE_MS = 5_000;
 /** A poll that ended sooner was not held, and is not repeated at once. */
 const SHORT_MS = 1_000;
 
-export interface Following {
+interface Following {
   /** Begins to poll, where no other tab does. */
   resume(): void;
   /** Ends it, until `resume`: a page that is kept for the way back holds no poll and no lock. */

@@ -6,7 +6,7 @@ import { texts } from './texts.ts';
 
 /** The search field. It searches as one types, a little after the last key. */
 
-export interface SearchBox {
+interface SearchBox {
   readonly element: HTMLFormElement;
   readonly input: HTMLInputElement;
   set(text: string): void;

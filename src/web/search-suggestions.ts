@@ -32,7 +32,7 @@ function typedPart(text: string): string | undefined {
 }
 
 /** What could stand in the place of the part that is typed last. */
-export function suggest(text: string, own: readonly Tag[]): Suggestion[] {
+function suggest(text: string, own: readonly Tag[]): Suggestion[] {
   const part = typedPart(text);
   if (part === undefined) return [];
   if (part === '') return OPERATORS;

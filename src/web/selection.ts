@@ -8,7 +8,7 @@ import { texts } from './texts.ts';
 
 /** The bookmarks that are selected, and what can be done with all of them at once. */
 
-export interface Selection {
+interface Selection {
   readonly element: HTMLElement;
   has(bookmark: Bookmark): boolean;
   /** Selects a bookmark or takes it out; with `isRange` all between it and the one before. */

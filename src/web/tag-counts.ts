@@ -3,7 +3,7 @@ import { foldText } from '../domain/text.ts';
 
 /** The counts of one's tags, kept up to date by the changes of bookmarks. */
 
-export interface TagCounts {
+interface TagCounts {
   /** Notes the tags of bookmarks that were read. */
   note(bookmarks: readonly Bookmark[]): void;
   /** The tags after a page of changes. `isSure` is false where their counts have to be read again. */

@@ -4,7 +4,7 @@ import { texts } from './texts.ts';
 
 /** A field for the tags of a bookmark: each as a chip, completed from one's own as one types. */
 
-export interface TagField {
+interface TagField {
   readonly element: HTMLElement;
   readonly input: HTMLInputElement;
   /** The tags, with what is typed and not yet ended. */

@@ -9,7 +9,7 @@ import { texts } from './texts.ts';
 
 /** One's tags with their counts, beside the list. Each narrows the list down. */
 
-export interface TagsPanel {
+interface TagsPanel {
   readonly element: HTMLElement;
   /** One's tags, as they were read last. */
   readonly tags: readonly Tag[];

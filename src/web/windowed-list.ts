@@ -5,7 +5,7 @@ import { make } from './dom.ts';
  * but for one that may be open and is as high as what it holds.
  */
 
-export interface WindowedList<Item extends { id: number }> {
+interface WindowedList<Item extends { id: number }> {
   readonly element: HTMLElement;
   /** Shows these items. `added` of them came in above what was there: what the reader sees stays where it is. */
   show(items: readonly Item[], total: number, added?: number): void;

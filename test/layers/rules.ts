@@ -277,3 +277,18 @@ function findCircles(facts: Facts): string[][] {
   for (const path of facts.keys()) visit(path);
   return circles;
 }
+
+const EXPORT = /^export (?:abstract )?(?:async )?(?:const|let|function\*?|class|interface|type) (\w+)/gm;
+
+/** Exports of `src/` that no other file names. The client's package has every type of `resources.ts`. */
+export function findUnusedExports(files: ReadonlyMap<string, string>): string[] {
+  const namesOf = [...files].map(([path, code]) => [path, new Set(code.match(/\w+/g))] as const);
+  return [...files]
+    .filter(([path]) => path.startsWith('src/') && path !== 'src/domain/resources.ts')
+    .flatMap(([path, code]) =>
+      [...code.matchAll(EXPORT)]
+        .map(([, name]) => name!)
+        .filter((name) => !namesOf.some(([other, names]) => other !== path && names.has(name)))
+        .map((name) => `${path}: nothing else uses ${name}, so it need not be exported`),
+    );
+}

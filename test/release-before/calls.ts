@@ -11,12 +11,12 @@ import * as pieces from '../../src/store/import-pieces.ts';
 import * as imports from '../../src/store/imports.ts';
 import * as ownTokens from '../../src/store/own-tokens.ts';
 import { searchBookmarks } from '../../src/store/search.ts';
-import { createSession } from '../../src/store/sessions.ts';
 import * as staged from '../../src/store/staged-imports.ts';
 import * as sweep from '../../src/store/sweep.ts';
 import * as tags from '../../src/store/tags.ts';
 import { findPrincipal, noteUses, revokeToken } from '../../src/store/tokens.ts';
 import * as users from '../../src/store/users.ts';
+import { createSession } from '../support/create-session.ts';
 import { runOn } from '../support/run-on.ts';
 import { type RecordedCall, type Run, recordCalls } from './release.ts';
 

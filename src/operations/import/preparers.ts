@@ -37,11 +37,11 @@ export type FromChild =
   | { type: 'prepared'; prepared: PreparedImport }
   | { type: 'refused'; code: ErrorCode; message: string };
 
-export type PrepareOptions = Omit<PreparationOptions, 'replace'>;
+type PrepareOptions = Omit<PreparationOptions, 'replace'>;
 
 const tooComplex = () => invalid('body: is too complex to be parsed');
 
-export interface PreparerLimits {
+interface PreparerLimits {
   heapMiB?: number;
   timeLimitMs?: number;
 }

@@ -29,7 +29,7 @@ export interface ImportBody {
 }
 
 /** What came with a body. */
-export interface BodyFacts {
+interface BodyFacts {
   announcedBytes: number | undefined;
   idempotencyKey: string | undefined;
   /** Takes the bytes as they come. */

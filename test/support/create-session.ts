@@ -1,9 +1,9 @@
-import { createSecret, formatToken } from '../domain/tokens.ts';
-import type { Database } from './database.ts';
-import { type Outcome, requireSuccess } from './outcomes.ts';
+import { createSecret, formatToken } from '../../src/domain/tokens.ts';
+import type { Database } from '../../src/store/database.ts';
+import { type Outcome, requireSuccess } from '../../src/store/outcomes.ts';
 
 /** What a session is opened for. */
-export interface NewSession {
+interface NewSession {
   userId: number;
   /** The app that gets the token; null for a browser. */
   appName: string | null;
