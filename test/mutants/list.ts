@@ -44,4 +44,28 @@ export const MUTANTS: readonly Mutant[] = [
     to: '',
     tests: ['test/formats.test.ts'],
   },
+  {
+    file: 'src/client/merge.ts',
+    from: 'if_updated_at: row.updated_at',
+    to: 'if_updated_at: undefined',
+    tests: ['test/two-way.test.ts'],
+  },
+  {
+    file: 'src/client/merge.ts',
+    from: 'if (theirs !== change.from) {',
+    to: 'if (theirs === undefined) {',
+    tests: ['test/two-way.test.ts'],
+  },
+  {
+    file: 'src/client/push.ts',
+    from: ', { ...options, idempotencyKey: key }',
+    to: ', options',
+    tests: ['test/two-way.test.ts'],
+  },
+  {
+    file: 'src/client/push.ts',
+    from: 'const write = await pushing.store.readNext();',
+    to: 'const write = (await pushing.store.readOutbox()).at(-1);',
+    tests: ['test/two-way.test.ts'],
+  },
 ];

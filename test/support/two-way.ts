@@ -66,6 +66,8 @@ export interface DeviceOptions {
   name: string;
   origins: string[];
   token: string;
+  /** Issues another token of the user. */
+  issueToken: () => Promise<string>;
   policy: ConflictPolicy;
   /** A SQLite file; default: memory. */
   file?: string | undefined;
@@ -74,6 +76,9 @@ export interface DeviceOptions {
   readAll: () => Promise<Map<number, Bookmark>>;
   onTransition: (transition: Transition) => void;
 }
+
+/** The most calls of its store that one `sync` may make: one that goes round in circles fails, and does not hang. */
+const MAX_STEPS = 10_000;
 
 /** A client with a store that outlives it, faults at every step, and a record of what the user did. */
 export class Device {
@@ -85,9 +90,12 @@ export class Device {
   #collection!: Collection;
   #pause: () => Promise<void> = async () => {};
   #life = new AbortController();
+  #token: string;
+  #steps = 0;
 
   constructor(options: DeviceOptions) {
     this.options = options;
+    this.#token = options.token;
     this.#store = this.#openStore();
     this.#start();
   }
@@ -113,7 +121,7 @@ export class Device {
     this.#life = new AbortController();
     const client = new BookmarkClient({
       baseUrl: `${this.options.origins[0]}/api/v1`,
-      token: this.options.token,
+      token: this.#token,
       fetch: (url, init) => this.#fetch(String(url), init),
       retryForMs: 0,
     });
@@ -121,6 +129,8 @@ export class Device {
       get: (store, name) => {
         const value = Reflect.get(store, name, store);
         if (typeof value !== 'function') return value;
+        this.#steps += 1;
+        if (this.#steps > MAX_STEPS) throw new Error('the sync makes no progress');
         if (name !== 'update' && name !== 'apply') return value.bind(store);
         return async (...args: unknown[]) => {
           this.#mayDie();
@@ -148,6 +158,7 @@ export class Device {
     await this.#pause();
     this.#mayDie();
     if (this.#chance(this.faults)) throw new TypeError('the request was lost');
+    if (this.#chance(this.faults / 4)) await this.#revokeToken();
     if (this.#chance(this.faults))
       return Response.json({ error: 'busy', code: 'UNAVAILABLE' }, { status: 503 });
     const origin = origins[Math.floor(random() * origins.length)]!;
@@ -169,6 +180,14 @@ export class Device {
     return new Response(body, { status: response.status, headers: response.headers });
   }
 
+  /** What somebody does who has lost this device. */
+  async #revokeToken(): Promise<void> {
+    const headers = { authorization: `Bearer ${this.#token}`, 'content-type': 'application/json' };
+    const url = `${this.options.origins[0]}/api/v1/logout`;
+    const { status } = await fetch(url, { method: 'POST', headers, body: '{}' });
+    if (status !== 200) throw new Error(`the token was not revoked: ${status}`);
+  }
+
   /** Does something locally and records the writes it made; a process that dies is started again. */
   async write(work: (collection: Collection) => Promise<unknown>): Promise<void> {
     const last = () => this.wrote.at(-1)?.seq ?? 0;
@@ -179,11 +198,12 @@ export class Device {
   /** Synchronises, until it is done or a fault ends it. */
   async sync(pause: () => Promise<void>): Promise<boolean> {
     this.#pause = pause;
+    this.#steps = 0;
     try {
       await this.#collection.sync({ signal: this.#life.signal });
       return true;
     } catch (error) {
-      this.#restart(error);
+      await this.#restart(error);
       return false;
     } finally {
       this.#pause = async () => {};
@@ -191,10 +211,14 @@ export class Device {
   }
 
   /** Goes on after a fault; throws what is none. */
-  #restart(error: unknown): void {
-    if (this.#life.signal.aborted) this.#start();
-    else if (!(error instanceof Error && error.name === 'ApiError')) throw error;
-    else if (!['CONNECTION_LOST', 'UNAVAILABLE'].includes((error as { code?: string }).code!)) throw error;
+  async #restart(error: unknown): Promise<void> {
+    if (this.#life.signal.aborted) return this.#start();
+    const { code } = error as { code?: string };
+    if (!(error instanceof Error && error.name === 'ApiError')) throw error;
+    if (code === 'CONNECTION_LOST' || code === 'UNAVAILABLE') return;
+    if (code !== 'INVALID_TOKEN') throw error;
+    this.#token = await this.options.issueToken();
+    this.#start();
   }
 
   reports(): Promise<Report[]> {
