@@ -27,7 +27,7 @@ const urlsOf = async (user: TestUser): Promise<string[]> =>
 describe('a token that is revoked in the middle of a push', () => {
   test('ends the sync, and another token sends the rest', async () => {
     const user = await service.user();
-    const token = await service.token(user.id, 'write');
+    const { token } = await service.session(user.email);
     const store = new MemoryStore();
     let sent = 0;
     const revoked = clientThat(token, '/bookmarks/add', async () => {

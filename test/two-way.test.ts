@@ -133,7 +133,7 @@ function checkWrites(device: Device, transitions: Transition[], reports: Report[
 test('five devices that die at any step lose no write, apply none twice, and overwrite nothing unseen', async () => {
   console.log(`two-way: TEST_SEED=${seed}`);
   const user = await one.user();
-  const issueToken = () => one.token(user.id, 'write');
+  const issueToken = async () => (await one.session(user.email)).token;
   const tokens = await Promise.all(Array.from({ length: 5 }, issueToken));
   const transitions: Transition[] = [];
   const devices = (['theirs', 'mine', 'theirs', 'mine', 'callback'] as const).map(
@@ -191,8 +191,11 @@ test('five devices that die at any step lose no write, apply none twice, and ove
     checkWrites(device, transitions, reports, ids);
     device.close();
   }
-  // The run has met what it is about.
+  // The run has met what it is about; a short one may miss something.
   expect(transitions.length).toBeGreaterThan(ROUNDS);
-  expect([...kinds.keys()]).toEqual(expect.arrayContaining(['conflict', 'gone', 'refused']));
+  if (ROUNDS >= 100) {
+    expect(devices.reduce((sum, { revocations }) => sum + revocations, 0)).toBeGreaterThan(0);
+    expect([...kinds.keys()].sort()).toEqual(['conflict', 'gone', 'kept', 'refused']);
+  }
   console.log(`two-way: ${transitions.length} writes, reports ${JSON.stringify(Object.fromEntries(kinds))}`);
 }, 600_000);

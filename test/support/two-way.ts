@@ -66,7 +66,7 @@ export interface DeviceOptions {
   name: string;
   origins: string[];
   token: string;
-  /** Issues another token of the user. */
+  /** Issues another token of a session of the user. */
   issueToken: () => Promise<string>;
   policy: ConflictPolicy;
   /** A SQLite file; default: memory. */
@@ -84,6 +84,8 @@ const MAX_STEPS = 10_000;
 export class Device {
   readonly options: DeviceOptions;
   readonly wrote: PendingWrite[] = [];
+  /** How often its token was revoked. */
+  revocations = 0;
   /** How probable a fault is at each step. */
   faults = 0;
   #store: CollectionStore;
@@ -217,6 +219,7 @@ export class Device {
     if (!(error instanceof Error && error.name === 'ApiError')) throw error;
     if (code === 'CONNECTION_LOST' || code === 'UNAVAILABLE') return;
     if (code !== 'INVALID_TOKEN') throw error;
+    this.revocations += 1;
     this.#token = await this.options.issueToken();
     this.#start();
   }
