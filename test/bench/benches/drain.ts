@@ -10,7 +10,6 @@ import { countWaiters } from './waiters.ts';
 /** How many polls a replica that ends sends to the others in any 100 ms. */
 
 const BUCKET_MS = 100;
-const MAX_POLLS = 2_000;
 
 /** When a poll ended, and how long its response asks the client to stay away. */
 interface End {
@@ -28,7 +27,7 @@ export const drain: Bench = {
   async run(plan) {
     const url = await openCrowd(plan, 2);
     const cursor = await readLastId(url);
-    const polls = Math.min(countWaiters(plan), MAX_POLLS);
+    const polls = countWaiters(plan);
     const peaks: { following: number; ignoring: number }[] = [];
     for (let round = 0; round < plan.effort.rounds; round += 1) {
       await using replica = await startReplica(plan.environment, url, {

@@ -1,0 +1,98 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { EndpointClient } from '../../src/client/client.ts';
+import { Outcomes, runOpenLoop } from './open-loop.ts';
+
+/** The day's mix: every user has a client that waits; other requests come at a rate, whoever sends them. */
+
+export const CLASSES = ['add', 'sync', 'search', 'list', 'poll', 'wake'] as const;
+export type Class = (typeof CLASSES)[number];
+export type Report = Record<Class, Outcomes>;
+
+export interface DayOptions {
+  url: string;
+  /** One for each user. */
+  tokens: readonly string[];
+  /** Requests a second of all users together, polls left out. */
+  perSecond: number;
+  signal: AbortSignal;
+}
+
+interface User {
+  client: EndpointClient;
+  cursor: number;
+  /** When the add was due that the user's poll has not seen yet. */
+  addedAt: number | undefined;
+}
+
+/** How long the first polls are spread over, and how long the last requests may take. */
+const RAMP_MS = 10_000;
+const GRACE_MS = 35_000;
+
+/** Of a hundred requests: 33 adds, 50 catch-ups, 10 searches, 7 lists. */
+function classOf(dice: number): Class {
+  if (dice < 33) return 'add';
+  if (dice < 83) return 'sync';
+  return dice < 93 ? 'search' : 'list';
+}
+
+let added = 0;
+
+function sendAs(user: User, kind: Class): Promise<unknown> {
+  const { client } = user;
+  if (kind === 'add') {
+    const url = `https://load.example/${process.pid}-${++added}`;
+    return client.addBookmark({ url, title: 'A page to read later', tags: ['load', 'to read'] });
+  }
+  if (kind === 'sync') return client.syncBookmarks({ cursor: user.cursor });
+  return kind === 'search' ? client.searchBookmarks({ query: 'page' }) : client.listBookmarks();
+}
+
+/** Runs until the signal aborts; resolves once the last requests have ended. */
+export async function runDay({ url, tokens, perSecond, signal }: DayOptions): Promise<Report> {
+  const report = Object.fromEntries(CLASSES.map((name) => [name, new Outcomes()])) as Report;
+  const users = tokens.map((token): User => {
+    // Nothing is retried, and nothing waits for quota: each would hide what a client sees.
+    const client = new EndpointClient({ baseUrl: url, token, retryForMs: 0 });
+    return { client, cursor: 0, addedAt: undefined };
+  });
+  const ramp = Math.min(RAMP_MS, users.length * 10);
+  const polls = users.map(async (user, n) => {
+    await sleep((n * ramp) / users.length, undefined, { signal }).catch(() => {});
+    await pollAs(user, report, signal);
+  });
+  const pending = new Set<Promise<void>>();
+  const send = (dueAt: number) => {
+    const user = users[Math.floor(Math.random() * users.length)]!;
+    const kind = classOf(Math.random() * 100);
+    if (kind === 'add') user.addedAt ??= dueAt;
+    const sent = sendAs(user, kind);
+    const recorded = report[kind].record(dueAt, sent).finally(() => pending.delete(recorded));
+    pending.add(recorded);
+  };
+  await runOpenLoop(perSecond, send, signal);
+  await Promise.race([Promise.all([...pending, ...polls]), sleep(GRACE_MS, undefined, { ref: false })]);
+  for (const _ of pending) report.sync.fail('no response');
+  return report;
+}
+
+/** Polls without end, as a client does. A poll that is answered too late after an add of its user breaks the promise of `wake`. */
+async function pollAs(user: User, { poll, wake }: Report, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const dueAt = performance.now();
+    try {
+      const page = await user.client.syncBookmarks({ cursor: user.cursor, wait: true }, { signal });
+      user.cursor = page.cursor;
+      if (!page.waited) poll.latencies.push(performance.now() - dueAt);
+      if (page.bookmarks.length > 0 && user.addedAt !== undefined) {
+        if (page.waited && !page.has_more) wake.latencies.push(performance.now() - user.addedAt);
+        user.addedAt = undefined;
+      }
+      const pauseMs = page.retry_after_ms ?? (page.waited || page.bookmarks.length > 0 ? 0 : 1_000);
+      if (pauseMs > 0) await sleep(pauseMs, undefined, { signal }).catch(() => {});
+    } catch (error) {
+      if (signal.aborted) return;
+      poll.fail((error as { code?: string }).code ?? String(error));
+      await sleep(1_000, undefined, { signal }).catch(() => {});
+    }
+  }
+}
