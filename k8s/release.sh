@@ -1,8 +1,31 @@
 #!/usr/bin/env bash
-# Installs or upgrades: k8s/release.sh [overlay], by default k8s/overlays/production. The schema comes first, then the pods:
-# where the migration fails, or a roll-out does not come on, it prints why, stops and ends with 1. It may be run again.
+# Installs or upgrades, after it has shown where and asked:
+#   k8s/release.sh [--yes] [overlay]               by default k8s/overlays/production
+#   k8s/release.sh [--yes] --canary 10 [overlay]   the new version beside the old one, for 10 % of the requests
+#   k8s/release.sh --compare [overlay]             how both served in the next 5 minutes; ends with 1 if the canary is worse
+#   k8s/release.sh [--yes] --abort [overlay]       the old version for everybody again
+# A release without an option gives everybody the new version, and takes a canary away.
+# The schema comes first, then the pods: where the migration fails, or a roll-out does not come on, it prints why, stops and ends
+# with 1. It may be run again.
 set -euo pipefail
-overlay=${1:-"$(dirname "$0")/overlays/production"}
+folder=$(dirname "$0")
+overlay="$folder/overlays/production"
+mode=release weight=100 is_sure=''
+while [ $# -gt 0 ]; do
+  case $1 in
+    --yes) is_sure=yes ;;
+    --canary) mode=canary weight=${2:?of 100} && shift ;;
+    --compare | --abort) mode=${1#--} ;;
+    --*) echo "release: no option $1" >&2 && exit 2 ;;
+    *) overlay=$1 ;;
+  esac
+  shift
+done
+if ! [[ $weight =~ ^[0-9]{1,3}$ ]] || [ "$weight" -lt 1 ] || { [ $mode = canary ] && [ "$weight" -gt 50 ]; }; then
+  echo 'release: --canary takes a share from 1 to 50' >&2
+  exit 2
+fi
+compare_seconds=${COMPARE_SECONDS:-300}
 migration_limit_seconds=${MIGRATION_LIMIT_SECONDS:-3700} # above the Job's own activeDeadlineSeconds
 roll_out_limit=${ROLL_OUT_LIMIT:-20m}
 
@@ -11,6 +34,34 @@ trap 'rm -f "$manifests"' EXIT
 kubectl kustomize "$overlay" >"$manifests"
 namespace=$(sed -n '/^kind: Namespace$/,/^---$/s/^  name: //p' "$manifests" | head -n 1)
 in_namespace() { kubectl --namespace "$namespace" "$@"; }
+
+if [ $mode = compare ]; then
+  exec node "$folder/canary.mjs" compare "$namespace" "$compare_seconds"
+fi
+
+echo "release: $mode of $(sed -n 's/^ *image: \(.*bookmark-service:.*\)/\1/p' "$manifests" | sort -u) from $overlay"
+echo "release: to namespace $namespace of context $(kubectl config current-context)"
+if [ -z "$is_sure" ]; then
+  echo 'release: go on? (yes)'
+  read -r answer || answer=''
+  if [ "$answer" != yes ]; then
+    echo 'release: nothing was changed' >&2
+    exit 1
+  fi
+fi
+
+# The route first, so that nobody is sent to pods that go.
+remove_canary() {
+  if [ -z "$(in_namespace get deployment api-canary --ignore-not-found --output name)" ]; then return; fi
+  node "$folder/canary.mjs" route "$manifests" 0 | kubectl apply --filename -
+  in_namespace delete deployment/api-canary service/api-canary poddisruptionbudget/api-canary --ignore-not-found
+}
+
+if [ $mode = abort ]; then
+  remove_canary
+  echo 'release: the canary is gone; its migration stays, and the old version works with it'
+  exit 0
+fi
 
 # Of a Job: Complete, Failed, or nothing while it is under way.
 job_end() {
@@ -88,6 +139,20 @@ echo "== roll out"
 # PgBouncer first: a pod of the service that cannot reach Postgres when it starts ends, and is started again later.
 kubectl apply --filename "$manifests" --selector 'app.kubernetes.io/component notin (api, worker)'
 await_roll_outs --selector app.kubernetes.io/name=pgbouncer
+if [ $mode = canary ]; then
+  serving=$(in_namespace get deployment api --output 'jsonpath={.status.readyReplicas}')
+  pods=$(((${serving:-1} * weight + 99) / 100))
+  node "$folder/canary.mjs" objects "$manifests" "$pods" | kubectl apply --filename -
+  # Requests come only when its pods serve.
+  if ! in_namespace rollout status deployment/api-canary --timeout="$roll_out_limit"; then
+    echo 'release: the canary does not come on, and gets no requests; k8s/release.sh --abort takes it away' >&2
+    exit 1
+  fi
+  node "$folder/canary.mjs" route "$manifests" "$weight" | kubectl apply --filename -
+  echo "release: the canary serves $weight % of the requests; go on with --compare, then with --abort, or without an option"
+  exit 0
+fi
 kubectl apply --filename "$manifests"
 await_roll_outs
+remove_canary
 echo 'release: done'

@@ -2,8 +2,10 @@ import { execFile, execFileSync } from 'node:child_process';
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { makeCanary, splitRoutes } from '../k8s/canary.mjs';
 import type { KubernetesObject } from '../k8s/check/objects.ts';
 import { readOverlay } from '../k8s/check/overlay.ts';
+import { findFaults } from '../k8s/check/rules.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 
 /**
@@ -24,8 +26,14 @@ interface Played {
   stuck?: string;
   /** What the migration may take. */
   limitSeconds?: number;
-  /** Overlay of the manifests. */
-  overlay?: string;
+  /** Options and the overlay of the manifests. */
+  args?: string[];
+  /** What is typed. */
+  input?: string;
+  /** There is a canary. */
+  hasCanary?: boolean;
+  /** The metrics of a pod of each track, one scrape after the other. */
+  metrics?: Record<'stable' | 'canary', string[]>;
 }
 
 interface Release {
@@ -46,8 +54,15 @@ next() { head -n 1 "$1"; if [ "$(wc -l < "$1")" -gt 1 ]; then sed -i 1d "$1"; fi
 if [ "$1" = kustomize ]; then exec ${real} "$@"; fi
 if [ "$1" = --namespace ]; then echo "in $2" >> ${folder}/namespaces; shift 2; fi
 case "$1 \${2-}" in
+  'config current-context') echo staging ;;
+  'get deployment') if [ "$3" = api-canary ]; then cat ${folder}/has-canary; else echo 3; fi ;;
   'get job') next ${folder}/job ;;
-  'get pods') next ${folder}/waits ;;
+  'get pods')
+    case "$*" in
+      *track=*) echo "$*" | sed 's|.*track=\\([a-z]*\\).*|pod/\\1|' ;;
+      *) next ${folder}/waits ;;
+    esac ;;
+  'exec '*) next "${folder}/$(basename "$2")" | tr ';' '\\n' ;;
   'get deployments') if [ "$3" = --selector ]; then echo pgbouncer; else echo 'api pgbouncer worker'; fi ;;
   'logs job/migrate') echo 'what the migration said' ;;
   'rollout status') echo "$*" >> ${folder}/calls; [ "$3" != 'deployment/${stuck}' ] ;;
@@ -62,7 +77,10 @@ async function release({
   stuck = 'none',
   isRefused = false,
   limitSeconds = 3,
-  overlay = '',
+  args = [],
+  input = 'yes\n',
+  hasCanary = false,
+  metrics = { stable: [], canary: [] },
 }: Played): Promise<Release> {
   const folder = makeFolder('release');
   onTestFinished(() => removeFolder(folder));
@@ -73,18 +91,21 @@ async function release({
     writeFileSync(join(folder, name), lines.map((line) => `${line}\n`).join(''));
   writeLines('job', job);
   writeLines('waits', waits);
+  for (const [track, scrapes] of Object.entries(metrics)) writeLines(track, scrapes);
   writeFileSync(join(folder, 'calls'), '');
+  writeFileSync(join(folder, 'has-canary'), hasCanary ? 'deployment.apps/api-canary\n' : '');
   const env = {
     ...process.env,
     PATH: `${folder}:${process.env.PATH}`,
     MIGRATION_LIMIT_SECONDS: `${limitSeconds}`,
+    COMPARE_SECONDS: '0',
   };
-  const args = overlay ? [overlay] : [];
-  const { code, output } = await new Promise<{ code: number; output: string }>((resolve) =>
-    execFile('bash', [SCRIPT, ...args], { env }, (error, stdout, stderr) =>
+  const { code, output } = await new Promise<{ code: number; output: string }>((resolve) => {
+    const { stdin } = execFile('bash', [SCRIPT, ...args], { env }, (error, stdout, stderr) =>
       resolve({ code: error ? Number(error.code) : 0, output: stdout + stderr }),
-    ),
-  );
+    );
+    stdin!.on('error', () => {}).end(input);
+  });
   const calls = readFileSync(join(folder, 'calls'), 'utf8').trim().split('\n').filter(Boolean);
   return { code, output, calls };
 }
@@ -96,6 +117,8 @@ const MIGRATION = [
   'apply --filename FILE --selector app.kubernetes.io/component notin (api, worker),app.kubernetes.io/name notin (pgbouncer)',
 ];
 const POOLER = 'apply --filename FILE --selector app.kubernetes.io/component notin (api, worker)';
+/** What a script made. */
+const APPLY_MADE = 'apply --filename FILE';
 const status = (name: string) => `rollout status deployment/${name} --timeout=20m`;
 
 test('the schema comes first, then PgBouncer, then the pods, and each roll-out is awaited', async () => {
@@ -181,6 +204,78 @@ test('where PgBouncer does not come on the pods are left as they were', async ()
 });
 
 test('manifests that cannot be built change nothing', async () => {
-  const { code, calls } = await release({ job: ['Complete'], overlay: '/no/such/overlay' });
+  const { code, calls } = await release({ job: ['Complete'], args: ['/no/such/overlay'] });
   expect([code, calls]).toEqual([1, []]);
+});
+
+test('it shows where it goes, and changes nothing unless somebody says yes', async () => {
+  for (const input of ['', 'no\n', 'y\n']) {
+    const { code, output, calls } = await release({ job: ['Complete'], input });
+    expect([code, calls]).toEqual([1, []]);
+    expect(output).toContain('registry.example.org/bookmark-service:1.0.0');
+    expect(output).toContain('to namespace bookmarks of context staging');
+  }
+  const { code } = await release({ job: ['Complete'], input: '', args: ['--yes'] });
+  expect(code).toBe(0);
+});
+
+test('a canary gets requests when its pods serve, and the others are left as they were', async () => {
+  const args = ['--canary', '10'];
+  const { code, output, calls } = await release({ job: ['Complete'], args });
+  expect([code, calls]).toEqual([
+    0,
+    [...MIGRATION, POOLER, status('pgbouncer'), APPLY_MADE, status('api-canary'), APPLY_MADE],
+  ]);
+  expect(output).toContain('the canary serves 10 % of the requests');
+  const broken = await release({ job: ['Complete'], args, stuck: 'api-canary' });
+  expect([broken.code, broken.calls.at(-1)]).toEqual([1, status('api-canary')]);
+});
+
+test('a release and --abort take the canary away, the route first', async () => {
+  const gone = [APPLY_MADE, expect.stringMatching(/^delete deployment\/api-canary service\/api-canary /)];
+  const promoted = await release({ job: ['Complete'], hasCanary: true });
+  expect(promoted.calls.slice(-2)).toEqual(gone);
+  const aborted = await release({ job: [], hasCanary: true, args: ['--abort'] });
+  expect([aborted.code, aborted.calls]).toEqual([0, gone]);
+});
+
+const scrape = (failed: number, slow: number, all: number): string =>
+  [
+    `bookmarks_slo_events_total{class="read",result="bad",version="1"} ${failed}`,
+    `bookmarks_slo_events_total{class="read",result="good",version="1"} ${all - failed}`,
+    `bookmarks_slo_events_total{class="speed",result="bad",version="1"} ${slow}`,
+    `bookmarks_slo_events_total{class="speed",result="good",version="1"} ${all - slow}`,
+  ].join(';');
+
+test.each([
+  ['as good', 0, [scrape(0, 0, 0), scrape(1, 5, 1_000)]],
+  ['worse: failed', 1, [scrape(0, 0, 0), scrape(4, 5, 1_000)]],
+  ['worse: slow', 1, [scrape(50, 500, 1_000), scrape(50, 540, 2_000)]],
+  // It began anew: what it counted before is gone.
+  ['worse: failed', 1, [scrape(0, 0, 5_000), scrape(10, 0, 1_000)]],
+  ['unknown', 2, [scrape(0, 0, 0), scrape(9, 9, 150)]],
+])('the canary is %s, and the comparison ends with %i', async (verdict, code, canary) => {
+  const stable = [scrape(900, 900, 1_000), scrape(901, 910, 2_000)];
+  const compared = await release({ job: [], args: ['--compare'], metrics: { stable, canary } });
+  expect(compared).toMatchObject({ code, calls: [] });
+  expect(compared.output).toContain(`canary: ${verdict}\n`);
+});
+
+test.each([['--canary', '0'], ['--canary', '51'], ['--canary', 'ten'], ['--no']])(
+  'what is no option is refused: %s %s',
+  async (...args) => {
+    const { code, calls } = await release({ job: [], args: args.filter(Boolean) });
+    expect([code, calls]).toEqual([2, []]);
+  },
+);
+
+test('the objects of a canary keep every rule beside the others', async () => {
+  const objects = readOverlay('production');
+  const [route] = splitRoutes(objects, 10);
+  const all = [...objects.filter(({ kind }) => kind !== 'HTTPRoute'), ...makeCanary(objects, 2), route!];
+  expect(await findFaults(all)).toEqual([]);
+  expect(route!.spec.rules[0].backendRefs).toEqual([
+    { name: 'api', port: 80, weight: 90 },
+    { name: 'api-canary', port: 80, weight: 10 },
+  ]);
 });

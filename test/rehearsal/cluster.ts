@@ -70,6 +70,8 @@ export class Cluster implements AsyncDisposable {
         return this.#logs(rest);
       case 'rollout':
         return this.#rollout(rest);
+      case 'config':
+        return 'rehearsal\n';
       case 'describe':
         return this.#listPods();
       case 'exec':
@@ -149,6 +151,7 @@ export class Cluster implements AsyncDisposable {
     const isChosen = name === '--selector';
     // The pod of a Job runs at once.
     if (kind === 'pods') return isChosen ? '' : this.#listPods();
+    if (kind === 'deployment') return this.#deployments.has(name!) ? `deployment.apps/${name}` : '';
     if (kind === 'deployments')
       return [...this.#deployments.keys()]
         .filter((each) => !isChosen || value === `app.kubernetes.io/name=${each}`)

@@ -59,5 +59,10 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
     'needs a superuser, which the administrator of the rehearsal is not',
   'psql "$ADMIN_DATABASE_URL" --command="alter system reset log_min_duration_statement" --command="alter system reset log_parameter_max_length" --command="select pg_reload_conf()"':
     'as above',
+  'k8s/release.sh --canary 10':
+    'k8s-release.test.ts › a canary gets requests when its pods serve, and the others are left as they were',
+  'k8s/release.sh --compare': 'k8s-release.test.ts › the canary is %s, and the comparison ends with %i',
+  'k8s/release.sh --abort':
+    'k8s-release.test.ts › a release and --abort take the canary away, the route first',
   'kubectl kustomize': 'k8s:check and the release of the rehearsal run it',
 };

@@ -123,15 +123,17 @@ export class Operator implements AsyncDisposable {
 
   #shell(line: string): Promise<Ran> {
     const env = { ...this.variables, ROLL_OUT_LIMIT, PATH: this.#path, HOME: this.checkout, LC_ALL: 'C' };
-    return new Promise((done) =>
-      execFile(
+    return new Promise((done) => {
+      const { stdin } = execFile(
         'bash',
         ['-c', line],
         { cwd: this.checkout, env, maxBuffer: 64 << 20 },
         (error, stdout, stderr) =>
           done({ code: error ? Number(error.code ?? 1) : 0, output: stdout + stderr }),
-      ),
-    );
+      );
+      // Scripts ask before they change anything.
+      stdin?.on('error', () => {}).end('yes\n');
+    });
   }
 
   /** Runs SQL by psql, at a url. */

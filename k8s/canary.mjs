@@ -1,0 +1,130 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parseAllDocuments, stringify } from 'yaml';
+
+/**
+ * What `k8s/release.sh` needs for a canary. `objects MANIFESTS PODS` prints its Deployment, Service and disruption budget; `route
+ * MANIFESTS WEIGHT` the route that sends it this share of the requests; `compare NAMESPACE SECONDS` how the pods of both tracks serve.
+ * Plain JavaScript, for whatever Node the operator has.
+ */
+
+const CANARY = 'api-canary';
+
+/** Fewer requests of the canary say nothing. */
+const FEWEST = 200;
+
+/** So many times the failures of the stable track, and this share more, are a difference. */
+const WORSE_FACTOR = 2;
+const WORSE_SHARE = { failed: 0.001, slow: 0.01 };
+
+const NAMED = ['Deployment', 'Service', 'PodDisruptionBudget'];
+
+/** The canary's Deployment, Service and disruption budget, made of those of `api`. */
+export const makeCanary = (objects, pods) =>
+  objects
+    .filter(({ kind, metadata }) => NAMED.includes(kind) && metadata.name === 'api')
+    .map((object) => toCanary(structuredClone(object), pods));
+
+function toCanary(object, pods) {
+  object.metadata.name = CANARY;
+  const { kind, spec } = object;
+  if (kind === 'Service') spec.selector.track = 'canary';
+  else spec.selector.matchLabels.track = 'canary';
+  if (kind === 'Deployment') {
+    spec.replicas = pods;
+    spec.template.metadata.labels.track = 'canary';
+  }
+  return object;
+}
+
+/** The overlay's routes, which give the canary this share of 100. */
+export const splitRoutes = (objects, weight) =>
+  objects
+    .filter(({ kind }) => kind === 'HTTPRoute')
+    .map((route) => {
+      const split = structuredClone(route);
+      if (weight > 0) for (const rule of split.spec.rules) rule.backendRefs = rule.backendRefs.flatMap(share);
+      return split;
+
+      function share(backend) {
+        return [
+          { ...backend, weight: 100 - weight },
+          { ...backend, name: CANARY, weight },
+        ];
+      }
+    });
+
+/** Requests that failed and that were slow, of all, by the metrics of several pods. */
+export function countEvents(texts) {
+  const counts = { failed: { bad: 0, all: 0 }, slow: { bad: 0, all: 0 } };
+  for (const text of texts)
+    for (const [, labels, value] of text.matchAll(/^bookmarks_slo_events_total\{(.*)\} (\d+)/gm)) {
+      const kind = labels.includes('class="speed"') ? counts.slow : counts.failed;
+      kind.all += Number(value);
+      if (labels.includes('result="bad"')) kind.bad += Number(value);
+    }
+  return counts;
+}
+
+/** What happened between two counts; a process that began anew counts from 0. */
+function difference(before, after) {
+  const between = (kind) =>
+    after[kind].all < before[kind].all
+      ? after[kind]
+      : { bad: after[kind].bad - before[kind].bad, all: after[kind].all - before[kind].all };
+  return { failed: between('failed'), slow: between('slow') };
+}
+
+const shareOf = ({ bad, all }) => (all === 0 ? 0 : bad / all);
+
+/** `as good`, `worse` by which kind, or `unknown` while too few requests came. */
+export function judge(stable, canary) {
+  const worse = ['failed', 'slow'].filter(
+    (kind) => shareOf(canary[kind]) > WORSE_FACTOR * shareOf(stable[kind]) + WORSE_SHARE[kind],
+  );
+  if (canary.failed.all < FEWEST) return 'unknown';
+  return worse.length > 0 ? `worse: ${worse.join(' and ')}` : 'as good';
+}
+
+const kubectl = (namespace, ...args) =>
+  execFileSync('kubectl', ['--namespace', namespace, ...args], { encoding: 'utf8', maxBuffer: 64 << 20 });
+
+const READ_METRICS = "fetch('http://127.0.0.1:9464/metrics').then(async (r) => console.log(await r.text()))";
+
+function countTrack(namespace, track) {
+  const selector = `app.kubernetes.io/component=api,track=${track}`;
+  const pods = kubectl(namespace, 'get', 'pods', '--selector', selector, '--output', 'name').trim();
+  if (pods === '') throw new Error(`there are no pods of track ${track}`);
+  return countEvents(
+    pods.split('\n').map((pod) => kubectl(namespace, 'exec', pod, '--', 'node', '-e', READ_METRICS)),
+  );
+}
+
+async function compare(namespace, seconds) {
+  const tracks = ['stable', 'canary'];
+  const before = tracks.map((track) => countTrack(namespace, track));
+  await new Promise((done) => setTimeout(done, seconds * 1_000));
+  const [stable, canary] = tracks.map((track, n) => difference(before[n], countTrack(namespace, track)));
+  for (const [track, { failed, slow }] of Object.entries({ stable, canary }))
+    console.log(
+      `${track}: ${failed.all} requests, ${failed.bad} failed; ${slow.bad} of ${slow.all} took longer than 1 s`,
+    );
+  const verdict = judge(stable, canary);
+  console.log(`canary: ${verdict}`);
+  process.exitCode = { 'as good': 0, unknown: 2 }[verdict] ?? 1;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const [command, place, number] = process.argv.slice(2);
+  if (command === 'compare') await compare(place, Number(number));
+  else {
+    const objects = parseAllDocuments(readFileSync(place, 'utf8')).map((document) => document.toJS());
+    const make = { objects: makeCanary, route: splitRoutes }[command];
+    console.log(
+      make(objects.filter(Boolean), Number(number))
+        .map((object) => stringify(object))
+        .join('---\n'),
+    );
+  }
+}
