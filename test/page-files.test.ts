@@ -38,7 +38,9 @@ test('a document holds nothing inline and nothing from elsewhere, and allows nei
   const response = await fetch(service.origin);
   const html = await response.text();
   expect(html).not.toMatch(/<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=/);
-  expect(addressesIn(html).filter((address) => !address.startsWith('/assets/'))).toEqual([]);
+  expect(addressesIn(html).filter((address) => !address.startsWith('/assets/'))).toEqual([
+    '/manifest.webmanifest',
+  ]);
   const policy = response.headers.get('content-security-policy')!.split('; ');
   expect(policy).toEqual(
     expect.arrayContaining([

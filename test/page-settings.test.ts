@@ -76,6 +76,20 @@ browserTest('a replacement wants a typed word, and then replaces all', async () 
   expect(await call(reader, '/bookmarks/search')).toMatchObject({ bookmarks: [{ title: 'New' }], total: 1 });
 });
 
+browserTest('an import that the plan cannot take is refused before anything is sent', async () => {
+  const reader = await browsers.reader(service);
+  await call(reader, '/bookmarks/add', { url: 'https://example.org/old' });
+  const page = await reader.open('/settings');
+  const sent: string[] = [];
+  page.on('request', (request) => sent.push(request.url()));
+  const entries = Array.from({ length: 10_001 }, (_, n) => ({ url: `https://example.org/${n}` }));
+  await choose(page, json('many.json', { bookmarks: entries }));
+  await page.getByText('You have 1 bookmark of 10,000: 9,999 new ones fit.').waitFor();
+  await page.getByRole('button', { name: 'Import 10,001 bookmarks' }).click();
+  await page.getByRole('alert').getByText('Your plan takes 10,000. Nothing was sent.').waitFor();
+  expect(sent.filter((url) => url.endsWith('/import'))).toEqual([]);
+});
+
 browserTest('what the service refuses of an import is told with its reason, at its place', async () => {
   const reader = await browsers.reader(service);
   const page = await reader.open('/settings');

@@ -371,6 +371,9 @@ const following = await followChanges(user.email, applyChanges);
 const first = returnTo(placeOf(history.state));
 await Promise.all([first, panel.read(first).catch(() => {})]);
 following.resume();
+void import('./app.ts').then(({ startApp }) =>
+  startApp(user, isBlank(searchText) && order === 'created' ? collection.rows : undefined),
+);
 
 addEventListener('pagehide', () => {
   keepPlace();

@@ -5,6 +5,14 @@ import { chooseTexts, texts } from './texts.ts';
 const { number, bookmarks } = texts;
 
 const en = {
+  offline: {
+    lead: 'You are offline. These are the newest bookmarks of your last visit.',
+    save: 'Save when online',
+    kept: 'Kept on this device. It is saved when you open this page online.',
+    waits: 'waiting to be saved',
+    full: 'This browser has no space left. Nothing was kept.',
+  },
+
   tags: {
     lead: 'Renaming, merging and deleting tags keeps the bookmarks.',
     order: 'Order',
@@ -79,6 +87,10 @@ const en = {
     tags: (count: number) => (count === 1 ? 'With 1 tag' : `With ${number(count)} tags`),
     combined: (count: number) => `${number(count)} that came twice are combined`,
     leftOut: (count: number) => `${number(count)} that are no web pages are left out`,
+    tooMany: (count: number, cap: number) =>
+      `These are ${bookmarks(count)}. Your plan takes ${number(cap)}. Nothing was sent.`,
+    mayNotFit: (count: number, cap: number, free: number) =>
+      `You have ${bookmarks(count)} of ${number(cap)}: ${number(free)} new ones fit. Addresses that you have do not count.`,
     mode: 'The bookmarks that you have already',
     merge: 'stay. What is new is added; addresses that you have are skipped.',
     replace: 'are all deleted, and the file takes their place.',

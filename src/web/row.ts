@@ -52,7 +52,8 @@ function picker(bookmark: Bookmark, host: string, actions: RowActions): HTMLElem
   return make('label', { class: 'pick' }, tile(host), box);
 }
 
-function link(bookmark: Bookmark, terms: readonly string[]): HTMLElement {
+/** The title as a link to the page. */
+export function drawLink(bookmark: Pick<Bookmark, 'url' | 'title'>, terms: readonly string[]): HTMLElement {
   // Anything else is shown as text: the service takes only web addresses, but the page does not rely on that.
   const url = parseWebUrl(bookmark.url);
   const title = highlight(titleOf(bookmark), terms);
@@ -102,7 +103,7 @@ export function drawRow(bookmark: Bookmark, actions: RowActions): HTMLElement {
     make(
       'div',
       { class: 'what' },
-      link(bookmark, terms),
+      drawLink(bookmark, terms),
       make(
         'div',
         { class: 'about' },

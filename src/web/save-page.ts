@@ -11,6 +11,8 @@ import { texts } from './texts.ts';
 await requireUser();
 
 const given = new URLSearchParams(location.search);
+/** Android's apps share an address as `url`, or in a text. */
+const url = given.get('url') || (/https?:\/\/\S+/i.exec(given.get('text') ?? '')?.[0] ?? '');
 let tags: readonly Tag[] = [];
 const main = make('main', { class: 'save' });
 
@@ -34,11 +36,7 @@ function show(editor: Editor): void {
 document.body.replaceChildren(main, ...noticeElements());
 document.body.dataset.started = 'yes';
 document.title = texts.save.title;
-show(
-  addForm({ url: given.get('url') ?? '', title: given.get('title') ?? '' }, options, (known) =>
-    show(editForm(known, options)),
-  ),
-);
+show(addForm({ url, title: given.get('title') ?? '' }, options, (known) => show(editForm(known, options))));
 // Without them nothing is completed; everything else works.
 await ask(() => client.listTags()).then(
   (list) => {

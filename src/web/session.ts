@@ -66,7 +66,8 @@ let user: Profile | undefined;
 export async function findUser(): Promise<Profile | undefined> {
   if (!/(^|; )signed-in=1(;|$)/.test(document.cookie)) return undefined;
   try {
-    user = await client.profile();
+    // Without a network nobody should wait: see `offline-page.ts`.
+    user = await client.profile(navigator.onLine ? {} : { retryForMs: 0 });
   } catch (error) {
     if (!hasCode(error, 'INVALID_TOKEN')) throw error;
     user = undefined;

@@ -1,5 +1,6 @@
 import { icon, make } from './dom.ts';
 import { noticeElements } from './notices.ts';
+import { forgetKept } from './offline-store.ts';
 import { post, signals } from './session.ts';
 import { texts } from './texts.ts';
 
@@ -49,6 +50,7 @@ export async function signOut(): Promise<void> {
     if (!(await confirmSignOut())) return;
   }
   await post('/web/logout', {});
+  forgetKept();
   signals.postMessage('signed-out');
   location.assign('/');
 }

@@ -1,6 +1,7 @@
 import type { Profile } from '../domain/resources.ts';
 import { button, make } from './dom.ts';
 import { describeError } from './errors.ts';
+import { forgetKept, readKept } from './offline-store.ts';
 import { findUser, signals } from './session.ts';
 import { dropLinkedCode, showSignIn } from './sign-in.ts';
 import { texts } from './texts.ts';
@@ -16,9 +17,13 @@ export async function requireUser(): Promise<Profile> {
         signals.postMessage('signed-in');
         return user;
       }
+      // Whoever was signed in before is not any more.
+      forgetKept();
       await showSignIn();
     } catch (error) {
-      await showFailure(error);
+      const kept = readKept();
+      if (kept === undefined || navigator.onLine) await showFailure(error);
+      else await (await import('./offline-page.ts')).showOfflinePage(kept);
     }
   }
 }

@@ -2,6 +2,14 @@ import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '../../config.ts';
 import { notFound } from '../../domain/errors.ts';
+import {
+  formatServiceWorker,
+  ICONS,
+  MANIFEST,
+  MANIFEST_PATH,
+  SERVICE_WORKER_PATH,
+  TOUCH_ICON,
+} from './app-files.ts';
 import { findAssets } from './assets.ts';
 import type { Asset, Assets } from './build-assets.ts';
 
@@ -24,6 +32,7 @@ const SECURITY_POLICY = [
   "img-src 'self'",
   "connect-src 'self'",
   "worker-src 'self'",
+  "manifest-src 'self'",
   "form-action 'self'",
   "base-uri 'none'",
   "frame-ancestors 'none'",
@@ -79,6 +88,8 @@ function formatDocument({ hash, modules }: Assets, page: string, provider: strin
 <meta name="color-scheme" content="light dark">${formatProvider(provider)}
 <title>Bookmarks</title>
 <link rel="icon" href="${address('web/icon.svg')}" type="image/svg+xml">
+<link rel="apple-touch-icon" href="${TOUCH_ICON}">
+<link rel="manifest" href="${MANIFEST_PATH}">
 <script src="${START_PATH}"></script>
 <link rel="stylesheet" href="${address('web/styles.css')}">
 ${others.map((path) => `<link rel="modulepreload" href="${address(path)}">`).join('\n')}
@@ -99,10 +110,10 @@ interface Checked {
   etag: string;
 }
 
-const check = (type: string, text: string): Checked => ({
+const check = (type: string, content: string | Buffer): Checked => ({
   type,
-  bytes: Buffer.from(text),
-  etag: `"${createHash('sha256').update(text).digest('hex').slice(0, 16)}"`,
+  bytes: Buffer.from(content),
+  etag: `"${createHash('sha256').update(content).digest('hex').slice(0, 16)}"`,
 });
 
 /** Adds the page: its documents, which browsers ask for each time, and its files, which they keep. */
@@ -119,8 +130,21 @@ export function pageRoutes(app: FastifyInstance, { signIn }: Config): void {
       return sendChecked(request, reply, document);
     });
   }
-  const start = check('text/javascript; charset=utf-8', START);
-  app.get(START_PATH, async (request, reply) => sendChecked(request, reply, start));
+  const fixed: [path: string, content: Checked][] = [
+    [START_PATH, check('text/javascript; charset=utf-8', START)],
+    [MANIFEST_PATH, check('application/manifest+json', MANIFEST)],
+    ...[...ICONS].map(([path, png]): [string, Checked] => [path, check('image/png', png)]),
+  ];
+  for (const [path, content] of fixed)
+    app.get(path, async (request, reply) => sendChecked(request, reply, content));
+  let worker: Checked | undefined;
+  app.get(SERVICE_WORKER_PATH, async (request, reply) => {
+    worker ??= check(
+      'text/javascript; charset=utf-8',
+      formatServiceWorker(await findAssets(), Object.keys(PAGES)),
+    );
+    return sendChecked(request, reply, worker);
+  });
   app.get('/assets/:hash/*', async (request, reply) => {
     const { hash, '*': path } = request.params as { hash: string; '*': string };
     const assets = await findAssets();

@@ -78,6 +78,12 @@ export function importSection(profile: Profile): HTMLElement {
     const typed = make('input', { autocomplete: 'off', autocapitalize: 'none', spellcheck: 'false' });
     const confirm = field(words.typeToReplace(words.replaceWord, profile.bookmark_count), typed);
     confirm.hidden = true;
+    const { bookmark_limit: cap, bookmark_count: present } = profile;
+    const free = Math.max(0, (cap ?? 0) - present);
+    const warning =
+      cap !== null &&
+      found.addresses > free &&
+      make('p', { class: 'known' }, words.mayNotFit(present, cap, free));
     for (const radio of [merge, replace]) {
       radio.addEventListener('change', () => {
         confirm.hidden = !replace.checked;
@@ -89,6 +95,8 @@ export function importSection(profile: Profile): HTMLElement {
         failed.say(words.notConfirmed(words.replaceWord));
         return typed.focus();
       }
+      // In either mode the account has a bookmark of each address afterwards.
+      if (cap !== null && found.addresses > cap) return failed.say(words.tooMany(found.addresses, cap));
       failed.clear();
       begin(replace.checked ? 'replace' : 'merge', found.count);
     };
@@ -119,6 +127,7 @@ export function importSection(profile: Profile): HTMLElement {
         make('label', { class: 'check', for: merge.id }, merge, words.merge),
         make('label', { class: 'check', for: replace.id }, replace, words.replace),
       ),
+      warning,
       confirm,
       make(
         'div',

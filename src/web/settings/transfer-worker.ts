@@ -59,6 +59,7 @@ async function read(file: File, foldersAsTags: boolean): Promise<void> {
     preview: {
       format: parsed.format,
       count: entries.length,
+      addresses: new Set(entries.map((entry) => entry?.url)).size - parsed.refusals.length,
       combined: parsed.combined,
       leftOut: parsed.leftOut,
       refused: parsed.refusals,

@@ -1,5 +1,6 @@
 import type { ImportEntry, ImportError } from '../../domain/resources.ts';
 import type { Format } from '../../formats/entry.ts';
+import { scriptAddress } from '../script-address.ts';
 import { ask, client } from '../session.ts';
 
 /** The worker that reads files, imports and exports, so that the page stays quick meanwhile, and what the two say. */
@@ -8,6 +9,8 @@ import { ask, client } from '../session.ts';
 export interface Preview {
   format: Format;
   count: number;
+  /** Different addresses among the entries that the service will take. */
+  addresses: number;
   /** Entries that came twice in the file, and were made one. */
   combined: number;
   /** Entries that are no web pages. */
@@ -51,26 +54,10 @@ export interface Transfer {
   end(): void;
 }
 
-/** The one address that becomes code here: that of the worker, which is part of the page. */
-function workerAddress(): string {
-  const { href } = new URL('./transfer-worker.ts', import.meta.url);
-  const types = (globalThis as { trustedTypes?: TrustedTypes }).trustedTypes;
-  return types?.createPolicy('worker', { createScriptURL: () => href }).createScriptURL('') ?? href;
-}
-
-interface TrustedTypes {
-  createPolicy(
-    name: string,
-    rules: { createScriptURL(text: string): string },
-  ): { createScriptURL(text: string): string };
-}
-
-let address: string | undefined;
-
 /** Starts the worker; `onReport` is called with all that it says but the end of the session, which is settled here. */
 export function startTransfer(onReport: (report: Report) => void): Transfer {
-  address ??= workerAddress();
-  const worker = new Worker(address, { type: 'module' });
+  const { href } = new URL('./transfer-worker.ts', import.meta.url);
+  const worker = new Worker(scriptAddress(href), { type: 'module' });
   const send = (order: Order) => worker.postMessage(order);
   const settleSession = async () => {
     const isSignedIn = await ask(() => client.profile()).then(

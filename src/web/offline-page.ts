@@ -1,0 +1,77 @@
+import { parseWebUrl } from '../domain/web-url.ts';
+import { fillTime } from './dates.ts';
+import { button, field, icon, make, refill } from './dom.ts';
+import { completeUrl } from './editor.ts';
+import { moreTexts } from './more-texts.ts';
+import { type Kept, keep, readKept } from './offline-store.ts';
+import { drawLink } from './row.ts';
+import { texts } from './texts.ts';
+
+/** The page without a network: the newest bookmarks of the last visit, and a form for a new one, which is sent later. */
+
+/** Shows the page; resolves when the network is back, or when the reader wants to try again. */
+export function showOfflinePage(kept: Kept): Promise<void> {
+  const words = moreTexts.offline;
+  const given = new URLSearchParams(location.search);
+  const url = make('input', { type: 'url', name: 'url', autocomplete: 'off', required: true });
+  const title = make('input', { name: 'title', autocomplete: 'off', dir: 'auto' });
+  url.value = given.get('url') || (/https?:\S+/i.exec(given.get('text') ?? '')?.[0] ?? '');
+  title.value = given.get('title') ?? '';
+  const said = make('p', { role: 'status' });
+  const list = make('ul', { class: 'items' });
+  const draw = () => {
+    const { bookmarks, waiting } = readKept() ?? kept;
+    const entry = (one: { url: string; title?: string | undefined; created_at?: string | undefined }) => {
+      const time = make('time', { class: 'hint' });
+      if (one.created_at !== undefined) fillTime(time, one.created_at);
+      else refill(time, words.waits);
+      return make('li', {}, drawLink({ url: one.url, title: one.title ?? '' }, []), time);
+    };
+    refill(list, ...waiting.map(({ bookmark }) => entry(bookmark)), ...bookmarks.map(entry));
+  };
+  const onsubmit = (event: SubmitEvent) => {
+    event.preventDefault();
+    const address = completeUrl(url.value.trim());
+    if (parseWebUrl(address) === null) return refill(said, texts.editor.wrongUrl);
+    const bookmark = { url: address, title: title.value, on_duplicate: 'return' as const };
+    try {
+      keep(kept.email, {
+        waiting: [{ key: crypto.randomUUID(), bookmark }, ...(readKept() ?? kept).waiting],
+      });
+    } catch {
+      return refill(said, words.full);
+    }
+    url.value = '';
+    title.value = '';
+    refill(said, words.kept);
+    draw();
+  };
+  draw();
+  return new Promise((resolve) => {
+    const end = () => {
+      removeEventListener('online', end);
+      resolve();
+    };
+    addEventListener('online', end);
+    document.body.replaceChildren(
+      make(
+        'main',
+        { class: 'save' },
+        make('div', { class: 'brand' }, icon('mark')),
+        make('h1', {}, texts.name),
+        make('p', { role: 'status' }, words.lead),
+        button(texts.tryAgain, end),
+        make(
+          'form',
+          { class: 'editor', onsubmit, novalidate: true },
+          field(texts.editor.url, url),
+          field(texts.editor.title, title),
+          said,
+          make('button', { type: 'submit', class: 'primary' }, words.save),
+        ),
+        list,
+      ),
+    );
+    document.body.dataset.started = 'yes';
+  });
+}

@@ -1,0 +1,27 @@
+/** The addresses that become code here are those of the page's own workers. */
+
+interface TrustedTypes {
+  createPolicy(
+    name: string,
+    rules: { createScriptURL(text: string): string },
+  ): { createScriptURL(text: string): string };
+}
+
+const WORKERS = new Set([
+  '/service-worker.js',
+  new URL('./settings/transfer-worker.ts', import.meta.url).pathname,
+]);
+
+const checkAddress = (address: string): string => {
+  const { origin, pathname } = new URL(address, location.origin);
+  if (origin !== location.origin || !WORKERS.has(pathname)) throw new TypeError('no worker of this page');
+  return address;
+};
+
+const policy = (globalThis as { trustedTypes?: TrustedTypes }).trustedTypes?.createPolicy('worker', {
+  createScriptURL: checkAddress,
+});
+
+/** The address of a worker of the page, as the page's security policy wants it. */
+export const scriptAddress = (address: string): string =>
+  policy?.createScriptURL(address) ?? checkAddress(address);

@@ -1,0 +1,110 @@
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { browserTest, titlesOf, useBrowser } from './support/browser.ts';
+import { useService } from './support/service.ts';
+
+// The page as an app: its manifest, its service worker, and what it does without a network.
+
+const service = useService();
+const browsers = useBrowser();
+
+/** Waits until the worker controls the page. */
+async function openControlled(page: Page): Promise<void> {
+  await page.evaluate(() => navigator.serviceWorker.ready.then(() => {}));
+  await page.reload();
+  await expect.poll(() => page.evaluate(() => navigator.serviceWorker.controller !== null)).toBe(true);
+}
+
+test('the manifest names icons of the sizes that it says, and a share target', async () => {
+  const html = await (await fetch(service.origin)).text();
+  expect(html).toContain('<link rel="manifest" href="/manifest.webmanifest">');
+  const response = await fetch(`${service.origin}/manifest.webmanifest`);
+  expect(response.headers.get('content-type')).toBe('application/manifest+json');
+  const manifest = (await response.json()) as {
+    icons: { src: string; sizes: string }[];
+    share_target: object;
+  };
+  expect(manifest.share_target).toMatchObject({ action: '/save', method: 'GET' });
+  const [touchIcon] = /\/assets\/icon-180\.png/.exec(html)!;
+  for (const { src, sizes } of [...manifest.icons, { src: touchIcon, sizes: '180x180' }]) {
+    const png = Buffer.from(await (await fetch(service.origin + src)).arrayBuffer());
+    expect(`${png.readUInt32BE(16)}x${png.readUInt32BE(20)}`).toBe(sizes);
+  }
+});
+
+test('the service worker is asked for each time, under the policy of the page', async () => {
+  const response = await fetch(`${service.origin}/service-worker.js`);
+  expect(response.headers.get('cache-control')).toBe('no-cache');
+  expect(response.headers.get('content-security-policy')).toContain("default-src 'none'");
+});
+
+browserTest(
+  'without a network the page shows the last bookmarks, and sends new ones later, once',
+  async () => {
+    const reader = await browsers.reader(service);
+    await reader.post('/web/api/v1/bookmarks/add', { url: 'https://example.org/one', title: 'One' });
+    const page = await reader.open();
+    await expect.poll(() => titlesOf(page)).toEqual(['One']);
+    await openControlled(page);
+    await expect.poll(() => page.evaluate(() => localStorage.getItem('offline'))).toContain('One');
+    await reader.context.setOffline(true);
+    await page.reload();
+    await page.getByText('You are offline').waitFor();
+    expect(await page.locator('.items .title').allTextContents()).toEqual(['One']);
+    await page.getByLabel('Address').fill('example.org/two');
+    await page.getByLabel('Title').fill('Two');
+    await page.getByRole('button', { name: 'Save when online' }).click();
+    await page.getByText('waiting to be saved').waitFor();
+    expect(await page.locator('.items .title').allTextContents()).toEqual(['Two', 'One']);
+    await reader.context.setOffline(false);
+    await expect.poll(() => titlesOf(page)).toEqual(['Two', 'One']);
+    await expect
+      .poll(() => page.evaluate(() => JSON.parse(localStorage.getItem('offline')!).waiting))
+      .toEqual([]);
+    expect(await reader.post('/web/api/v1/bookmarks/search')).toMatchObject({ total: 2 });
+    // The worker keeps what is the same for everybody, and no response of the API.
+    const kept = await page.evaluate(async () => {
+      const names = await caches.keys();
+      const requests = await Promise.all(names.map(async (name) => (await caches.open(name)).keys()));
+      return requests.flat().map(({ url }) => new URL(url).pathname);
+    });
+    expect(kept).toContain('/save');
+    expect(kept.filter((path) => path.startsWith('/web/') || path.startsWith('/api/'))).toEqual([]);
+    expect(reader.faults).toEqual([]);
+  },
+);
+
+browserTest('signing out deletes what was kept for times without a network', async () => {
+  const reader = await browsers.reader(service);
+  await reader.post('/web/api/v1/bookmarks/add', { url: 'https://example.org/one', title: 'One' });
+  const page = await reader.open();
+  await expect.poll(() => page.evaluate(() => localStorage.getItem('offline'))).toContain('One');
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByRole('button', { name: 'Sign out anyway' }).click();
+  await page.getByLabel('Invite code').waitFor();
+  expect(await page.evaluate(() => localStorage.getItem('offline'))).toBeNull();
+});
+
+browserTest('a worker of another version replaces the files of this one, and nothing else', async () => {
+  const reader = await browsers.reader(service);
+  // This page registers no worker.
+  const page = await reader.open('/save');
+  await page.evaluate(async () => {
+    await caches.open('page-0000000000000000');
+    await caches.open('of-something-else');
+  });
+  await page.goto(service.origin);
+  await openControlled(page);
+  const names = () => page.evaluate(() => caches.keys());
+  await expect.poll(async () => (await names()).includes('page-0000000000000000')).toBe(false);
+  expect((await names()).filter((name) => !name.startsWith('page-'))).toEqual(['of-something-else']);
+});
+
+browserTest('an address that an app shares in a text is offered for saving', async () => {
+  const reader = await browsers.reader(service);
+  const page = await reader.open(
+    `/save?title=Shared&text=${encodeURIComponent('Look: https://example.org/shared')}`,
+  );
+  await expect.poll(() => page.getByLabel('Address').inputValue()).toBe('https://example.org/shared');
+  expect(await page.getByLabel('Title').inputValue()).toBe('Shared');
+});
