@@ -228,6 +228,8 @@ const SETTINGS = {
   sessionDays: variable('SESSION_DAYS', integer(1, 3_650, 90)),
   /** How long edits and deletions are kept for `/bookmarks/changes`. */
   changesDays: variable('CHANGES_DAYS', integer(1, 3_650, 90)),
+  /** Deleted bookmarks can be restored for so many days. */
+  trashDays: variable('TRASH_DAYS', integer(1, 3_650, 30)),
   corsOrigins: variable(
     'CORS_ORIGINS',
     z

@@ -349,6 +349,15 @@ const changesCursor: Field = {
   ],
 };
 
+/** Here they have three. */
+const trashCursor: Field = {
+  good: [],
+  bad: [
+    ...listCursor.bad,
+    ...cases('is malformed', ...['4:1:1', '4:1:1:1:1', '4:1:01:1'].map(encode)),
+  ],
+};
+
 const NO_TIME = 'expected an RFC 3339 timestamp of the years 0001 to 9999';
 const time: Field = {
   good: [
@@ -594,6 +603,13 @@ const ROUTE_CASES: Record<string, RouteCases> = {
   '/bookmarks/changes': {
     body: () => ({}),
     fields: { cursor: changesCursor, from, limit: integer(1, 500), wait },
+  },
+  '/trash/list': { body: () => ({}), fields: { cursor: trashCursor, limit: integer(1, 500) } },
+  '/trash/restore': { body: () => ({ ids: [1] }), fields: { ids }, required: ['ids'] },
+  '/trash/delete': {
+    body: () => ({ ids: [1] }),
+    fields: { ids, all: { good: [true], bad: cases('expected true', null, false, 0, 'true', [], {}) } },
+    instead: { all: {} },
   },
   '/tags/list': { body: () => ({}), fields: {} },
   '/tags/create': {

@@ -77,6 +77,12 @@ describe('every endpoint', () => {
       count: 0,
       missing: [added.id],
     });
+    expect((await client.listTrash()).bookmarks).toMatchObject([{ id: added.id }]);
+    const { restored } = await client.restoreBookmarks([added.id, 1]);
+    expect(restored).toMatchObject([{ id: added.id }]);
+    await client.deleteBookmark(restored[0]!.new_id);
+    expect(await client.deleteFromTrash([1])).toEqual({ deleted: true, count: 0 });
+    expect(await client.emptyTrash()).toEqual({ deleted: true, count: 1 });
     expect((await client.profile()).email).toBe('methods@example.org');
     const own = await client.createToken({ name: 'script', scope: 'write', expires_in_days: null });
     expect(await client.withToken(own.token).profile()).toMatchObject({ email: 'methods@example.org' });
@@ -108,7 +114,7 @@ describe('every endpoint', () => {
 
   test('is declared once for the service and its clients', () => {
     const declared = ROUTES.map(({ path }) => path) satisfies string[] as (keyof Endpoints)[];
-    expect(new Set(declared).size).toBe(26);
+    expect(new Set(declared).size).toBe(29);
     const codes = STATUS_BY_CODE satisfies Record<ErrorCode, number>;
     // The other direction: a code of the service that clients are not told of does not compile.
     const known: ErrorCode[] = Object.keys(codes) as (keyof typeof STATUS_BY_CODE)[];

@@ -62,6 +62,15 @@ describe('each write that returns no secret', () => {
     ],
     'a deletion': async (user) => ['/bookmarks/delete', { id: (await bookmark(user)).id }],
     'a deletion of several': async (user) => ['/bookmarks/delete', { ids: [(await bookmark(user)).id] }],
+    'a restoration': async (user) => {
+      const { id } = await bookmark(user);
+      await user.post('/bookmarks/delete', { id });
+      return ['/trash/restore', { ids: [id] }];
+    },
+    'a deletion from the trash': async (user) => {
+      await user.post('/bookmarks/delete', { id: (await bookmark(user)).id });
+      return ['/trash/delete', { all: true }];
+    },
     'a rename of a tag': async (user) => [
       '/tags/update',
       { id: (await bookmark(user)).tags[0].id, name: 'new' },

@@ -251,13 +251,14 @@ describe('the document is complete', () => {
         ['/tags/delete', ['id']],
         ['/tags/merge', ['id', 'into_id']],
         ['/import', ['bookmarks']],
+        ['/trash/restore', ['ids']],
         ['/account/delete', ['confirm']],
         ['/tokens/create', ['name']],
         ['/tokens/revoke', ['id']],
         ['/sessions/revoke', ['id']],
       ]),
     );
-    expect(Object.values(required).flat()).toHaveLength(16);
+    expect(Object.values(required).flat()).toHaveLength(17);
   });
 });
 

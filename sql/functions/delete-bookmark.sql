@@ -1,6 +1,7 @@
--- Deletes a bookmark; where `p_if_updated_at` is given, only one that was last changed at that time. Its tags stay.
+-- Moves a bookmark to the trash. If `p_if_updated_at` is given, only a bookmark that was last changed at that time. Its tags stay.
 create or replace function delete_bookmark(
   p_user_id bigint, p_token_hash bytea, p_id bigint, p_if_updated_at timestamptz,
+  p_free_limit bigint,
   p_idempotency_key text, p_request_hash bytea,
   out outcome text, out response text
 )
@@ -24,6 +25,7 @@ begin
     outcome := 'bookmark_changed';
     return;
   end if;
+  perform move_to_trash(p_user_id, array[p_id], p_free_limit);
   delete from bookmarks where user_id = p_user_id and id = p_id;
   perform repack_texts(p_user_id, array[p_id]);
   perform note_changes(p_user_id, 'bookmark', array[p_id]);

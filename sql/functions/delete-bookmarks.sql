@@ -1,6 +1,7 @@
--- Deletes the bookmarks that `choose_bookmarks` chooses. Their tags stay.
+-- Moves the bookmarks that `choose_bookmarks` chooses to the trash. Their tags stay.
 create or replace function delete_bookmarks(
   p_user_id bigint, p_token_hash bytea, p_ids bigint[], p_if_updated_at timestamptz[],
+  p_free_limit bigint,
   p_idempotency_key text, p_request_hash bytea,
   out outcome text, out response text
 )
@@ -15,6 +16,7 @@ begin
     return;
   end if;
   select chosen, report into v_ids, v_report from choose_bookmarks(p_user_id, p_ids, p_if_updated_at);
+  perform move_to_trash(p_user_id, v_ids, p_free_limit);
   with gone as (
     delete from bookmarks where user_id = p_user_id and id = any (v_ids) returning id, tag_ids
   ), counted as (

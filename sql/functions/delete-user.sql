@@ -16,6 +16,7 @@ begin
   delete from imports where user_id = v_id;
   delete from accounts where user_id = v_id;
   delete from bookmarks where user_id = v_id;
+  delete from trash where user_id = v_id;
   delete from search_blocks where user_id = v_id;
   delete from search_signatures where user_id = v_id;
   delete from users where id = v_id;

@@ -176,6 +176,7 @@ begin
   error_bytes := 0;
 
   if p_replace then
+    perform move_to_trash(p_user_id, null, p_free_limit);
     delete from bookmarks where user_id = p_user_id;
     delete from search_blocks where user_id = p_user_id;
     delete from search_signatures where user_id = p_user_id;

@@ -27,6 +27,7 @@ import type {
   NewTag,
   NewToken,
   Profile,
+  RestoredBookmarks,
   Revoked,
   RevokedSessions,
   Session,
@@ -38,6 +39,8 @@ import type {
   TagMerge,
   TagRename,
   TokenList,
+  TrashDeletion,
+  TrashList,
 } from '../domain/resources.ts';
 import { parseWebUrl } from '../domain/web-url.ts';
 import { streamExport } from './export-stream.ts';
@@ -110,6 +113,9 @@ interface Methods {
   '/bookmarks/list': 'listBookmarks';
   '/bookmarks/sync': 'syncBookmarks';
   '/bookmarks/changes': 'readChanges';
+  '/trash/list': 'listTrash';
+  '/trash/restore': 'restoreBookmarks';
+  '/trash/delete': 'deleteFromTrash' | 'emptyTrash';
   '/tags/list': 'listTags';
   '/tags/create': 'createTag';
   '/tags/update': 'renameTag';
@@ -234,6 +240,26 @@ export class EndpointClient implements Record<Methods[Path], unknown> {
   /** What changed in the collection since a cursor; waits for changes if asked to. `mirror` does so without end. */
   readChanges(position: ChangesPosition = {}, options?: RequestOptions): Promise<Changes> {
     return this.#requester.request('/bookmarks/changes', position, options);
+  }
+
+  /** A page of the deleted bookmarks, the last deleted first (contract 4.6). */
+  listTrash(position: ListPosition = {}, options?: RequestOptions): Promise<TrashList> {
+    return this.#requester.request('/trash/list', position, options);
+  }
+
+  /** Restores at most 500 deleted bookmarks under new ids, in one transaction (contract 4.6). */
+  restoreBookmarks(ids: number[], options?: KeyedOptions): Promise<RestoredBookmarks> {
+    return this.#requester.request('/trash/restore', { ids }, options);
+  }
+
+  /** Deletes at most 500 bookmarks in the trash for good (contract 4.6). */
+  deleteFromTrash(ids: number[], options?: KeyedOptions): Promise<TrashDeletion> {
+    return this.#requester.request('/trash/delete', { ids }, options);
+  }
+
+  /** Deletes everything in the trash for good (contract 4.6). */
+  emptyTrash(options?: KeyedOptions): Promise<TrashDeletion> {
+    return this.#requester.request('/trash/delete', { all: true }, options);
   }
 
   /** All tags, each with the number of its bookmarks (spec 4.3). */

@@ -165,7 +165,9 @@ function readIds(given: readonly unknown[], ctx: z.RefinementCtx): number[] {
 
 /** The ids of several bookmarks; repeated ones count once. */
 export const ids = z
-  .custom<number[]>(Array.isArray, 'expected an array')
+  .custom<number[]>(Array.isArray, {
+    error: (issue) => (issue.input === undefined ? 'is required' : 'expected an array'),
+  })
   .transform(readIds)
   .meta({
     type: 'array',

@@ -217,6 +217,39 @@ export interface DeletedBookmarks extends SeveralDone {
   deleted: true;
 }
 
+/** A bookmark in the trash; its `id` is the one that it had. */
+export interface TrashedBookmark extends Bookmark {
+  deleted_at: string;
+}
+
+/** The last deleted first. */
+export interface TrashList {
+  bookmarks: TrashedBookmark[];
+  has_more: boolean;
+  /** Absent on the last page. */
+  next_cursor?: string | undefined;
+}
+
+export interface RestoredBookmarks {
+  /** The old id of each bookmark and its new one, by rising ids. */
+  restored: { id: number; new_id: number }[];
+  /** The ids that are not in the trash, in the order sent. */
+  missing: number[];
+}
+
+/** Exactly one of the two. */
+export interface TrashChoice {
+  ids?: number[] | undefined;
+  /** Everything in the trash. */
+  all?: true | undefined;
+}
+
+export interface TrashDeletion {
+  deleted: true;
+  /** How many bookmarks were deleted. */
+  count: number;
+}
+
 /** Exactly one of the two. */
 export interface BookmarkChoice {
   id?: number | undefined;
@@ -470,6 +503,9 @@ export interface Endpoints {
   '/bookmarks/list': { request: ListPosition; response: BookmarkList };
   '/bookmarks/sync': { request: SyncPosition; response: SyncedBookmarks };
   '/bookmarks/changes': { request: ChangesPosition; response: Changes };
+  '/trash/list': { request: ListPosition; response: TrashList };
+  '/trash/restore': { request: { ids: number[] }; response: RestoredBookmarks };
+  '/trash/delete': { request: TrashChoice; response: TrashDeletion };
   '/tags/list': { request: Empty; response: TagList };
   '/tags/create': { request: NewTag; response: CreatedTag };
   '/tags/update': { request: TagRename; response: BookmarkTag };

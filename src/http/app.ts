@@ -24,6 +24,7 @@ import { signInRoutes } from '../routes/sign-in.ts';
 import { syncRoutes } from '../routes/sync.ts';
 import { tagRoutes } from '../routes/tags.ts';
 import { tokenRoutes } from '../routes/tokens.ts';
+import { trashRoutes } from '../routes/trash.ts';
 import { webRoutes } from '../routes/web.ts';
 import { addRoute, handleErrors } from './add-route.ts';
 import { Bodies } from './bodies.ts';
@@ -66,6 +67,7 @@ export const ROUTES = routesOfAll([
   ...accountRoutes,
   exchangeCode,
   ...bookmarkRoutes,
+  ...trashRoutes,
   ...searchRoutes,
   ...syncRoutes,
   ...changesRoutes,

@@ -22,6 +22,7 @@ const TAGS: Record<string, string> = {
   logout: 'End the current session',
   account: 'Delete the account',
   bookmarks: 'Create, edit, delete, search, list and sync bookmarks',
+  trash: 'List, restore and delete deleted bookmarks',
   tags: 'List, create, rename, delete and merge tags',
   tokens: 'API tokens',
   sessions: 'Sessions',

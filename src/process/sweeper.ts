@@ -6,6 +6,7 @@ import {
   deleteOldChanges,
   deleteOldImports,
   deleteOldResponses,
+  deleteOldTrash,
   findPendingFilters,
   findQueuedImports,
   signBlocks,
@@ -60,6 +61,7 @@ export async function deleteLeftovers({ config, database, lifecycle, log }: Cont
     () => deleteExpiredTokens(database),
     () => deleteOldResponses(database),
     () => deleteOldChanges(database, config.changesDays),
+    () => deleteOldTrash(database, config.trashDays),
     // Of a sharded database every node has the invites: while one is down none of them can be deleted.
     () => deleteExpiredInvites(database),
   ];

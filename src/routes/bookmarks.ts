@@ -104,9 +104,9 @@ function checkOpposites({
 const remove = principalRoute({
   path: '/bookmarks/delete',
   scope: 'write',
-  summary: 'Delete bookmarks for good',
+  summary: 'Move bookmarks to the trash',
   description:
-    'Their tags stay. By `ids` or `items` in one transaction; ids that are not there are no error, but named in `missing`. ' +
+    'They can be restored for 30 days. Their tags stay. By `ids` or `items` in one transaction; ids that are not there are no error, but named in `missing`. ' +
     'With `if_updated_at` only the version that the client last saw is deleted: another one is a CONFLICT or, by `items`, ' +
     'named in `conflicts`.',
   body: z
@@ -129,11 +129,18 @@ const remove = principalRoute({
   errors: ['NOT_FOUND', 'CONFLICT'],
   isIdempotent: true,
   handle: ({ context, principal, idempotency, body: { id, if_updated_at: ifUpdatedAt, ids, items } }) =>
-    notifyAfter(context, principal, notifyChangesPolls, () =>
-      id !== undefined
-        ? deleteBookmark(context.database, principal, id, { ifUpdatedAt, idempotency })
-        : deleteBookmarks(context.database, principal, items ?? { ids: ids! }, idempotency),
-    ),
+    notifyAfter(context, principal, notifyChangesPolls, () => {
+      const { freeBookmarkLimit } = context.config;
+      return id !== undefined
+        ? deleteBookmark(context.database, principal, id, freeBookmarkLimit, { ifUpdatedAt, idempotency })
+        : deleteBookmarks(
+            context.database,
+            principal,
+            items ?? { ids: ids! },
+            freeBookmarkLimit,
+            idempotency,
+          );
+    }),
 });
 
 const get = principalRoute({

@@ -1,10 +1,11 @@
 import { invalid } from '../domain/errors.ts';
 import { isStorable } from '../domain/text.ts';
 import type { ChangesPosition } from '../store/changes.ts';
+import type { TrashPosition } from '../store/trash.ts';
 
 /**
- * The cursors of `/bookmarks/list` (decision 14), `/bookmarks/changes` and `/bookmarks/search`: opaque to clients, with a version and the
- * id of their user.
+ * The cursors of `/bookmarks/list` (decision 14), `/bookmarks/changes`, `/bookmarks/search` and `/trash/list`: opaque to clients,
+ * with a version and the id of their user.
  */
 
 const LIST_VERSION = 1;
@@ -43,6 +44,21 @@ export function parseChangesCursor(cursor: string, userId: number): ChangesPosit
     tagId: tagId!,
   };
 }
+
+const TRASH_VERSION = 4;
+
+export const formatTrashCursor = (userId: number, { deletedAtMs, id }: TrashPosition): string =>
+  encode(TRASH_VERSION, [userId, deletedAtMs, id]);
+
+/** The position of a cursor; throws like `parseCursor`. */
+export function parseTrashCursor(cursor: string, userId: number): TrashPosition {
+  const [deletedAtMs, id] = decode(cursor, TRASH_VERSION, 2, userId);
+  if (deletedAtMs! > LATEST_MS) throw invalid('cursor: is malformed');
+  return { deletedAtMs: deletedAtMs!, id: id! };
+}
+
+/** The last millisecond of the year 9999. */
+const LATEST_MS = 253_402_300_799_999;
 
 const SEARCH_VERSION = 3;
 

@@ -169,11 +169,12 @@ export async function findBookmarks(
   return requireValidToken(rows).bookmarks;
 }
 
-/** Deletes a bookmark; returns the response as JSON text. Throws `NOT_FOUND`, `CONFLICT`. */
+/** Moves a bookmark to the trash; returns the response as JSON text. Throws `NOT_FOUND`, `CONFLICT`. */
 export async function deleteBookmark(
   db: Database,
   principal: PrincipalKey,
   id: number,
+  freeBookmarkLimit: number,
   { ifUpdatedAt, idempotency }: WriteOptions = {},
 ): Promise<string> {
   const rows = await db.write(
@@ -181,7 +182,7 @@ export async function deleteBookmark(
       select outcome, response
       from delete_bookmark(
         p_user_id => ${principal.userId}, p_token_hash => ${principal.hash}, p_id => ${id},
-        p_if_updated_at => ${ifUpdatedAt ?? null}::text::timestamptz,
+        p_if_updated_at => ${ifUpdatedAt ?? null}::text::timestamptz, p_free_limit => ${freeBookmarkLimit},
         ${keyArguments(sql, idempotency)}
       )`,
   );
@@ -213,11 +214,12 @@ export async function editBookmarks(
   return requireSuccess(rows).response;
 }
 
-/** Deletes bookmarks in one transaction; returns the response as JSON text. */
+/** Moves bookmarks to the trash in one transaction; returns the response as JSON text. */
 export async function deleteBookmarks(
   db: Database,
   principal: PrincipalKey,
   { ids, times }: BookmarkVersions,
+  freeBookmarkLimit: number,
   idempotency?: Idempotency,
 ): Promise<string> {
   const rows = await db.write(
@@ -226,6 +228,7 @@ export async function deleteBookmarks(
       from delete_bookmarks(
         p_user_id => ${principal.userId}, p_token_hash => ${principal.hash},
         p_ids => ${ids}::bigint[], p_if_updated_at => ${times ?? null}::text[]::timestamptz[],
+        p_free_limit => ${freeBookmarkLimit},
         ${keyArguments(sql, idempotency)}
       )`,
   );

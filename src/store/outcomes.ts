@@ -24,6 +24,7 @@ const ERROR_BY_OUTCOME = {
   bookmark_limit: () => limitExceeded('the free tier holds no more bookmarks'),
   bookmark_tag_limit: () =>
     invalid(`add_tags: a bookmark would have more than ${BOUNDS.tagsPerBookmark} tags`),
+  trash_changed: () => unavailable('the trash has changed meanwhile'),
   tag_missing: () => notFound('the tag'),
   tag_exists: () => invalid('name: another tag has this name'),
   tag_limit: () => limitExceeded('an account holds no more tags'),

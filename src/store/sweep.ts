@@ -36,6 +36,12 @@ export async function deleteOldChanges(db: Database, days: number): Promise<numb
   return row!.deleted;
 }
 
+/** Deletes what one user deleted more than so many days ago; says how many bookmarks. */
+export async function deleteOldTrash(db: Database, days: number): Promise<number> {
+  const [row] = await db.write((sql) => sql<{ deleted: number }[]>`select sweep_trash(${days}) as deleted`);
+  return row!.deleted;
+}
+
 /**
  * Deletes imports that are over for an hour, uploads that nobody has fed for a minute, and queued ones that nobody
  * could run for a day; says how many.

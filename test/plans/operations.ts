@@ -286,14 +286,15 @@ const WRITES: Operation[] = [
     name: 'deletion of 500',
     // Postgres 15 goes through all that the user has.
     atMost: 3 * BIG.bookmarks,
-    run: (db, c, n) => deleteBookmarks(db, c.owner, { ids: c.ids.slice(-600 - n * 500, -100 - n * 500) }),
+    run: (db, c, n) =>
+      deleteBookmarks(db, c.owner, { ids: c.ids.slice(-600 - n * 500, -100 - n * 500) }, LIMIT),
   },
   {
     name: 'edit of 30 tags',
     atMost: 800,
     run: (db, c, n) => editBookmark(db, c.owner, c.ids[n]!, { tags: someTags(30, n, c.tags) }),
   },
-  { name: 'delete', atMost: 100, run: (db, c) => deleteBookmark(db, c.owner, c.ids.at(-1)!) },
+  { name: 'delete', atMost: 100, run: (db, c) => deleteBookmark(db, c.owner, c.ids.at(-1)!, LIMIT) },
   {
     name: 'creation, rename and deletion of a tag',
     atMost: 200,

@@ -149,8 +149,8 @@ async function playBookmarks(db: Database, owner: PrincipalKey): Promise<void> {
   await exports.readExportPage(db, owner, 0, bounds, 100);
   await tags.deleteTag(db, owner, first.tags[1].id);
   await tags.deleteTag(db, owner, tag.id);
-  await bookmarks.deleteBookmark(db, owner, second.id);
-  await bookmarks.deleteBookmarks(db, owner, several);
+  await bookmarks.deleteBookmark(db, owner, second.id, LIMIT);
+  await bookmarks.deleteBookmarks(db, owner, several, LIMIT);
   await changes.readChanges(db, owner, position, 100);
 }
 

@@ -26,6 +26,16 @@ const RECOUNTS = `
   from accounts a left join held h using (user_id)
   where a.bookmark_count <> coalesce(h.bookmarks, 0)
   union all
+  select format('account %s counts %s bookmarks in its trash of %s', a.user_id, a.trash_count, coalesce(t.bookmarks, 0))
+  from accounts a left join (
+    select user_id, count(*) as bookmarks from trash group by user_id
+  ) t using (user_id)
+  where a.trash_count <> coalesce(t.bookmarks, 0)
+  union all
+  select format('a bookmark in the trash has no account %s', t.user_id)
+  from trash t left join accounts a using (user_id)
+  where a.user_id is null
+  union all
   select format('account %s counts %s tags of %s', a.user_id, a.tag_count, coalesce(n.tags, 0))
   from accounts a left join named n using (user_id)
   where a.tag_count <> coalesce(n.tags, 0)

@@ -45,7 +45,7 @@ export function addBookmarkCommands(program: Command, run: Run): void {
     .action(run(edit));
   program
     .command('rm')
-    .description('delete bookmarks for good')
+    .description('move bookmarks to the trash')
     .argument('<id...>', 'as `list` shows them', gatherIds)
     .addOption(offlineOption())
     .action(run(remove));

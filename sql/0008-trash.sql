@@ -1,0 +1,29 @@
+-- works-with: 5
+-- The trash: bookmarks that were deleted, until they are restored, deleted for good, or swept.
+
+-- It has no foreign key, for the reason that `bookmarks` has none: `delete_user` deletes the rows.
+create table trash (
+  user_id bigint,
+  -- the id that the bookmark had
+  id bigint,
+  deleted_at timestamptz not null,
+  url_key uuid not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  host text collate "C" not null,
+  search_text text collate "C" not null,
+  url text collate "C" not null,
+  title text collate "C" not null,
+  comment text collate "C" not null,
+  -- the tags as the bookmark showed them
+  tags text collate "C" not null,
+  constraint trash_pkey primary key (user_id, id)
+);
+
+alter table trash alter column user_id set statistics 0;
+alter table trash alter column search_text set storage external;
+
+create index trash_newest on trash (user_id, deleted_at, id);
+create index trash_deleted_at on trash (deleted_at);
+
+alter table accounts add column trash_count counter not null default 0;

@@ -1,0 +1,42 @@
+-- Copies bookmarks that are about to be deleted to the trash: those with these ids or, if `p_ids` is null, all of the user's.
+-- The trash holds as many bookmarks as the account may hold, 100,000 for a premium account. The oldest make room, at most 1,000
+-- more than came in. Requires the account's lock.
+create or replace function move_to_trash(p_user_id bigint, p_ids bigint[], p_free_limit bigint) returns void
+language plpgsql as $$
+declare
+  v_limit bigint;
+  v_count bigint;
+  v_moved bigint;
+  v_surplus bigint;
+  v_after bigint;
+  v_now timestamptz := date_trunc('milliseconds', clock_timestamp());
+begin
+  select case when is_premium then 100000 else p_free_limit end, trash_count into v_limit, v_count
+  from accounts
+  where user_id = p_user_id;
+  if p_ids is null then
+    -- Only the newest are copied if not all of them have room.
+    select id into v_after from bookmarks where user_id = p_user_id order by id desc offset v_limit limit 1;
+    insert into trash (
+      user_id, id, deleted_at, url_key, created_at, updated_at, host, search_text, url, title, comment, tags
+    )
+    select user_id, id, v_now, url_key, created_at, updated_at, host, search_text, url, title, comment, tags
+    from bookmarks
+    where user_id = p_user_id and id > coalesce(v_after, 0);
+  else
+    insert into trash (
+      user_id, id, deleted_at, url_key, created_at, updated_at, host, search_text, url, title, comment, tags
+    )
+    select user_id, id, v_now, url_key, created_at, updated_at, host, search_text, url, title, comment, tags
+    from bookmarks
+    where user_id = p_user_id and id = any (p_ids);
+  end if;
+  get diagnostics v_moved = row_count;
+  v_surplus := least(v_count + v_moved - v_limit, v_moved + 1000);
+  if v_surplus > 0 then
+    p_ids := array(select id from trash where user_id = p_user_id order by deleted_at, id limit v_surplus);
+    delete from trash where user_id = p_user_id and id = any (p_ids);
+  end if;
+  update accounts set trash_count = trash_count + v_moved - greatest(v_surplus, 0) where user_id = p_user_id;
+end
+$$;

@@ -1,0 +1,102 @@
+-- Takes bookmarks out of the trash under new ids, in the order of the old ones. `p_tag_keys` are the folded names of `p_tag_names`,
+-- which are all names of their tags; `trash_changed` if one is missing, because the trash has changed since they were read.
+-- A bookmark gets its tags by name, and tags that are gone are made again. What would exceed a cap changes nothing.
+create or replace function restore_bookmarks(
+  p_user_id bigint, p_token_hash bytea, p_ids bigint[], p_tag_names text[], p_tag_keys text[],
+  p_free_limit bigint, p_tag_limit integer,
+  p_idempotency_key text, p_request_hash bytea,
+  out outcome text, out response text
+)
+language plpgsql as $$
+declare
+  v_account accounts;
+  v_ids bigint[];
+  v_missing bigint[];
+  v_used text[];
+  v_names text[];
+  v_keys text[];
+  -- the user's tag for each name: `id`, `key`, and `text` as it travels
+  v_tags jsonb;
+  v_row trash;
+  v_tag_ids bigint[];
+  v_all_tag_ids bigint[] := '{}';
+  v_rendered text;
+  v_id bigint;
+  v_restored text[] := '{}';
+begin
+  select begun.outcome, begun.response into outcome, response
+  from begin_write(p_user_id, p_token_hash, p_idempotency_key, p_request_hash) begun;
+  if outcome is not null or response is not null then
+    return;
+  end if;
+  v_ids := array(select id from trash where user_id = p_user_id and id = any (p_ids) order by id);
+  v_missing := array(
+    select wanted.id from unnest(p_ids) with ordinality as wanted (id, place) where wanted.id <> all (v_ids) order by place
+  );
+  select * into v_account from accounts where user_id = p_user_id;
+  if cardinality(v_ids) > 0 and not v_account.is_premium
+    and v_account.bookmark_count + cardinality(v_ids) > p_free_limit
+  then
+    outcome := 'bookmark_limit';
+    return;
+  end if;
+
+  v_used := tag_names_in_trash(p_user_id, v_ids);
+  if not v_used <@ p_tag_names then
+    outcome := 'trash_changed';
+    return;
+  end if;
+  -- Names that differ in case only are one tag.
+  select coalesce(array_agg(name), '{}'), coalesce(array_agg(key), '{}') into v_names, v_keys
+  from (
+    select distinct on (key) name, key
+    from unnest(p_tag_names, p_tag_keys) as given (name, key)
+    where name = any (v_used)
+    order by key, name
+  ) used;
+  if ensure_tags(p_user_id, v_names, v_keys, p_tag_limit) is null then
+    outcome := 'tag_limit';
+    return;
+  end if;
+  select coalesce(jsonb_object_agg(name_key, jsonb_build_object('id', id, 'text', render_tag(id, name))), '{}') into v_tags
+  from tags
+  where user_id = p_user_id and name_key = any (v_keys);
+  select coalesce(jsonb_object_agg(name, (v_tags -> key) || jsonb_build_object('key', key)), '{}') into v_tags
+  from unnest(p_tag_names, p_tag_keys) as given (name, key)
+  where name = any (v_used);
+
+  v_id := next_id('bookmarks_id_seq', v_account.id_floor);
+  for v_row in select * from trash where user_id = p_user_id and id = any (v_ids) order by id loop
+    select
+      coalesce(array_agg((tag ->> 'id')::bigint order by tag ->> 'key' collate "C"), '{}'),
+      render_tags(string_agg(tag ->> 'text', ',' order by tag ->> 'key' collate "C"))
+    into v_tag_ids, v_rendered
+    from json_array_elements(v_row.tags::json) old
+    cross join lateral (select v_tags -> (old ->> 'name') as tag) known;
+    insert into bookmarks (
+      user_id, id, created_at, updated_at, tag_ids, tags, url_key, host, search_text, url, title, comment
+    )
+    values (
+      p_user_id, v_id, v_row.created_at, v_row.updated_at, v_tag_ids, v_rendered,
+      v_row.url_key, v_row.host, v_row.search_text, v_row.url, v_row.title, v_row.comment
+    );
+    v_restored := v_restored || format('{"id":%s,"new_id":%s}', v_row.id, v_id);
+    v_all_tag_ids := v_all_tag_ids || v_tag_ids;
+    v_id := nextval('bookmarks_id_seq');
+  end loop;
+  perform raise_high_water_mark(p_user_id, v_id);
+  update tags t set bookmark_count = t.bookmark_count + carried.bookmarks
+  from (select id, count(*) as bookmarks from unnest(v_all_tag_ids) as id group by id) carried
+  where t.user_id = p_user_id and t.id = carried.id;
+  delete from trash where user_id = p_user_id and id = any (v_ids);
+  update accounts
+  set bookmark_count = bookmark_count + cardinality(v_ids), unpacked = unpacked + cardinality(v_ids),
+    trash_count = trash_count - cardinality(v_ids)
+  where user_id = p_user_id;
+  if v_account.unpacked + cardinality(v_ids) >= 64 then
+    perform pack_texts(p_user_id);
+  end if;
+  response := '{"restored":[' || array_to_string(v_restored, ',') || '],"missing":' || array_to_json(v_missing) || '}';
+  perform keep_response(p_user_id, p_idempotency_key, p_request_hash, response);
+end
+$$;

@@ -1,0 +1,13 @@
+-- The different names of the tags of bookmarks in the trash.
+create or replace function tag_names_in_trash(p_user_id bigint, p_ids bigint[]) returns text[]
+language plpgsql stable as $$
+declare
+  v_tags text[] := array(select tags from trash where user_id = p_user_id and id = any (p_ids) and tags <> '[]');
+begin
+  return array(
+    select distinct tag ->> 'name'
+    from unnest(v_tags) as list (tags)
+    cross join lateral json_array_elements(list.tags::json) tag
+  );
+end
+$$;

@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import { notifyPolls } from '../coordination/channels.ts';
+import { id, ids, integer } from '../domain/fields.ts';
+import { exactlyOne } from '../domain/validation.ts';
+import { principalRoute } from '../http/route.ts';
+import { deleteFromTrash, readTrash, restoreBookmarks } from '../store/trash.ts';
+import { formatTrashCursor, MAX_CURSOR_LENGTH, parseTrashCursor } from './cursor.ts';
+import { notifyAfter } from './notify-after.ts';
+import * as schemas from './response-schemas.ts';
+
+/** The trash: contract 4.6. */
+
+const EXAMPLE_CURSOR = 'NDoxOjE3NjQwMDAwMDAwMDA6NDI';
+
+const list = principalRoute({
+  path: '/trash/list',
+  scope: 'read',
+  summary: 'List deleted bookmarks, page by page',
+  description:
+    'The bookmark that was deleted last comes first; a page holds about 1 MiB at most. `next_cursor` is opaque and absent on the ' +
+    'last page.',
+  body: z.object({
+    cursor: z
+      .string()
+      .max(MAX_CURSOR_LENGTH, 'is malformed')
+      .meta({ examples: [EXAMPLE_CURSOR] })
+      .optional(),
+    limit: integer(1, 500, 100),
+  }),
+  // The example's cursor would be another user's.
+  exampleLeavesOut: ['cursor'],
+  response: z.object({
+    bookmarks: z.array(
+      z
+        .object({ ...schemas.bookmark.shape, deleted_at: schemas.timestampText })
+        .meta({ id: 'TrashedBookmark' }),
+    ),
+    has_more: z.boolean().meta({ examples: [true] }),
+    next_cursor: z
+      .string()
+      .meta({ examples: [EXAMPLE_CURSOR] })
+      .optional(),
+  }),
+  async handle({ context, principal, body: { cursor, limit } }) {
+    const before = cursor === undefined ? undefined : parseTrashCursor(cursor, principal.userId);
+    const { bookmarks, next } = await readTrash(context.database, principal, before, limit);
+    const nextCursor = next ? `,"next_cursor":"${formatTrashCursor(principal.userId, next)}"` : '';
+    return `{"bookmarks":${bookmarks},"has_more":${next !== undefined}${nextCursor}}`;
+  },
+});
+
+const restore = principalRoute({
+  path: '/trash/restore',
+  scope: 'write',
+  summary: 'Restore deleted bookmarks',
+  description:
+    'In one transaction. A restored bookmark has a new id, so that clients that follow a cursor see it. Its tags come back by ' +
+    'name. Ids that are not in the trash are no error, but named in `missing`.',
+  body: z.object({ ids }),
+  response: z.object({
+    restored: z.array(z.object({ id, new_id: id })),
+    missing: z.array(id),
+  }),
+  errors: ['LIMIT_EXCEEDED'],
+  isIdempotent: true,
+  handle({ context, principal, body, idempotency }) {
+    const { freeBookmarkLimit } = context.config;
+    return notifyAfter(context, principal, notifyPolls, () =>
+      restoreBookmarks(context.database, principal, body.ids, freeBookmarkLimit, idempotency),
+    );
+  },
+});
+
+const remove = principalRoute({
+  path: '/trash/delete',
+  scope: 'write',
+  summary: 'Delete bookmarks in the trash for good',
+  description: 'By `ids`, or with `all` everything in the trash. Ids that are not in the trash are ignored.',
+  body: z
+    .object({ ids: ids.optional(), all: z.literal(true, 'expected true').optional() })
+    .check(exactlyOne('ids', 'all')),
+  exampleLeavesOut: ['all'],
+  response: z.object({ deleted: z.literal(true), count: schemas.count }),
+  isIdempotent: true,
+  handle: ({ context, principal, body, idempotency }) =>
+    deleteFromTrash(context.database, principal, body.ids, idempotency),
+});
+
+export const trashRoutes = [list, restore, remove];

@@ -1,0 +1,110 @@
+import { BOUNDS } from '../domain/fields.ts';
+import type { Idempotency } from '../domain/idempotency.ts';
+import { foldText } from '../domain/text.ts';
+import { PAGE_BYTES } from './bookmarks.ts';
+import type { Database } from './database.ts';
+import { keyArguments, requireSuccess, requireValidToken, type Written } from './outcomes.ts';
+import { type PrincipalKey, tokenIsValid } from './tokens.ts';
+
+/** A place in the trash, which is read newest first. */
+export interface TrashPosition {
+  /** In milliseconds since 1970. */
+  deletedAtMs: number;
+  id: number;
+}
+
+/** A page of the trash: JSON text of an array of bookmarks, each with `deleted_at`. */
+export interface TrashPage {
+  bookmarks: string;
+  /** The last bookmark of the page; undefined if no more follow. */
+  next: TrashPosition | undefined;
+}
+
+/** What was deleted before a position, newest first; throws `INVALID_TOKEN`. */
+export async function readTrash(
+  db: Database,
+  principal: PrincipalKey,
+  before: TrashPosition | undefined,
+  limit: number,
+): Promise<TrashPage> {
+  const rows = await db.read(
+    (sql) => sql<
+      {
+        valid: boolean;
+        bookmarks: string;
+        hasMore: boolean;
+        deletedAtMs: number | null;
+        lastId: number | null;
+      }[]
+    >`
+      select ${tokenIsValid(sql, principal)} as valid, '[' || page.bookmarks || ']' as bookmarks,
+        has_more as "hasMore", extract(epoch from last_deleted_at)::float8 * 1000 as "deletedAtMs", last_id as "lastId"
+      from read_trash(
+        p_user_id => ${principal.userId},
+        p_before => ${before === undefined ? 'infinity' : new Date(before.deletedAtMs).toISOString()}::text::timestamptz,
+        p_before_id => ${before?.id ?? 0}, p_limit => ${limit}, p_bytes => ${PAGE_BYTES}
+      ) page`,
+  );
+  const { bookmarks, hasMore, deletedAtMs, lastId } = requireValidToken(rows);
+  return { bookmarks, next: hasMore ? { deletedAtMs: Math.round(deletedAtMs!), id: lastId! } : undefined };
+}
+
+/** A bookmark may come into the trash while another one is restored: its tags are then read again. */
+const ATTEMPTS = 5;
+
+/**
+ * Restores bookmarks under new ids; returns the response as JSON text. Throws `LIMIT_EXCEEDED` if a cap would be exceeded; then
+ * nothing is restored.
+ */
+export async function restoreBookmarks(
+  db: Database,
+  principal: PrincipalKey,
+  ids: readonly number[],
+  freeBookmarkLimit: number,
+  idempotency?: Idempotency,
+): Promise<string> {
+  for (let attempt = 1; ; attempt += 1) {
+    const names = await readTagNames(db, principal, ids);
+    const rows = await db.write(
+      (sql) => sql<Written[]>`
+        select outcome, response
+        from restore_bookmarks(
+          p_user_id => ${principal.userId}, p_token_hash => ${principal.hash}, p_ids => ${ids}::bigint[],
+          p_tag_names => ${names}::text[], p_tag_keys => ${names.map(foldText)}::text[],
+          p_free_limit => ${freeBookmarkLimit}, p_tag_limit => ${BOUNDS.tagsPerUser},
+          ${keyArguments(sql, idempotency)}
+        )`,
+    );
+    if (rows[0]!.outcome === 'trash_changed' && attempt < ATTEMPTS) continue;
+    return requireSuccess(rows).response;
+  }
+}
+
+async function readTagNames(
+  db: Database,
+  { userId }: PrincipalKey,
+  ids: readonly number[],
+): Promise<string[]> {
+  const [row] = await db.read(
+    (sql) => sql<{ names: string[] }[]>`select tag_names_in_trash(${userId}, ${ids}::bigint[]) as names`,
+  );
+  return row!.names;
+}
+
+/** Deletes bookmarks in the trash for good, those with these ids or all; returns the response as JSON text. */
+export async function deleteFromTrash(
+  db: Database,
+  principal: PrincipalKey,
+  ids: readonly number[] | undefined,
+  idempotency?: Idempotency,
+): Promise<string> {
+  const rows = await db.write(
+    (sql) => sql<Written[]>`
+      select outcome, response
+      from delete_from_trash(
+        p_user_id => ${principal.userId}, p_token_hash => ${principal.hash}, p_ids => ${ids ?? null}::bigint[],
+        ${keyArguments(sql, idempotency)}
+      )`,
+  );
+  return requireSuccess(rows).response;
+}
