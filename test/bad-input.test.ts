@@ -352,10 +352,7 @@ const changesCursor: Field = {
 /** Here they have three. */
 const trashCursor: Field = {
   good: [],
-  bad: [
-    ...listCursor.bad,
-    ...cases('is malformed', ...['4:1:1', '4:1:1:1:1', '4:1:01:1'].map(encode)),
-  ],
+  bad: [...listCursor.bad, ...cases('is malformed', ...['4:1:1', '4:1:1:1:1', '4:1:01:1'].map(encode))],
 };
 
 const NO_TIME = 'expected an RFC 3339 timestamp of the years 0001 to 9999';

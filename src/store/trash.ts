@@ -14,7 +14,7 @@ export interface TrashPosition {
 }
 
 /** A page of the trash: JSON text of an array of bookmarks, each with `deleted_at`. */
-export interface TrashPage {
+interface TrashPage {
   bookmarks: string;
   /** The last bookmark of the page; undefined if no more follow. */
   next: TrashPosition | undefined;
