@@ -43,8 +43,18 @@ test('a scheduled backup is made as the role that reads, read through, and the o
   expect(kept).toEqual([OLDER, expect.stringMatching(/^bookmarks-20\d{6}T\d{6}Z\.dump$/)]);
 
   const restored = await postgres.createDatabase('restored');
-  await postgres.runScript(join(K8S, 'restore.sh'), restored, [join(folder, kept[1]!)]);
+  const said = await postgres.runScript(join(K8S, 'restore.sh'), restored, [join(folder, kept[1]!)]);
+  expect(said).toMatch(/users +\| 0\n(.*\n)*unchecked_constraints \| 0\ninvalid_indexes +\| 0\n/);
   expect(await runOn(restored, 'select email from invites')).toEqual([{ email: 'ann@example.org' }]);
+
+  // By several jobs it is a folder.
+  const jobs = { JOBS: '2' };
+  await postgres.runScript(SCHEDULED, reader, [folder, '1'], jobs);
+  const [parallel] = readdirSync(folder);
+  const copy = await postgres.createDatabase('copy');
+  await postgres.runScript(join(K8S, 'restore.sh'), copy, [join(folder, parallel!)], jobs);
+  expect(await runOn(copy, 'select email from invites')).toEqual([{ email: 'ann@example.org' }]);
+  kept.splice(0, kept.length, parallel!);
 
   // What fails takes nothing away, and leaves nothing that looks whole.
   await postgres.dropDatabase('source');

@@ -5,10 +5,10 @@ set -euo pipefail
 folder=$1
 keep=$2
 # What was broken off before.
-rm -f "$folder"/*.part
+rm -rf "$folder"/*.part
 file="$folder/bookmarks-$(date -u +%Y%m%dT%H%M%SZ).dump"
 bash "$(dirname "$0")/backup.sh" "$file"
 # Every row of it, as a restore would read it.
 pg_restore --file=/dev/null "$file"
-find "$folder" -name 'bookmarks-*.dump' | sort --reverse | tail -n "+$((keep + 1))" | xargs -r rm --
-echo "backups: $(find "$folder" -name 'bookmarks-*.dump' | wc -l)"
+find "$folder" -maxdepth 1 -name 'bookmarks-*.dump' | sort --reverse | tail -n "+$((keep + 1))" | xargs -r rm -r --
+echo "backups: $(find "$folder" -maxdepth 1 -name 'bookmarks-*.dump' | wc -l)"

@@ -22,7 +22,12 @@ export interface SystemPostgres extends AsyncDisposable {
   createDatabase(name: string, role?: typeof OWNER | typeof SUPERUSER, template?: string): Promise<string>;
   dropDatabase(name: string): Promise<void>;
   /** Runs a script with a database as its `DATABASE_URL` and the server version's programs on its path. */
-  runScript(script: string, databaseUrl: string, args: readonly string[]): Promise<void>;
+  runScript(
+    script: string,
+    databaseUrl: string,
+    args: readonly string[],
+    variables?: Record<string, string>,
+  ): Promise<string>;
   /** Copies the server and starts the copy as a standby that streams; needs `REPLICATING`. */
   createStandby(): Promise<Standby>;
   /** SIGKILL; its backends end by themselves. */
@@ -88,10 +93,11 @@ export async function startSystemPostgres(more: ServerSettings = {}): Promise<Sy
     dropDatabase: async (name) => {
       await runOn(urlOf(SUPERUSER, 'postgres'), `drop database ${name} with (force)`);
     },
-    runScript: async (script, databaseUrl, args) => {
+    runScript: async (script, databaseUrl, args, variables = {}) => {
       const path = `${programs}:${process.env.PATH}`;
-      const env = { ...PROGRAM_ENVIRONMENT, PATH: path, DATABASE_URL: databaseUrl };
-      await promisify(execFile)('bash', [script, ...args], { env, cwd: '/' });
+      const env = { ...PROGRAM_ENVIRONMENT, PATH: path, DATABASE_URL: databaseUrl, ...variables };
+      const { stdout } = await promisify(execFile)('bash', [script, ...args], { env, cwd: '/' });
+      return stdout;
     },
     createStandby: async () => {
       const copy = join(folder, 'standby');
