@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { parseRedisAddress } from '../src/coordination/redis-address.ts';
 import { deleteUser, suspendUser } from '../src/store/admin.ts';
+import { deleteExpiredTokens } from '../src/store/sweep.ts';
 import { newBrowser } from './support/browser-session.ts';
 import { runHere } from './support/command.ts';
 import { openRedis } from './support/redis.ts';
@@ -91,6 +92,13 @@ describe('a suspended account', () => {
     await resume();
     expect((await browser.post('/web/api/v1/user/profile', {})).status).toBe(200);
     expect((await profile()).body.token_expires_at).toBe(before);
+  });
+
+  test('keeps its tokens through sweeps of expired ones', async () => {
+    await suspend();
+    await deleteExpiredTokens(service.context.database);
+    await resume();
+    expect((await profile()).status).toBe(200);
   });
 
   test('opens no session, not even one that began before', async () => {

@@ -24,8 +24,7 @@ begin
     where user_id = v_user.id and token_hash in (
       select token_hash
       from tokens
-      where user_id = v_user.id and token_hash = any (v_user.hashes)
-        and expires_at < now() and expires_at > '-infinity'
+      where user_id = v_user.id and token_hash = any (v_user.hashes) and expires_at < now()
       for update skip locked
     );
     get diagnostics v_count = row_count;

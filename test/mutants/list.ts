@@ -68,4 +68,22 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'const write = (await pushing.store.readOutbox()).at(-1);',
     tests: ['test/two-way.test.ts'],
   },
+  {
+    file: 'sql/functions/sweep-tokens.sql',
+    from: " and expires_at > '-infinity'",
+    to: '',
+    tests: ['test/suspension.test.ts'],
+  },
+  {
+    file: 'sql/functions/open-session.sql',
+    from: 'v_suspended_at is not null',
+    to: 'false',
+    tests: ['test/suspension.test.ts'],
+  },
+  {
+    file: 'src/coordination/sliding-window.lua',
+    from: 'isAdmitted = isAdmitted and log.live < log.limit',
+    to: 'isAdmitted = log.live < log.limit',
+    tests: ['test/rate-limit.test.ts'],
+  },
 ];
