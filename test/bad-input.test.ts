@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { z } from 'zod';
+import { SORTS } from '../src/domain/rules.ts';
 import { ROUTES } from '../src/http/app.ts';
 import { DEFAULT_BODY_BYTES, type PrincipalRoute } from '../src/http/route.ts';
 import { startService, type TestUser, useService, useUser } from './support/service.ts';
@@ -231,7 +232,7 @@ const site: Field = {
 };
 
 const sort: Field = {
-  good: ['newest', 'oldest', 'created', 'updated', 'title'],
+  good: [...SORTS],
   bad: cases(
     'expected "newest" or "oldest" or "created" or "updated" or "title"',
     ...[null, true, 0, '', 'NEWEST', 'added', [], {}],

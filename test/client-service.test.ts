@@ -132,7 +132,7 @@ describe('every endpoint', () => {
       specifiers.filter(
         (from) =>
           !/^\.\/[a-z-]+\.ts$/.test(from) &&
-          !/^\.\.\/domain\/(resources|bookmark-fields|web-url)\.ts$/.test(from),
+          !/^\.\.\/domain\/(resources|bookmark-fields|text|web-url)\.ts$/.test(from),
       ),
     ).toEqual([]);
   });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SORTS } from '../src/domain/rules.ts';
 import { ROUTES } from '../src/http/app.ts';
 import { STATUS_BY_CODE } from '../src/http/error-responses.ts';
 import { BASE_PATH } from '../src/http/mount.ts';
@@ -112,7 +113,7 @@ const FIELDS: Record<string, fc.Arbitrary<unknown>> = {
   created_after: time,
   created_before: time,
   site: fc.oneof(fc.domain(), fc.constantFrom('a', '[::1]', 'b.example'), text),
-  sort: fc.constantFrom('newest', 'oldest', 'created', 'updated', 'title', 'Title'),
+  sort: fc.constantFrom(...SORTS, 'Title'),
   into_id: id,
   title: text,
   comment: text,

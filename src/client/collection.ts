@@ -1,5 +1,5 @@
 import type { Bookmark, NewBookmark } from '../domain/resources.ts';
-import { foldName } from './memory-store.ts';
+import { foldText } from '../domain/text.ts';
 import { type ConflictPolicy, mergeTags, showState, TEXT_FIELDS } from './merge.ts';
 import { MirrorConflict, mirrorBookmarks } from './mirror.ts';
 import type { CollectionStore, Intent, PendingWrite, Report } from './outbox.ts';
@@ -186,8 +186,8 @@ function toIntent(shown: Bookmark, edit: LocalEdit): Intent | undefined {
   if (edit.tags !== undefined) {
     const wanted = mergeTags([], trimAll(edit.tags), []);
     const missingIn = (tags: Bookmark['tags']) => {
-      const names = new Set(tags.map(({ name }) => foldName(name)));
-      return ({ name }: { name: string }) => !names.has(foldName(name));
+      const names = new Set(tags.map(({ name }) => foldText(name)));
+      return ({ name }: { name: string }) => !names.has(foldText(name));
     };
     intent.addTags = wanted.filter(missingIn(shown.tags)).map(({ name }) => name);
     intent.removeTags = shown.tags.filter(missingIn(wanted));

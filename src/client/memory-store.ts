@@ -1,4 +1,5 @@
 import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
+import { compareByCodePoints, foldText } from '../domain/text.ts';
 import { MemoryOutbox } from './memory-outbox.ts';
 import { findChangedTags, type MirrorPage, requireNext, withoutThoseOf } from './mirror.ts';
 import type { BookmarkState, CollectionStore, PendingWrite, Report, StateChange } from './outbox.ts';
@@ -111,24 +112,7 @@ export class MemoryStore implements CollectionStore {
 /** Sorts tags by their names without regard to case, by code points, as the service does. */
 export const sortTags = (tags: BookmarkTag[]): BookmarkTag[] =>
   tags
-    .map((tag) => ({ tag, key: foldName(tag.name) }))
+    .map((tag) => ({ tag, key: foldText(tag.name) }))
     // Between two pages of a catch-up two tags may have the same name.
-    .sort((a, b) => compareCodePoints(a.key, b.key) || a.tag.id - b.tag.id)
+    .sort((a, b) => compareByCodePoints(a.key, b.key) || a.tag.id - b.tag.id)
     .map(({ tag }) => tag);
-
-/** NFC, lower case, final sigma as sigma. */
-export const foldName = (name: string): string => name.toLowerCase().replaceAll('ς', 'σ').normalize('NFC');
-
-/** UTF-16 would put U+10000 and beyond before U+E000. */
-function compareCodePoints(a: string, b: string): number {
-  const length = Math.min(a.length, b.length);
-  for (let at = 0; at < length; at += 1) {
-    const [left, right] = [a.charCodeAt(at), b.charCodeAt(at)];
-    if (left === right) continue;
-    return fixSurrogate(left) - fixSurrogate(right);
-  }
-  return a.length - b.length;
-}
-
-const fixSurrogate = (unit: number): number =>
-  unit >= 0xe000 ? unit - 0x800 : unit >= 0xd800 ? unit + 0x2000 : unit;

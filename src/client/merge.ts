@@ -1,5 +1,6 @@
 import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
-import { foldName, sortTags } from './memory-store.ts';
+import { foldText } from '../domain/text.ts';
+import { sortTags } from './memory-store.ts';
 import type { BookmarkState, FieldConflict, Intent, PendingWrite, TextField } from './outbox.ts';
 
 /** Who wins a field that both sides changed. A function returns the value to keep. */
@@ -36,11 +37,11 @@ export function mergeTags(
   removed: readonly BookmarkTag[],
 ): BookmarkTag[] {
   const removedIds = new Set(removed.filter(({ id }) => id !== NEW_TAG).map(({ id }) => id));
-  const removedNames = new Set(removed.filter(({ id }) => id === NEW_TAG).map(({ name }) => foldName(name)));
-  const kept = tags.filter(({ id, name }) => !removedIds.has(id) && !removedNames.has(foldName(name)));
-  const byName = new Map(kept.map((tag) => [foldName(tag.name), tag]));
+  const removedNames = new Set(removed.filter(({ id }) => id === NEW_TAG).map(({ name }) => foldText(name)));
+  const kept = tags.filter(({ id, name }) => !removedIds.has(id) && !removedNames.has(foldText(name)));
+  const byName = new Map(kept.map((tag) => [foldText(tag.name), tag]));
   for (const name of added) {
-    if (!byName.has(foldName(name))) byName.set(foldName(name), { id: NEW_TAG, name });
+    if (!byName.has(foldText(name))) byName.set(foldText(name), { id: NEW_TAG, name });
   }
   return sortTags([...byName.values()]);
 }

@@ -1,4 +1,5 @@
 import type { BookmarkFields, FieldName, GivenName, Operation } from './bookmark-fields.ts';
+import type { Sort } from './rules.ts';
 
 /**
  * The resources of spec 2 and the requests and responses of spec 4, as they are sent. Plain types that the service
@@ -283,7 +284,7 @@ export interface BookmarkSearch {
   /** A host name, whose subdomains count too. */
   site?: string | undefined;
   /** By id, falling or rising; by `created_at` or `updated_at`, falling; by title, rising. Default: `newest`. */
-  sort?: 'newest' | 'oldest' | 'created' | 'updated' | 'title' | undefined;
+  sort?: Sort | undefined;
   /** From 1. */
   page?: number | undefined;
   /** The `next_cursor` of the last response to the same search, in the place of `page`. */

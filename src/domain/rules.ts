@@ -38,3 +38,8 @@ export function cleanTagName(name: string): string {
   const trimmed = name.trim();
   return isTooLongInAnyForm(trimmed) ? trimmed : trimmed.normalize('NFC');
 }
+
+/** The orders of a search; the first is the default. `search_bookmarks` raises for any other. */
+export const SORTS = ['newest', 'oldest', 'created', 'updated', 'title'] as const;
+
+export type Sort = (typeof SORTS)[number];

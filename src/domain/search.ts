@@ -2,11 +2,6 @@ import { z } from 'zod';
 import { site, tagName, tagNames, timestamp } from './fields.ts';
 import { foldText } from './text.ts';
 
-/** The orders of a search; the first is the default. `search_bookmarks` in SQL knows the same. */
-export const SORTS = ['newest', 'oldest', 'created', 'updated', 'title'] as const;
-
-export type Sort = (typeof SORTS)[number];
-
 const time = timestamp.meta({ format: 'date-time', examples: ['2026-01-31T12:00:00.000Z'] });
 
 /** Tag names in their folded form. */

@@ -55,9 +55,22 @@ export function countCodePoints(text: string, limit: number): number {
   return count;
 }
 
-/** Compares as collation "C" does, by the bytes of UTF-8, so by code points; JavaScript compares code units. */
-export const compareByCodePoints = (a: string, b: string): number =>
-  Buffer.compare(Buffer.from(a), Buffer.from(b));
+/**
+ * Compares by code points, as collation "C" does. JavaScript compares the units of UTF-16, which puts U+10000 and beyond
+ * before U+E000.
+ */
+export function compareByCodePoints(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let at = 0; at < length; at += 1) {
+    const [left, right] = [a.charCodeAt(at), b.charCodeAt(at)];
+    if (left === right) continue;
+    return fixSurrogate(left) - fixSurrogate(right);
+  }
+  return a.length - b.length;
+}
+
+const fixSurrogate = (unit: number): number =>
+  unit >= 0xe000 ? unit - 0x800 : unit >= 0xd800 ? unit + 0x2000 : unit;
 
 /** Whether text holds neither U+0000 nor a lone surrogate, so that Postgres stores it as it is. */
 export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0');

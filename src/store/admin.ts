@@ -149,7 +149,9 @@ export async function createApiToken(
     (sql) => sql<TokenRecord[]>`
       select ${tokenRecord(sql)}
       from create_api_token(
-        ${userId}, ${secret.hash}, ${secret.lastFour}, ${token.scope}, ${token.name}, ${token.nameKey}, ${token.days}
+        p_user_id => ${userId}, p_token_hash => ${secret.hash}, p_last_four => ${secret.lastFour},
+        p_scope => ${token.scope}, p_name => ${token.name}, p_name_key => ${token.nameKey},
+        p_days => ${token.days}
       )`,
   );
   return row!;

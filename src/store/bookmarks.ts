@@ -302,7 +302,10 @@ export async function findNewBookmarks(
 }
 
 const pageAfter = (sql: Sql, { userId }: Pick<PrincipalKey, 'userId'>, afterId: number, limit: number) =>
-  sql`read_page(${userId}, ${afterId}, ${MAX_ID}, ${limit}, ${PAGE_BYTES}) page`;
+  sql`read_page(
+    p_user_id => ${userId}, p_after => ${afterId}, p_last => ${MAX_ID}, p_limit => ${limit},
+    p_bytes => ${PAGE_BYTES}
+  ) page`;
 
 const pageColumns = (sql: Sql) => sql`
   '[' || page.bookmarks || ']' as bookmarks,

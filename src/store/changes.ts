@@ -82,8 +82,10 @@ export async function findChanges(
   const rows = await db.read(
     (sql) => sql<{ unchanged: number[] }[]>`
       select find_unchanged(
-        ${usersOf(checks)}::bigint[], ${hashesOf(checks)}::text[], ${of('epoch')}::bigint[], ${of('generation')}::bigint[],
-        ${of('change')}::bigint[], ${of('bookmarkId')}::bigint[], ${of('tagId')}::bigint[]
+        p_user_ids => ${usersOf(checks)}::bigint[], p_token_hashes => ${hashesOf(checks)}::text[],
+        p_epochs => ${of('epoch')}::bigint[], p_generations => ${of('generation')}::bigint[],
+        p_changes => ${of('change')}::bigint[], p_bookmark_ids => ${of('bookmarkId')}::bigint[],
+        p_tag_ids => ${of('tagId')}::bigint[]
       ) as unchanged`,
     deadlineMs,
   );
@@ -95,7 +97,9 @@ const positionOf = (start: ChangesStart): ChangesPosition => (typeof start === '
 function pageFrom(sql: Sql, { userId }: Pick<PrincipalKey, 'userId'>, start: ChangesStart, limit: number) {
   const { epoch, generation, change, bookmarkId, tagId } = positionOf(start);
   return sql`read_changes(
-    ${userId}, ${epoch}, ${generation}, ${change}, ${bookmarkId}, ${tagId}, ${limit}, ${start === 'now'}
+    p_user_id => ${userId}, p_epoch => ${epoch}, p_generation => ${generation}, p_change => ${change},
+    p_bookmark_id => ${bookmarkId}, p_tag_id => ${tagId}, p_limit => ${limit},
+    p_from_now => ${start === 'now'}
   ) page`;
 }
 

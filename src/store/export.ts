@@ -45,9 +45,10 @@ export async function readExportPage(
         select ${tokenIsValid(sql, principal)} as valid,
           (select generation from accounts where user_id = ${principal.userId}) as generation,
           count, last_id, bookmarks
-        from read_page(${principal.userId}, ${afterId}, ${lastId}, ${limit}, ${PAGE_BYTES})`.raw() as unknown as Statement<
-        (Buffer | null)[][]
-      >,
+        from read_page(
+          p_user_id => ${principal.userId}, p_after => ${afterId}, p_last => ${lastId}, p_limit => ${limit},
+          p_bytes => ${PAGE_BYTES}
+        )`.raw() as unknown as Statement<(Buffer | null)[][]>,
   );
   const [valid, generation, count, last, bookmarks] = rows[0]!;
   requireValidToken([{ valid: valid!.toString('latin1') === 't' }]);

@@ -59,8 +59,10 @@ export async function signInByProvider(
     (sql) => sql<{ outcome: SignInRefusal | null; id: number }[]>`
       select outcome, id, name_session(id, ${hash}, ${client})
       from sign_in_by_provider(
-        ${issuer}, ${subject}, ${email}, ${emailKey}, ${isTrusted}, ${isOpen}, ${expectedUserId},
-        ${hash}, ${lastFour}, ${authenticatedAt ?? LONG_AGO}, ${days}
+        p_issuer => ${issuer}, p_subject => ${subject}, p_email => ${email}, p_email_key => ${emailKey},
+        p_is_trusted => ${isTrusted}, p_is_open => ${isOpen}, p_expected_user_id => ${expectedUserId},
+        p_token_hash => ${hash}, p_last_four => ${lastFour},
+        p_authenticated_at => ${authenticatedAt ?? LONG_AGO}, p_session_days => ${days}
       )`,
   );
   const { outcome, id } = row!;
@@ -79,8 +81,9 @@ export async function linkIdentity(
     (sql) => sql<{ outcome: 'linked' | 'token' | null }[]>`
       select outcome, name_session(${userId}, ${hash}, ${client})
       from link_identity(
-        ${userId}, ${sessionHash}, ${issuer}, ${subject}, ${email},
-        ${hash}, ${lastFour}, ${authenticatedAt ?? LONG_AGO}, ${days}
+        p_user_id => ${userId}, p_session_hash => ${sessionHash}, p_issuer => ${issuer},
+        p_subject => ${subject}, p_email => ${email}, p_token_hash => ${hash}, p_last_four => ${lastFour},
+        p_authenticated_at => ${authenticatedAt ?? LONG_AGO}, p_session_days => ${days}
       )`,
   );
   const { outcome } = row!;
@@ -126,7 +129,10 @@ export async function openAppSession(
   const [row] = await db.write(
     (sql) => sql<{ outcome: 'token' | null; email: string }[]>`
       select outcome, email, name_session(${userId}, ${hash}, ${client})
-      from open_app_session(${userId}, ${sessionHash}, ${appName}, ${hash}, ${lastFour}, ${days})`,
+      from open_app_session(
+        p_user_id => ${userId}, p_session_hash => ${sessionHash}, p_app_name => ${appName},
+        p_token_hash => ${hash}, p_last_four => ${lastFour}, p_session_days => ${days}
+      )`,
   );
   const { outcome, email } = row!;
   if (outcome !== null) return undefined;

@@ -36,7 +36,10 @@ export async function claimImport(db: Database, { userId, id, leaseId }: Lease):
   const [row] = await db.write(
     (sql) => sql<Claim[]>`
       select outcome, attempts, trace_parent as "traceParent"
-      from claim_import(${userId}, ${id}, ${leaseId}, ${MAX_ATTEMPTS}, ${LEASE_MS})
+      from claim_import(
+        p_user_id => ${userId}, p_id => ${id}, p_lease_id => ${leaseId}, p_max_attempts => ${MAX_ATTEMPTS},
+        p_lease_ms => ${LEASE_MS}
+      )
       where outcome is not null`,
   );
   return row;

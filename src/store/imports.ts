@@ -101,13 +101,14 @@ async function write(
     (sql) => sql<(ImportResult & { outcome: Outcome | null })[]>`
       select outcome, result, error_bytes as "errorBytes"
       from import_bookmarks(
-        ${userId}, ${hash}, ${id}, ${leaseId}, ${replace},
-        ${pieces}, ${names}, ${text}, ${columnSeparator}, ${separator},
-        ${urlKeys}, ${tagSets}, ${setRefs}, ${knownKeys}, ${knownAt},
-        ${[...tagNames]}, ${[...tagKeys]},
-        ${skipped}, ${errors},
-        ${freeBookmarkLimit}, ${BOUNDS.tagsPerUser},
-        ${idempotency?.key ?? null}, ${idempotency?.requestHash ?? null}
+        p_user_id => ${userId}, p_token_hash => ${hash}, p_import_id => ${id}, p_lease_id => ${leaseId},
+        p_replace => ${replace}, p_pieces => ${pieces}, p_names => ${names}, p_columns => ${text},
+        p_column_separator => ${columnSeparator}, p_separator => ${separator}, p_url_keys => ${urlKeys},
+        p_tag_sets => ${tagSets}, p_set_refs => ${setRefs}, p_known_keys => ${knownKeys},
+        p_known_at => ${knownAt}, p_tag_names => ${[...tagNames]}, p_tag_keys => ${[...tagKeys]},
+        p_skipped => ${skipped}, p_errors => ${errors}, p_free_limit => ${freeBookmarkLimit},
+        p_tag_limit => ${BOUNDS.tagsPerUser}, p_idempotency_key => ${idempotency?.key ?? null},
+        p_request_hash => ${idempotency?.requestHash ?? null}
       )`,
   );
   if (rows[0]!.outcome === 'import_changed') throw new ImportChanged('what an import looked at has changed');

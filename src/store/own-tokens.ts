@@ -64,12 +64,12 @@ export async function createOwnToken(
     (sql) => sql<{ outcome: Outcome | null; token: Omit<ApiToken, 'name'> }[]>`
       select outcome, token
       from create_own_token(
-        ${principal.userId}, ${principal.hash}, ${hash},
-        jsonb_build_object(
+        p_user_id => ${principal.userId}, p_token_hash => ${principal.hash}, p_new_hash => ${hash},
+        p_token => jsonb_build_object(
           'name', ${name}::text, 'name_key', ${nameKey}::text, 'scope', ${scope}::text,
           'days', ${days}::integer, 'last_four', ${lastFour}::text
         ),
-        ${BOUNDS.apiTokensPerUser}
+        p_token_limit => ${BOUNDS.apiTokensPerUser}
       )`,
   );
   return { ...requireSuccess(rows).token, name };

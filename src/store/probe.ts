@@ -38,7 +38,10 @@ export async function openProbe(options: Pick<DatabaseOptions, 'url' | 'prepare'
       .read(
         (sql) => sql`
           select ${tokenIsValid(sql, NOBODY)}, page.count
-          from read_page(${NOBODY.userId}, 0, ${MAX_ID}, 1, ${PAGE_BYTES}) page`,
+          from read_page(
+            p_user_id => ${NOBODY.userId}, p_after => 0, p_last => ${MAX_ID}, p_limit => 1,
+            p_bytes => ${PAGE_BYTES}
+          ) page`,
       )
       .then(
         (): DatabaseState => 'reachable',

@@ -1,5 +1,6 @@
 import { bloomFilterBits } from '../domain/bloom-filters.ts';
-import type { SearchFilter, Sort } from '../domain/search.ts';
+import type { Sort } from '../domain/rules.ts';
+import type { SearchFilter } from '../domain/search.ts';
 import { PAGE_BYTES } from './bookmarks.ts';
 import type { Database, Sql } from './database.ts';
 import { requireValidToken } from './outcomes.ts';

@@ -35,7 +35,9 @@ export async function beginImport(
     (sql) => sql<{ outcome: Outcome | null }[]>`
       select outcome
       from begin_import(
-        ${principal.userId}, ${principal.hash}, ${id}, ${bytes}, ${stagedLimit}, ${idempotencyKey ?? null}
+        p_user_id => ${principal.userId}, p_token_hash => ${principal.hash}, p_import_id => ${id},
+        p_bytes => ${bytes}, p_staged_limit => ${stagedLimit},
+        p_idempotency_key => ${idempotencyKey ?? null}
       )`,
   );
   requireSuccess(rows);

@@ -135,7 +135,9 @@ export async function noteUses(
   await db.write(
     (sql) => sql`
       select note_uses(
-        ${userIds}::bigint[], ${hashes}::text[], ${PROLONGED_IN_LAST_DAYS}, ${sessionDays}, ${MAX_SESSION_DAYS}
+        p_user_ids => ${userIds}::bigint[], p_token_hashes => ${hashes}::text[],
+        p_last_days => ${PROLONGED_IN_LAST_DAYS}, p_session_days => ${sessionDays},
+        p_max_days => ${MAX_SESSION_DAYS}
       )`,
   );
 }

@@ -83,7 +83,10 @@ async function* writeExport(db: Database, { userId, lastId, facts }: Facts): Asy
     const [page] = await db.read(
       (sql) => sql<{ bookmarks: string; last: number | null }[]>`
         select bookmarks, last_id as last
-        from read_page(${userId}, ${from}, ${lastId}, ${PAGE_SIZE}, ${PAGE_BYTES})`,
+        from read_page(
+          p_user_id => ${userId}, p_after => ${from}, p_last => ${lastId}, p_limit => ${PAGE_SIZE},
+          p_bytes => ${PAGE_BYTES}
+        )`,
     );
     if (page!.last === null) break;
     yield separator + page!.bookmarks;

@@ -39,7 +39,10 @@ export async function exchangeInvite(
   const rows = await db.write(
     (sql) => sql<{ outcome: Outcome | null; id: number; email: string }[]>`
       select outcome, id, email, name_session(id, ${hash}, ${client})
-      from exchange_invite(${code}, ${emailKey ?? null}, ${hash}, ${lastFour}, ${sessionDays})`,
+      from exchange_invite(
+        p_code => ${code}, p_email_key => ${emailKey ?? null}, p_token_hash => ${hash},
+        p_last_four => ${lastFour}, p_session_days => ${sessionDays}
+      )`,
   );
   const { id, email } = requireSuccess(rows);
   return { id, email };

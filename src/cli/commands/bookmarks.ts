@@ -1,8 +1,9 @@
 import { type Command, Option } from 'commander';
 import type { BookmarkClient, LocalEdit } from '../../client/index.ts';
-import { foldName } from '../../client/memory-store.ts';
 import { parseSearch } from '../../client/search-text.ts';
 import type { Bookmark, BookmarkSearch } from '../../domain/resources.ts';
+import { SORTS } from '../../domain/rules.ts';
+import { foldText } from '../../domain/text.ts';
 import { isWebUrl } from '../../formats/write-netscape.ts';
 import { gatherIds, gatherTags, integerFrom, tagsOption } from '../arguments.ts';
 import { bookmarkTable } from '../bookmark-table.ts';
@@ -71,11 +72,7 @@ export function addBookmarkCommands(program: Command, run: Run): void {
     .option('--after <time>', 'only those saved after this time, like 2026-01-31T12:00:00Z')
     .option('--before <time>', 'only those saved before this time')
     .option('--site <host>', 'only those of this host and its subdomains')
-    .addOption(
-      new Option('--sort <order>')
-        .choices(['newest', 'oldest', 'created', 'updated', 'title'])
-        .default('newest'),
-    )
+    .addOption(new Option('--sort <order>').choices(SORTS).default(SORTS[0]))
     .option('--page <n>', 'further results', integerFrom(1), 1)
     .option('--per-page <n>', 'up to 100', integerFrom(1, 100), 50)
     .addHelpText('after', SEARCH_HELP)
@@ -212,12 +209,12 @@ async function editOffline(
   change: LocalEdit,
   { isWhole, addTag = [], removeTag = [] }: OfflineEdit,
 ): Promise<void> {
-  const removed = new Set(removeTag.map(foldName));
+  const removed = new Set(removeTag.map(foldText));
   const changed = await useOffline(session, file, async (collection) => {
     const bookmarks: Bookmark[] = [];
     for (const id of ids) {
       const names = (await collection.get(id))?.tags.map(({ name }) => name) ?? [];
-      const tags = [...names, ...addTag].filter((name) => !removed.has(foldName(name)));
+      const tags = [...names, ...addTag].filter((name) => !removed.has(foldText(name)));
       bookmarks.push(await collection.edit(id, isWhole ? change : { tags }));
     }
     return bookmarks;
