@@ -1,5 +1,5 @@
 import { chmodSync, existsSync, globSync, mkdirSync, realpathSync, rmSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BaseLogger } from 'pino';
 import { provideBinaries } from './binaries.ts';
@@ -89,7 +89,7 @@ function prepareDataDir(folder: string): { dataDir: string; account: ServerAccou
   const wanted = resolve(folder);
   const account = chooseServerAccount(clusterDirOf(wanted));
   try {
-    const made = mkdirSync(wanted, { recursive: true, mode: 0o700 });
+    const made = makeFolder(wanted);
     // The server's account has a folder of its own in it, which it must reach whatever the umask is.
     if (made && account.uid !== undefined) chmodSync(wanted, 0o755);
   } catch (error) {
@@ -102,6 +102,23 @@ function prepareDataDir(folder: string): { dataDir: string; account: ServerAccou
     `PostgreSQL does not run as root but as user ${account.uid}, who cannot reach the data folder ${wanted}: ` +
       'set DATA_DIR to a folder outside of private ones, e.g. DATA_DIR=/var/lib/bookmark-service',
   );
+}
+
+/**
+ * Makes a folder and those above it. Returns false if it is there. Node's own `recursive` never returns for a folder that
+ * the system refuses as if its parent were missing, as in /proc.
+ */
+function makeFolder(path: string): boolean {
+  if (existsSync(path)) return false;
+  makeFolder(dirname(path));
+  try {
+    mkdirSync(path, { mode: 0o700 });
+    return true;
+  } catch (error) {
+    // Another process was faster.
+    if (existsSync(path)) return false;
+    throw error;
+  }
 }
 
 function takeFolder(dataDir: string, purpose: Purpose): FolderLock | FolderOwner | undefined {
