@@ -36,9 +36,12 @@ describe('three replicas', () => {
     const responses = await Promise.all(
       Array.from({ length: 300 }, (_, n) => replicas[n % 3]!.post('/tags/list', {}, token)),
     );
-    const admitted = responses.filter(({ status }) => status === 200);
+    // A machine under load answers some with 503: after they were admitted, with headers, or before the limiter saw them.
+    const counted = responses.filter(({ headers }) => headers.has('x-ratelimit-limit'));
+    const admitted = counted.filter(({ status }) => status !== 429);
     const refused = responses.filter(({ status }) => status === 429);
-    expect([admitted.length, refused.length]).toEqual([100, 200]);
+    expect(admitted).toHaveLength(100);
+    expect(responses.filter(({ status }) => ![200, 429, 503].includes(status))).toEqual([]);
     const left = admitted.map((response) => quotaOf(response)[1]!).sort((a, b) => a - b);
     expect(left[0]).toBe(0);
     for (const response of refused) {
