@@ -925,6 +925,25 @@ describe('bookmarks and tags', () => {
     expect((await run(['search', 'nothing'])).err).toBe('0 found, none shown\n');
   });
 
+  test('deleted bookmarks are listed, restored, and deleted for good', async () => {
+    const { run } = await openShell();
+    for (const n of [1, 2, 3]) await add(run, `https://example.org/${n}`, '--title', `Page ${n}`);
+    const { bookmarks } = JSON.parse((await run(['list', '--json'])).out);
+    const ids: string[] = bookmarks.map(({ id }: { id: number }) => String(id));
+    expect((await run(['trash'])).err).toBe('the trash is empty\n');
+    await run(['rm', ...ids]);
+    expect((await run(['trash', '-n', '1'])).out).toContain('Page 3');
+    expect(JSON.parse((await run(['trash', '--json'])).out).bookmarks).toHaveLength(3);
+    const restored = await run(['trash', 'restore', ids[0]!, '1']);
+    expect(restored.out).toMatch(new RegExp(`^Restored ${ids[0]} as \\d+\n1 is not in the trash\n$`));
+    expect(await run(['trash', 'restore', ids[0]!])).toMatchObject({ code: 3 });
+    expect(await run(['trash', 'rm'])).toMatchObject({ code: 2 });
+    expect(await run(['trash', 'rm', ids[1]!, '--all'])).toMatchObject({ code: 2 });
+    expect((await run(['trash', 'rm', ids[1]!])).out).toBe('Deleted 1 for good\n');
+    expect((await run(['trash', 'rm', '--all'])).out).toBe('Deleted 1 for good\n');
+    expect((await run(['list'])).out).toContain('Page 1');
+  });
+
   test('tags are listed, created, renamed and deleted by name', async () => {
     const { run } = await openShell();
     await add(run, 'https://example.org/1', '-t', 'Reading');

@@ -11,6 +11,7 @@ import { addMirrorCommand } from './commands/mirror.ts';
 import { addSyncCommand } from './commands/sync.ts';
 import { addTagCommands } from './commands/tags.ts';
 import { addTokenCommands } from './commands/tokens.ts';
+import { addTrashCommands } from './commands/trash.ts';
 import { writeOutControls } from './display-text.ts';
 import type { Environment } from './environment.ts';
 import { describeFault, EXIT, exitCodeOf, Interrupted } from './faults.ts';
@@ -84,6 +85,7 @@ export function buildProgram(streams: Streams, run: Run): Command {
   addAccountCommands(program, run);
   addBookmarkCommands(program, run);
   addTagCommands(program, run);
+  addTrashCommands(program, run);
   addTokenCommands(program, run);
   addImportCommand(program, run);
   addExportCommand(program, run);

@@ -38,8 +38,8 @@ const git = (...args: string[]) =>
 const unpack = (commit: string, folder: string): void =>
   void execFileSync('tar', ['-x', '-C', folder], { input: git('archive', commit, ...FILES) });
 
-/** What an older release has to have in common with this one while none was published: schema and modules. */
-const SHARED = ['sql', 'package-lock.json'];
+/** What an older release has to have in common with this one while none was published: schema, modules and their patches. */
+const SHARED = ['sql', 'package-lock.json', 'src/store/patches'];
 
 /**
  * The commit of the release before: the newest tag below this commit. Until there is a tag, tables and functions may be

@@ -1,0 +1,106 @@
+import type { Command } from 'commander';
+import { gatherIds, integerFrom } from '../arguments.ts';
+import { toLine } from '../display-text.ts';
+import { CliError } from '../faults.ts';
+import { openOwnClient, type Run, type Session } from '../session.ts';
+
+/** How many ids a request takes. */
+const BATCH = 500;
+
+/** Adds `trash` and its subcommands. */
+export function addTrashCommands(program: Command, run: Run): void {
+  const trash = program
+    .command('trash')
+    .description('list deleted bookmarks; restore them, or delete them for good');
+  trash
+    .command('list', { isDefault: true })
+    .description('list deleted bookmarks, the last deleted first')
+    .option('-n, --limit <n>', 'at most so many', integerFrom(1))
+    .action(run(list));
+  trash
+    .command('restore')
+    .description('restore deleted bookmarks, which get new ids')
+    .argument('<id...>', 'as `trash list` shows them', gatherIds)
+    .action(run(restore));
+  trash
+    .command('rm')
+    .description('delete bookmarks in the trash for good')
+    .argument('[id...]', 'as `trash list` shows them', gatherIds)
+    .option('--all', 'everything in the trash', false)
+    .action(run(remove));
+}
+
+async function list(
+  session: Session,
+  { limit = Number.POSITIVE_INFINITY }: { limit?: number },
+): Promise<void> {
+  const { terminal, signal } = session;
+  const client = await openOwnClient(session);
+  if (terminal.isJson) await terminal.write('{"bookmarks":[');
+  let count = 0;
+  let cursor: string | undefined;
+  do {
+    const page = await client.listTrash({ cursor, limit: Math.min(limit - count, BATCH) }, { signal });
+    const isFirst = count === 0;
+    if (terminal.isJson) {
+      const texts = page.bookmarks.map((bookmark) => JSON.stringify(bookmark)).join(',');
+      await terminal.write((isFirst || texts === '' ? '' : ',') + texts);
+    } else if (page.bookmarks.length > 0) {
+      await terminal.table(
+        {
+          columns: [
+            { name: 'ID' },
+            { name: 'DELETED' },
+            { name: 'TITLE', isFlexible: true, isMain: true },
+            { name: 'URL', isFlexible: true },
+          ],
+          rows: page.bookmarks.map(({ id, deleted_at, title, url }) => [
+            String(id),
+            deleted_at.slice(0, 10),
+            toLine(title),
+            toLine(url),
+          ]),
+        },
+        { header: isFirst },
+      );
+    }
+    count += page.bookmarks.length;
+    cursor = page.next_cursor;
+  } while (cursor !== undefined && count < limit);
+  if (terminal.isJson) await terminal.write(']}\n');
+  else if (count === 0) terminal.note('the trash is empty');
+}
+
+async function restore(session: Session, ids: number[]): Promise<void> {
+  const client = await openOwnClient(session);
+  const restored: { id: number; new_id: number }[] = [];
+  const missing: number[] = [];
+  for (const batch of batches(ids)) {
+    const done = await client.restoreBookmarks(batch, { signal: session.signal });
+    restored.push(...done.restored);
+    missing.push(...done.missing);
+  }
+  if (restored.length === 0)
+    throw new CliError('none of these is in the trash', 'All: bookmarks trash', 'NOT_FOUND');
+  await session.terminal.print({ restored, missing }, () =>
+    [
+      ...restored.map(({ id, new_id }) => `Restored ${id} as ${new_id}`),
+      ...missing.map((id) => `${id} is not in the trash`),
+    ].join('\n'),
+  );
+}
+
+async function remove(session: Session, ids: number[] | undefined, { all }: { all: boolean }): Promise<void> {
+  if (all === (ids !== undefined && ids.length > 0)) {
+    throw new CliError('name the bookmarks by their ids, or say --all', undefined, 'USAGE');
+  }
+  const client = await openOwnClient(session);
+  const options = { signal: session.signal };
+  let count = 0;
+  if (all) count = (await client.emptyTrash(options)).count;
+  else for (const batch of batches(ids!)) count += (await client.deleteFromTrash(batch, options)).count;
+  await session.terminal.print({ deleted: count }, () => `Deleted ${count} for good`);
+}
+
+const batches = (ids: readonly number[]): number[][] =>
+  Array.from({ length: Math.ceil(ids.length / BATCH) }, (_, n) => ids.slice(n * BATCH, (n + 1) * BATCH));
