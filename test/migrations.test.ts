@@ -324,7 +324,6 @@ test('migrate repairs tags that an earlier version left damaged', async () => {
       ids, 'https://a.example/', '', '', '[{"id":10,"name":"before"}]'
     from (values (1, array[10, 11, 99]), (2, array[99])) b (n, ids)`,
   );
-  expect(await findFaults(url)).not.toEqual([]);
   await migrate({ url });
   expect(await findFaults(url)).toEqual([]);
   expect(await runOn(url, 'select tags from bookmarks order by id')).toEqual([

@@ -33,10 +33,10 @@ browserTest('a page shows a code, and its link signs in another device', async (
 browserTest('who is signed in nowhere else is warned before they sign out', async () => {
   const reader = await browsers.reader(service);
   const page = await reader.open();
-  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByRole('button', { name: 'Sign out', exact: true }).click();
   const warning = page.getByRole('dialog', { name: 'You may lock yourself out' });
   await warning.getByRole('button', { name: 'Cancel' }).click();
-  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByRole('button', { name: 'Sign out', exact: true }).click();
   await warning.getByRole('button', { name: 'Sign in another device' }).click();
   const link = await page
     .getByRole('dialog', { name: 'Sign in another device' })
@@ -48,7 +48,7 @@ browserTest('who is signed in nowhere else is warned before they sign out', asyn
     .waitFor();
   await page.getByRole('button', { name: 'Close' }).click();
   await warning.getByRole('button', { name: 'Cancel' }).click();
-  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByRole('button', { name: 'Sign out', exact: true }).click();
   // Another session opens the account, so nobody asks.
   await page.getByLabel('Invite code').waitFor();
   expect(await reader.post('/web/api/v1/user/profile')).toMatchObject({ code: 'INVALID_TOKEN' });

@@ -286,7 +286,13 @@ describe('going', () => {
       for (const [i, poll] of polls.entries()) {
         const { status, body, headers } = await poll;
         expect(status).toBe(200);
-        expect(body).toEqual({ bookmarks: [], cursor: i + 1, has_more: false, waited: true });
+        expect(body).toEqual({
+          bookmarks: [],
+          cursor: i + 1,
+          has_more: false,
+          waited: true,
+          retry_after_ms: expect.any(Number),
+        });
         expect(headers.get('connection')).toBe('close');
       }
       expect(await replica.ended).toBe(0);
@@ -304,7 +310,13 @@ describe('going', () => {
       const poll = replica.post('/bookmarks/sync', { cursor: 7, wait: true }, user.token);
       await replica.untilHeld(1);
       replica.signal(signal);
-      expect((await poll).body).toEqual({ bookmarks: [], cursor: 7, has_more: false, waited: true });
+      expect((await poll).body).toEqual({
+        bookmarks: [],
+        cursor: 7,
+        has_more: false,
+        waited: true,
+        retry_after_ms: expect.any(Number),
+      });
       expect(await replica.ended).toBe(1);
       const fault = replica.log.find(({ msg }) => msg === message)!;
       expect(fault).toMatchObject({ level: 60, err: { message: 'a fault made by a test' } });

@@ -2,21 +2,25 @@
 -- The trash holds as many bookmarks as the account may hold, 100,000 for a premium account. The oldest make room, at most 1,000
 -- more than came in. Requires the account's lock.
 create or replace function move_to_trash(p_user_id bigint, p_ids bigint[], p_free_limit bigint) returns void
-language plpgsql as $$
+language plpgsql set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_limit bigint;
   v_count bigint;
+  v_bookmarks bigint;
   v_moved bigint;
   v_surplus bigint;
   v_after bigint;
   v_now timestamptz := date_trunc('milliseconds', clock_timestamp());
 begin
-  select case when is_premium then 100000 else p_free_limit end, trash_count into v_limit, v_count
+  select case when is_premium then 100000 else p_free_limit end, trash_count, bookmark_count
+  into v_limit, v_count, v_bookmarks
   from accounts
   where user_id = p_user_id;
   if p_ids is null then
     -- Only the newest are copied if not all of them have room.
-    select id into v_after from bookmarks where user_id = p_user_id order by id desc offset v_limit limit 1;
+    if v_bookmarks > v_limit then
+      select id into v_after from bookmarks where user_id = p_user_id order by id desc offset v_limit limit 1;
+    end if;
     insert into trash (
       user_id, id, deleted_at, url_key, created_at, updated_at, host, search_text, url, title, comment, tags
     )

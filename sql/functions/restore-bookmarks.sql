@@ -17,7 +17,7 @@ declare
   v_keys text[];
   -- the user's tag for each name: `id`, `key`, and `text` as it travels
   v_tags jsonb;
-  v_row trash;
+  v_row record;
   v_tag_ids bigint[];
   v_all_tag_ids bigint[] := '{}';
   v_rendered text;

@@ -3,6 +3,7 @@ import type { OutboundBacklog } from '../concurrency/outbound-backlog.ts';
 import type { Semaphore } from '../concurrency/semaphore.ts';
 import { unavailable } from '../domain/errors.ts';
 import type { Principal } from '../domain/tokens.ts';
+import { PAGE_BYTES } from '../store/bookmarks.ts';
 import type { Database } from '../store/database.ts';
 import { beginExport, type ExportBounds, type ExportPage, readExportPage } from '../store/export.ts';
 
@@ -118,8 +119,14 @@ async function readPage(
     const read = async () => {
       // Others may have taken the room meanwhile.
       if (!outboundBacklog.hasRoomForExport(userId)) return undefined;
-      const page = await readExportPage(database, principal, afterId, bounds, PAGE_SIZE);
-      return { ...page, release: outboundBacklog.hold(userId, page.bookmarks.length) };
+      // Counts the page while it is read, so that other exports of the user see that its room is taken.
+      const release = outboundBacklog.hold(userId, PAGE_BYTES);
+      try {
+        const page = await readExportPage(database, principal, afterId, bounds, PAGE_SIZE);
+        return { ...page, release: outboundBacklog.hold(userId, page.bookmarks.length) };
+      } finally {
+        release();
+      }
     };
     const page = await requestPermits.run(userId, read, waitMs);
     if (page !== undefined) return page;

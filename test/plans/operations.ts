@@ -285,7 +285,7 @@ const WRITES: Operation[] = [
   {
     name: 'deletion of 500',
     // Postgres 15 goes through all that the user has.
-    atMost: 3 * BIG.bookmarks,
+    atMost: 4 * BIG.bookmarks,
     run: (db, c, n) =>
       deleteBookmarks(db, c.owner, { ids: c.ids.slice(-600 - n * 500, -100 - n * 500) }, LIMIT),
   },
@@ -431,7 +431,7 @@ const OTHERS: Operation[] = [
   {
     name: 'replace by 2,000 entries',
     // 90 an entry; and what is deleted, twice: by its index, with versions that no longer count, and in its table.
-    atMost: 2_000 * 100 + 5 * BIG.bookmarks,
+    atMost: 2_000 * 100 + 8 * BIG.bookmarks,
     run: async (db, c, n) => importWork(db, c, await prepareWork(c, sizeFor(c, n), freshUrl, 'replace')),
   },
   {
