@@ -436,7 +436,8 @@ const OTHERS: Operation[] = [
   },
   {
     name: 'deletion of a user',
-    atMost: 3 * BIG.bookmarks,
+    // The bookmarks and the trash, each by its index and in its table.
+    atMost: 6 * BIG.bookmarks,
     run: (db, { owner }) => admin.deleteUser(db, `${owner.userId}`),
   },
 ];
