@@ -85,7 +85,7 @@ export function findEndpointFaults(readme: Markdown): string[] {
 
 /** The contract describes each endpoint once, with its scope. */
 export function findContractEndpointFaults(contract: Markdown): string[] {
-  const documented = [...contract.text.matchAll(/^(?:\*\*|#### )POST (\/[\w/-]+)(?:\*\*)? \((\w+)\)/gm)];
+  const documented = [...contract.text.matchAll(/^#### POST (\/[\w/-]+) \((\w+)\)/gm)];
   return differ(
     'endpoints of the contract',
     documented.map(([, path, scope]) => `${path} ${scope}`),
