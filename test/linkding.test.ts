@@ -208,7 +208,9 @@ test('tags are listed, found and created', async () => {
   expect((await ask('GET', '/tags/999/')).status).toBe(404);
 });
 
-test('the profile says which version is spoken', async () => {
+test('the profile, and a health check without a token, say which version is spoken', async () => {
+  const health = await fetch(`${service.origin}/compat/linkding/health`);
+  expect([health.status, await health.json()]).toEqual([200, { version: '1.46.0', status: 'healthy' }]);
   expect((await ask('GET', '/user/profile/')).body).toMatchObject({ version: '1.46.0' });
 });
 
@@ -246,6 +248,23 @@ describe('errors', () => {
       status: 401,
       body: { detail: expect.any(String) },
     });
+  });
+
+  test('a request without a body may name any type, one with a body only JSON', async () => {
+    const { id } = (await ask('POST', '/bookmarks/', WHOLE)).body;
+    const send = (body?: string) =>
+      fetch(`${service.origin}/compat/linkding/api/bookmarks/${id}/archive/`, {
+        method: 'POST',
+        headers: {
+          authorization: `Token ${user.token}`,
+          'content-type': 'application/octet-stream',
+        },
+        ...(body !== undefined && { body }),
+      });
+    expect((await send('{}')).status).toBe(400);
+    expect((await ask('GET', `/bookmarks/${id}/`)).body.is_archived).toBe(false);
+    expect((await send()).status).toBe(204);
+    expect((await ask('GET', `/bookmarks/${id}/`)).body.is_archived).toBe(true);
   });
 
   test('a deployment that did not ask for it has none of it', async () => {

@@ -15,7 +15,11 @@ import { type Range, readRange, readSearch } from './query.ts';
  * request runs endpoints of our own API as its principal, so tokens, scopes, limits and caps hold.
  */
 
-const BASE = '/compat/linkding/api';
+const ROOT = '/compat/linkding';
+const BASE = `${ROOT}/api`;
+
+/** The version of linkding whose API this is. */
+const VERSION = '1.46.0';
 
 /** How often an edit is repeated that met a change by somebody else. */
 const EDIT_TRIES = 3;
@@ -38,6 +42,12 @@ export function linkdingRoutes(scope: FastifyInstance, runner: EndpointRunner): 
   scope.addHook('onSend', async (_request, reply, payload) =>
     reply.statusCode >= 400 && typeof payload === 'string' ? formatError(JSON.parse(payload)) : payload,
   );
+  // Some libraries name a type although they send no body.
+  scope.addContentTypeParser('*', async ({ bodyReader }: FastifyRequest) => {
+    if (bodyReader !== undefined) throw invalid('Content-Type: expected application/json');
+  });
+  // Clients ask for the version here, without a token, before anything else.
+  scope.get(`${ROOT}/health`, async () => ({ version: VERSION, status: 'healthy' }));
   const add = (method: HTTPMethods, path: string, scopeNeeded: Scope, handle: Handler) =>
     scope.route({
       method,
@@ -243,5 +253,5 @@ const PROFILE = {
   display_url: false,
   permanent_notes: false,
   search_preferences: { sort: 'added_desc', shared: 'off', unread: 'off' },
-  version: '1.46.0',
+  version: VERSION,
 };
