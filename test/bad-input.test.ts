@@ -252,6 +252,18 @@ const ids: Field = {
   ],
 };
 
+const tagPaths: Field = {
+  good: ['a/', '/a', [], ['a', 'B/'], ...tagName.good],
+  bad: [
+    ...cases('expected a string or an array', null, true, 0, {}, { length: 0 }),
+    ...cases('may not be empty', '', '/', ' // '),
+    ...cases('at most 255 characters', 'x'.repeat(256)),
+    ...cases('at most 10 tags', Array(11).fill('a')),
+    ...cases('[1]: expected a string', ['a', null], ['a', ['b']]),
+    ...cases('[1]: may not be empty', ['a', '/']),
+  ],
+};
+
 const wait: Field = {
   good: [true, false],
   bad: cases('expected true or false', null, 0, 1, 'true', '', [], {}),
@@ -582,6 +594,7 @@ const ROUTE_CASES: Record<string, RouteCases> = {
       phrases,
       tag: tagName,
       tags,
+      tag_under: tagPaths,
       without_tags: tags,
       untagged: wait,
       created_after: time,

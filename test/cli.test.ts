@@ -860,6 +860,9 @@ describe('bookmarks and tags', () => {
     expect(await find('#to read', '-tag:a', 'example')).toEqual([two.id]);
     expect(await find('tag:"to read" site:example.org')).toEqual([one.id]);
     expect(await find('site:example.org', '--tag', 'a')).toEqual([one.id]);
+    const below = await add(run, 'https://example.org/4', '-t', 'to read/b,c');
+    expect(await find('under:TO READ', 'example')).toEqual([below.id, two.id, one.id]);
+    expect(await find('under:to read', '--tag-under', 'c')).toEqual([below.id]);
     const unknown = await run(['search', 'author:me']);
     expect(unknown).toMatchObject({ code: 0, err: expect.stringContaining('author:me is no operator') });
   });

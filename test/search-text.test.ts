@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatTag, parseSearch } from '../src/client/search-text.ts';
+import { formatTag, formatUnder, parseSearch } from '../src/client/search-text.ts';
 import { makeMatcher } from '../src/web/search-text.ts';
 
 // The search syntax that the page, the CLI and the client share. Days are those of the reader's time zone.
@@ -9,10 +9,11 @@ const problemsOf = (text: string) => parseSearch(text).problems.map(({ part, kin
 
 test('words are the query, operators narrow it down, in any order', () => {
   expect(
-    searchOf('rust tag:"to read" -tag:done site:https://Blog.Example.org/a?b #async is:untagged2'),
+    searchOf('rust tag:"to read" -tag:done under:Work site:https://Blog.Example.org/a?b #async is:untagged2'),
   ).toEqual({
     query: 'rust is:untagged2',
     tags: ['to read', 'async'],
+    tag_under: ['Work'],
     without_tags: ['done'],
     site: 'blog.example.org',
   });
@@ -40,13 +41,15 @@ test('a text in quotes is a phrase, also while its end is not typed yet', () => 
 });
 
 test('an operator without a value is left out while it is typed', () => {
-  for (const text of ['tag:', '-tag:', 'tag:""', 'site:', 'is:', 'before:'])
+  for (const text of ['tag:', '-tag:', 'tag:""', 'under:', 'site:', 'is:', 'before:'])
     expect(parseSearch(text), text).toEqual({ search: { query: '' }, problems: [] });
 });
 
 test('unknown operators, negated ones and invalid values are searched as text, and say so', () => {
   const texts = {
     'color:red': 'unknown color:red',
+    '-under:a': 'minus -under:a',
+    'under:/': 'value under:/',
     '-site:example.org': 'minus -site:example.org',
     '-is:untagged': 'minus -is:untagged',
     'before:yesterday': 'value before:yesterday',
@@ -61,11 +64,14 @@ test('unknown operators, negated ones and invalid values are searched as text, a
   }
   expect(searchOf('is:untagged tag:a')).toEqual({ query: '', tags: ['a'] });
   expect(problemsOf('is:untagged tag:a')).toEqual(['untagged is:untagged']);
+  expect(searchOf('is:untagged under:a')).toEqual({ query: '', tag_under: ['a'] });
 });
 
 test('a tag of any name is found again by its own text', () => {
-  for (const name of ['rust', 'to read', 'say "hi"', '"', 'a:b', '#1', '-x', 'é'])
+  for (const name of ['rust', 'to read', 'say "hi"', '"', 'a:b', '#1', '-x', 'é']) {
     expect(searchOf(formatTag(name)).tags, name).toEqual([name]);
+    expect(searchOf(formatUnder(name)).tag_under, name).toEqual([name]);
+  }
 });
 
 test('the page finds what the service finds', () => {
@@ -74,7 +80,7 @@ test('the page finds what the service finds', () => {
     url: 'https://blog.example.org/Post',
     title: 'Straße nach KYOTO',
     comment: '',
-    tags: [{ id: 1, name: 'Travel' }],
+    tags: [{ id: 1, name: 'Travel/Japan' }],
     created_at: '2026-01-31T12:00:00.000Z',
     updated_at: '2026-01-31T12:00:00.000Z',
   };
@@ -83,7 +89,9 @@ test('the page finds what the service finds', () => {
     '',
     '"nach kyoto"',
     'kyoto post',
-    'tag:travel',
+    'tag:travel/japan',
+    'under:TRAVEL',
+    'under:travel/japan/',
     'site:example.org',
     '-tag:food',
     'after:2025',
@@ -93,8 +101,9 @@ test('the page finds what the service finds', () => {
     'osaka',
     '"kyoto nach"',
     'tag:trav',
+    'under:trav',
     'site:ample.org',
-    '-tag:TRAVEL',
+    '-tag:TRAVEL/japan',
     'is:untagged',
     'before:2026',
   ])

@@ -21,7 +21,9 @@ declare
   v_tag_ids bigint[];
   v_without bigint[];
   v_found bigint[];
+  v_under bigint[];
   v_is_all boolean;
+  v_is_found boolean;
   v_limit bigint := case when p_last_id is not null then p_limit + 1 end;
   v_ids bigint[];
 begin
@@ -35,7 +37,7 @@ begin
   select *
   into v_filter
   from jsonb_to_record(p_filter) as filter(
-    tag text, tags text[], without_tags text[], untagged boolean,
+    tag text, tags text[], tag_under text[], without_tags text[], untagged boolean,
     created_after timestamptz, created_before timestamptz, site text
   );
 
@@ -56,6 +58,13 @@ begin
     p_terms := '{}';
     p_patterns := null;
   end if;
+  if cardinality(v_filter.tag_under) > 0 then
+    v_under := find_under(p_user_id, v_filter.tag_under);
+    v_found := case
+      when v_found is null then v_under
+      else array(select unnest(v_found) intersect select unnest(v_under))
+    end;
+  end if;
   -- Few bookmarks carry a tag, and the index of tags leads to them. Otherwise read in the order of the key: a sort would
   -- read all bookmarks for each page.
   v_is_all := cardinality(p_terms) = 0 and v_filter.untagged is not true and num_nulls(
@@ -68,37 +77,51 @@ begin
     perform set_config('enable_sort', 'off', true);
   end if;
 
-  v_ids := array(
-    select b.id
-    from bookmarks b
-    where b.user_id = p_user_id
-      and case
-        when p_last_id is null then true
-        when p_sort = 'newest' then b.id < p_last_id
-        when p_sort = 'oldest' then b.id > p_last_id
-        when p_sort = 'created' then (b.created_at, b.id) < (p_last_key::timestamptz, p_last_id)
-        when p_sort = 'updated' then (b.updated_at, b.id) < (p_last_key::timestamptz, p_last_id)
-        when p_sort = 'title' then (title_key(row(b.*)::bookmarks) collate "C", b.id) > (p_last_key, p_last_id)
-      end
-      and (v_found is null or b.id = any (v_found))
-      and (p_terms[1] is null or strpos(b.search_text, p_terms[1]) > 0)
-      and (p_terms[2] is null or strpos(b.search_text, p_terms[2]) > 0)
-      and (p_terms[3] is null or strpos(b.search_text, p_terms[3]) > 0)
-      and (p_patterns is null or b.search_text like all (p_patterns))
-      and (v_tag_ids is null or b.tag_ids @> v_tag_ids)
-      and (v_without is null or not b.tag_ids && v_without)
-      and (v_filter.untagged is not true or b.tag_ids = '{}')
-      and (v_filter.created_after is null or b.created_at > v_filter.created_after)
-      and (v_filter.created_before is null or b.created_at < v_filter.created_before)
-      and (v_filter.site is null or b.host = v_filter.site or right(b.host, length(v_filter.site) + 1) = '.' || v_filter.site)
-    order by
-      case when p_sort = 'created' then b.created_at end desc,
-      case when p_sort = 'updated' then b.updated_at end desc,
-      case when p_sort = 'title' then title_key(row(b.*)::bookmarks) collate "C" end,
-      case when p_sort in ('oldest', 'title') then b.id end,
-      b.id desc
-    limit v_limit
-  );
+  v_is_found := v_found is not null and p_terms = '{}' and v_filter.untagged is not true and num_nulls(
+    v_tag_ids, v_without, v_filter.created_after, v_filter.created_before, v_filter.site
+  ) = 5;
+  if v_is_found and p_sort in ('newest', 'oldest') then
+    -- The ids alone give the order, so the bookmarks are not read.
+    v_ids := array(
+      select id
+      from unnest(v_found) id
+      where p_last_id is null or case when p_sort = 'newest' then id < p_last_id else id > p_last_id end
+      order by case when p_sort = 'oldest' then id end, id desc
+      limit v_limit
+    );
+  else
+    v_ids := array(
+      select b.id
+      from bookmarks b
+      where b.user_id = p_user_id
+        and case
+          when p_last_id is null then true
+          when p_sort = 'newest' then b.id < p_last_id
+          when p_sort = 'oldest' then b.id > p_last_id
+          when p_sort = 'created' then (b.created_at, b.id) < (p_last_key::timestamptz, p_last_id)
+          when p_sort = 'updated' then (b.updated_at, b.id) < (p_last_key::timestamptz, p_last_id)
+          when p_sort = 'title' then (title_key(row(b.*)::bookmarks) collate "C", b.id) > (p_last_key, p_last_id)
+        end
+        and (v_found is null or b.id = any (v_found))
+        and (p_terms[1] is null or strpos(b.search_text, p_terms[1]) > 0)
+        and (p_terms[2] is null or strpos(b.search_text, p_terms[2]) > 0)
+        and (p_terms[3] is null or strpos(b.search_text, p_terms[3]) > 0)
+        and (p_patterns is null or b.search_text like all (p_patterns))
+        and (v_tag_ids is null or b.tag_ids @> v_tag_ids)
+        and (v_without is null or not b.tag_ids && v_without)
+        and (v_filter.untagged is not true or b.tag_ids = '{}')
+        and (v_filter.created_after is null or b.created_at > v_filter.created_after)
+        and (v_filter.created_before is null or b.created_at < v_filter.created_before)
+        and (v_filter.site is null or b.host = v_filter.site or right(b.host, length(v_filter.site) + 1) = '.' || v_filter.site)
+      order by
+        case when p_sort = 'created' then b.created_at end desc,
+        case when p_sort = 'updated' then b.updated_at end desc,
+        case when p_sort = 'title' then title_key(row(b.*)::bookmarks) collate "C" end,
+        case when p_sort in ('oldest', 'title') then b.id end,
+        b.id desc
+      limit v_limit
+    );
+  end if;
 
   if p_last_id is null then
     total := case

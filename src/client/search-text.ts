@@ -3,21 +3,21 @@ import { parseWebUrl } from '../domain/web-url.ts';
 
 /**
  * The search syntax of the page, the CLI and this client: words, `"a phrase"`, `tag:name` or `#name`, `-tag:name`,
- * `site:example.org`, `before:2026-01-31`, `after:2026-01` and `is:untagged`. A value with spaces is put in quotes:
+ * `under:name` (the tag or one below it, as `a/b` is below `a`), `site:example.org`, `before:2026-01-31`, `after:2026-01` and `is:untagged`. A value with spaces is put in quotes:
  * `tag:"to read"`; two quotes in a row stand for one.
  */
 
 /** A part of a search text that is searched as plain text, and why. */
 export interface SearchProblem {
   part: string;
-  /** The operator does not exist, it cannot be negated, its value is invalid, or it contradicts `tag:`. */
+  /** The operator does not exist, it cannot be negated, its value is invalid, or it contradicts `tag:` or `under:`. */
   kind: 'unknown' | 'minus' | 'value' | 'untagged';
 }
 
 export type SearchFilter = Pick<
   BookmarkSearch,
   'query' | 'phrases' | 'tags' | 'without_tags' | 'untagged' | 'site' | 'created_after' | 'created_before'
->;
+> & { tag_under?: string[] };
 
 export interface ParsedSearch {
   search: SearchFilter;
@@ -56,7 +56,7 @@ export function parseSearch(text: string): ParsedSearch {
     words.push(part.text);
     if (problem !== 'word') problems.push({ part: part.text, kind: problem });
   }
-  if (search.untagged && search.tags) {
+  if (search.untagged && (search.tags || search.tag_under)) {
     delete search.untagged;
     problems.push({ part: 'is:untagged', kind: 'untagged' });
   }
@@ -80,6 +80,13 @@ function applyOperator(
     search.phrases = [...(search.phrases ?? []), value];
     return undefined;
   }
+  if (key === 'under') {
+    if (isNegated) return 'minus';
+    const isTag = /[^/]/.test(value) && [...value].length <= LONGEST_TAG;
+    if (!isTag || (search.tag_under?.length ?? 0) >= MOST_PATHS) return 'value';
+    search.tag_under = [...(search.tag_under ?? []), value];
+    return undefined;
+  }
   if (!['site', 'is', 'before', 'after'].includes(key!)) return 'unknown';
   if (isNegated) return 'minus';
   if (key === 'is') {
@@ -98,6 +105,8 @@ const LONGEST_TAG = 255;
 
 const MOST_PHRASES = 10;
 
+const MOST_PATHS = 10;
+
 /** The host of a host name or of a whole url. */
 const readHost = (text: string): string | undefined =>
   parseWebUrl(/^https?:/i.test(text) ? text : `http://${text}`)?.hostname;
@@ -112,6 +121,11 @@ function readDay(text: string, shiftMs: number): string | undefined {
   return new Date(start.getTime() + shiftMs).toISOString();
 }
 
+const formatValue = (value: string): string =>
+  /[\s"]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;
+
 /** `tag:name` as it is typed. */
-export const formatTag = (name: string): string =>
-  /[\s"]/.test(name) ? `tag:"${name.replaceAll('"', '""')}"` : `tag:${name}`;
+export const formatTag = (name: string): string => `tag:${formatValue(name)}`;
+
+/** `under:name` as it is typed. */
+export const formatUnder = (name: string): string => `under:${formatValue(name)}`;

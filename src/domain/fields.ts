@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { BookmarkVersion } from './resources.ts';
 import { BOUNDS, cleanTagName, textRule } from './rules.ts';
-import { foldText } from './text.ts';
+import { foldText, withoutEndSlashes } from './text.ts';
 import { parseTimestamp } from './timestamp.ts';
 import { describeIssue } from './validation.ts';
 import { findUrlFault, MAX_HOST_LENGTH, parseWebUrl } from './web-url.ts';
@@ -123,6 +123,37 @@ const tagNamesBy = <Entry>(nameOf: (entry: unknown) => unknown, items: object) =
 const TAG_NAME = { type: 'string', ...TAG_NAME_LENGTH };
 
 export const tagNames = tagNamesBy<string>((entry) => entry, TAG_NAME);
+
+/** One tag name or several, as folded names without slashes at their ends: a search finds what is at or below them. */
+export const tagPaths = z
+  .custom<string | string[]>(
+    (given) => typeof given === 'string' || Array.isArray(given),
+    'expected a string or an array',
+  )
+  .transform((given, ctx) => {
+    const fault = (message: string, path: number[] = []) => {
+      ctx.issues.push({ code: 'custom', message, path, input: given });
+      return z.NEVER;
+    };
+    const paths: unknown[] = typeof given === 'string' ? [given] : given;
+    if (paths.length > BOUNDS.tagPaths) return fault(`at most ${BOUNDS.tagPaths} tags`);
+    const keys = new Set<string>();
+    for (const [index, raw] of paths.entries()) {
+      const at = typeof given === 'string' ? [] : [index];
+      if (typeof raw !== 'string') return fault('expected a string', at);
+      const name = cleanTagName(raw);
+      const rule = textRule(name, BOUNDS.tagName, 1);
+      if (rule !== undefined) return fault(rule, at);
+      const key = withoutEndSlashes(foldText(name));
+      if (key === '') return fault('may not be empty', at);
+      keys.add(key);
+    }
+    return [...keys];
+  })
+  .meta({
+    anyOf: [TAG_NAME, { type: 'array', items: TAG_NAME, maxItems: BOUNDS.tagPaths }],
+    examples: ['Work', ['Work', 'Dev/Databases']],
+  });
 
 const nameOf = (tag: unknown): unknown =>
   typeof tag === 'object' && tag !== null && !Array.isArray(tag) && 'name' in tag ? tag.name : tag;

@@ -273,6 +273,8 @@ export interface BookmarkSearch {
   tag?: string | undefined;
   /** Names of tags that a bookmark must all carry. */
   tags?: string[] | undefined;
+  /** A tag or several: for each, a bookmark must have that tag or one below it, as `a/b` is below `a`. At most 10. */
+  tag_under?: string | string[] | undefined;
   /** Names of tags of which it must carry none. */
   without_tags?: string[] | undefined;
   /** true: only bookmarks without any tag. */

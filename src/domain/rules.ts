@@ -9,6 +9,7 @@ export const BOUNDS = {
   tagName: 255,
   tagsPerBookmark: 100,
   tagsPerUser: 10_000,
+  tagPaths: 10,
   apiTokensPerUser: 50,
   query: 1_000,
   phrases: 10,

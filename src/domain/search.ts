@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { site, tagName, tagNames, timestamp } from './fields.ts';
+import { site, tagName, tagNames, tagPaths, timestamp } from './fields.ts';
 import { foldText } from './text.ts';
 
 const time = timestamp.meta({ format: 'date-time', examples: ['2026-01-31T12:00:00.000Z'] });
@@ -18,6 +18,7 @@ const tagKeys = (examples: string[]) =>
 export const searchFilter = z.object({
   tag: tagName.transform(foldText).optional(),
   tags: tagKeys(['reading']),
+  tag_under: tagPaths.optional(),
   without_tags: tagKeys(['done']),
   untagged: z.boolean().default(false),
   created_after: time.optional(),

@@ -80,3 +80,13 @@ export function cutText(text: string, limit: number): string {
   const kept = [...text.slice(0, 2 * limit)].slice(0, limit).join('').toWellFormed();
   return kept.length < text.length ? `${kept}…` : kept;
 }
+
+/** `a/` and `a//` mean `a` where a search asks for all tags below one. */
+export function withoutEndSlashes(name: string): string {
+  let end = name.length;
+  while (name[end - 1] === '/') end -= 1;
+  return name.slice(0, end);
+}
+
+/** Whether a tag is the one of a path or below it: `a/b` is below `a`. Both are folded (`foldText`). */
+export const isUnder = (name: string, path: string): boolean => name === path || name.startsWith(`${path}/`);

@@ -34,7 +34,7 @@ const searchBody = z
     per_page: integer(1, 100, 50),
   })
   .check(notBeside('cursor', ['page']), ({ value, issues }) => {
-    const tagged = (['tag', 'tags'] as const).find((name) => value[name] !== undefined);
+    const tagged = (['tag', 'tags', 'tag_under'] as const).find((name) => value[name] !== undefined);
     if (!value.untagged || tagged === undefined) return;
     issues.push({ code: 'custom', message: 'cannot be given with untagged', path: [tagged], input: value });
   });
@@ -96,7 +96,7 @@ const search = principalRoute({
   summary: 'Search bookmarks',
   description:
     'All that is given must hold: every word of the query and every phrase in url, title or comment, whatever its case; all of `tags`, by whole ' +
-    'names, and none of `without_tags`; the host or a subdomain of `site`. The total is exact. To scroll, send the same ' +
+    'names, and none of `without_tags`; for each name in `tag_under`, that tag or one below it (`a/b` is below `a`); the host or a subdomain of `site`. The total is exact. To scroll, send the same ' +
     'search with `cursor`, the `next_cursor` of the last response: nothing comes twice, and nothing that stays is missed, ' +
     'while others write. A page holds about 1 MiB at most.',
   body: searchBody,

@@ -1,6 +1,13 @@
 import { formatTag, parseSearch, splitSearch } from '../client/search-text.ts';
 import type { Bookmark, Tag } from '../domain/resources.ts';
-import { foldText, searchTerms, searchText, searchTextLine } from '../domain/text.ts';
+import {
+  foldText,
+  isUnder,
+  searchTerms,
+  searchText,
+  searchTextLine,
+  withoutEndSlashes,
+} from '../domain/text.ts';
 import { parseWebUrl } from '../domain/web-url.ts';
 
 /** What the page does with the text in the search field. */
@@ -57,9 +64,11 @@ export const renameInSearch = (text: string, from: string, to: string): string =
 
 /** Makes the test by which the service finds bookmarks for a search text. */
 export function makeMatcher(text: string): (bookmark: Bookmark) => boolean {
-  const { tags, without_tags, untagged, site, created_after, created_before } = parseSearch(text).search;
+  const { tags, tag_under, without_tags, untagged, site, created_after, created_before } =
+    parseSearch(text).search;
   const terms = termsOf(text);
   const wanted = (tags ?? []).map(foldText);
+  const paths = (tag_under ?? []).map((name) => withoutEndSlashes(foldText(name)));
   const unwanted = (without_tags ?? []).map(foldText);
   const isOfSite = (url: string) => {
     const host = hostNameOf(url);
@@ -71,6 +80,7 @@ export function makeMatcher(text: string): (bookmark: Bookmark) => boolean {
     return (
       terms.every((term) => searched.includes(term)) &&
       wanted.every((name) => names.has(name)) &&
+      paths.every((path) => [...names].some((name) => isUnder(name, path))) &&
       !unwanted.some((name) => names.has(name)) &&
       !(untagged && names.size > 0) &&
       isOfSite(bookmark.url) &&

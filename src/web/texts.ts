@@ -42,7 +42,7 @@ const en = {
   search: {
     label: 'Search bookmarks',
     placeholder: 'Search, tag:name, site:example.org',
-    hint: 'Words and "phrases" search the address, title and comment. tag:name, -tag:name, site:example.org, before:2026-01-31, after:2026 and is:untagged narrow the search.',
+    hint: 'Words and "phrases" search the address, title and comment. tag:name, -tag:name, under:name, site:example.org, before:2026-01-31, after:2026 and is:untagged narrow the search.',
     clear: 'Clear the search',
     offer: (count: number, tag: string) => `${bookmarks(count)} tagged ${tag}`,
     problems: {

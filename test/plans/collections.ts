@@ -37,7 +37,7 @@ const fillUsers = (first: number, last: number, bookmarks: number, tags: number)
   insert into imports (user_id, id, state, bytes, result)
   select u, gen_random_uuid(), 'done', 0, '' from generate_series(${first}, ${last}) u;
   insert into tags (user_id, id, name, name_key)
-  select u, t + 1, 'Tag ' || t, 'tag ' || t
+  select u, t + 1, 'Tag/' || t, 'tag/' || t
   from generate_series(${first}, ${last}) u cross join generate_series(0, ${tags - 1}) t;
   insert into bookmarks (
     user_id, created_at, updated_at, url_key, url, title, comment, tag_ids, tags, search_text

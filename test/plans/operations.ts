@@ -58,7 +58,7 @@ const freshUrl = (): string => {
 
 const tagNames = (...names: string[]) => ({ names, keys: names.map((name) => name.toLowerCase()) });
 const someTags = (count: number, from: number, of: number) =>
-  tagNames(...Array.from({ length: count }, (_, n) => `Tag ${(from + n) % of}`));
+  tagNames(...Array.from({ length: count }, (_, n) => `Tag/${(from + n) % of}`));
 const freshTag = () => ({ name: freshUrl(), key: freshUrl() });
 
 const bookmark = (tags: ReturnType<typeof tagNames>) => ({
@@ -77,7 +77,7 @@ async function prepareWork(
 ) {
   const bookmarks = Array.from({ length: entries }, (_, n) => ({
     url: urlOf(n),
-    tags: [n, n * 7 + 1, n * 11 + 2, n * 13 + 3].map((t) => `Tag ${t % tags}`),
+    tags: [n, n * 7 + 1, n * 11 + 2, n * 13 + 3].map((t) => `Tag/${t % tags}`),
   }));
   const preparation = new Preparation({ replace: mode === 'replace' });
   await preparation.add(bookmarks);
@@ -192,15 +192,26 @@ const SEARCHES: Operation[] = [
   {
     name: 'search for a tag',
     atMost: 400,
-    run: (db, c, n) => search(db, c, { filter: { tag: `tag ${n}` } }),
+    run: (db, c, n) => search(db, c, { filter: { tag: `tag/${n}` } }),
   },
   {
     name: 'search for tags, without another',
     atMost: 600,
     run: (db, c, n) =>
       search(db, c, {
-        filter: { tags: [`tag ${n}`, `tag ${n + 1}`], without_tags: [`tag ${n + 2}`] },
+        filter: { tags: [`tag/${n}`, `tag/${n + 1}`], without_tags: [`tag/${n + 2}`] },
       }),
+  },
+  {
+    name: 'search under a tag that few are below',
+    atMost: 1_200,
+    run: (db, c, n) => search(db, c, { filter: { tag_under: [`tag/${n + 10}`] } }),
+  },
+  {
+    // All bookmarks are read once, with their three tags.
+    name: 'search under a tag that all are below',
+    atMost: 12 * BIG.bookmarks,
+    run: (db, c) => search(db, c, { filter: { tag_under: ['tag'] } }),
   },
   ...(['newest', 'oldest'] as const).map((sort) => ({
     name: `page of everything behind a place, ${sort}`,
@@ -239,7 +250,7 @@ const SEARCHES: Operation[] = [
   {
     name: 'search for a tag and a word',
     atMost: 400,
-    run: (db, c, n) => search(db, c, { terms: ['book'], filter: { tag: `tag ${n}` } }),
+    run: (db, c, n) => search(db, c, { terms: ['book'], filter: { tag: `tag/${n}` } }),
   },
 ];
 

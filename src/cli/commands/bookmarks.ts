@@ -67,6 +67,11 @@ export function addBookmarkCommands(program: Command, run: Run): void {
     )
     .argument('[word...]', 'each must occur in url, title or comment; also operators, as below')
     .addOption(tagsOption('only those that carry it; several: all of them'))
+    .option(
+      '--tag-under <name>',
+      'only those with it or a tag below it, like work/a below work; may be repeated',
+      gatherTags,
+    )
     .option('--without-tag <name>', 'only those that do not carry it; may be repeated', gatherTags)
     .option('--untagged', 'only those without any tag')
     .option('--after <time>', 'only those saved after this time, like 2026-01-31T12:00:00Z')
@@ -86,7 +91,7 @@ export function addBookmarkCommands(program: Command, run: Run): void {
 }
 
 const SEARCH_HELP = `
-Operators: tag:NAME, -tag:NAME, site:HOST, after:2026-01, before:2026-01-31, is:untagged.
+Operators: tag:NAME, -tag:NAME, under:NAME, site:HOST, after:2026-01, before:2026-01-31, is:untagged.
 Quote a phrase, and a name that has spaces: '"to be or not"' tag:"to read". A shell takes #NAME for a comment; write tag:NAME.`;
 
 interface Fields {
@@ -300,6 +305,7 @@ async function openBookmark(session: Session, given: string): Promise<void> {
 
 interface SearchCommandOptions {
   tag?: string[];
+  tagUnder?: string[];
   withoutTag?: string[];
   untagged?: boolean;
   after?: string;
@@ -312,7 +318,18 @@ interface SearchCommandOptions {
 
 async function search(session: Session, words: string[], options: SearchCommandOptions): Promise<void> {
   const { terminal, signal } = session;
-  const { tag = [], withoutTag = [], untagged, after, before, site, sort, page, perPage } = options;
+  const {
+    tag = [],
+    tagUnder = [],
+    withoutTag = [],
+    untagged,
+    after,
+    before,
+    site,
+    sort,
+    page,
+    perPage,
+  } = options;
   const { search: typed, problems } = parseSearch(words.map(quoteOperator).join(' '));
   for (const { part } of problems)
     terminal.note(`${part} is no operator that applies here: searched as text`);
@@ -320,6 +337,7 @@ async function search(session: Session, words: string[], options: SearchCommandO
   const query: BookmarkSearch = {
     ...typed,
     tags: noneWhereEmpty([...(typed.tags ?? []), ...tag]),
+    tag_under: noneWhereEmpty([...(typed.tag_under ?? []), ...tagUnder]),
     without_tags: noneWhereEmpty([...(typed.without_tags ?? []), ...withoutTag]),
     untagged: untagged ?? typed.untagged,
     site: site ?? typed.site,

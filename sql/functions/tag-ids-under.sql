@@ -1,0 +1,12 @@
+-- The ids of a user's tags with this folded name or below it: `a/b` is below `a`.
+create or replace function tag_ids_under(p_user_id bigint, p_key text) returns bigint[]
+language plpgsql stable as $$
+begin
+  return array(
+    select id from tags where user_id = p_user_id and name_key = p_key
+    union all
+    -- `0` follows `/` in the order of the column, so this is every name that starts with the key and a slash.
+    select id from tags where user_id = p_user_id and name_key >= p_key || '/' and name_key < p_key || '0'
+  );
+end
+$$;
