@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, inject, test } from 'vitest';
 import { parseRedisAddress } from '../src/coordination/redis-address.ts';
 import { deleteUser, suspendUser } from '../src/store/admin.ts';
 import { deleteExpiredTokens } from '../src/store/sweep.ts';
@@ -101,24 +101,28 @@ describe('a suspended account', () => {
     expect((await profile()).status).toBe(200);
   });
 
-  test('opens no session, not even one that began before', async () => {
-    const codes = [await service.invite(user.email), await service.invite(user.email)];
-    // Two sign-ins at once with the suspension: whichever comes first, no session is valid after it.
-    const lock = await holdLock(
-      service.database.url,
-      `select from accounts where user_id = (select id from users where email = '${user.email}') for update`,
-    );
-    const suspension = suspendUser(service.context.database, user.email);
-    await untilBlocked(service.database.url, 'suspend_user');
-    const exchange = service.post('/auth/invite', { code: codes[0] });
-    await untilBlocked(service.database.url, '', 2);
-    await lock[Symbol.asyncDispose]();
-    await suspension;
-    const { status, body } = await exchange;
-    if (status === 200) expect(await profile(body.token)).toMatchObject(SUSPENDED);
-    else expect({ status, body }).toMatchObject(SUSPENDED);
-    expect(await service.post('/auth/invite', { code: codes[1] })).toMatchObject(SUSPENDED);
-  });
+  // Who waits for whom is seen on one server only.
+  test.skipIf(inject('citusUrl') !== undefined)(
+    'opens no session, not even one that began before',
+    async () => {
+      const codes = [await service.invite(user.email), await service.invite(user.email)];
+      // Two sign-ins at once with the suspension: whichever comes first, no session is valid after it.
+      const lock = await holdLock(
+        service.database.url,
+        `select from accounts where user_id = ${user.id} for update`,
+      );
+      const suspension = suspendUser(service.context.database, user.email);
+      await untilBlocked(service.database.url, 'suspend_user');
+      const exchange = service.post('/auth/invite', { code: codes[0] });
+      await untilBlocked(service.database.url, '', 2);
+      await lock[Symbol.asyncDispose]();
+      await suspension;
+      const { status, body } = await exchange;
+      if (status === 200) expect(await profile(body.token)).toMatchObject(SUSPENDED);
+      else expect({ status, body }).toMatchObject(SUSPENDED);
+      expect(await service.post('/auth/invite', { code: codes[1] })).toMatchObject(SUSPENDED);
+    },
+  );
 
   test('has its large import cancelled: nothing of it is imported', async () => {
     const rest = Promise.withResolvers<void>();

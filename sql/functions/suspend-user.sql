@@ -4,6 +4,9 @@
 create or replace function suspend_user(p_email_key text)
 returns table (id bigint, email text, suspended_at text, import_ids uuid[])
 language plpgsql as $$
+declare
+  -- On a cluster an update of a distributed table calls no function that is not immutable.
+  v_at timestamptz := date_trunc('milliseconds', now());
 begin
   select u.id, u.email into id, email from users u where u.email_key = p_email_key for no key update;
   if not found then
@@ -21,9 +24,10 @@ begin
   delete from import_errors e where e.user_id = suspend_user.id and e.import_id = any (import_ids);
   perform from accounts a where a.user_id = suspend_user.id for update;
   update accounts a
-  set suspended_at = coalesce(a.suspended_at, date_trunc('milliseconds', now()))
+  set suspended_at = coalesce(a.suspended_at, v_at)
   where a.user_id = suspend_user.id
-  returning render_time(a.suspended_at) into suspended_at;
+  returning a.suspended_at into v_at;
+  suspended_at := render_time(v_at);
   perform from tokens t where t.user_id = suspend_user.id order by t.token_hash for update;
   update tokens t
   set suspended_expires_at = t.expires_at, expires_at = '-infinity'

@@ -123,7 +123,7 @@ export async function editBookmark(
       select outcome, response
       from edit_bookmark(
         p_user_id => ${principal.userId}, p_token_hash => ${principal.hash}, p_id => ${id},
-        p_if_updated_at => ${ifUpdatedAt ?? null}::text::timestamptz,
+        p_if_updated_at => ${ifUpdatedAt ?? null}::timestamptz,
         p_change => ${JSON.stringify(stored)}::text::jsonb,
         p_tag_names => ${tags?.names ?? null}, p_tag_keys => ${tags?.keys ?? null},
         p_tag_limit => ${BOUNDS.tagsPerUser},
@@ -182,7 +182,7 @@ export async function deleteBookmark(
       select outcome, response
       from delete_bookmark(
         p_user_id => ${principal.userId}, p_token_hash => ${principal.hash}, p_id => ${id},
-        p_if_updated_at => ${ifUpdatedAt ?? null}::text::timestamptz, p_free_limit => ${freeBookmarkLimit},
+        p_if_updated_at => ${ifUpdatedAt ?? null}::timestamptz, p_free_limit => ${freeBookmarkLimit},
         ${keyArguments(sql, idempotency)}
       )`,
   );
