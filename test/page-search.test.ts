@@ -146,7 +146,7 @@ browserTest('a search marks what it found as text, and offers the tag of that na
   await search.fill('greek <b>s "ße</b> to"');
   await expect.poll(marks).toEqual(['<b>S', 'ße</b> to', 'greek', 'GREEK', 'greek']);
   await search.fill('greek');
-  await shows(page).toEqual(['<b>Straße</b> to İstanbul greek']);
+  await expect.poll(marks).toEqual(['greek', 'GREEK', 'greek']);
   await page.getByRole('button', { name: '2 bookmarks tagged greek' }).click();
   await shows(page).toEqual(['Beta', 'Alpha']);
   expect(await search.inputValue()).toBe('tag:greek');
