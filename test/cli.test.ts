@@ -650,6 +650,25 @@ describe('export', () => {
     ]);
   });
 
+  test('of HTML makes folders of tags without a path too where told to, and keeps them as tags', async () => {
+    const { run, user } = await openShell();
+    await user.post('/bookmarks/add', {
+      url: 'https://a.example/',
+      title: 'A',
+      tags: ['plain', 'Work/Deep', 'Work'],
+    });
+    const { out } = await run(['export', '--format', 'html', '--tag-folders']);
+    expect(out.match(/(?<=<H3>)[^<]*|TAGS="[^"]*"/g)).toEqual([
+      'plain',
+      'TAGS="plain"',
+      'Work',
+      'Deep',
+      'TAGS="plain"',
+      'TAGS="plain"',
+    ]);
+    expect((await run(['export', '--tag-folders'])).code).toBe(2);
+  });
+
   test('goes to standard output for -, and is CSV for a name that ends so', async () => {
     const { run, env, user } = await openShell();
     await user.post('/bookmarks/add', { url: 'https://example.org/a,b', title: 'A "B"', tags: ['x'] });

@@ -46,10 +46,15 @@ interface Folder {
 
 const openFolder = (): Folder => ({ folders: new Map(), links: [] });
 
-/** The folders of a tag: those of a path, and a folder for a name that TAGS cannot hold. */
+interface NetscapeOptions {
+  /** Whether tags without a path become folders too. Chromium and Safari ignore TAGS. */
+  tagFolders?: boolean;
+}
+
+/** The folders of a tag: those of a path, of a name with a backslash for `/`, and of one that TAGS cannot hold. */
 function foldersOf(name: string): string[] | undefined {
   const path = splitFolders(name);
-  return path !== undefined && (path.length > 1 || name.includes(',')) ? path : undefined;
+  return path !== undefined && (path[0] !== name || name.includes(',')) ? path : undefined;
 }
 
 /**
@@ -59,6 +64,11 @@ function foldersOf(name: string): string[] | undefined {
  */
 export class NetscapeWriter {
   readonly #bookmarks: Bookmark[] = [];
+  readonly #tagFolders: boolean;
+
+  constructor({ tagFolders = false }: NetscapeOptions = {}) {
+    this.#tagFolders = tagFolders;
+  }
 
   add(bookmark: Bookmark): void {
     this.#bookmarks.push(bookmark);
@@ -89,7 +99,10 @@ export class NetscapeWriter {
         bookmark,
         given.filter((name) => !paths.has(name)).map((name) => name.replaceAll(',', ' ')),
       );
-      const folders = given.flatMap((name) => (paths.has(name) ? [paths.get(name)!] : []));
+      const folders = given.flatMap((name) => {
+        const path = paths.get(name) ?? (this.#tagFolders ? splitFolders(name) : undefined);
+        return path === undefined ? [] : [path];
+      });
       for (const path of folders.length === 0 ? [[]] : folders) findFolder(root, path).links.push(link);
     }
     return root;

@@ -44,6 +44,10 @@ const PROGRAMS = {
     debianPackage: 'chromium-headless-shell',
     instead: 'CHROMIUM',
   },
+  // What reads and writes bookmarks: tests use these where they are there.
+  firefox: { names: ['firefox-esr', 'firefox'], debianPackage: 'firefox-esr', instead: undefined },
+  buku: { names: ['buku'], debianPackage: 'buku', instead: undefined },
+  php: { names: ['php'], debianPackage: 'php-cli', instead: undefined },
   // A PostgreSQL server with pg_dump and the like beside it, which the embedded one does not have.
   postgresql: {
     names: ['postgres'],

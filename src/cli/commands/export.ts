@@ -5,6 +5,7 @@ import { ApiError, type BookmarkClient } from '../../client/index.ts';
 import type { Bookmark } from '../../domain/resources.ts';
 import { CSV_HEAD, formatCsv } from '../../formats/write-csv.ts';
 import { isWebUrl, NetscapeWriter } from '../../formats/write-netscape.ts';
+import { CliError } from '../faults.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
 
 type ExportFormat = 'json' | 'html' | 'csv';
@@ -25,22 +26,25 @@ export function addExportCommand(program: Command, run: Run): void {
           'services (default: by the end of the file name, else json)',
       ).choices(['json', 'html', 'csv']),
     )
+    .option('--tag-folders', 'html: a folder for each tag, also for tags without a path', false)
     .action(run(exportAll));
 }
 
 async function exportAll(
   session: Session,
   file: string | undefined,
-  { format = formatOf(file) }: { format?: ExportFormat },
+  { format = formatOf(file), tagFolders }: { format?: ExportFormat; tagFolders: boolean },
 ): Promise<void> {
+  if (tagFolders && format !== 'html') throw new CliError('--tag-folders is for --format html');
+  const read = (client: BookmarkClient) => pieces(session, client, format, tagFolders);
   const client = await openOwnClient(session);
   const { terminal } = session;
   if (file === undefined || file === '-') {
-    for await (const piece of pieces(session, client, format)) await terminal.write(piece);
+    for await (const piece of read(client)) await terminal.write(piece);
     if (format === 'json') await terminal.write('\n');
     return;
   }
-  const bytes = await writeWhole(session, client, file, format);
+  const bytes = await writeWhole(session, file, () => read(client));
   await terminal.print({ file, bytes }, () => `Exported to ${file} (${bytes.toLocaleString('en')} bytes)`);
 }
 
@@ -55,16 +59,15 @@ function formatOf(file = ''): ExportFormat {
  */
 async function writeWhole(
   session: Session,
-  client: BookmarkClient,
   file: string,
-  format: ExportFormat,
+  read: () => AsyncIterable<Uint8Array | string>,
 ): Promise<number> {
   const draft = `${file}.${randomBytes(6).toString('hex')}`;
   for (let attempt = 1; ; attempt += 1) {
     // Only its owner may read the file.
     const handle = await open(draft, 'w', 0o600);
     try {
-      const bytes = await writePieces(handle, session, pieces(session, client, format));
+      const bytes = await writePieces(handle, session, read());
       await handle.sync();
       await handle.close();
       await rename(draft, file);
@@ -100,13 +103,18 @@ function pieces(
   session: Session,
   client: BookmarkClient,
   format: ExportFormat,
+  tagFolders: boolean,
 ): AsyncIterable<Uint8Array | string> {
   if (format === 'json') return client.exportStream({ signal: session.signal });
-  return format === 'html' ? writeHtml(session, client) : writeCsv(session, client);
+  return format === 'html' ? writeHtml(session, client, tagFolders) : writeCsv(session, client);
 }
 
-async function* writeHtml(session: Session, client: BookmarkClient): AsyncGenerator<string, void, undefined> {
-  const writer = new NetscapeWriter();
+async function* writeHtml(
+  session: Session,
+  client: BookmarkClient,
+  tagFolders: boolean,
+): AsyncGenerator<string, void, undefined> {
+  const writer = new NetscapeWriter({ tagFolders });
   for await (const page of readWebPages(session, client)) for (const bookmark of page) writer.add(bookmark);
   yield* writer.pieces();
 }

@@ -1,0 +1,116 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { noteProcess } from './processes.ts';
+import { runDir } from './run.ts';
+import { until } from './until.ts';
+
+/** A Firefox without windows, which Marionette controls. */
+export interface Firefox {
+  /**
+   * Runs the body of an async function with Firefox's own rights, and returns its result. The body sees the array `args`,
+   * and loads a module of Firefox by `load(name)`.
+   */
+  run<T>(body: string, ...args: unknown[]): Promise<T>;
+  /** Quits as a user does, so that the databases of the profile are complete. */
+  quit(): Promise<void>;
+  /** Ends the process where it still runs. */
+  kill(): void;
+}
+
+/** Firefox asks no server for anything, and starts without the bookmarks that it brings. */
+const PREFERENCES = {
+  'marionette.port': 0,
+  'browser.bookmarks.file': '',
+  'browser.places.importBookmarksHTML': false,
+  'browser.bookmarks.restore_default_bookmarks': false,
+  'browser.newtabpage.enabled': false,
+  'app.normandy.enabled': false,
+  'app.update.enabled': false,
+  'datareporting.policy.dataSubmissionEnabled': false,
+  'network.captive-portal-service.enabled': false,
+  'network.connectivity-service.enabled': false,
+  'services.settings.server': 'data:,',
+  'toolkit.telemetry.enabled': false,
+};
+
+/** Starts a Firefox with this folder as its profile. */
+export async function startFirefox(program: string, profile: string): Promise<Firefox> {
+  const lines = Object.entries(PREFERENCES).map(
+    ([name, value]) => `user_pref(${JSON.stringify(name)}, ${JSON.stringify(value)});\n`,
+  );
+  writeFileSync(join(profile, 'user.js'), lines.join(''));
+  const child = spawn(
+    program,
+    ['--headless', '--no-remote', '--marionette', '--remote-allow-system-access', '--profile', profile],
+    { env: { PATH: process.env.PATH, HOME: profile, TMPDIR: profile }, stdio: 'ignore' },
+  );
+  noteProcess(runDir(), child.pid!);
+  const ended = once(child, 'exit');
+  const portFile = join(profile, 'MarionetteActivePort');
+  const port = await until(() => {
+    if (child.exitCode !== null) throw new Error(`Firefox ended with ${child.exitCode}`);
+    return existsSync(portFile) && Number(readFileSync(portFile, 'utf8'));
+  });
+  const send = await connectTo(port);
+  await send('WebDriver:NewSession', {});
+  await send('Marionette:SetContext', { value: 'chrome' });
+  await send('WebDriver:SetTimeouts', { script: 300_000 });
+  return {
+    async run<T>(body: string, ...args: unknown[]) {
+      const script = `
+        const [done, ...args] = [arguments[arguments.length - 1], ...Array.from(arguments).slice(0, -1)];
+        const load = (name) => ChromeUtils.importESModule('resource://gre/modules/' + name + '.sys.mjs')[name];
+        (async () => { ${body} })().then((value) => done({ value }), (error) => done({ error: String(error) }));`;
+      const { value } = (await send('WebDriver:ExecuteAsyncScript', { script, args, sandbox: 'system' })) as {
+        value: { value: T; error?: string };
+      };
+      if (value.error !== undefined) throw new Error(`in Firefox: ${value.error}`);
+      return value.value;
+    },
+    async quit() {
+      await send('Marionette:Quit', { flags: ['eAttemptQuit'] });
+      await ended;
+    },
+    kill: () => void child.kill('SIGKILL'),
+  };
+}
+
+type Send = (name: string, parameters: object) => Promise<unknown>;
+
+/** Marionette's messages are JSON after their length in bytes: `[0, id, command, parameters]`, `[1, id, error, result]`. */
+async function connectTo(port: number): Promise<Send> {
+  const socket = connect(port, '127.0.0.1');
+  await once(socket, 'connect');
+  const waiting = new Map<number, { resolve: (result: unknown) => void; reject: (error: Error) => void }>();
+  let received: Buffer = Buffer.alloc(0);
+  socket.on('data', (chunk: Buffer) => {
+    received = Buffer.concat([received, chunk]);
+    for (;;) {
+      const colon = received.indexOf(':');
+      const end = colon + 1 + Number(received.subarray(0, colon));
+      if (colon < 0 || received.length < end) return;
+      const message: unknown = JSON.parse(received.subarray(colon + 1, end).toString());
+      received = received.subarray(end);
+      // The first message is a greeting.
+      if (!Array.isArray(message)) continue;
+      const [, id, error, result] = message;
+      const { resolve, reject } = waiting.get(id)!;
+      if (error) reject(new Error(`Marionette: ${error.message}`));
+      else resolve(result);
+    }
+  });
+  socket.on('close', () => {
+    for (const { reject } of waiting.values()) reject(new Error('Firefox closed the connection'));
+  });
+  let count = 0;
+  return (name, parameters) => {
+    count += 1;
+    const message = Buffer.from(JSON.stringify([0, count, name, parameters]));
+    socket.write(`${message.length}:`);
+    socket.write(message);
+    return new Promise((resolve, reject) => waiting.set(count, { resolve, reject }));
+  };
+}

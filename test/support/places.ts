@@ -1,0 +1,64 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+
+/** A bookmark of a profile of Firefox. Times are in whole seconds since 1970, as bookmark files have them. */
+export interface Place {
+  /** The names of its folders, from the outermost on, without the one that Firefox made itself. */
+  path: string[];
+  title: string;
+  url: string;
+  tags: string[];
+  added: number;
+  modified: number;
+}
+
+interface Row {
+  id: number;
+  parent: number;
+  guid: string;
+  title: string | null;
+  dateAdded: number;
+  lastModified: number;
+  url: string | null;
+}
+
+const ROOTS = ['root________', 'menu________', 'toolbar_____', 'unfiled_____', 'mobile______'];
+const MICROSECONDS = 1_000_000;
+
+/** The bookmarks in the database of a profile whose Firefox has ended, sorted. */
+export function readPlaces(profile: string): Place[] {
+  using database = new DatabaseSync(join(profile, 'places.sqlite'));
+  const rows = database
+    .prepare(
+      `select b.id, b.parent, b.guid, b.title, b.dateAdded, b.lastModified, p.url
+       from moz_bookmarks b left join moz_places p on p.id = b.fk where b.type <> 3`,
+    )
+    .all() as unknown as Row[];
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  const pathOf = (row: Row): string[] => {
+    const parent = byId.get(row.parent)!;
+    return ROOTS.includes(parent.guid) ? [] : [...pathOf(parent), parent.title ?? ''];
+  };
+  // A tag is a folder below the root of tags; each of its entries names an url.
+  const tagRoot = rows.find(({ guid }) => guid === 'tags________')!.id;
+  const links = rows.filter(({ url }) => url !== null);
+  const isTagging = ({ parent }: Row) => byId.get(parent)!.parent === tagRoot;
+  const tags = Map.groupBy(links.filter(isTagging), ({ url }) => url);
+  const places = links
+    .filter((row) => !isTagging(row))
+    .map((row) => ({
+      path: pathOf(row),
+      title: row.title ?? '',
+      url: row.url!,
+      tags: (tags.get(row.url) ?? []).map(({ parent }) => byId.get(parent)!.title!).sort(),
+      added: Math.floor(row.dateAdded / MICROSECONDS),
+      modified: Math.floor(row.lastModified / MICROSECONDS),
+    }));
+  return sortPlaces(places);
+}
+
+/** By url, and by folders where it is in several. */
+export const sortPlaces = (places: Place[]): Place[] =>
+  places.sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
+
+const keyOf = ({ url, path }: Place): string => JSON.stringify([url, path]);
