@@ -630,7 +630,7 @@ const ROUTE_CASES: Record<string, RouteCases> = {
   },
   '/tags/update': {
     body: async (user) => ({ id: await newTag(user), name: `tag made ${Math.random()}` }),
-    fields: { id, name: tagName },
+    fields: { id, name: tagName, with_children: wait },
     required: ['id', 'name'],
   },
   '/tags/delete': { body: async (user) => ({ id: await newTag(user) }), fields: { id }, required: ['id'] },

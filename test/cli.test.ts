@@ -882,6 +882,9 @@ describe('bookmarks and tags', () => {
     const below = await add(run, 'https://example.org/4', '-t', 'to read/b,c');
     expect(await find('under:TO READ', 'example')).toEqual([below.id, two.id, one.id]);
     expect(await find('under:to read', '--tag-under', 'c')).toEqual([below.id]);
+    await run(['tags', 'rename', 'to read', 'later', '--with-children']);
+    expect(await find('tag:later/b')).toEqual([below.id]);
+    await run(['tags', 'rename', 'later', 'to read', '--with-children']);
     const unknown = await run(['search', 'author:me']);
     expect(unknown).toMatchObject({ code: 0, err: expect.stringContaining('author:me is no operator') });
   });

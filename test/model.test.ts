@@ -91,8 +91,8 @@ const FRAGMENTS =
 const fragment = fc.constantFrom(...FRAGMENTS);
 const text = fc.array(fragment, { maxLength: 4 }).map((parts) => parts.join(''));
 const tagName = fc
-  .array(fragment, { minLength: 1, maxLength: 2 })
-  .map((parts) => parts.join(''))
+  .tuple(fc.array(fragment, { minLength: 1, maxLength: 3 }), fc.constantFrom('', '/'))
+  .map(([parts, between]) => parts.join(between))
   .filter((name) => name.trim() !== '');
 const tagNames = fc.array(tagName, { maxLength: 4 });
 const url = fc
@@ -254,6 +254,7 @@ const search = fc
           .map(([index, from, length]) => ({ index, from, to: from + length })),
       ),
       tag: fc.oneof(tagName, place),
+      tag_under: tagName,
       page: fc.integer({ min: 1, max: 4 }),
       per_page: fc.integer({ min: 1, max: 5 }),
     },
@@ -343,11 +344,12 @@ const createTag = tagName.map(
     ),
 );
 
-const renameTag = fc.tuple(place, tagName).map(
-  ([index, name]) =>
-    new Command('tags/update', { index, name }, (model, client) => {
+const renameTag = fc.tuple(place, tagName, fc.boolean()).map(
+  ([index, name, with_children]) =>
+    new Command('tags/update', { index, name, with_children }, (model, client) => {
       const id = idAt(model.tags, index);
-      return client.expect('/tags/update', { id, name }, model.renameTag(id, name));
+      const sent = { id, name, with_children };
+      return client.expect('/tags/update', sent, model.renameTag(id, name, with_children));
     }),
 );
 

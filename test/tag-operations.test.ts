@@ -18,11 +18,11 @@ interface Collection {
   user: TestUser;
   owner: PrincipalKey;
   ids: number[];
-  /** Ids of the tags `a`, `b` and `c`. */
+  /** Ids of the tags `a`, `b`, `c` and `a/x`. */
   tags: Record<string, number>;
 }
 
-/** 30 bookmarks: all with `a`, every second with `b`, every third with `c`. */
+/** 30 bookmarks: all with `a`, every second with `b`, every third with `c`, every fifth with `a/x`. */
 async function makeCollection(): Promise<Collection> {
   const user = await service.user();
   await user.post('/import', { bookmarks: Array.from({ length: 30 }, (_, n) => entryOf(n)) });
@@ -40,7 +40,7 @@ async function makeCollection(): Promise<Collection> {
 
 const entryOf = (n: number) => ({
   url: `https://example.org/${n}`,
-  tags: ['a', ...(n % 2 === 0 ? ['b'] : []), ...(n % 3 === 0 ? ['c'] : [])],
+  tags: ['a', ...(n % 2 === 0 ? ['b'] : []), ...(n % 3 === 0 ? ['c'] : []), ...(n % 5 === 0 ? ['A/x'] : [])],
 });
 
 type Operation = (collection: Collection, database: Database) => Promise<unknown>;
@@ -53,7 +53,9 @@ const send =
 /** These take steps, and `database` may do something between them. */
 const STEPPED: Record<string, Operation> = {
   'rename a': ({ owner, tags }, db) =>
-    renameTag(db, owner, tags.a!, { name: 'Z', key: 'z' }, undefined, SMALL_STEP),
+    renameTag(db, owner, { id: tags.a!, name: 'Z', key: 'z' }, undefined, SMALL_STEP),
+  'rename a with its children': ({ owner, tags }, db) =>
+    renameTag(db, owner, { id: tags.a!, name: 'Z', key: 'z', withChildren: true }, undefined, SMALL_STEP),
   'delete a': ({ owner, tags }, db) => deleteTag(db, owner, tags.a!, undefined, SMALL_STEP),
   'merge a into b': ({ owner, tags }, db) => mergeTags(db, owner, tags.a!, tags.b!, undefined, SMALL_STEP),
 };
@@ -61,6 +63,17 @@ const STEPPED: Record<string, Operation> = {
 const ALL: Record<string, Operation> = {
   'create a tag': send('/tags/create', () => ({ name: 'new' })),
   'rename a otherwise': send('/tags/update', ({ tags }) => ({ id: tags.a, name: 'Y' })),
+  'rename a otherwise, with its children': send('/tags/update', ({ tags }) => ({
+    id: tags.a,
+    name: 'Y',
+    with_children: true,
+  })),
+  'move a below itself': send('/tags/update', ({ tags }) => ({
+    id: tags.a,
+    name: 'a/x',
+    with_children: true,
+  })),
+  'rename a/x': send('/tags/update', ({ tags }) => ({ id: tags['A/x'], name: 'X' })),
   'rename b': send('/tags/update', ({ tags }) => ({ id: tags.b, name: '0' })),
   'delete a': send('/tags/delete', ({ tags }) => ({ id: tags.a })),
   'delete b': send('/tags/delete', ({ tags }) => ({ id: tags.b })),
@@ -140,7 +153,12 @@ describe.each(Object.keys(STEPPED))('a request to %s', (name) => {
 
   test('shows each bookmark with the tags of before or after at any step, to every reader', async () => {
     const collection = await makeCollection();
-    const after = { 'rename a': 'Z', 'delete a': undefined, 'merge a into b': 'b' }[name];
+    const after = {
+      'rename a': { a: 'Z' },
+      'rename a with its children': { a: 'Z', 'A/x': 'Z/x' },
+      'delete a': { a: undefined },
+      'merge a into b': { a: 'b' },
+    }[name] as Record<string, string | undefined>;
     const read = async () => (await collection.user.post('/export')).body.bookmarks;
     const before: { id: number; tags: { name: string }[] }[] = await read();
     const namesOf = (names: (string | undefined)[]) =>
@@ -148,7 +166,7 @@ describe.each(Object.keys(STEPPED))('a request to %s', (name) => {
     const allowed = new Map(
       before.map(({ id, tags }) => {
         const names = tags.map((tag) => tag.name);
-        const changed = names.map((tag) => (tag === 'a' ? after : tag));
+        const changed = names.map((tag) => (tag in after ? after[tag] : tag));
         return [id, [namesOf(names).join(), namesOf(changed).join()]];
       }),
     );

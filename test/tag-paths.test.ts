@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { findFaults } from './support/invariants.ts';
 import { type TestUser, useService } from './support/service.ts';
 
 // Spec 4.2 and 4.3: tags whose names are paths.
@@ -78,5 +79,118 @@ describe('tag_under', () => {
     expect((await search({ tag_under: 'a' })).total).toBe(120);
     expect((await search({ tag_under: ['a', 'odd'] })).total).toBe(60);
     expect((await search({ tag_under: ['odd', 'a'], query: 'b11' })).total).toBe(6);
+  });
+});
+
+describe('/tags/update with_children', () => {
+  const listTags = async (): Promise<{ id: number; name: string }[]> =>
+    (await user.post('/tags/list')).body.tags;
+  const names = async () => (await listTags()).map(({ name }) => name);
+  const idOf = async (name: string) => (await listTags()).find((tag) => tag.name === name)!.id;
+  const rename = async (from: string, name: string) =>
+    user.post('/tags/update', { id: await idOf(from), name, with_children: true });
+
+  test('renames all tags below, whatever their case, and followers of changes see each', async () => {
+    await addAll([['Work', 'Workshop'], ['work/a'], ['WORK/b/C', 'x']]);
+    const { cursor } = (await user.post('/bookmarks/changes', { from: 'now' })).body;
+    const waiting = user.post('/bookmarks/changes', { cursor, wait: true });
+    expect(await rename('Work', 'Job 1\\2')).toMatchObject({ status: 200, body: { name: 'Job 1\\2' } });
+    expect(await names()).toEqual(['Job 1\\2', 'Job 1\\2/a', 'Job 1\\2/b/C', 'Workshop', 'x']);
+    const shown = (await search({ sort: 'oldest' })).bookmarks.map(({ tags }: Tagged) =>
+      tags.map(({ name }) => name),
+    );
+    expect(shown).toEqual([['Job 1\\2', 'Workshop'], ['Job 1\\2/a'], ['Job 1\\2/b/C', 'x']]);
+    await waiting;
+    const changes = (await user.post('/bookmarks/changes', { cursor })).body;
+    expect(changes.tags.map(({ name }: { name: string }) => name).sort()).toEqual([
+      'Job 1\\2',
+      'Job 1\\2/a',
+      'Job 1\\2/b/C',
+    ]);
+    expect(await findFaults(service.database.url)).toEqual([]);
+  });
+
+  test.each([
+    ['Work', 'Work/x', ['Work', 'work/x', 'Work/x/x'], ['Work/x', 'Work/x/x', 'Work/x/x/x']],
+    ['work', 'WORK', ['work', 'Work/a'], ['WORK', 'WORK/a']],
+    ['a/b', 'a', ['a/b', 'a/b/c', 'a/d'], ['a', 'a/c', 'a/d']],
+    ['a/a', 'a', ['a/a', 'a/a/a'], ['a', 'a/a']],
+    ['İ', 'ß', ['İ', 'İ/İ', 'i̇/ς'], ['ß', 'ß/İ', 'ß/ς']],
+    ['100%', 'a_b', ['100%', '100%/x', '1000/x'], ['1000/x', 'a_b', 'a_b/x']],
+  ])('%s becomes %s: %j become %j', async (from, to, before, after) => {
+    await addAll([before]);
+    expect((await rename(from, to)).status).toBe(200);
+    expect(await names()).toEqual(after);
+    expect((await search({})).bookmarks[0].tags.map(({ name }: { name: string }) => name)).toEqual(after);
+    expect((await search({ tag_under: to })).total).toBe(1);
+    expect(await findFaults(service.database.url)).toEqual([]);
+  });
+
+  test('changes nothing where a new name is taken or too long', async () => {
+    const long = `a/${'😀'.repeat(253)}`;
+    await addAll([['a', 'a/x', 'b', 'C/X', 'a/y', long]]);
+    const listed = await listTags();
+    for (const [name, error] of [
+      ['b', 'the tag "b" exists already'],
+      ['c', 'the tag "C/X" exists already'],
+      ['dd', `the tag "${long}" would have more than 255 characters`],
+    ] as const)
+      expect((await rename('a', name)).body).toEqual({ code: 'VALIDATION_ERROR', error: `name: ${error}` });
+    expect(await listTags()).toEqual(listed);
+  });
+
+  test('an Idempotency-Key holds for it', async () => {
+    await addAll([['a', 'a/x']]);
+    const id = await idOf('a');
+    const body = { id, name: 'b', with_children: true };
+    const keyed = { headers: { 'idempotency-key': 'rename-with-children' } };
+    const first = await user.post('/tags/update', body, keyed);
+    await rename('b', 'c');
+    expect((await user.post('/tags/update', body, keyed)).body).toEqual(first.body);
+    expect(await names()).toEqual(['c', 'c/x']);
+    const other = await user.post('/tags/update', { ...body, with_children: false }, keyed);
+    expect(other.body.code).toBe('VALIDATION_ERROR');
+  });
+
+  test('of two at once, each is done whole or refused whole', async () => {
+    await addAll(Array.from({ length: 40 }, (_, n) => ['a', `a/${n}`, 'b', `b/${n}`]));
+    const [a, b] = [await idOf('a'), await idOf('b')];
+    const responses = await Promise.all(
+      [
+        { id: a, name: 'c' },
+        { id: a, name: 'd' },
+        { id: b, name: 'c' },
+      ].map((body) => user.post('/tags/update', { ...body, with_children: true })),
+    );
+    const statuses = responses.map(({ status }) => status);
+    expect([...statuses].sort().slice(0, 2), `${statuses}`).toEqual([200, 200]);
+    const roots = new Set((await names()).map((name) => name.split('/')[0]));
+    expect(roots.size).toBe(2);
+    expect(await names()).toHaveLength(82);
+    expect(await findFaults(service.database.url)).toEqual([]);
+  });
+
+  test('an import that runs meanwhile puts its tags where their names are then', async () => {
+    await addAll([['a', 'a/1']]);
+    const importing = user.post('/import', {
+      bookmarks: Array.from({ length: 500 }, (_, n) => ({
+        url: `http://b.example/${n}`,
+        tags: [`a/${n % 9}`],
+      })),
+    });
+    await Promise.all([rename('a', 'z'), importing]);
+    expect((await search({ tag_under: ['a'] })).total + (await search({ tag_under: ['z'] })).total).toBe(501);
+    expect(await findFaults(service.database.url)).toEqual([]);
+  });
+
+  test('works at the cap of 10,000 tags, of which 9,999 are below the renamed one', async () => {
+    const bookmarks = Array.from({ length: 10_000 }, (_, n) => ({
+      url: `https://example.org/${n}`,
+      tags: [n === 0 ? 'Work' : `Work/${n}`],
+    }));
+    expect((await user.post('/import', { bookmarks })).body.imported).toBe(10_000);
+    expect((await rename('Work', 'Work/sub')).status).toBe(200);
+    expect((await search({ tag_under: ['work/sub', 'work'] })).total).toBe(10_000);
+    expect(await findFaults(service.database.url)).toEqual([]);
   });
 });

@@ -8,7 +8,9 @@ create or replace function next_carrying(
 language plpgsql stable set plan_cache_mode = force_custom_plan set enable_sort = on set enable_bitmapscan = on as $$
 begin
   -- The index of tags finds all bookmarks of a tag, in every batch. Where there are many, a walk along the key is cheaper.
-  if (select sum(bookmark_count) from tags where user_id = p_user_id and id = any (p_tag_ids)) <= 10000 then
+  -- It compares each bookmark that it finds with each tag, so many tags are looked up in a hash table on that walk.
+  if cardinality(p_tag_ids) <= 100
+    and (select sum(bookmark_count) from tags where user_id = p_user_id and id = any (p_tag_ids)) <= 10000 then
     select coalesce(array_agg(id order by id) filter (where work_before < p_work), '{}'), coalesce(bool_or(work_before >= p_work), false)
     into ids, has_more
     from (
@@ -28,7 +30,8 @@ begin
     from (
       select id, tag_ids
       from bookmarks
-      where user_id = p_user_id and id > p_after and tag_ids && p_tag_ids
+      where user_id = p_user_id and id > p_after
+        and exists (select from unnest(tag_ids) as carried (tag_id) where carried.tag_id = any (p_tag_ids))
       order by id
       -- each counts for five at least
       limit p_work / 5 + 1

@@ -1,12 +1,21 @@
--- Renames a tag, and renders the tags of the first bookmarks after `p_after` that carry it. `response` is null until the last
--- bookmark is written, and the caller calls again with `last_id` as `p_after`. Each step leaves every bookmark with the old or
--- the new name. The same rename may be repeated: it finishes one that was interrupted.
+-- Renames a tag, and with `p_with_children` all tags below it. Then it renders the tags of the first bookmarks after `p_after`
+-- that carry any of them. The first step gives all tags their names, or none. `response` is null until the last bookmark is
+-- written, and the caller calls again with `last_id` as `p_after`. Each step leaves every bookmark with the old or the new names.
+-- The same rename may be repeated: it finishes one that was interrupted. `detail` is the name of the tag that a rename of
+-- several fails on.
 create or replace function rename_tag(
   p_user_id bigint, p_token_hash bytea, p_id bigint, p_name text, p_name_key text, p_after bigint, p_work integer,
-  p_idempotency_key text, p_request_hash bytea,
-  out outcome text, out response text, out last_id bigint
+  p_idempotency_key text, p_request_hash bytea, p_with_children boolean default false,
+  out outcome text, out response text, out last_id bigint, out detail text
 )
-language plpgsql as $$
+-- Planned for the values of each call: Postgres then hashes a long list of tags.
+language plpgsql set plan_cache_mode = force_custom_plan as $$
+declare
+  v_old_key text;
+  -- Matches the part of a child's name that changes, with its slash. It counts slashes: a name and its key may differ in length.
+  v_prefix text;
+  v_ids bigint[] := array[p_id];
+  v_keys text[] := array[p_name_key];
 begin
   select begun.outcome, begun.response into outcome, response
   from begin_write(p_user_id, p_token_hash, p_idempotency_key, p_request_hash) begun;
@@ -14,20 +23,48 @@ begin
     return;
   end if;
   if p_after = 0 then
-    if not exists (select from tags where user_id = p_user_id and id = p_id) then
+    select name_key into v_old_key from tags where user_id = p_user_id and id = p_id;
+    if not found then
       outcome := 'tag_missing';
       return;
     end if;
-    if exists (select from tags where user_id = p_user_id and name_key = p_name_key and id <> p_id) then
-      outcome := 'tag_exists';
+    v_prefix := '^([^/]*/){' || 1 + length(v_old_key) - length(replace(v_old_key, '/', '')) || '}';
+    if p_with_children then
+      v_ids := tag_ids_under(p_user_id, v_old_key);
+      select v_keys || coalesce(array_agg(p_name_key || '/' || regexp_replace(name_key, v_prefix, '')), '{}'),
+        min(name) filter (where length(p_name || '/' || regexp_replace(name, v_prefix, '')) > 255)
+      into v_keys, detail
+      from tags
+      where user_id = p_user_id and id = any (v_ids) and id <> p_id;
+      if detail is not null then
+        outcome := 'child_name_too_long';
+        return;
+      end if;
+    end if;
+    select min(name) into detail
+    from tags
+    where user_id = p_user_id and name_key = any (v_keys) and id <> all (v_ids);
+    if detail is not null then
+      outcome := case when p_with_children then 'child_exists' else 'tag_exists' end;
       return;
     end if;
-    update tags set name = p_name, name_key = p_name_key where user_id = p_user_id and id = p_id;
+    -- The new name of one of them may be the old name of another, so these make way first. No name begins with a blank.
+    if p_with_children and p_name_key <> v_old_key then
+      update tags set name_key = ' ' || name_key
+      where user_id = p_user_id and id = any (v_ids) and name_key = any (v_keys);
+    end if;
+    update tags
+    set name = case when id = p_id then p_name else p_name || '/' || regexp_replace(name, v_prefix, '') end,
+      name_key = case when id = p_id then p_name_key else p_name_key || '/' || regexp_replace(name_key, v_prefix, '') end
+    where user_id = p_user_id and id = any (v_ids);
+  elsif p_with_children then
+    -- Another request may have renamed some of them since. It then renders the tags of their bookmarks.
+    v_ids := array_append(array_remove(tag_ids_under(p_user_id, p_name_key), p_id), p_id);
   end if;
-  last_id := rewrite_tags(p_user_id, array[p_id], p_after, p_work);
-  -- Noted again at the end: between the steps a reader of changes may have been sent bookmarks with the old name.
+  last_id := rewrite_tags(p_user_id, v_ids, p_after, p_work);
+  -- Noted again at the end: between the steps a reader of changes may have been sent bookmarks with the old names.
   if p_after = 0 or last_id is null then
-    perform note_changes(p_user_id, 'tag', array[p_id]);
+    perform note_changes(p_user_id, 'tag', v_ids);
   end if;
   if last_id is null then
     response := render_tag(p_id, p_name);

@@ -391,6 +391,8 @@ export interface NewTag {
 export interface TagRename {
   id: number;
   name: string;
+  /** Also renames all tags below it, as `a/b` is below `a`: all, or none. Default: false. */
+  with_children?: boolean | undefined;
 }
 
 export interface TagMerge {

@@ -45,14 +45,21 @@ const update = principalRoute({
   path: '/tags/update',
   scope: 'write',
   summary: 'Rename a tag',
-  description: 'On all bookmarks that carry it. Onto the name of another tag it is a VALIDATION_ERROR.',
-  body: z.object({ id, name: tagName }),
+  description:
+    'On all bookmarks that carry it. Onto the name of another tag it is a VALIDATION_ERROR. With `with_children` all tags ' +
+    'below it (`Work/a` is below `Work`) are renamed as well: all, or none.',
+  body: z.object({ id, name: tagName, with_children: z.boolean().default(false) }),
   response: schemas.bookmarkTag,
   errors: ['NOT_FOUND'],
   isIdempotent: true,
   handle: ({ context, principal, body, idempotency }) =>
     notifyAfter(context, principal, notifyChangesPolls, () =>
-      renameTag(context.database, principal, body.id, named(body.name), idempotency),
+      renameTag(
+        context.database,
+        principal,
+        { id: body.id, ...named(body.name), withChildren: body.with_children },
+        idempotency,
+      ),
     ),
 });
 

@@ -27,6 +27,9 @@ const ERROR_BY_OUTCOME = {
   trash_changed: () => unavailable('the trash has changed meanwhile'),
   tag_missing: () => notFound('the tag'),
   tag_exists: () => invalid('name: another tag has this name'),
+  child_exists: (name) => invalid(`name: the tag ${JSON.stringify(name)} exists already`),
+  child_name_too_long: (name) =>
+    invalid(`name: the tag ${JSON.stringify(name)} would have more than ${BOUNDS.tagName} characters`),
   tag_limit: () => limitExceeded('an account holds no more tags'),
   api_token_missing: () => notFound('the token'),
   session_missing: () => notFound('the session'),
@@ -46,7 +49,7 @@ const ERROR_BY_OUTCOME = {
     rateLimited(60, 'too many responses are kept for the Idempotency-Keys of this account'),
   response_too_long: () =>
     invalid('Idempotency-Key: the errors are too many to be kept, send the import without a key'),
-} satisfies Record<string, () => ApiError>;
+} satisfies Record<string, (detail: string) => ApiError>;
 
 /** What a function in `sql/` returns instead of a success. */
 export type Outcome = keyof typeof ERROR_BY_OUTCOME;
@@ -64,12 +67,14 @@ export interface Written {
 }
 
 /** The one row of an operation, or the error that its outcome stands for. */
-export function requireSuccess<Row extends { outcome: Outcome | null }>(rows: readonly Row[]): Row {
+export function requireSuccess<Row extends { outcome: Outcome | null; detail?: string | null }>(
+  rows: readonly Row[],
+): Row {
   const row = rows[0]!;
   if (row.outcome === null) return row;
   if (!Object.hasOwn(ERROR_BY_OUTCOME, row.outcome))
     throw new Error(`SQL returned the unknown outcome ${row.outcome}`);
-  throw ERROR_BY_OUTCOME[row.outcome]();
+  throw ERROR_BY_OUTCOME[row.outcome](row.detail ?? '');
 }
 
 /** The one row of a read, or `INVALID_TOKEN` where the token was no longer valid. */

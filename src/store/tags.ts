@@ -54,6 +54,8 @@ const MOST_WALKS = 10;
 
 interface Step {
   outcome: Outcome | null;
+  /** The name of the tag that stands in the way. */
+  detail?: string | null;
   /** Null until the last step. */
   response: string | null;
   /** The bookmark after which the next step begins; 0 to begin anew. */
@@ -76,24 +78,24 @@ async function takeSteps(step: (after: number) => Promise<readonly Step[]>): Pro
 }
 
 /**
- * Renames a tag on all its bookmarks; returns the response as JSON text. Throws `NOT_FOUND`, or `VALIDATION_ERROR` where
- * the name is taken.
+ * Renames a tag on all its bookmarks, and `withChildren` all tags below it or none; returns the response as JSON text.
+ * Throws `NOT_FOUND`, or `VALIDATION_ERROR` if a name is taken or too long.
  */
 export const renameTag = (
   db: Database,
   principal: PrincipalKey,
-  id: number,
-  { name, key }: TagName,
+  { id, name, key, withChildren = false }: TagName & { id: number; withChildren?: boolean },
   idempotency?: Idempotency,
   work = STEP_WORK,
 ): Promise<string> =>
   takeSteps((after) =>
     db.write(
       (sql) => sql<Step[]>`
-        select outcome, response, last_id as "lastId"
+        select outcome, detail, response, last_id as "lastId"
         from rename_tag(
           p_user_id => ${principal.userId}, p_token_hash => ${principal.hash}, p_id => ${id}, p_name => ${name},
-          p_name_key => ${key}, p_after => ${after}, p_work => ${work}, ${keyArguments(sql, idempotency)}
+          p_name_key => ${key}, p_after => ${after}, p_work => ${work}, p_with_children => ${withChildren},
+          ${keyArguments(sql, idempotency)}
         )`,
     ),
   );

@@ -311,14 +311,23 @@ const WRITES: Operation[] = [
     atMost: 200,
     run: async (db, { owner }) => {
       const { id } = JSON.parse(await createTag(db, owner, freshTag()));
-      await renameTag(db, owner, id, freshTag());
+      await renameTag(db, owner, { id, ...freshTag() });
       await deleteTag(db, owner, id);
     },
   },
   {
     name: 'rename of a tag that some carry',
     atMost: 2_000,
-    run: (db, { owner }, n) => renameTag(db, owner, n + 5, freshTag()),
+    run: (db, { owner }, n) => renameTag(db, owner, { id: n + 5, ...freshTag() }),
+  },
+  {
+    name: 'rename of a tag that some carry, with its child',
+    atMost: 2_500,
+    async run(db, { owner }, n) {
+      const child = `tag/${n + 14}/${freshUrl()}`;
+      await createTag(db, owner, { name: child, key: child });
+      await renameTag(db, owner, { id: n + 15, ...freshTag(), withChildren: true });
+    },
   },
   {
     name: 'merge of tags that some carry',

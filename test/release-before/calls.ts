@@ -119,7 +119,7 @@ async function playBookmarks(db: Database, owner: PrincipalKey): Promise<void> {
   const tag = JSON.parse(
     await tags.createTag(db, owner, { name: 'Four', key: 'four' }, { ...idempotency, key: 'tag' }),
   );
-  await tags.renameTag(db, owner, first.tags[1].id, { name: 'Second', key: 'second' });
+  await tags.renameTag(db, owner, { id: first.tags[1].id, name: 'Second', key: 'second' });
   await bookmarks.findBookmarks(db, owner, { id: first.id });
   await bookmarks.findBookmarks(db, owner, { url: fields.url });
   await bookmarks.readPage(db, owner, 0, 1);

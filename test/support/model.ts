@@ -195,15 +195,24 @@ export class Model {
     return [...new Set(ids)].filter((id) => !present.some((bookmark) => bookmark.id.value === id));
   }
 
-  search(sent: { query?: string; tag?: string; page?: number; per_page?: number }): Expected {
+  search(sent: {
+    query?: string;
+    tag?: string;
+    tag_under?: string;
+    page?: number;
+    per_page?: number;
+  }): Expected {
     const { page = 1, per_page = 50 } = sent;
+    const path = sent.tag_under && fold(trim(sent.tag_under)).replace(/\/+$/, '');
+    if (path === '') return fault(400, 'VALIDATION_ERROR', 'tag_under: may not be empty');
     const terms = fold(sent.query ?? '')
       .split(/\s/u)
       .filter((term) => term !== '');
     const found = this.bookmarks.filter(({ url, title, comment, tags }) => {
       const texts = [url, title, comment].map(fold);
       const hasTag = sent.tag === undefined || tags.some(({ name }) => fold(name) === fold(trim(sent.tag!)));
-      return hasTag && terms.every((term) => texts.some((text) => text.includes(term)));
+      const isUnder = path === undefined || tags.some(({ name }) => `${fold(name)}/`.startsWith(`${path}/`));
+      return hasTag && isUnder && terms.every((term) => texts.some((text) => text.includes(term)));
     });
     const bookmarks = found.reverse().slice((page - 1) * per_page, page * per_page);
     const hasMore = page * per_page < found.length;
@@ -240,12 +249,18 @@ export class Model {
     return ok({ ...tag, created_at: this.#newTime() });
   }
 
-  renameTag(id: number, name: string): Expected {
+  renameTag(id: number, name: string, withChildren: boolean): Expected {
     const tag = this.tags.find((other) => other.id.value === id);
     if (tag === undefined) return fault(404, 'NOT_FOUND', 'the tag does not exist');
-    const holder = this.#tagNamed(name);
-    if (holder !== undefined && holder !== tag) return TAKEN;
-    tag.name = trim(name).normalize('NFC');
+    const [depth, path] = [tag.name.split('/').length, `${fold(tag.name)}/`];
+    const renamed = new Map([[tag, trim(name).normalize('NFC')]]);
+    for (const child of withChildren ? this.tags : [])
+      if (fold(child.name).startsWith(path))
+        renamed.set(child, [renamed.get(tag), ...child.name.split('/').slice(depth)].join('/'));
+    const taken = [...renamed.values()].map((each) => this.#tagNamed(each));
+    if (taken.some((holder) => holder !== undefined && !renamed.has(holder)))
+      return withChildren ? fault(400, 'VALIDATION_ERROR') : TAKEN;
+    for (const [each, newName] of renamed) each.name = newName;
     for (const bookmark of this.bookmarks) bookmark.tags.sort(byName);
     return ok({ ...tag });
   }

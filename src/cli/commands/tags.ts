@@ -21,6 +21,7 @@ export function addTagCommands(program: Command, run: Run): void {
     .description('rename a tag on all bookmarks that carry it')
     .argument('<name>')
     .argument('<new-name>')
+    .option('--with-children', 'also rename all tags below it, like work/a below work')
     .action(run(rename));
   tags
     .command('merge')
@@ -60,10 +61,18 @@ async function create(session: Session, name: string): Promise<void> {
   await session.terminal.print(tag, () => `Created ${toLine(tag.name)}`);
 }
 
-async function rename(session: Session, name: string, newName: string): Promise<void> {
+async function rename(
+  session: Session,
+  name: string,
+  newName: string,
+  { withChildren }: { withChildren?: boolean },
+): Promise<void> {
   const client = await openOwnClient(session);
   const { id } = await findTag(session, client, name);
-  const tag = await client.renameTag({ id, name: newName }, { signal: session.signal });
+  const tag = await client.renameTag(
+    { id, name: newName, with_children: withChildren },
+    { signal: session.signal },
+  );
   await session.terminal.print(tag, () => `Renamed to ${toLine(tag.name)}`);
 }
 
