@@ -326,6 +326,18 @@ const EXPECTED: Record<string, { bookmarks: object[]; report: object }> = {
       }),
     ],
   },
+  'buku.json': {
+    report: { imported: 2, combined: 0, format: 'buku', leftOut: [] },
+    bookmarks: [
+      page({
+        url: 'https://a.example/?a=1&b',
+        title: 'A <b>',
+        comment: 'A comment\nin two lines & more',
+        tags: ['base', 'data', 'to do', 'x'],
+      }),
+      page({ url: 'https://b.example/', title: 'B' }),
+    ],
+  },
   'onetab.txt': {
     report: { imported: 3, combined: 0, format: 'onetab', leftOut: [] },
     bookmarks: [

@@ -15,6 +15,7 @@ export type Format =
   | 'firefox'
   | 'chrome'
   | 'onetab'
+  | 'buku'
   | 'csv';
 
 export interface ReadOptions {

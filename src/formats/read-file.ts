@@ -13,7 +13,7 @@ import { fromChromium, fromFirefox, isChromiumFile, isFirefoxBackup } from './tr
 const KNOWN =
   "JSON of this service, a browser's bookmarks (HTML, Firefox's JSON backup, Chrome's file Bookmarks), a list of " +
   'OneTab, CSV with a column url, or an export of Pinboard (JSON, XML, HTML), Raindrop (CSV, HTML), ' +
-  'linkding (HTML, JSON), Karakeep (JSON), Pocket (CSV, HTML) or Instapaper (CSV)';
+  'linkding (HTML, JSON), Karakeep (JSON), buku (HTML, JSON), Pocket (CSV, HTML) or Instapaper (CSV)';
 
 /** A file, and which of its entries the service will refuse. */
 export interface CheckedFile extends ParsedFile {
@@ -71,6 +71,21 @@ const parseOneTab = (text: string): ForeignBookmark[] =>
       return { url, title: title.join(' | ') };
     });
 
+/** buku's `--print --json`. */
+interface BukuRecord {
+  uri: string;
+  title?: unknown;
+  description?: unknown;
+  tags?: unknown;
+}
+
+const fromBuku = ({ uri, title, description, tags }: BukuRecord): ForeignBookmark => ({
+  url: uri,
+  title,
+  comment: [description],
+  tags: typeof tags === 'string' ? tags.split(',') : [],
+});
+
 function readHtml(text: string, options: ReadOptions): ParsedFile {
   const { format, bookmarks } = parseNetscape(text);
   if (bookmarks.length > 0 || /<!DOCTYPE NETSCAPE-Bookmark-file/i.test(text)) {
@@ -98,6 +113,7 @@ function readJson(text: string, options: ReadOptions): ParsedFile {
   const isForeign = entries.length > 0;
   if (isForeign && every<PinboardPost>(entries, 'href'))
     return collect('pinboard', entries.map(fromPost), options);
+  if (isForeign && every<BukuRecord>(entries, 'uri')) return collect('buku', entries.map(fromBuku), options);
   if (isForeign && entries.every((entry) => isObject(entry) && 'tag_names' in entry)) {
     return collect('linkding', (entries as LinkdingBookmark[]).map(fromLinkding), options);
   }

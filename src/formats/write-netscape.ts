@@ -15,9 +15,18 @@ const NETSCAPE_HEAD = `<!DOCTYPE NETSCAPE-Bookmark-file-1>
 
 const NETSCAPE_END = '</DL><p>\n';
 
-const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+const ENTITIES: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  '\r': '&#13;',
+};
 
-const escapeHtml = (text: string): string => text.replace(/[&<>"]/g, (character) => ENTITIES[character]!);
+const escapeText = (text: string): string => text.replace(/[&<>"\r]/g, (character) => ENTITIES[character]!);
+
+/** Chromium reads the file by lines, so that a link or a folder must be in one. */
+const escapeLine = (text: string): string => escapeText(text).replaceAll('\n', '&#10;');
 
 /** Seconds beyond it would be read as milliseconds: it is in the year 5138. */
 const LAST_SECOND = 99_999_999_999;
@@ -34,9 +43,9 @@ export const isWebUrl = (url: string): boolean => parseWebUrl(url) !== null;
 /** A bookmark, with the tags that the attribute TAGS gives it. */
 function formatLink({ url, title, comment, created_at, updated_at }: Bookmark, names: string[]): string {
   const link =
-    `<DT><A HREF="${escapeHtml(url)}" ADD_DATE="${formatSeconds(created_at)}" ` +
-    `LAST_MODIFIED="${formatSeconds(updated_at)}" TAGS="${escapeHtml(names.join(','))}">${escapeHtml(title)}</A>\n`;
-  return comment === '' ? link : `${link}<DD>${escapeHtml(comment)}\n`;
+    `<DT><A HREF="${escapeLine(url)}" ADD_DATE="${formatSeconds(created_at)}" ` +
+    `LAST_MODIFIED="${formatSeconds(updated_at)}" TAGS="${escapeLine(names.join(','))}">${escapeLine(title)}</A>\n`;
+  return comment === '' ? link : `${link}<DD>${escapeText(comment)}\n`;
 }
 
 interface Folder {
@@ -122,7 +131,7 @@ function findFolder(root: Folder, path: readonly string[]): Folder {
 function* formatFolder({ folders, links }: Folder, depth: number): Generator<string, void, undefined> {
   const indent = '    '.repeat(depth);
   for (const [name, folder] of folders) {
-    yield `${indent}<DT><H3>${escapeHtml(name)}</H3>\n${indent}<DL><p>\n`;
+    yield `${indent}<DT><H3>${escapeLine(name)}</H3>\n${indent}<DL><p>\n`;
     yield* formatFolder(folder, depth + 1);
     yield `${indent}</DL><p>\n`;
   }

@@ -79,6 +79,7 @@ const en = {
       firefox: 'a backup of Firefox',
       chrome: 'a bookmark file of Chrome',
       onetab: 'a list of OneTab',
+      buku: 'a list of buku',
       csv: 'a table (CSV)',
     },
     willRefuse: (count: number) =>

@@ -1,8 +1,12 @@
-import { mkdirSync, readFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import type { ImportEntry } from '../../src/domain/resources.ts';
+import { joinFolders } from '../../src/formats/folders.ts';
 import { readBookmarkFile } from '../../src/formats/read-file.ts';
+import { importIntoChromium, whyNotChromium } from '../support/chromium-import.ts';
 import { runCommand } from '../support/cli.ts';
 import { type Firefox, startFirefox } from '../support/firefox.ts';
 import { makeFolder, removeFolder } from '../support/folders.ts';
@@ -17,11 +21,15 @@ const folder = makeFolder('other-programs');
 afterAll(() => removeFolder(folder));
 
 /** A test that is skipped where a program is missing; its name says which one. */
-const testWith = (program: Program, name: string, work: (path: string) => Promise<void>): void =>
-  test(`${program}: ${name}`, { timeout: 300_000 }, async ({ skip }) => {
+const testWith = (
+  program: Program,
+  name: string,
+  work: (path: string, skip: (note: string) => never) => Promise<void>,
+): void =>
+  test(`${program}: ${name}`, { timeout: 600_000 }, async ({ skip }) => {
     const path = findProgram(program);
     if (path === undefined) return skip(`${program} is not installed`);
-    await work(path);
+    await work(path, skip);
   });
 
 /** An account at a shell. Every command must succeed. */
@@ -190,5 +198,133 @@ testWith(
       );
     expect(await again('ours')).toEqual(expectAfter(before, false));
     expect(await again('folders')).toEqual(expectAfter(before, true));
+  },
+);
+
+/** A collection with comments, as an account holds it: each url once, its folders as tags. */
+const toEntries = (places: Place[]) =>
+  [...Map.groupBy(places, ({ url }) => url).values()].map((locations, index) => {
+    const { url, title, tags, added, modified } = locations[0]!;
+    const paths = locations.map(({ path }) => path).filter(({ length }) => length > 0);
+    return {
+      url,
+      title,
+      comment: index % 3 === 0 ? `A comment & <more> ${index}\nin two lines` : '',
+      tags: [...new Set([...paths.map(joinFolders), ...tags])],
+      created_at: new Date(added * 1_000).toISOString(),
+      updated_at: new Date(modified * 1_000).toISOString(),
+    };
+  });
+
+/** Imports entries into an account of their own, and exports them as HTML; returns the file. */
+async function exportAsHtml(name: string, entries: ImportEntry[], ...options: string[]): Promise<string> {
+  const cli = await openShell();
+  const [own, html] = [join(folder, `${name}.json`), join(folder, `${name}.html`)];
+  writeFileSync(own, JSON.stringify({ bookmarks: entries }));
+  await cli('import', own);
+  await cli('export', ...options, html);
+  return html;
+}
+
+const byUrl = <T extends { url: string }>(entries: T[]) =>
+  entries.toSorted((one, other) => (one.url < other.url ? -1 : 1));
+
+const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#10': '\n' };
+const decode = (html: string) => html.replace(/&([^;]*);/g, (_, name) => ENTITIES[name]!);
+
+testWith('buku', 'imports what is exported here, and what it writes is imported here', async (program) => {
+  // buku knows no folders, and writes tags in lower case.
+  const given = toEntries(makeCollection(300).map((place) => ({ ...place, path: [] })));
+  const at = (name: string) => join(folder, `buku-${name}`);
+  const buku = (...args: string[]) =>
+    promisify(execFile)(program, ['--nostdin', '--tacit', '--nc', '--db', at('database.db'), ...args], {
+      env: { PATH: process.env.PATH, HOME: folder, PYTHONWARNINGS: 'ignore' },
+    });
+  await buku('--import', await exportAsHtml('to-buku', given));
+  const expected = byUrl(given).map(({ url, title, comment, tags }) => ({
+    url,
+    title,
+    comment,
+    tags: tags.map((tag) => tag.toLowerCase()).sort(),
+  }));
+  const readBack = (name: string) =>
+    byUrl(read(at(name)).entries).map(({ url, title, comment, tags }) => ({
+      url,
+      title,
+      comment,
+      tags: tags!.toSorted(),
+    }));
+
+  await buku('--print', '--json', at('own.json'));
+  expect(read(at('own.json')).format).toBe('buku');
+  expect(readBack('own.json')).toEqual(expected);
+
+  // Into HTML buku writes all text as it is, so that `<`, `&` and `"` in it mean something else.
+  await buku('--export', at('own.html'));
+  const isPlain = ({ title, comment, tags }: (typeof expected)[number]) =>
+    !/[&<"]/.test(title + comment + tags.join());
+  const plain = new Set(expected.filter(isPlain).map(({ url }) => url));
+  expect(plain.size).toBeGreaterThan(50);
+  const back = readBack('own.html');
+  expect(back.map(({ url }) => url)).toEqual(expected.map(({ url }) => url));
+  expect(back.filter(({ url }) => plain.has(url))).toEqual(expected.filter(isPlain));
+});
+
+/** Prints what Shaarli's parser of bookmark files reads, which other services in PHP use too. */
+const SHAARLI = `
+  if (!(@include 'Shaarli/NetscapeBookmarkParser/autoload.php')) exit('missing');
+  $parser = new Shaarli\\NetscapeBookmarkParser\\NetscapeBookmarkParser(true, [], '0', $argv[2]);
+  echo json_encode($parser->parseFile($argv[1]));`;
+
+interface Link {
+  uri: string;
+  title: string;
+  note: string;
+  tags: string[];
+  time: number;
+}
+
+testWith('php', "Shaarli's parser reads what is exported here", async (program, skip) => {
+  const given = toEntries(makeCollection(300));
+  const html = await exportAsHtml('to-shaarli', given);
+  const { stdout } = await promisify(execFile)(program, ['-r', SHAARLI, html, folder], { maxBuffer: 1e8 });
+  if (stdout === 'missing') return skip('php-netscape-bookmark-parser is not installed');
+  const links = new Map(JSON.parse(stdout).map((link: Link) => [decode(link.uri), link])) as Map<
+    string,
+    Link
+  >;
+  expect([...links.keys()].sort()).toEqual(given.map(({ url }) => url).sort());
+  for (const { url, title, comment, tags, created_at } of given) {
+    const link = links.get(url)!;
+    expect({ title: decode(link.title), note: decode(link.note), time: link.time }).toEqual({
+      title,
+      note: comment,
+      time: Date.parse(created_at) / 1_000,
+    });
+    // It makes words of the names of folders, and of a tag that is alone.
+    const plain = tags.filter((tag) => TAGS.includes(tag)).map((tag) => tag.toLowerCase());
+    expect(link.tags.map((tag) => decode(tag).toLowerCase())).toEqual(
+      expect.arrayContaining(plain.length > 1 ? plain : []),
+    );
+  }
+});
+
+testWith(
+  'chromium',
+  'imports what is exported here, and its file Bookmarks is imported here',
+  async (program, skip) => {
+    const reason = whyNotChromium();
+    if (reason !== undefined) return skip(reason);
+    const given = toEntries(makeCollection(1_000));
+    given[5]!.title = 'A title\nin two lines';
+    const html = await exportAsHtml('to-chromium', given, '--tag-folders');
+    const file = await importIntoChromium(program, html, join(folder, 'chromium'));
+    const made = read(file);
+    expect(made.format).toBe('chrome');
+    // Chromium keeps neither comments nor the time of a change, and takes a line break for text.
+    given[5]!.title = 'A title&#10;in two lines';
+    expect(essence(made.entries)).toEqual(
+      essence(given.map((entry) => ({ ...entry, comment: '', updated_at: undefined }))),
+    );
   },
 );

@@ -41,6 +41,7 @@ Takes what these export, and sees by itself which of them it is:
   Karakeep       JSON; lists become tags, archived the tag archived, favourites the tag favorite
   Pocket         CSV or HTML; unread becomes the tag toread, archived the tag archived
   Instapaper     CSV; the same, and folders become tags
+  buku           HTML or JSON
   OneTab         the list of "Export URLs"
   others         CSV with a header that has a column url
 A folder's path becomes one tag, like Work/Databases. A / in a folder's name becomes \\/.
@@ -161,6 +162,7 @@ const NAMES: Record<CheckedFile['format'], string> = {
   firefox: 'a Firefox backup',
   chrome: 'a Chrome bookmark file',
   onetab: 'a OneTab list',
+  buku: 'a list of buku',
   csv: 'CSV',
 };
 

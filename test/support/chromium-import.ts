@@ -1,0 +1,54 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { noteProcess } from './processes.ts';
+import { runDir } from './run.ts';
+import { until } from './until.ts';
+
+/** Where Debian's Chromium looks for what an administrator sets for new profiles. */
+const PREFERENCES_FILE = '/etc/chromium/master_preferences';
+
+/** Why Chromium cannot be made to import here; undefined where it can. */
+export function whyNotChromium(): string | undefined {
+  if (!existsSync(PREFERENCES_FILE)) return `it needs Debian's Chromium, with ${PREFERENCES_FILE}`;
+  const mount = spawnSync('unshare', ['--map-root-user', '--mount', 'true']);
+  return mount.status === 0 ? undefined : 'this machine allows no mount namespaces';
+}
+
+/**
+ * Has Chromium import a bookmark file into a new profile; returns the path of the profile's file `Bookmarks`. Chromium does
+ * so by itself only when it starts for the first time, and only where an administrator's file says so: the process gets
+ * a file of its own in that place.
+ */
+export async function importIntoChromium(program: string, html: string, profile: string): Promise<string> {
+  mkdirSync(profile);
+  const preferences = join(profile, 'preferences.json');
+  writeFileSync(preferences, JSON.stringify({ distribution: { import_bookmarks_from_file: html } }));
+  const script = 'mount --bind "$1" "$2" && shift 2 && exec "$@"';
+  const chromium = [
+    program,
+    '--headless=new',
+    '--no-sandbox',
+    '--force-first-run',
+    `--user-data-dir=${profile}`,
+  ];
+  const child = spawn(
+    'unshare',
+    ['--map-root-user', '--mount', 'sh', '-c', script, 'sh', preferences, PREFERENCES_FILE, ...chromium],
+    { env: { PATH: process.env.PATH, HOME: profile }, stdio: 'ignore' },
+  );
+  noteProcess(runDir(), child.pid!);
+  const ended = once(child, 'exit');
+  try {
+    const file = join(profile, 'Default', 'Bookmarks');
+    await until(() => {
+      if (child.exitCode !== null) throw new Error(`Chromium ended with ${child.exitCode}`);
+      return existsSync(file);
+    }, 180_000);
+    return file;
+  } finally {
+    child.kill();
+    await ended;
+  }
+}
