@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
-import { browserTest, titlesOf, useBrowser } from './support/browser.ts';
+import { browserTest, type Reader, titlesOf, useBrowser } from './support/browser.ts';
 import { fill } from './support/fill.ts';
 import { useService } from './support/service.ts';
 import { newEmail } from './support/users.ts';
@@ -196,22 +196,75 @@ describe('adding, editing, deleting', () => {
     await expect.poll(() => page.evaluate(() => document.activeElement?.textContent)).toBe('Final');
   });
 
-  browserTest('deletes with undo: nothing is sent before its time', async () => {
+  browserTest('deletes with undo, which restores from the trash', async () => {
     const reader = await browsers.reader(service);
-    const { id } = await add(reader, 'Gone');
+    const { id } = await add(reader, 'Gone', { tags: ['kept'] });
     await add(reader, 'Here');
     const page = await reader.open();
     await shows(page).toEqual(['Here', 'Gone']);
+    const sent = page.waitForRequest('**/bookmarks/delete');
     await rowOf(page, 'Gone').getByRole('button', { name: 'Delete' }).click();
+    expect((await sent).postDataJSON()).toEqual({ ids: [id] });
     await shows(page).toEqual(['Here']);
     await page.getByText('1 of 10,000').waitFor();
     await page.getByRole('button', { name: 'Undo' }).click();
     await shows(page).toEqual(['Here', 'Gone']);
-    await rowOf(page, 'Gone').getByRole('button', { name: 'Delete' }).click();
-    const sent = await page.waitForRequest('**/bookmarks/delete');
-    expect(sent.postDataJSON()).toEqual({ ids: [id] });
-    await page.getByText('Deleted “Gone”').waitFor({ state: 'detached' });
-    await shows(page).toEqual(['Here']);
+    await page.getByText('2 of 10,000').waitFor();
+    await rowOf(page, 'Gone').getByText('kept').waitFor();
+    expect(reader.faults).toEqual([]);
+  });
+
+  browserTest('undo waits for a deletion that is on its way', async () => {
+    const reader = await browsers.reader(service);
+    await add(reader, 'Quick');
+    const page = await reader.open();
+    await shows(page).toEqual(['Quick']);
+    const clicked = Promise.withResolvers<void>();
+    await page.route('**/bookmarks/delete', async (route) => {
+      await clicked.promise;
+      await route.continue();
+    });
+    await rowOf(page, 'Quick').getByRole('button', { name: 'Delete' }).click();
+    await shows(page).toEqual([]);
+    await page.getByRole('button', { name: 'Undo' }).click();
+    clicked.resolve();
+    await page.getByText('Restored.').waitFor();
+    await shows(page).toEqual(['Quick']);
+  });
+
+  browserTest('undo survives that the page is loaded again, for this user alone', async () => {
+    const reader = await browsers.reader(service);
+    await add(reader, 'First');
+    await add(reader, 'Second');
+    const page = await reader.open();
+    for (const title of ['First', 'Second']) {
+      const done = page.waitForResponse('**/bookmarks/delete');
+      await rowOf(page, title).getByRole('button', { name: 'Delete' }).click();
+      await done;
+    }
+    await page.getByText('No bookmarks yet').waitFor();
+    await page.reload();
+    await page.getByText('No bookmarks yet').waitFor();
+    await page.getByText('Deleted “Second”').waitFor();
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await shows(page).toEqual(['Second']);
+    await page.keyboard.press('z');
+    await shows(page).toEqual(['Second', 'First']);
+    expect(Object.keys(await page.evaluate(() => ({ ...sessionStorage })))).toEqual([
+      `deleted:${reader.email}`,
+    ]);
+  });
+
+  browserTest('undo says what the trash does not have any more', async () => {
+    const reader = await browsers.reader(service);
+    await add(reader, 'Emptied');
+    const page = await reader.open();
+    const done = page.waitForResponse('**/bookmarks/delete');
+    await rowOf(page, 'Emptied').getByRole('button', { name: 'Delete' }).click();
+    await done;
+    await reader.post('/web/api/v1/trash/delete', { all: true });
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.getByText('0 of 1 bookmark restored').waitFor();
   });
 
   browserTest('a page that goes sends its deletions before it goes', async () => {
@@ -222,5 +275,77 @@ describe('adding, editing, deleting', () => {
     await page.getByText('No bookmarks yet').waitFor();
     await page.goto('about:blank');
     await expect.poll(() => reader.post('/web/api/v1/bookmarks/search')).toMatchObject({ total: 0 });
+  });
+});
+
+describe('the trash', () => {
+  const entryOf = (page: Page, title: string) => page.getByRole('dialog').locator('li', { hasText: title });
+  const deletedTitles = (page: Page) => page.locator('dialog li .title').allTextContents();
+
+  async function openWith(titles: string[]): Promise<{ reader: Reader; page: Page }> {
+    const reader = await browsers.reader(service);
+    for (const title of titles) {
+      const { id } = await add(reader, title, { tags: ['old'] });
+      await reader.post('/web/api/v1/bookmarks/delete', { id });
+    }
+    const page = await reader.open();
+    await page.getByText('No bookmarks yet').waitFor();
+    await page.getByRole('button', { name: 'Trash' }).click();
+    return { reader, page };
+  }
+
+  browserTest('shows what was deleted last first, and restores it into the list', async () => {
+    const { reader, page } = await openWith(['One', 'Two', 'Three']);
+    await expect.poll(() => deletedTitles(page)).toEqual(['Three', 'Two', 'One']);
+    await entryOf(page, 'Two').getByRole('button', { name: 'Restore “Two”' }).click();
+    await expect.poll(() => deletedTitles(page)).toEqual(['Three', 'One']);
+    await page.getByRole('button', { name: 'Restore all 2 shown' }).click();
+    await page.getByText('The trash is empty.').waitFor();
+    await page.getByRole('button', { name: 'Close' }).click();
+    await shows(page).toEqual(['Three', 'Two', 'One']);
+    expect(reader.faults).toEqual([]);
+  });
+
+  browserTest('deletes for good, one or everything, and asks before', async () => {
+    const { reader, page } = await openWith(['One', 'Two', 'Three']);
+    await entryOf(page, 'Two').getByRole('button', { name: 'Delete “Two” for good' }).click();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await expect.poll(() => deletedTitles(page)).toEqual(['Three', 'Two', 'One']);
+    await entryOf(page, 'Two').getByRole('button', { name: 'Delete “Two” for good' }).click();
+    await page.getByRole('button', { name: 'Delete for good', exact: true }).click();
+    await expect.poll(() => deletedTitles(page)).toEqual(['Three', 'One']);
+    await page.getByRole('button', { name: 'Empty the trash' }).click();
+    await page.getByText('Delete 2 bookmarks for good?').waitFor();
+    await page.getByRole('button', { name: 'Empty the trash' }).last().click();
+    await page.getByText('2 bookmarks deleted for good.').waitFor();
+    await page.getByText('The trash is empty.').waitFor();
+    expect(await reader.post('/web/api/v1/trash/list')).toMatchObject({ bookmarks: [] });
+    expect(reader.faults).toEqual([]);
+  });
+
+  browserTest('is read page by page', async () => {
+    const { reader, page } = await openWith(['Last']);
+    const bookmarks = Array.from({ length: 150 }, (_, at) => ({
+      url: `https://example.org/${at}`,
+      title: `${at}`,
+    }));
+    await reader.post('/web/api/v1/import', { mode: 'merge', bookmarks });
+    await reader.post('/web/api/v1/import', { mode: 'replace', bookmarks: [] });
+    await page.getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('button', { name: 'Trash' }).click();
+    await expect.poll(() => deletedTitles(page).then(({ length }) => length)).toBe(100);
+    await page.getByRole('button', { name: 'Load more' }).click();
+    await expect.poll(() => deletedTitles(page).then(({ length }) => length)).toBe(151);
+    await page.getByRole('button', { name: 'Empty the trash' }).click();
+    await page.getByText('Delete 151 bookmarks for good?').waitFor();
+  });
+
+  browserTest('says why a bookmark cannot be restored, and keeps it', async () => {
+    const { reader, page } = await openWith(['Stays']);
+    const { id } = (await reader.post('/web/api/v1/user/profile')) as { id: number };
+    await fill(service.database.url, { id }, 10_000);
+    await entryOf(page, 'Stays').getByRole('button', { name: 'Restore “Stays”' }).click();
+    await page.getByText('Your account is full').waitFor();
+    await expect.poll(() => deletedTitles(page)).toEqual(['Stays']);
   });
 });

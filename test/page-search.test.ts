@@ -270,12 +270,11 @@ browserTest('all unused tags are deleted at once, but none that is used meanwhil
   for (const name of ['one', 'two', 'three']) await reader.post('/web/api/v1/tags/create', { name });
   const screen = await openTags(page);
   await screen.getByRole('button', { name: 'Delete 3 unused tags' }).click();
+  const question = page.getByRole('dialog', { name: 'Delete the 3 tags' });
+  await question.waitFor();
   await add(reader, 'Delta', { tags: ['two'] });
   await screen.getByText('1 bookmark').nth(1).waitFor();
-  await page
-    .getByRole('dialog', { name: 'Delete the 3 tags' })
-    .getByRole('button', { name: 'Delete 3' })
-    .click();
+  await question.getByRole('button', { name: 'Delete 3' }).click();
   await expect.poll(() => screen.locator('.name').allTextContents()).toEqual(['greek', 'to read', 'two']);
 });
 

@@ -70,7 +70,7 @@ browserTest('a replacement wants a typed word, and then replaces all', async () 
   expect(await call(reader, '/bookmarks/search')).toMatchObject({
     bookmarks: [{ url: 'https://example.org/old' }],
   });
-  await page.getByLabel('This deletes 1 bookmark').fill('Replace');
+  await page.getByLabel('This moves 1 bookmark to the trash').fill('Replace');
   await page.keyboard.press('Enter');
   await page.getByText('1 bookmark imported').waitFor();
   expect(await call(reader, '/bookmarks/search')).toMatchObject({ bookmarks: [{ title: 'New' }], total: 1 });

@@ -7,7 +7,7 @@ import { button, icon, make, refill } from './dom.ts';
 import { addForm, type Draft, type Editor, editForm } from './editor.ts';
 import { followChanges } from './follow.ts';
 import { addKeys } from './keys.ts';
-import { notifyBriefly } from './notices.ts';
+import { notify, notifyBriefly } from './notices.ts';
 import { drawRow, openRow, type RowActions } from './row.ts';
 import { searchBox } from './search-box.ts';
 import {
@@ -58,7 +58,7 @@ const collection = createCollection({
   onChange: (added) => draw(added),
   onRead: (bookmarks) => panel.note(bookmarks),
 });
-const deletions = createDeletions(collection);
+const deletions = createDeletions(collection, user.email);
 const selection = createSelection(collection, {
   onChange: () => list.redrawAll(),
   onDelete: (bookmarks) => deletions.remove(bookmarks),
@@ -104,6 +104,21 @@ const addButton = button(texts.editor.addShort, () => openAdd({}), { kind: 'prim
 nameKey(addButton, 'n');
 const tagsButton = button(texts.tags.open, () => toggleSide(), { kind: 'plain tags-button', icon: 'tag' });
 tagsButton.setAttribute('aria-expanded', 'false');
+
+/** Below the tags. */
+const trashButton = button(texts.trash, () => void showTrash(), {
+  kind: 'plain trash-button',
+  icon: 'trash',
+});
+
+async function showTrash(): Promise<void> {
+  try {
+    const { openTrash } = await import('./trash-screen.ts');
+    openTrash();
+  } catch {
+    notify(texts.errors.unexpected, { kind: 'error' });
+  }
+}
 
 function toggleSide(): void {
   const isOpen = panel.element.classList.toggle('shown');
@@ -326,6 +341,7 @@ function applyChanges(page: Changes, sinceMs: number): void {
   collection.apply(page, sinceMs);
 }
 
+panel.element.append(trashButton);
 const main = make(
   'main',
   {},

@@ -6,69 +6,102 @@ import { titleOf } from './row.ts';
 import { API_BASE, ask, client } from './session.ts';
 import { texts } from './texts.ts';
 
-/** Deleting with undo: rows go at once, the request five seconds later. A page that goes sends it before it goes. */
+/** Deleting with undo: what was deleted last can be restored from the trash, also after the page was loaded again. */
 
-const UNDO_MS = 5_000;
+/** How long a notice offers to undo. */
+const NOTICE_MS = 10_000;
 
-interface Pending {
+/** How long the key for undo, and a page that was loaded again, can bring back what was deleted. */
+const UNDO_MS = 5 * 60_000;
+
+/** How many deletions can be undone, one after the other. */
+const MAX_KEPT = 20;
+
+interface Deletion {
   ids: number[];
-  timer: ReturnType<typeof setTimeout>;
-  notice: Notice;
+  /** What the notice says. */
+  text: string;
+  atMs: number;
 }
 
 interface Deletions {
   remove(bookmarks: readonly Bookmark[]): void;
-  /** Takes back what was deleted last, where it is not too late. */
+  /** Restores what was deleted last, where it is not too late. */
   undo(): void;
 }
 
-export function createDeletions(collection: Collection): Deletions {
-  const pending: Pending[] = [];
-  const take = (one: Pending) => {
-    clearTimeout(one.timer);
-    one.notice.remove();
-    const at = pending.indexOf(one);
-    if (at < 0) return false;
-    pending.splice(at, 1);
-    return true;
-  };
-  const undo = (one: Pending | undefined) => {
-    if (one && take(one)) collection.show(one.ids);
-  };
-  const send = async (one: Pending) => {
-    if (!take(one)) return;
+/** The tab keeps what was deleted, for each user by themselves. */
+export function createDeletions(collection: Collection, user: string): Deletions {
+  const key = `deleted:${user}`;
+  const isRecent = ({ atMs }: Deletion) => Date.now() - atMs < UNDO_MS;
+  const read = (): Deletion[] => JSON.parse(sessionStorage.getItem(key) ?? '[]');
+  const kept = read().filter(isRecent);
+  const notices = new Map<Deletion, Notice>();
+  const sending = new Map<Deletion, Promise<void>>();
+
+  const keep = () => {
     try {
-      await ask(() => deleteAll(one.ids));
-      collection.forget(one.ids);
-    } catch (error) {
-      collection.show(one.ids);
-      notify(texts.notDeleted(describeError(error)), { kind: 'error' });
+      sessionStorage.setItem(key, JSON.stringify(kept.slice(-MAX_KEPT)));
+    } catch {
+      // Too much for the tab's storage: it can be undone until the page is loaded again.
     }
   };
-  // Also where the page is only put aside, for it may never come back.
-  addEventListener('pagehide', () => {
-    for (const one of [...pending]) {
-      take(one);
-      collection.forget(one.ids);
-      sendLast(one.ids);
+  const drop = (deletion: Deletion) => {
+    notices.get(deletion)?.remove();
+    const at = kept.indexOf(deletion);
+    if (at >= 0) kept.splice(at, 1);
+    keep();
+    return at >= 0;
+  };
+  const offer = (deletion: Deletion) => {
+    const action = { text: texts.undo, run: () => void restore(deletion) };
+    notices.set(deletion, notify(deletion.text, { action, forMs: NOTICE_MS }));
+  };
+  const send = async (deletion: Deletion) => {
+    try {
+      await ask(() => deleteAll(deletion.ids));
+      collection.forget(deletion.ids);
+    } catch (error) {
+      drop(deletion);
+      collection.show(deletion.ids);
+      notify(texts.notDeleted(describeError(error)), { kind: 'error' });
+    } finally {
+      sending.delete(deletion);
     }
+  };
+  const restore = async (deletion: Deletion) => {
+    // A second click finds nothing, and neither does one on a deletion that failed.
+    if (!drop(deletion)) return;
+    await sending.get(deletion);
+    try {
+      notifyBriefly(texts.restored(await ask(() => restoreAll(deletion.ids)), deletion.ids.length));
+    } catch (error) {
+      kept.push(deletion);
+      keep();
+      notify(texts.notRestored(describeError(error)), { kind: 'error' });
+    }
+  };
+  // The browser sends the request of a page that goes again: its first one may have been broken off.
+  addEventListener('pagehide', () => {
+    for (const { ids } of sending.keys()) sendLast(ids);
   });
+  const last = kept.at(-1);
+  if (last !== undefined) offer(last);
   return {
     remove(bookmarks) {
       if (bookmarks.length === 0) return;
       const ids = bookmarks.map(({ id }) => id);
+      const text = texts.deleted(ids.length, titleOf(bookmarks[0]!));
+      const deletion = { ids, text, atMs: Date.now() };
       collection.hide(ids);
-      const notice = notify(texts.deleted(ids.length, titleOf(bookmarks[0]!)), {
-        action: { text: texts.undo, run: () => undo(one) },
-      });
-      const one: Pending = { ids, notice, timer: setTimeout(() => void send(one), UNDO_MS) };
-      pending.push(one);
+      kept.push(deletion);
+      keep();
+      offer(deletion);
+      sending.set(deletion, send(deletion));
     },
     undo() {
-      if (pending.length > 0) {
-        undo(pending.at(-1));
-        notifyBriefly(texts.restored);
-      }
+      const deletion = kept.filter(isRecent).at(-1);
+      if (deletion !== undefined) void restore(deletion);
     },
   };
 }
@@ -82,6 +115,16 @@ const batches = (ids: readonly number[]): number[][] =>
 /** Deletes bookmarks; those that are gone already are no error. To repeat it does no harm. */
 async function deleteAll(ids: readonly number[]): Promise<void> {
   for (const batch of batches(ids)) await client.deleteBookmarks(batch, { retryForMs: 10_000 });
+}
+
+/** Restores bookmarks from the trash; returns how many of them were still there. */
+async function restoreAll(ids: readonly number[]): Promise<number> {
+  let count = 0;
+  for (const batch of batches(ids)) {
+    const { restored } = await client.restoreBookmarks(batch, { retryForMs: 10_000 });
+    count += restored.length;
+  }
+  return count;
 }
 
 /** The last request of a page: the browser sends it although the page has gone, and nobody reads the response. */

@@ -36,6 +36,22 @@ const en = {
     shown: (shown: number, count: number) => `${number(shown)} of ${number(count)} tags shown`,
   },
 
+  trash: {
+    lead: 'Deleted bookmarks stay here for some time. Then they are gone for good.',
+    none: 'The trash is empty.',
+    deleted: 'deleted',
+    restore: 'Restore',
+    restoreNamed: (title: string) => `Restore “${title}”`,
+    restoreShown: (count: number) => `Restore all ${number(count)} shown`,
+    deleteNamed: (title: string) => `Delete “${title}” for good`,
+    deleteAsk: (title: string) => `Delete “${title}” for good? This cannot be undone.`,
+    deleteButton: 'Delete for good',
+    empty: 'Empty the trash',
+    emptyAsk: (count: number) => `Delete ${bookmarks(count)} for good? This cannot be undone.`,
+    emptyAskAll: 'Delete everything in the trash for good? This cannot be undone.',
+    emptied: (count: number) => `${bookmarks(count)} deleted for good.`,
+  },
+
   suggestions: 'Suggestions',
   operators: {
     'tag:': 'With this tag, also #name',
@@ -94,10 +110,10 @@ const en = {
       `You have ${bookmarks(count)} of ${number(cap)}: ${number(free)} new ones fit. Addresses that you have do not count.`,
     mode: 'The bookmarks that you have already',
     merge: 'stay. What is new is added; addresses that you have are skipped.',
-    replace: 'are all deleted, and the file takes their place.',
+    replace: 'are all deleted, and the file takes their place. The trash keeps them for some time.',
     replaceWord: 'replace',
     typeToReplace: (word: string, count: number) =>
-      `This deletes ${bookmarks(count)} for good. Type “${word}” to confirm`,
+      `This moves ${bookmarks(count)} to the trash. Type “${word}” to confirm`,
     notConfirmed: (word: string) => `Type “${word}” into the field to confirm.`,
     start: (count: number) => `Import ${bookmarks(count)}`,
     running: (done: number, count: number) => `Importing… ${number(done)} of ${bookmarks(count)}`,

@@ -108,7 +108,12 @@ const en = {
   deleted: (count: number, title: string) =>
     count === 1 ? `Deleted “${title}”.` : `Deleted ${bookmarks(count)}.`,
   notDeleted: (reason: string) => `The bookmarks were not deleted. ${reason}`,
-  restored: 'Restored.',
+  restored: (count: number, of: number) =>
+    count === of
+      ? 'Restored.'
+      : `${number(count)} of ${bookmarks(of)} restored. The others are not in the trash any more.`,
+  notRestored: (reason: string) => `The bookmarks were not restored. ${reason}`,
+  trash: 'Trash',
 
   tags: {
     title: 'Tags',

@@ -1,0 +1,132 @@
+import type { TrashedBookmark } from '../domain/resources.ts';
+import { confirmDeletion } from './ask-dialog.ts';
+import { fillTime } from './dates.ts';
+import { button, iconButton, make, newId, refill } from './dom.ts';
+import { describeError } from './errors.ts';
+import { moreTexts } from './more-texts.ts';
+import { notify, notifyBriefly } from './notices.ts';
+import { drawLink, hostOf, titleOf } from './row.ts';
+import { ask, client } from './session.ts';
+import { texts } from './texts.ts';
+
+/** A dialog with the deleted bookmarks, to restore them or to delete them for good. The list shows what comes back. */
+
+const PAGE = 100;
+
+/** Opens the dialog, and reads the first page. */
+export function openTrash(): void {
+  const words = moreTexts.trash;
+  const headingId = newId();
+  const list = make('ul', { class: 'items tag-items' });
+  const said = make('p', { class: 'hint', role: 'status' });
+  const more = button(texts.list.more, () => void act(readMore));
+  const restoreShown = button('', () => void act(() => restore(shown)));
+  const empty = button(words.empty, () => void emptyTrash(), { kind: 'danger' });
+  const dialog = make(
+    'dialog',
+    { class: 'tags-screen', 'aria-labelledby': headingId },
+    make('h2', { id: headingId }, texts.trash),
+    make('p', { class: 'hint' }, words.lead),
+    list,
+    said,
+    make(
+      'div',
+      { class: 'buttons' },
+      button(texts.close, () => dialog.close()),
+      more,
+      restoreShown,
+      empty,
+    ),
+  );
+  let shown: readonly TrashedBookmark[] = [];
+  let cursor: string | undefined;
+  let isBusy = false;
+
+  /** Does one thing at a time. What fails is said, and what is shown stays. */
+  const act = async (work: () => Promise<unknown>) => {
+    if (isBusy) return;
+    isBusy = true;
+    try {
+      await ask(work);
+    } catch (error) {
+      notify(describeError(error), { kind: 'error' });
+    }
+    isBusy = false;
+    draw();
+  };
+  const readMore = async () => {
+    const page = await client.listTrash({ limit: PAGE, ...(cursor !== undefined && { cursor }) });
+    shown = [...shown, ...page.bookmarks];
+    cursor = page.next_cursor;
+  };
+  const take = (ids: readonly number[]) => {
+    const gone = new Set(ids);
+    shown = shown.filter(({ id }) => !gone.has(id));
+  };
+  const restore = async (bookmarks: readonly TrashedBookmark[]) => {
+    const wanted = bookmarks.map(({ id }) => id);
+    for (let at = 0; at < wanted.length; at += PAGE) {
+      const ids = wanted.slice(at, at + PAGE);
+      await client.restoreBookmarks(ids);
+      take(ids);
+    }
+    notifyBriefly(texts.restored(wanted.length, wanted.length));
+    if (shown.length === 0 && cursor !== undefined) await readMore();
+  };
+  const remove = async (bookmark: TrashedBookmark) => {
+    if (!(await confirmDeletion(words.deleteAsk(titleOf(bookmark)), words.deleteButton))) return;
+    await act(async () => {
+      await client.deleteFromTrash([bookmark.id]);
+      take([bookmark.id]);
+    });
+  };
+  const emptyTrash = async () => {
+    const question = cursor === undefined ? words.emptyAsk(shown.length) : words.emptyAskAll;
+    if (!(await confirmDeletion(question, words.empty))) return;
+    await act(async () => {
+      const { count } = await client.emptyTrash();
+      notifyBriefly(words.emptied(count));
+      shown = [];
+      cursor = undefined;
+    });
+  };
+  const entry = (bookmark: TrashedBookmark) => {
+    const title = titleOf(bookmark);
+    const time = make('time', {});
+    fillTime(time, bookmark.deleted_at);
+    const restoreOne = button(words.restore, () => void act(() => restore([bookmark])));
+    restoreOne.setAttribute('aria-label', words.restoreNamed(title));
+    return make(
+      'li',
+      {},
+      make(
+        'div',
+        { class: 'name' },
+        drawLink(bookmark, []),
+        make('p', { class: 'hint' }, hostOf(bookmark.url), ' · ', words.deleted, ' ', time),
+      ),
+      restoreOne,
+      iconButton('trash', words.deleteNamed(title), () => void remove(bookmark)),
+    );
+  };
+  const draw = () => {
+    const place = [...list.children].findIndex((item) => item.contains(document.activeElement));
+    refill(list, ...shown.map(entry));
+    if (place >= 0) {
+      const next = list.children[Math.min(place, shown.length - 1)];
+      (next?.querySelector<HTMLElement>('button') ?? dialog.querySelector('button'))?.focus();
+    }
+    refill(said, shown.length === 0 && words.none);
+    refill(restoreShown, words.restoreShown(shown.length));
+    restoreShown.hidden = shown.length < 2;
+    empty.hidden = shown.length === 0;
+    more.hidden = cursor === undefined;
+  };
+
+  dialog.addEventListener('close', () => dialog.remove());
+  document.body.append(dialog);
+  draw();
+  refill(said, texts.list.loading);
+  dialog.showModal();
+  void act(readMore);
+}
