@@ -19,8 +19,14 @@ export function openCollection(plan: Plan): Promise<string> {
   const { ten, hundred } = sizesOf(plan);
   return plan.environment.database('collection', async (url) => {
     await loadSamples(url);
-    await populate(url, { firstUser: TEN_THOUSAND, users: 1, bookmarks: ten, tags: 300 });
-    await populate(url, { firstUser: HUNDRED_THOUSAND, users: 1, bookmarks: hundred, tags: 1_000 });
+    await populate(url, { firstUser: TEN_THOUSAND, users: 1, bookmarks: ten, tags: 300, hasPaths: true });
+    await populate(url, {
+      firstUser: HUNDRED_THOUSAND,
+      users: 1,
+      bookmarks: hundred,
+      tags: 1_000,
+      hasPaths: true,
+    });
     await populate(url, { firstUser: ADDING.first, users: ADDING.count, bookmarks: 100, tags: 50 });
     await issueTokens(url, TEN_THOUSAND, 2, TOKENS_PER_USER);
     await issueTokens(url, ADDING.first, ADDING.count, TOKENS_PER_USER);

@@ -11,7 +11,7 @@ import { HUNDRED_THOUSAND, openCollection, TEN_THOUSAND, tokensOf } from './coll
 
 interface Search {
   what: string;
-  body: { query?: string; tag?: string };
+  body: { query?: string; tag?: string; tag_under?: string };
 }
 
 const SEARCHES: readonly Search[] = [
@@ -19,6 +19,7 @@ const SEARCHES: readonly Search[] = [
   { what: 'rare word', body: { query: RARE_WORD } },
   { what: 'no match', body: { query: 'zzyzx' } },
   { what: 'tag', body: { tag: 'tag 7' } },
+  { what: 'under a tag', body: { tag_under: 'Work' } },
   { what: 'two words', body: { query: `${COMMON_WORD} ${SECOND_WORD}` } },
 ];
 
@@ -28,17 +29,19 @@ const SIZES = [
 ];
 
 /** A page of 50 and the total, as one would first write it. */
-function scriptOf(user: number, { query, tag }: Search['body']): string {
+function scriptOf(user: number, { query, tag, tag_under }: Search['body']): string {
   const words = (query ?? '').split(' ').filter(Boolean);
   const conditions = words.map(
     (word) => `and (url ilike '%${word}%' or title ilike '%${word}%' or comment ilike '%${word}%')`,
   );
+  const name = tag ?? tag_under;
+  const names = `t.name ilike '${name}'${tag_under === undefined ? '' : ` or t.name ilike '${name}/%'`}`;
   const tagged = `and exists (
     select from naive.bookmark_tags bt join naive.tags t on t.id = bt.tag_id
-    where bt.bookmark_id = b.id and t.name ilike '${tag}'
+    where bt.bookmark_id = b.id and (${names})
   )`;
   return `select id, url, title, comment, created_at, updated_at, count(*) over () as total
-    from naive.bookmarks b where user_id = ${user} ${conditions.join(' ')} ${tag === undefined ? '' : tagged}
+    from naive.bookmarks b where user_id = ${user} ${conditions.join(' ')} ${name === undefined ? '' : tagged}
     order by id desc limit 50;`;
 }
 

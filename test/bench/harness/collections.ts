@@ -15,6 +15,8 @@ export interface Population {
   bookmarks: number;
   /** Tags of each user; a bookmark carries three. */
   tags: number;
+  /** Whether the last tenth of the tags is below `Work`: `Work/Tag 300` in the place of `Tag 300`. */
+  hasPaths?: boolean;
 }
 
 /** In about an eighth of the texts. */
@@ -53,8 +55,10 @@ export async function loadSamples(url: string): Promise<void> {
 
 /** Makes users with bookmarks, laid down as if all of them had added in turn. They are premium. */
 export async function populate(url: string, population: Population): Promise<void> {
-  const { firstUser, users, bookmarks, tags } = population;
+  const { firstUser, users, bookmarks, tags, hasPaths = false } = population;
   const last = firstUser + users - 1;
+  const nameOf = (number: string) =>
+    `case when ${hasPaths} and ${number} > ${tags - tags / 10} then 'Work/' else '' end || 'Tag ' || ${number}`;
   await runPsql(
     url,
     `begin;
@@ -63,12 +67,12 @@ export async function populate(url: string, population: Population): Promise<voi
     insert into accounts (user_id, is_premium, bookmark_count, tag_count)
     select u, true, ${bookmarks}, ${tags} from generate_series(${firstUser}, ${last}) u;
     insert into tags (user_id, name, name_key)
-    select u, 'Tag ' || t, 'tag ' || t from generate_series(${firstUser}, ${last}) u, generate_series(1, ${tags}) t;
+    select u, ${nameOf('t')}, lower(${nameOf('t')}) from generate_series(${firstUser}, ${last}) u, generate_series(1, ${tags}) t;
     create temporary table sets on commit drop as
     select u, s, array_agg(t.id order by t.name_key) as ids,
       '[' || string_agg('{"id":' || t.id || ',"name":"' || t.name || '"}', ',' order by t.name_key) || ']' as tags
     from generate_series(${firstUser}, ${last}) u, generate_series(0, ${tags - 1}) s,
-      lateral (select distinct 'tag ' || 1 + n % ${tags} as key from unnest(array[s, s * 7 + 1, s * 11 + 2]) n) wanted
+      lateral (select distinct lower(${nameOf(`(1 + n % ${tags})`)}) as key from unnest(array[s, s * 7 + 1, s * 11 + 2]) n) wanted
     join tags t on t.name_key = wanted.key
     where t.user_id = u
     group by u, s;
