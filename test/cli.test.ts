@@ -9,9 +9,7 @@ import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { SqliteStore } from '../src/client/sqlite-store.ts';
 import type { Bookmark } from '../src/domain/resources.ts';
-import { splitFolders } from '../src/formats/folders.ts';
 import { readBookmarkFile } from '../src/formats/read-file.ts';
-import { CSV_HEAD, formatCsv } from '../src/formats/write-csv.ts';
 import { formatNetscapeFile } from '../src/formats/write-netscape.ts';
 import { type CliOptions, runCommand } from './support/cli.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
@@ -556,10 +554,6 @@ describe('import', () => {
   }, 120_000);
 });
 
-/** Text as the service stores it. */
-const clean = (text: string): string =>
-  text.replaceAll('\0', '').toWellFormed().trim().normalize('NFC').trim();
-
 describe('export', () => {
   test('of JSON, imported by replace, gives the same collection', async () => {
     const { run, all, env } = await openShell();
@@ -602,48 +596,6 @@ describe('export', () => {
         .map((bookmark) => ({ ...bookmark, created: bookmark.created.slice(0, 19) }))
         .sort((a, b) => (a.url < b.url ? -1 : 1));
     expect(seconds(await other.all())).toEqual(seconds(await one.all()));
-  });
-
-  test('of CSV and of HTML comes back with all but what docs/formats.md names', () => {
-    const names = ['a', 'A/B', 'A', 'A/B/C', 'a\\/b', 'x,y', 'x,y/z', '[q', '/', 'B/', '\\', 'a|b'];
-    const word = fc.oneof(
-      fc.constantFrom(...names),
-      fc.string({ unit: 'binary' }).map(clean).filter(Boolean),
-    );
-    const text = fc.string({ unit: 'binary' }).map((each) => clean(each).replace(/\r\n?/g, '\n'));
-    const bookmark = fc.record({
-      title: text,
-      comment: text,
-      tags: fc.uniqueArray(word, { maxLength: 5, selector: (tag) => tag.toLowerCase() }),
-      seconds: fc.integer({ min: 1, max: 4_000_000_000 }),
-    });
-    fc.assert(
-      fc.property(fc.array(bookmark, { maxLength: 6 }), (given) => {
-        // A user's tags differ in more than case.
-        const byKey = new Map(given.flatMap(({ tags }) => tags).map((tag) => [tag.toLowerCase(), tag]));
-        const bookmarks = given.map(({ tags, seconds, ...texts }, id) => ({
-          id,
-          url: `https://example.org/${id}`,
-          ...texts,
-          tags: tags.map((tag) => ({ id: 1, name: byKey.get(tag.toLowerCase())! })),
-          created_at: new Date(seconds * 1_000).toISOString(),
-          updated_at: new Date(seconds * 1_000).toISOString(),
-        }));
-        const sorted = (tags: string[]) => [...new Set(tags.map((tag) => tag.trim()).filter(Boolean))].sort();
-        const read = (file: string[]) =>
-          readBookmarkFile(Buffer.from(file.join('')), { foldersAsTags: true })
-            .entries.map((entry) => ({ ...entry, tags: sorted(entry.tags as string[]) }))
-            .sort((a, b) => (a.url < b.url ? -1 : 1));
-        const expected = (held: (name: string) => string) =>
-          bookmarks.map(({ id: _, tags, ...rest }) => ({
-            ...rest,
-            tags: sorted(tags.map(({ name }) => held(name))),
-          }));
-        expect(read([CSV_HEAD, ...bookmarks.map(formatCsv)])).toEqual(expected((name) => name));
-        const inHtml = (name: string) => (splitFolders(name) ? name : name.replaceAll(',', ' '));
-        expect(read(formatNetscapeFile(bookmarks))).toEqual(expected(inHtml));
-      }),
-    );
   });
 
   test('of HTML has a folder for each part of a path, and a bookmark in each of its folders', () => {

@@ -1,6 +1,7 @@
 import { CsvError, parse } from 'csv-parse/sync';
 import { type ForeignBookmark, type Format, UnreadableFile } from './entry.ts';
 import { splitFolders } from './folders.ts';
+import { CSV_COLUMNS, readCell } from './write-csv.ts';
 
 /** CSV with a header: the exports of Raindrop, Pocket and Instapaper, and tables with usual names of columns. */
 
@@ -43,6 +44,7 @@ export function parseCsv(text: string): CsvFile {
       skip_empty_lines: true,
       relax_column_count: true,
       relax_quotes: true,
+      ...(`${columns}` === `${CSV_COLUMNS}` && { cast: readCell }),
     });
   } catch (error) {
     if (error instanceof CsvError) throw new UnreadableFile(`the file is no whole CSV: ${error.message}`);

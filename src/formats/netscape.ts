@@ -1,5 +1,6 @@
 import { Parser } from 'htmlparser2';
 import type { ForeignBookmark, Format } from './entry.ts';
+import { GENERATOR } from './write-netscape.ts';
 
 /**
  * The HTML bookmark file of browsers; Pinboard, Raindrop and linkding write it with additions. `<DT><H3>` names a
@@ -39,6 +40,7 @@ class NetscapeReader {
   readonly #folders: (string | null)[] = [];
   #heading: { attributes: Attributes; name: string } | undefined;
   #pageTitle = '';
+  #isOwn = false;
   /** The element to which text belongs now. */
   #target: 'title' | 'heading' | 'description' | 'page' | 'section' | undefined;
   /** The heading of one of Pocket's lists: `Unread` or `Read Archive`. */
@@ -53,6 +55,9 @@ class NetscapeReader {
 
   open(name: string, attributes: Attributes): void {
     switch (name) {
+      case 'meta':
+        this.#isOwn ||= attributes.name === 'generator' && attributes.content === GENERATOR;
+        break;
       case 'title':
         this.#target = 'page';
         break;
@@ -134,10 +139,10 @@ class NetscapeReader {
     return {
       url: attributes.href!,
       title,
-      comment: readDescription(description),
+      comment: this.#isOwn ? [description] : readDescription(description),
       folders: [folders],
       tags: [
-        ...tags.map((tag) => (ARCHIVED_MARKS.has(tag) ? 'archived' : tag)),
+        ...tags.map((tag) => (ARCHIVED_MARKS.has(tag) && !this.#isOwn ? 'archived' : tag)),
         ...(attributes.toread === '1' || section === 'Unread' ? ['toread'] : []),
         ...(section === 'Read Archive' ? ['archived'] : []),
         ...(attributes['data-important'] === 'true' ? ['favorite'] : []),

@@ -5,13 +5,24 @@ import type { Bookmark } from '../domain/resources.ts';
  * `updated_at`. Tags stand between commas; those with a comma, a bar or a bracket at the start make the cell a JSON array.
  */
 
-const cell = (text: string): string =>
-  /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+/** Spreadsheets run a cell that begins so. Quotes before it count too, so that one can be taken off again. */
+const FORMULA = /^'*[=+\-@]/;
+
+function formatCell(text: string): string {
+  const inert = FORMULA.test(text) ? `'${text}` : text;
+  return /[",\r\n]|^\s|\s$/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert;
+}
+
+/** The text that `writeCsvRow` made this cell of. */
+export const readCell = (cell: string): string =>
+  cell.startsWith("'") && FORMULA.test(cell) ? cell.slice(1) : cell;
 
 /** A row with its line break. */
-export const writeCsvRow = (cells: readonly string[]): string => `${cells.map(cell).join(',')}\r\n`;
+export const writeCsvRow = (cells: readonly string[]): string => `${cells.map(formatCell).join(',')}\r\n`;
 
-export const CSV_HEAD = writeCsvRow(['url', 'title', 'note', 'tags', 'created', 'updated_at']);
+export const CSV_COLUMNS = ['url', 'title', 'note', 'tags', 'created', 'updated_at'];
+
+export const CSV_HEAD = writeCsvRow(CSV_COLUMNS);
 
 function formatTags(names: readonly string[]): string {
   const isPlain = !names.some((name) => /[,|]|^\[/.test(name));

@@ -6,8 +6,12 @@ import { joinFolders, splitFolders } from './folders.ts';
  * Writes the bookmark file that browsers and other services import, with tags as Pinboard and linkding write them.
  */
 
+/** Says that texts and tags are as the service has them, without the marks of other programs. */
+export const GENERATOR = 'bookmark-service';
+
 const NETSCAPE_HEAD = `<!DOCTYPE NETSCAPE-Bookmark-file-1>
 <META HTTP-EQUIV="Content-Type" CONTENT="text/html; charset=UTF-8">
+<META NAME="generator" CONTENT="${GENERATOR}">
 <TITLE>Bookmarks</TITLE>
 <H1>Bookmarks</H1>
 <DL><p>
@@ -139,8 +143,8 @@ function* formatFolder({ folders, links }: Folder, depth: number): Generator<str
 }
 
 /** The whole file of a few bookmarks. */
-export function formatNetscapeFile(bookmarks: Iterable<Bookmark>): string[] {
-  const writer = new NetscapeWriter();
+export function formatNetscapeFile(bookmarks: Iterable<Bookmark>, options: NetscapeOptions = {}): string[] {
+  const writer = new NetscapeWriter(options);
   for (const bookmark of bookmarks) writer.add(bookmark);
   return [...writer.pieces()];
 }

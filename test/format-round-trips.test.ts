@@ -1,0 +1,173 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { Bookmark } from '../src/domain/resources.ts';
+import { splitFolders } from '../src/formats/folders.ts';
+import { readBookmarkFile } from '../src/formats/read-file.ts';
+import { CSV_HEAD, formatCsv } from '../src/formats/write-csv.ts';
+import { formatNetscapeFile } from '../src/formats/write-netscape.ts';
+import { type TestUser, useService } from './support/service.ts';
+
+/** Any collection that is exported and imported again is equal in all that docs/formats.md promises. */
+
+const service = useService();
+
+/** Text as the service stores it. */
+const clean = (text: string): string =>
+  text.replaceAll('\0', '').toWellFormed().trim().normalize('NFC').trim();
+
+const anyText = fc.string({ unit: 'binary' });
+
+/** What some reader or writer takes for something else. */
+const TEXTS = [
+  '=1+1',
+  "'=1+1",
+  '@name',
+  '-5',
+  '+5',
+  "'",
+  '"a","b"',
+  'two\nlines',
+  'two\r\nlines\rand one',
+  'a\u0001\u001b[2Jb\u2028c\u202e',
+  '<DT><A HREF="https://example.org/">',
+  '</DL><p>',
+  '&amp;&#10;',
+  '<blockquote>said</blockquote>',
+  'a[linkding-notes]b[/linkding-notes]',
+  'x'.repeat(2_000),
+];
+const TAGS = [
+  ...[
+    'a',
+    'A/B',
+    'A',
+    'A/B/C',
+    'a\\/b',
+    'A\\/B/C',
+    '\\',
+    '\\\\',
+    '/',
+    'B/',
+    '/B',
+    'x,y',
+    'x,y/z',
+    'a,/',
+    '[q',
+    '["q"]',
+    'a|b',
+  ],
+  ...[
+    'toread',
+    'unread',
+    'archived',
+    'favorite',
+    'linkding:archived',
+    '=1',
+    '@todo',
+    '-',
+    'two\nlines',
+    'a\u0001b',
+  ],
+  'y'.repeat(255),
+];
+
+const text = fc.oneof(fc.constantFrom('', ...TEXTS), anyText).map(clean);
+const tagName = fc
+  .oneof(fc.constantFrom(...TAGS), anyText)
+  .map(clean)
+  .filter(Boolean);
+const time = fc.integer({ min: 1_000, max: 4_000_000_000_000 }).map((ms) => new Date(ms).toISOString());
+const bookmark = fc.record({
+  title: text,
+  comment: fc.oneof(text, fc.constant('z\n'.repeat(4_999))).map(clean),
+  tags: fc.uniqueArray(tagName, { maxLength: 5, selector: (tag) => tag.toLowerCase() }),
+  created_at: time,
+  updated_at: time,
+});
+
+/** A collection, in which no two tags differ in case alone. */
+const collection = fc.array(bookmark, { maxLength: 6 }).map((drafts) => {
+  const byKey = new Map(drafts.flatMap(({ tags }) => tags).map((tag) => [tag.toLowerCase(), tag]));
+  return drafts.map(({ tags, ...rest }, id) => ({
+    url: `https://example.org/${id}?a="b"&lt=c,d'#<e>`,
+    ...rest,
+    tags: tags.map((tag) => byKey.get(tag.toLowerCase())!),
+  }));
+});
+type Given = Pick<Bookmark, 'url' | 'title' | 'comment' | 'created_at' | 'updated_at'> & { tags: string[] };
+
+const toBookmarks = (given: Given[]): Bookmark[] =>
+  given.map(({ tags, ...rest }, id) => ({ id, ...rest, tags: tags.map((name) => ({ id: 1, name })) }));
+
+const sortTags = (tags: string[]) => [...new Set(tags.map((tag) => tag.trim()).filter(Boolean))].sort();
+
+const read = (pieces: string[]) =>
+  readBookmarkFile(Buffer.from(pieces.join('')), { foldersAsTags: true })
+    .entries.map((entry) => ({ ...entry, tags: sortTags(entry.tags as string[]) }))
+    .sort((a, b) => (a.url < b.url ? -1 : 1));
+
+const withSortedTags = (given: Given[]) => given.map((each) => ({ ...each, tags: sortTags(each.tags) }));
+
+test('CSV brings back everything', () => {
+  fc.assert(
+    fc.property(collection, (given) => {
+      expect(read([CSV_HEAD, ...toBookmarks(given).map(formatCsv)])).toEqual(withSortedTags(given));
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('HTML brings back everything but milliseconds, and commas of tags that no folder can be called', () => {
+  const seconds = (at: string) => `${at.slice(0, 19)}.000Z`;
+  fc.assert(
+    fc.property(collection, fc.boolean(), (given, tagFolders) => {
+      const held = given.map((each) => ({
+        ...each,
+        tags: each.tags.map((name) => (splitFolders(name) ? name : name.replaceAll(',', ' '))),
+        created_at: seconds(each.created_at),
+        updated_at: seconds(each.updated_at),
+      }));
+      expect(read(formatNetscapeFile(toBookmarks(given), { tagFolders }))).toEqual(withSortedTags(held));
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('JSON brings back everything, also several bookmarks with one url', async () => {
+  const exported = async (user: TestUser): Promise<Given[]> =>
+    (await user.post('/export')).body.bookmarks.map(({ id: _, tags, ...rest }: Bookmark) => ({
+      ...rest,
+      tags: tags.map(({ name }) => name),
+    }));
+  await fc.assert(
+    fc.asyncProperty(collection, fc.boolean(), async (given, isTwice) => {
+      // Tags keep their spelling in an account, also without bookmarks.
+      const [one, other] = [await service.user(), await service.user()];
+      const bookmarks = isTwice ? [...given, ...given] : given;
+      const imported = await one.post('/import', { mode: 'replace', bookmarks });
+      expect(imported.body).toEqual({ imported: bookmarks.length, skipped: 0, errors: [] });
+      const before = await exported(one);
+      const { bookmarks: file } = (await one.post('/export')).body;
+      const { entries, refusals } = readBookmarkFile(Buffer.from(JSON.stringify({ bookmarks: file })), {
+        foldersAsTags: true,
+      });
+      expect(refusals).toEqual([]);
+      await other.post('/import', { mode: 'replace', bookmarks: entries });
+      expect(await exported(other)).toEqual(before);
+      expect(withSortedTags(before)).toEqual(withSortedTags(bookmarks));
+    }),
+    { numRuns: 30 },
+  );
+});
+
+test('no cell of CSV begins as a formula does, and a file of another program is read as it is', () => {
+  const titles = ['=1+1', '+1', '-1', '@a', "'=1", "it's", "'a'"];
+  const given = titles.map((title, index) => ({
+    ...{ url: `https://example.org/${index}`, title, comment: title, tags: ['-a'] },
+    ...{ created_at: '2024-01-01T00:00:00.000Z', updated_at: '2024-01-01T00:00:00.000Z' },
+  }));
+  const rows = toBookmarks(given).map(formatCsv);
+  for (const row of rows) expect(row).not.toMatch(/(^|,)"?[=+\-@]/);
+  expect(read([CSV_HEAD, ...rows])).toEqual(given);
+  expect(read(['url,title\n', "https://example.org/,'=1\n"])).toMatchObject([{ title: "'=1" }]);
+});
