@@ -236,6 +236,43 @@ browserTest('counts of tags follow what is added', async () => {
   await side.getByRole('button', { name: 'new, 1 bookmark', exact: true }).waitFor();
 });
 
+browserTest(
+  'tags with paths are a tree: a parent asks for all below it, and is renamed with them',
+  async () => {
+    const reader = await browsers.reader(service);
+    await add(reader, 'Alpha', { tags: ['Work/Databases'] });
+    await add(reader, 'Beta', { tags: ['Work', 'home'] });
+    await add(reader, 'Gimel', { tags: ['Work/Databases/Old'] });
+    const page = await reader.open();
+    const side = page.getByRole('complementary', { name: 'Tags' });
+    const names = () => side.locator('.tag .name').allTextContents();
+    await expect.poll(names).toEqual(['home', 'Work']);
+    await side.getByRole('button', { name: 'Tags below Work', exact: true }).click();
+    expect(await names()).toEqual(['home', 'Work', 'Databases']);
+    await side.getByRole('button', { name: 'Work/Databases and the tags below it' }).click();
+    await shows(page).toEqual(['Gimel', 'Alpha']);
+    expect(new URL(page.url()).searchParams.get('q')).toBe('under:Work/Databases');
+    await add(reader, 'Delta', { tags: ['work/databases/new'] });
+    await shows(page).toEqual(['Delta', 'Gimel', 'Alpha']);
+
+    const screen = await openTags(page);
+    await screen.getByRole('button', { name: 'Rename tag Work', exact: true }).click();
+    const dialog = page.getByRole('dialog', { name: 'Rename tag Work' });
+    expect(await dialog.getByLabel('Also rename the 3 tags below it').isChecked()).toBe(true);
+    await dialog.getByLabel('New name of tag Work').fill('Job');
+    await page.keyboard.press('Enter');
+    await screen.getByRole('button', { name: 'Rename tag Job/Databases/Old' }).waitFor();
+    await screen.getByRole('button', { name: 'Close' }).click();
+    // The search follows the rename of the tag that it names.
+    await shows(page).toEqual(['Delta', 'Gimel', 'Alpha']);
+    expect(new URL(page.url()).searchParams.get('q')).toBe('under:Job/Databases');
+    await side.getByRole('button', { name: 'Tags below Job', exact: true }).click();
+    expect(await names()).toEqual(['home', 'Job', 'Databases']);
+    await side.getByRole('button', { name: 'Job/Databases and the tags below it' }).click();
+    await shows(page).toEqual(['Delta', 'Gimel', 'Beta', 'Alpha']);
+  },
+);
+
 /** Opens the screen of the tags. */
 async function openTags(page: Page) {
   await page.getByRole('button', { name: 'Edit tags' }).click();

@@ -37,12 +37,13 @@ function showDialog(
 export const confirmDeletion = (question: string, submit: string): Promise<boolean> =>
   showDialog(question, submit, 'danger');
 
-/** Asks for a text; undefined where the reader cancelled. */
+/** Asks for a text; undefined where the reader cancelled. `others` are further fields of the dialog. */
 export async function askForText(
   title: string,
   label: string,
   submit: string,
   value: string,
+  ...others: HTMLElement[]
 ): Promise<string | undefined> {
   const input = make('input', {
     value,
@@ -52,6 +53,6 @@ export async function askForText(
     autocomplete: 'off',
     'aria-label': label,
   });
-  const isGiven = await showDialog(title, submit, 'primary', input);
+  const isGiven = await showDialog(title, submit, 'primary', input, ...others);
   return isGiven ? input.value.trim() : undefined;
 }

@@ -16,6 +16,7 @@ import {
   renameInSearch,
   replaceWordsByTag,
   termsOf,
+  togglePath,
   toggleTag,
 } from './search-text.ts';
 import { createSelection } from './selection.ts';
@@ -84,7 +85,11 @@ const list = windowedList<Bookmark>({
   focusTarget: (row) => row.querySelector<HTMLElement>('.title, .editor input'),
   onNearEnd: () => void (collection.state === 'ready' && collection.readMore()),
 });
-const panel = tagsPanel((name) => changeSearch(toggleTag(searchText, name)));
+const panel = tagsPanel({
+  onToggleTag: (name) => changeSearch(toggleTag(searchText, name)),
+  onTogglePath: (path) => changeSearch(togglePath(searchText, path)),
+  onRename: followRename,
+});
 const box = searchBox(
   (text) => changeSearch(text, true),
   () => panel.tags,
@@ -324,18 +329,18 @@ function warnEditor(page: Changes): void {
   if (changed && changed.updated_at > bookmark.updated_at) editor.warn('changed');
 }
 
+/** Keeps the search when a tag that it names is renamed, here or elsewhere. */
+function followRename(from: string, to: string): void {
+  const renamed = renameInSearch(searchText, from, to);
+  if (renamed === searchText) return;
+  searchText = renamed;
+  box.set(renamed);
+  history.replaceState(null, '', `/?q=${encodeURIComponent(renamed)}`);
+  beginSearch();
+}
+
 function applyChanges(page: Changes, sinceMs: number): void {
   warnEditor(page);
-  const names = new Map(panel.tags.map(({ id, name }) => [id, name]));
-  for (const { id, name } of page.tags) {
-    const renamed = renameInSearch(searchText, names.get(id) ?? '', name);
-    if (names.has(id) && renamed !== searchText) {
-      searchText = renamed;
-      box.set(renamed);
-      history.replaceState(null, '', `/?q=${encodeURIComponent(renamed)}`);
-      beginSearch();
-    }
-  }
   // First the counts: they need each bookmark's tags as they were.
   panel.apply(page, sinceMs);
   collection.apply(page, sinceMs);

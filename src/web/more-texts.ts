@@ -21,6 +21,8 @@ const en = {
     rename: (name: string) => `Rename tag ${name}`,
     delete: (name: string) => `Delete tag ${name}`,
     newName: (name: string) => `New name of tag ${name}`,
+    withChildren: (count: number) =>
+      count === 1 ? 'Also rename the tag below it' : `Also rename the ${number(count)} tags below it`,
     deleteAsk: (name: string, count: number) =>
       `Delete tag “${name}”? This removes it from ${bookmarks(count)}. The bookmarks are kept.`,
     mergeAsk: (from: string, count: number, into: string, intoCount: number) =>
@@ -56,6 +58,7 @@ const en = {
   operators: {
     'tag:': 'With this tag, also #name',
     '-tag:': 'Without this tag',
+    'under:': 'With this tag or one below it, like Work/a below Work',
     'site:': 'Of this site, like site:example.org',
     'before:': 'Saved before, like before:2026-01-31',
     'after:': 'Saved since, like after:2026',

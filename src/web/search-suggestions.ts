@@ -1,4 +1,4 @@
-import { formatTag, splitSearch } from '../client/search-text.ts';
+import { formatTag, formatUnder, splitSearch } from '../client/search-text.ts';
 import type { Tag } from '../domain/resources.ts';
 import { make, newId, refill } from './dom.ts';
 import { moreTexts } from './more-texts.ts';
@@ -38,12 +38,12 @@ function suggest(text: string, own: readonly Tag[]): Suggestion[] {
   if (part === '') return OPERATORS;
   const { key, value, isNegated } = splitSearch(part)[0]!;
   const operators = OPERATORS.filter(({ text }) => text.startsWith(part.toLowerCase()) && text !== part);
-  if (key !== undefined && key !== 'tag') return operators;
+  if (key !== undefined && key !== 'tag' && key !== 'under') return operators;
   const sought = key === undefined ? part.replace(/^[-#]+/, '') : value;
   const counts = new Map(own.map((tag) => [tag.name, tag.bookmark_count]));
   const prefix = isNegated || part.startsWith('-') ? '-' : '';
   const tags = (sought === '' && key === undefined ? [] : suggestTags(own, sought, [])).map((name) => ({
-    text: prefix + formatTag(name),
+    text: key === 'under' ? formatUnder(name) : prefix + formatTag(name),
     about: prefix === '' ? texts.bookmarks(counts.get(name)!) : moreTexts.operators['-tag:'],
   }));
   return [...tags.filter(({ text }) => text !== part), ...operators];

@@ -1,4 +1,4 @@
-import { formatTag, parseSearch, splitSearch } from '../client/search-text.ts';
+import { formatTag, formatUnder, parseSearch, splitSearch } from '../client/search-text.ts';
 import type { Bookmark, Tag } from '../domain/resources.ts';
 import {
   foldText,
@@ -48,6 +48,14 @@ export function tagsOf(text: string): (name: string) => boolean {
   return (name) => names.has(foldText(name));
 }
 
+const foldPath = (path: string): string => withoutEndSlashes(foldText(path));
+
+/** Says of a path whether the text asks for the tags at and below it. */
+export function pathsOf(text: string): (path: string) => boolean {
+  const paths = new Set((parseSearch(text).search.tag_under ?? []).map(foldPath));
+  return (path) => paths.has(foldPath(path));
+}
+
 /** The search text with a tag added to it, or taken out of it. */
 export function toggleTag(text: string, name: string): string {
   const parts = splitSearch(text);
@@ -58,9 +66,19 @@ export function toggleTag(text: string, name: string): string {
   return (kept.length < parts.length ? texts : [...texts, formatTag(name)]).join(' ');
 }
 
+/** The search text with a search under a path added to it, or taken out of it. */
+export function togglePath(text: string, path: string): string {
+  const parts = splitSearch(text);
+  const kept = parts.filter(({ key, value }) => !(key === 'under' && foldPath(value) === foldPath(path)));
+  const texts = kept.map((part) => part.text);
+  return (kept.length < parts.length ? texts : [...texts, formatUnder(path)]).join(' ');
+}
+
 /** The search text with a tag's new name in the place of its old one. */
-export const renameInSearch = (text: string, from: string, to: string): string =>
-  tagsOf(text)(from) ? toggleTag(toggleTag(text, from), to) : text;
+export function renameInSearch(text: string, from: string, to: string): string {
+  const renamed = tagsOf(text)(from) ? toggleTag(toggleTag(text, from), to) : text;
+  return pathsOf(renamed)(from) ? togglePath(togglePath(renamed, from), to) : renamed;
+}
 
 /** Makes the test by which the service finds bookmarks for a search text. */
 export function makeMatcher(text: string): (bookmark: Bookmark) => boolean {
@@ -68,7 +86,7 @@ export function makeMatcher(text: string): (bookmark: Bookmark) => boolean {
     parseSearch(text).search;
   const terms = termsOf(text);
   const wanted = (tags ?? []).map(foldText);
-  const paths = (tag_under ?? []).map((name) => withoutEndSlashes(foldText(name)));
+  const paths = (tag_under ?? []).map(foldPath);
   const unwanted = (without_tags ?? []).map(foldText);
   const isOfSite = (url: string) => {
     const host = hostNameOf(url);

@@ -1,13 +1,18 @@
+import { parseSearch } from '../client/search-text.ts';
 import type { Bookmark, Changes, Tag } from '../domain/resources.ts';
+import { growTree, type TagNode } from '../formats/tag-tree.ts';
 import { iconButton, make, refill } from './dom.ts';
 import { notify } from './notices.ts';
-import { tagsOf } from './search-text.ts';
+import { pathsOf, tagsOf } from './search-text.ts';
 import { ask, client, quotaLeft } from './session.ts';
 import { createTagCounts } from './tag-counts.ts';
 import type { TagsScreen } from './tags-screen.ts';
 import { texts } from './texts.ts';
 
-/** One's tags with their counts, beside the list. Each narrows the list down. */
+/**
+ * One's tags with their counts, beside the list. Each narrows the list down. The tag `a/b` is in a branch below `a`, which is
+ * closed at first. A tag with others below it asks for all of them.
+ */
 
 interface TagsPanel {
   readonly element: HTMLElement;
@@ -31,12 +36,22 @@ const REFRESH_MS = 1_000;
 /** While little is left of the quota, counts may be a while behind. */
 const REFRESH_LATER_MS = 15_000;
 
-/** `onToggle` is called with the tag that the search shall name, or name no longer. */
-export function tagsPanel(onToggle: (name: string) => void): TagsPanel {
+interface Options {
+  /** Adds a tag to the search, or takes it out. */
+  onToggleTag(name: string): void;
+  /** The same for all tags at and below a path. */
+  onTogglePath(path: string): void;
+  onRename(from: string, to: string): void;
+}
+
+export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): TagsPanel {
   const counts = createTagCounts();
   let tags: readonly Tag[] = [];
   let readMs = 0;
   let isSought = tagsOf('');
+  let isPathSought = pathsOf('');
+  let soughtKey = '';
+  const open = new Set<string>();
   let screen: TagsScreen | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const list = make('ul', { class: 'tags' });
@@ -77,18 +92,66 @@ export function tagsPanel(onToggle: (name: string) => void): TagsPanel {
     find.hidden = tags.length < 10;
     manage.hidden = tags.length === 0;
     const focused = document.activeElement?.closest<HTMLElement>('.tags button')?.getAttribute('aria-label');
-    refill(list, ...found.slice(0, SHOWN).map((tag) => filterEntry(tag, isSought(tag.name), onToggle)));
+    refill(
+      list,
+      ...(sought === ''
+        ? drawBranch(growTree(tags), { left: SHOWN })
+        : found.slice(0, SHOWN).map((tag) => make('li', {}, tagButton(tag.name, tag)))),
+    );
     if (tags.length === 0) refill(list, make('li', { class: 'hint' }, texts.tags.none));
     if (focused != null) list.querySelector<HTMLElement>(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
     screen?.draw();
+  };
+  const tagButton = (shown: string, { name, bookmark_count }: Pick<Tag, 'name' | 'bookmark_count'>) =>
+    filterButton({
+      shown,
+      label: texts.tags.count(name, bookmark_count),
+      count: bookmark_count,
+      isPressed: isSought(name),
+      onClick: () => onToggleTag(name),
+    });
+  /** Draws entries as long as there is room left for them. */
+  const drawBranch = (nodes: readonly TagNode[], room: { left: number }): HTMLElement[] =>
+    nodes.flatMap(({ name, path, tag, bookmark_count, tags: below }) => {
+      if (room.left === 0) return [];
+      room.left -= 1;
+      if (below.length === 0) return make('li', {}, tagButton(name, { name: path, bookmark_count }));
+      const isOpen = open.has(path);
+      const twist = make('button', {
+        type: 'button',
+        class: 'twist',
+        'aria-expanded': String(isOpen),
+        'aria-label': texts.tags.below(path),
+        onclick: () => {
+          if (!open.delete(path)) open.add(path);
+          draw();
+        },
+      });
+      const all = filterButton({
+        shown: name,
+        label: texts.tags.under(path),
+        count: tag === null ? undefined : bookmark_count,
+        isPressed: isPathSought(path),
+        onClick: () => onTogglePath(path),
+      });
+      const branch = make('div', { class: 'branch' }, twist, all);
+      return make('li', {}, branch, ...(isOpen ? [make('ul', {}, ...drawBranch(below, room))] : []));
+    });
+  const show = (next: readonly Tag[]) => {
+    const names = new Map(tags.map(({ id, name }) => [id, name]));
+    tags = next;
+    for (const { id, name } of tags) {
+      const before = names.get(id) ?? name;
+      if (before !== name) onRename(before, name);
+    }
+    draw();
   };
   const read = async (first?: Promise<unknown>) => {
     clearTimeout(timer);
     const found = await ask(() => client.listTags());
     readMs = Date.now();
     await first;
-    tags = found.tags;
-    draw();
+    show(found.tags);
   };
   /** Many changes in a row cost one request. Counts that could not be read stay as they were until the next change. */
   const refreshSoon = () => {
@@ -102,18 +165,17 @@ export function tagsPanel(onToggle: (name: string) => void): TagsPanel {
     },
     mark(text) {
       // While one types words, which is nearly always, nothing here changes.
-      const before = tags.filter(({ name }) => isSought(name));
+      const key = JSON.stringify([parseSearch(text).search.tags, parseSearch(text).search.tag_under]);
+      if (key === soughtKey) return;
+      soughtKey = key;
       isSought = tagsOf(text);
-      const after = tags.filter(({ name }) => isSought(name));
-      if (before.length !== after.length || before.some((tag, at) => tag !== after[at])) draw();
+      isPathSought = pathsOf(text);
+      if (tags.length > 0) draw();
     },
     note: counts.note,
     apply(page, sinceMs) {
       const next = counts.apply(tags, page);
-      if (next.tags !== tags) {
-        tags = next.tags;
-        draw();
-      }
+      if (next.tags !== tags) show(next.tags);
       if (!next.isSure || (sinceMs < readMs && page.bookmarks.length + page.deleted.length > 0))
         refreshSoon();
     },
@@ -121,23 +183,28 @@ export function tagsPanel(onToggle: (name: string) => void): TagsPanel {
   };
 }
 
-function filterEntry(
-  { name, bookmark_count }: Tag,
-  isPressed: boolean,
-  onToggle: (name: string) => void,
-): HTMLElement {
+interface Filter {
+  shown: string;
+  label: string;
+  /** undefined: none is shown. */
+  count: number | undefined;
+  isPressed: boolean;
+  onClick(): void;
+}
+
+function filterButton({ shown, label, count, isPressed, onClick }: Filter): HTMLElement {
   const attributes = {
     type: 'button',
     class: 'tag',
     'aria-pressed': isPressed ? 'true' : 'false',
-    'aria-label': texts.tags.count(name, bookmark_count),
-    onclick: () => onToggle(name),
+    'aria-label': label,
+    onclick: onClick,
   };
-  // The style shows it: as text it would stand in the button beside the label that says it in words.
-  const count = make('span', { class: 'count', 'data-count': texts.number(bookmark_count) });
+  // The style shows the count: as text it would stand in the button beside the label that says it in words.
   return make(
-    'li',
-    {},
-    make('button', attributes, make('span', { class: 'name', dir: 'auto' }, name), count),
+    'button',
+    attributes,
+    make('span', { class: 'name', dir: 'auto' }, shown),
+    ...(count === undefined ? [] : [make('span', { class: 'count', 'data-count': texts.number(count) })]),
   );
 }

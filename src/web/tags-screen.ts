@@ -1,5 +1,5 @@
 import type { Tag } from '../domain/resources.ts';
-import { foldText } from '../domain/text.ts';
+import { foldText, isUnder } from '../domain/text.ts';
 import { askForText, confirmDeletion } from './ask-dialog.ts';
 import { button, icon, iconButton, make, newId, refill } from './dom.ts';
 import { describeError, hasCode } from './errors.ts';
@@ -79,10 +79,20 @@ export function openTagsScreen({ tags, read, onClose }: Options): TagsScreen {
     await read().catch(() => {});
   };
   const rename = async (tag: Tag) => {
-    const name = await askForText(words.rename(tag.name), words.newName(tag.name), words.save, tag.name);
+    const key = foldText(tag.name);
+    const below = tags().filter(({ id, name }) => id !== tag.id && isUnder(foldText(name), key)).length;
+    const box = make('input', { type: 'checkbox', checked: below > 0 });
+    const name = await askForText(
+      words.rename(tag.name),
+      words.newName(tag.name),
+      words.save,
+      tag.name,
+      ...(below > 0 ? [make('label', { class: 'check' }, box, words.withChildren(below))] : []),
+    );
     if (name === undefined || name === tag.name) return;
     const same = tags().find((each) => each.id !== tag.id && foldText(each.name) === foldText(name));
-    if (same === undefined) return act(() => client.renameTag({ id: tag.id, name }));
+    if (same === undefined || box.checked)
+      return act(() => client.renameTag({ id: tag.id, name, with_children: box.checked }));
     const question = words.mergeAsk(tag.name, tag.bookmark_count, same.name, same.bookmark_count);
     if (await confirmDeletion(question, words.merge))
       await act(() => client.mergeTags({ id: tag.id, into_id: same.id }));

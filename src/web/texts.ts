@@ -124,6 +124,8 @@ const en = {
     none: 'The tags of your bookmarks appear here.',
     manage: 'Edit tags',
     count: (name: string, count: number) => `${name}, ${bookmarks(count)}`,
+    under: (path: string) => `${path} and the tags below it`,
+    below: (path: string) => `Tags below ${path}`,
   },
 
   selection: {

@@ -2,10 +2,10 @@ import type { Command } from 'commander';
 import type { BookmarkClient } from '../../client/index.ts';
 import type { Tag } from '../../domain/resources.ts';
 import { foldText } from '../../domain/text.ts';
+import { growTree, type TagNode } from '../../formats/tag-tree.ts';
 import { toLine } from '../display-text.ts';
 import { CliError } from '../faults.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
-import { growTree, type TagNode } from '../tag-tree.ts';
 
 /** Adds `tags` and its subcommands. */
 export function addTagCommands(program: Command, run: Run): void {

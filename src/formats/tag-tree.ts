@@ -1,11 +1,13 @@
 import type { Tag } from '../domain/resources.ts';
 import { foldText } from '../domain/text.ts';
-import { splitFolders } from '../formats/folders.ts';
+import { joinFolders, splitFolders } from './folders.ts';
 
 /** A tag with the tags below it. */
 export interface TagNode {
   /** The last part of the tag's path. */
   name: string;
+  /** The whole path: what a search under this part asks for. */
+  path: string;
   /** The tag as a whole; null for a part of a path that is no tag itself. */
   tag: string | null;
   /** The bookmarks that have this very tag. */
@@ -25,13 +27,14 @@ export function growTree(tags: readonly Tag[]): TagNode[] {
       const key = foldText(JSON.stringify(names.slice(0, i + 1)));
       node = nodes.get(key);
       if (node === undefined) {
-        node = { name, tag: null, bookmark_count: 0, tags: [] };
+        const path = splitFolders(tag) === undefined ? tag : joinFolders(names.slice(0, i + 1));
+        node = { name, path, tag: null, bookmark_count: 0, tags: [] };
         nodes.set(key, node);
         siblings.push(node);
       }
       siblings = node.tags;
     }
-    Object.assign(node!, { name: names.at(-1), tag, bookmark_count });
+    Object.assign(node!, { name: names.at(-1), path: tag, tag, bookmark_count });
   }
   return roots;
 }
