@@ -548,7 +548,8 @@ describe('import', () => {
     bookmarks.pop();
     const whole = await run(['import', '-'], { input: JSON.stringify({ bookmarks }), screen: 100 });
     expect(whole.out).toContain('Imported 100,000 bookmarks');
-    expect(whole.err).toContain('importing 100,000 bookmarks');
+    expect(whole.err).toContain('uploading, 0.0 of ');
+    expect(whole.err).toContain('the service writes 100,000 bookmarks, all or none');
     // The progress is gone when the work is.
     expect(whole.err.endsWith('\r\u001b[2K')).toBe(true);
   }, 120_000);

@@ -32,6 +32,28 @@ function losingFirstResponse(path: string): Fetch {
 const urlsOf = (bookmarks: Bookmark[]) => bookmarks.map(({ url }) => url);
 const page = (i: number) => ({ url: `https://example.org/${i}` });
 
+describe('the progress of an upload', () => {
+  const bookmarks = Array.from({ length: 2_000 }, (_, i) => ({ ...page(i), comment: 'é'.repeat(200) }));
+
+  test('is told from its first byte to its last, and again for a retry', async () => {
+    const { token } = await service.user();
+    const seen: [number, number][] = [];
+    const client = clientOf(token, { fetch: losingFirstResponse('/import') });
+    const onUpload = (bytes: number, total: number) => seen.push([bytes, total]);
+    expect(await client.importBookmarks({ bookmarks, mode: 'merge' }, { onUpload })).toMatchObject({
+      imported: 2_000,
+    });
+    const total = Buffer.byteLength(JSON.stringify({ bookmarks, mode: 'merge' }));
+    const once = Array.from({ length: Math.ceil(total / 65_536) }, (_, i) => i * 65_536);
+    expect(seen).toEqual([...once, total, ...once, total].map((bytes) => [bytes, total]));
+  });
+
+  test('does not hide why the service refuses it', async () => {
+    const importing = clientOf('bka_1_wrong').importBookmarks({ bookmarks }, { onUpload: () => {} });
+    await expect(importing).rejects.toMatchObject({ code: 'INVALID_TOKEN', status: 401 });
+  });
+});
+
 describe('every endpoint', () => {
   test('has a method, and each returns what its type says', async () => {
     const paths = new Set<string>();

@@ -3,7 +3,7 @@ import type { ApiError } from './errors.ts';
 import { Quota } from './quota.ts';
 import { retryDelayMs } from './retry.ts';
 import { type Clock, sleep } from './timing.ts';
-import { type OpenResponse, openRequest, readJson, type Sending } from './transport.ts';
+import { type OnUpload, type OpenResponse, openRequest, readJson, type Sending } from './transport.ts';
 
 export type Path = keyof Endpoints;
 
@@ -25,6 +25,8 @@ export interface RequestOptions {
   retryForMs?: number | undefined;
   /** Called with the number of bytes of the response so far. */
   onProgress?: ((bytes: number) => void) | undefined;
+  /** Called with the number of bytes of the request that were sent so far, and with their total. Not for browsers. */
+  onUpload?: OnUpload | undefined;
 }
 
 export interface KeyedOptions extends RequestOptions {
@@ -151,7 +153,7 @@ export class Requester {
 
   async #repeat<T>(
     path: Path,
-    { signal, onProgress, retryForMs = this.#options.retryForMs }: RequestOptions,
+    { signal, onProgress, onUpload, retryForMs = this.#options.retryForMs }: RequestOptions,
     same: Prepared,
     read: (response: OpenResponse, requestId: string) => Promise<T>,
   ): Promise<T> {
@@ -168,7 +170,7 @@ export class Requester {
         const onHeaders = (received: Headers) => number !== undefined && this.#quota.read(number, received);
         const response = await openRequest(
           this.#options,
-          { ...same, headers, requestId, signal, onProgress },
+          { ...same, headers, requestId, signal, onProgress, onUpload },
           onHeaders,
         );
         return await read(response, requestId);

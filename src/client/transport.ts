@@ -14,7 +14,10 @@ export interface Sending {
   signal: AbortSignal | undefined;
   /** Called with the number of bytes of the response so far. */
   onProgress: ((bytes: number) => void) | undefined;
+  onUpload: OnUpload | undefined;
 }
+
+export type OnUpload = (bytes: number, total: number) => void;
 
 interface Transport {
   fetch: typeof fetch;
@@ -39,11 +42,10 @@ export async function openRequest(
 ): Promise<OpenResponse> {
   const deadline = startDeadline(clock, sending.timeoutMs, sending.signal);
   try {
-    const { url, headers, body } = sending;
+    const { url } = sending;
     const response = await fetch(url, {
       method: 'POST',
-      headers,
-      body,
+      ...describeBody(sending, deadline),
       signal: deadline.signal,
       // The service redirects nobody: a token or an invite code must not follow to another origin.
       redirect: 'error',
@@ -58,6 +60,35 @@ export async function openRequest(
     throw describeFailure(error, sending, deadline);
   }
 }
+
+const UPLOAD_CHUNK_BYTES = 65_536;
+
+/** The body in one piece, or in chunks whose progress is reported and extends the deadline. */
+function describeBody({ headers, body, onUpload }: Sending, deadline: Deadline): UploadInit {
+  if (onUpload === undefined) return { headers, body };
+  const bytes = new TextEncoder().encode(body);
+  let sent = 0;
+  const stream = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      deadline.extend();
+      onUpload(sent, bytes.length);
+      if (sent === bytes.length) return controller.close();
+      const chunk = bytes.slice(sent, sent + UPLOAD_CHUNK_BYTES);
+      sent += chunk.length;
+      controller.enqueue(chunk);
+    },
+  });
+  return {
+    headers: { ...headers, 'content-length': String(bytes.length) },
+    body: stream,
+    duplex: 'half',
+    // The standard has `fetch` with credentials hide a 401 to a stream, which it could not send again.
+    credentials: 'omit',
+  };
+}
+
+/** `duplex` is not among the types of every runtime. */
+type UploadInit = RequestInit & { duplex?: 'half' };
 
 async function* readChunks(
   response: Response,

@@ -117,9 +117,19 @@ async function send(
   mode: 'merge' | 'replace',
 ): Promise<ImportResult> {
   using progress = terminal.progress();
-  progress.set(`importing ${count(bookmarks.length)}`);
-  return await client.importBookmarks({ bookmarks, mode }, { signal, retryForMs: RETRY_FOR_MS });
+  const showUpload = (bytes: number, total: number) =>
+    progress.set(
+      bytes < total
+        ? `uploading, ${megabytes(bytes)} of ${megabytes(total)} MB`
+        : `uploaded ${megabytes(total)} MB; the service writes ${count(bookmarks.length)}, all or none`,
+    );
+  return await client.importBookmarks(
+    { bookmarks, mode },
+    { signal, retryForMs: RETRY_FOR_MS, onUpload: showUpload },
+  );
 }
+
+const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1);
 
 /** Entries that are not objects stay as they are: the service describes what is wrong. */
 function addTags(entry: ImportEntry, tags: string[]): ImportEntry {
