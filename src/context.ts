@@ -62,7 +62,11 @@ export interface Context {
   /** Whom people sign in by; undefined: there are invites only. */
   readonly provider: Provider | undefined;
   /** Where people see the service; undefined: it serves no pages. A default start knows it once it listens. */
-  readonly site: { origin: string | undefined };
+  readonly site: {
+    origin: string | undefined;
+    /** The same address by the name `localhost`, of a default start: passkeys need a name. */
+    namedOrigin?: string | undefined;
+  };
   /** `draining` is set once, when the process is asked to end. */
   readonly lifecycle: { draining: boolean };
   close(): Promise<void>;

@@ -38,6 +38,6 @@ test.runIf(process.platform === 'linux')(
     expect(start).toMatch(/\r\u001b\[2K\d\d:\d\d:\d\d listening role="all" origin="http:[^\r]*$/);
     expect(output).not.toContain('{"level"');
     expect(lines.at(-3)).toMatch(/^Invite code: [A-Z0-9]{8}$/);
-    expect(lines.at(-1)).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/#code=[A-Z0-9]{8}$/);
+    expect(lines.at(-1)).toMatch(/^http:\/\/localhost:\d+\/#code=[A-Z0-9]{8}$/);
   },
 );

@@ -21,6 +21,10 @@ export const PENDING_KINDS = {
   deviceCodes: { lifeMs: 300_000, capacity: 20_000 },
   /** The code that a session has made, by the session. */
   deviceSessions: { lifeMs: 300_000, capacity: 20_000 },
+  /** Challenges for signing in by a passkey. Anybody gets one, so these cannot displace those of additions. */
+  passkeySignIns: { lifeMs: 300_000, capacity: 20_000 },
+  /** Challenges for adding a passkey. */
+  passkeyAdditions: { lifeMs: 300_000, capacity: 20_000 },
 } satisfies Record<string, PendingLimits>;
 
 export type PendingKind = keyof typeof PENDING_KINDS;

@@ -17,6 +17,8 @@ export class ProcessPendingValues implements PendingValues {
     repeats: new Map(),
     deviceCodes: new Map(),
     deviceSessions: new Map(),
+    passkeySignIns: new Map(),
+    passkeyAdditions: new Map(),
   };
 
   constructor(clock: Clock) {

@@ -11,6 +11,7 @@ export const BOUNDS = {
   tagsPerUser: 10_000,
   tagPaths: 10,
   apiTokensPerUser: 50,
+  passkeysPerUser: 20,
   query: 1_000,
   phrases: 10,
   importEntries: 100_000,

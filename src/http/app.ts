@@ -19,6 +19,7 @@ import { changesRoutes } from '../routes/changes.ts';
 import { deviceRoutes } from '../routes/device-codes.ts';
 import { exchangeCode } from '../routes/exchange.ts';
 import { addImportParser, exportRoutes, importRoutes } from '../routes/import-export.ts';
+import { passkeyRoutes } from '../routes/passkeys.ts';
 import { searchRoutes } from '../routes/search.ts';
 import { signInRoutes } from '../routes/sign-in.ts';
 import { syncRoutes } from '../routes/sync.ts';
@@ -155,7 +156,7 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   await mountAll(API, ROUTES);
   if (servesPages(config)) {
     pageRoutes(app, config);
-    await mountAll(WEB, [...webRoutes, ...appWebRoutes, ...deviceRoutes]);
+    await mountAll(WEB, [...webRoutes, ...appWebRoutes, ...deviceRoutes, ...passkeyRoutes]);
     await mountAll(
       WEB_API,
       ROUTES.filter(({ scope }) => scope !== 'public'),
@@ -163,7 +164,11 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
     signInRoutes(app, context);
     appPages(app, context);
     app.server.once('listening', () => {
-      context.site.origin ??= app.listeningOrigin;
+      if (context.site.origin !== undefined) return;
+      context.site.origin = app.listeningOrigin;
+      // A provider sends browsers back to one address only.
+      if (context.provider === undefined)
+        context.site.namedOrigin = app.listeningOrigin.replace(/\/\/(127\.0\.0\.1|\[::1\]):/, '//localhost:');
     });
   }
   return app;

@@ -55,7 +55,7 @@ const JSON_TYPE = /^application\/json *(;|$)/i;
  * can change, and it asks before it sends JSON to another origin, which the service never allows here.
  */
 function refuseForeignPage({ site }: Context, { headers }: FastifyRequest): void {
-  if (headers.origin !== site.origin)
+  if (headers.origin === undefined || ![site.origin, site.namedOrigin].includes(headers.origin))
     throw permissionDenied(`Origin: expected ${site.origin}, as pages of this service send it`);
   if (!JSON_TYPE.test(headers['content-type'] ?? ''))
     throw invalid('Content-Type: expected application/json');

@@ -15,7 +15,7 @@ export async function greet(context: Context, origin: string): Promise<void> {
     `The API: ${origin}/api/v1 (reference: ${origin}/docs)`,
     `Invite code: ${invite.code}`,
     'Your bookmarks (this link signs you in, once):',
-    `${context.site.origin ?? origin}/#code=${link.code}`,
+    `${context.site.namedOrigin ?? context.site.origin ?? origin}/#code=${link.code}`,
     '',
   ];
   console.log(lines.join('\n'));

@@ -25,11 +25,11 @@ const issue: PrincipalRoute = {
     expires_in_seconds: z.number(),
     qr: z.object({ size: z.number(), path: z.string() }),
   }),
-  async handle({ context, principal }) {
+  async handle({ context, principal, request }) {
     // A replica may remember a session that has ended meanwhile.
     if ((await findPrincipal(context.database, principal)) === undefined) throw invalidToken();
     const code = await issueDeviceCode(context.coordination.pending, principal);
-    const link = `${context.site.origin}/#code=${code}`;
+    const link = `${request.headers.origin}/#code=${code}`;
     return { code, link, expires_in_seconds: PENDING_KINDS.deviceCodes.lifeMs / 1_000, qr: drawQr(link) };
   },
 };
@@ -45,9 +45,10 @@ const ways: PrincipalRoute = {
   path: '/login/ways',
   scope: 'read',
   summary: 'List the ways in that are left without the session of this browser',
-  description: 'Whether the provider is linked, and how many other sessions there are, those of apps apart.',
+  description:
+    'Whether the provider is linked, how many passkeys there are, and how many other sessions, those of apps apart.',
   body: z.object({}),
-  response: z.object({ provider: z.boolean(), other_sessions: z.number() }),
+  response: z.object({ provider: z.boolean(), passkeys: z.number(), other_sessions: z.number() }),
   handle: ({ context, principal }) =>
     readWaysIn(context.database, principal, context.config.signIn.provider?.issuer),
 };

@@ -91,18 +91,19 @@ export async function linkIdentity(
 }
 
 /**
- * The ways in that a user has beside this session: whether an identity of the issuer is linked, and the number of other
- * sessions. Sessions of apps do not count, for no page can be opened with them.
+ * The ways in that a user has beside this session: whether an identity of the issuer is linked, and the numbers of
+ * passkeys and of other sessions. Sessions of apps do not count, for no page can be opened with them.
  */
 export async function readWaysIn(
   db: Database,
   { userId, hash }: PrincipalKey,
   issuer: string | undefined,
-): Promise<{ provider: boolean; other_sessions: number }> {
+): Promise<{ provider: boolean; passkeys: number; other_sessions: number }> {
   const rows = await db.readShort(
-    (sql) => sql<{ valid: boolean; provider: boolean; other_sessions: number }[]>`
+    (sql) => sql<{ valid: boolean; provider: boolean; passkeys: number; other_sessions: number }[]>`
       select ${tokenIsValid(sql, { userId, hash })} as valid,
         exists (select from identities where user_id = ${userId} and issuer = ${issuer ?? ''}) as provider,
+        (select count(*)::integer from passkeys where user_id = ${userId}) as passkeys,
         (
           select count(*)::integer
           from tokens
@@ -110,8 +111,8 @@ export async function readWaysIn(
             and expires_at > now()
         ) as other_sessions`,
   );
-  const { provider, other_sessions } = requireValidToken(rows);
-  return { provider, other_sessions };
+  const { provider, passkeys, other_sessions } = requireValidToken(rows);
+  return { provider, passkeys, other_sessions };
 }
 
 /**

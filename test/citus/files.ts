@@ -15,6 +15,7 @@ export const SHARDED_TESTS: readonly string[] = [
   'test/sync-never-misses.test.ts',
   'test/spec-4-6-trash.test.ts',
   'test/device-codes.test.ts',
+  'test/passkeys.test.ts',
   'test/fuzz.test.ts',
   'test/model.test.ts',
   'test/suspension.test.ts',

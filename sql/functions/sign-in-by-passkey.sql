@@ -1,0 +1,25 @@
+-- Opens a session by a passkey whose signature was verified. `passkey_missing`: it was removed meanwhile, or its counter did
+-- not rise, so that there is a copy of it. Authenticators that do not count always say 0.
+create or replace function sign_in_by_passkey(
+  p_user_id bigint, p_credential_id text, p_counter bigint, p_token_hash bytea, p_last_four text, p_session_days integer,
+  out outcome text, out email text
+)
+language plpgsql as $$
+declare
+  -- On a cluster an update of a distributed table calls no function that is not immutable.
+  v_now timestamptz := date_trunc('milliseconds', now());
+begin
+  perform from accounts where user_id = p_user_id for key share;
+  update passkeys
+  set counter = p_counter, last_used_at = v_now
+  where user_id = p_user_id and credential_id = p_credential_id
+    and (counter < p_counter or (counter = 0 and p_counter = 0));
+  if not found then
+    outcome := 'passkey_missing';
+    return;
+  end if;
+  select s.outcome into outcome
+  from open_session(p_user_id, p_token_hash, p_last_four, null, now(), p_session_days) s;
+  select u.email into email from users u where u.id = p_user_id;
+end
+$$;

@@ -1,0 +1,92 @@
+import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
+
+/** An authenticator as a hostile client has it: it signs whatever it is told to. */
+export function newAuthenticator() {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const { x, y } = publicKey.export({ format: 'jwk' });
+  const id = randomBytes(16);
+  const authenticatorData = (rpId: string, flags: number, counter: number) => {
+    const end = Buffer.alloc(5);
+    end.writeUInt8(flags);
+    end.writeUInt32BE(counter, 1);
+    return Buffer.concat([createHash('sha256').update(rpId).digest(), end]);
+  };
+  const clientData = (type: string, challenge: string, origin: string) =>
+    Buffer.from(JSON.stringify({ type, challenge, origin, crossOrigin: false }));
+  return {
+    credentialId: id.toString('base64url'),
+    /** What `/web/login/passkey/add` takes. */
+    attest({ challenge, origin, rpId, certificate }: Asked & { certificate?: Buffer }) {
+      // The COSE key is an ES256 key on P-256: {1: 2, 3: -7, -1: 1, -2: x, -3: y}.
+      const key = Buffer.concat([
+        Buffer.from('a5010203262001', 'hex'),
+        Buffer.from('215820', 'hex'),
+        Buffer.from(x!, 'base64url'),
+        Buffer.from('225820', 'hex'),
+        Buffer.from(y!, 'base64url'),
+      ]);
+      const credential = Buffer.concat([Buffer.alloc(16), Buffer.from([0, id.length]), id, key]);
+      const data = Buffer.concat([authenticatorData(rpId, 0x45, 0), credential]);
+      const length = Buffer.alloc(2);
+      length.writeUInt16BE(data.length);
+      const statement =
+        certificate === undefined
+          ? [text('none'), text('attStmt'), Buffer.from([0xa0])]
+          : [
+              text('packed'),
+              text('attStmt'),
+              Buffer.from([0xa3]),
+              text('alg'),
+              Buffer.from([0x26]),
+              text('sig'),
+              Buffer.from([0x41, 0]),
+              text('x5c'),
+              Buffer.from([0x81, 0x58, certificate.length]),
+              certificate,
+            ];
+      const attestation = Buffer.concat([
+        Buffer.from([0xa3]),
+        text('fmt'),
+        ...statement,
+        text('authData'),
+        Buffer.from([0x59]),
+        length,
+        data,
+      ]);
+      return {
+        credential_id: id.toString('base64url'),
+        client_data: clientData('webauthn.create', challenge, origin).toString('base64url'),
+        attestation: attestation.toString('base64url'),
+      };
+    },
+    /** What `/web/login/passkey` takes. */
+    assert({ challenge, origin, rpId, userId, counter = 0, flags = 0x05 }: Asked & Assertion) {
+      const data = authenticatorData(rpId, flags, counter);
+      const client = clientData('webauthn.get', challenge, origin);
+      const signed = Buffer.concat([data, createHash('sha256').update(client).digest()]);
+      return {
+        credential_id: id.toString('base64url'),
+        client_data: client.toString('base64url'),
+        authenticator_data: data.toString('base64url'),
+        signature: sign('sha256', signed, privateKey).toString('base64url'),
+        user_handle: Buffer.from(String(userId)).toString('base64url'),
+      };
+    },
+  };
+}
+
+interface Asked {
+  challenge: string;
+  origin: string;
+  rpId: string;
+}
+
+interface Assertion {
+  userId: number;
+  counter?: number;
+  /** 1: a person was present; 4: they were verified. */
+  flags?: number;
+}
+
+/** A short text in CBOR. */
+const text = (value: string) => Buffer.concat([Buffer.from([0x60 + value.length]), Buffer.from(value)]);
