@@ -23,6 +23,7 @@ import { createSelection } from './selection.ts';
 import { ask, client, watchSession } from './session.ts';
 import { showShell } from './shell.ts';
 import { nameKey } from './shortcuts.ts';
+import { hasPasskeys } from './sign-in.ts';
 import { requireUser } from './start.ts';
 import { tagsPanel } from './tags-panel.ts';
 import { texts } from './texts.ts';
@@ -406,3 +407,5 @@ addEventListener('pageshow', ({ persisted }) => {
   // Whoever comes back by the way back may have signed out meanwhile.
   void ask(() => client.profile()).catch(() => location.reload());
 });
+if (hasPasskeys())
+  void import('./passkey-offer.ts').then(({ offerPasskey }) => offerPasskey()).catch(() => {});

@@ -198,6 +198,25 @@ const en = {
     expired: 'The code has expired.',
   },
 
+  passkeys: {
+    title: 'Passkeys',
+    lead: 'Sign in by fingerprint, PIN or security key, on every device that has the passkey.',
+    needsName:
+      'Passkeys need a host name, and this page is at an IP address. Whoever runs this service can give it a name.',
+    unsupported: 'This browser cannot use passkeys.',
+    offer: 'Add a passkey, so that you can sign in again without an invite code.',
+    add: 'Add a passkey',
+    added: 'Passkey added',
+    notAdded: 'No passkey was added.',
+    remove: 'Remove',
+    removeNamed: (name: string, day: string) => `Remove the passkey of ${name}, ${day}`,
+    unknown: 'Passkey',
+    since: (day: string) => `added ${day}`,
+    used: (when: string) => `used ${when}`,
+    sessionOld: 'This needs a recent sign-in. Sign out, sign in again, and try once more.',
+    lastOne: 'This is the last way in to your account. Add another passkey first.',
+  },
+
   lockOut: {
     title: 'You may lock yourself out',
     lead: 'You are signed in nowhere else. After this you need a new invite code.',

@@ -20,15 +20,20 @@ interface NoticeOptions {
   /** How long it stays, in ms; undefined: until it is removed. */
   forMs?: number | undefined;
   kind?: 'plain' | 'error';
+  /** Whether it can be closed, which a notice without an action and a time always can. */
+  isClosable?: boolean;
 }
 
 /** Shows a notice. Errors stay until they are closed. */
-export function notify(text: string, { action, forMs, kind = 'plain' }: NoticeOptions = {}): Notice {
+export function notify(
+  text: string,
+  { action, forMs, kind = 'plain', isClosable = forMs === undefined && !action }: NoticeOptions = {},
+): Notice {
   const words = make('span', { dir: 'auto' }, text);
   const element = make('div', { class: `notice ${kind}` }, words);
   const remove = () => element.remove();
   if (action) put(element, button(action.text, action.run, { kind: 'notice-action' }));
-  if (forMs === undefined && !action) put(element, iconButton('close', texts.close, remove));
+  if (isClosable) put(element, iconButton('close', texts.close, remove));
   if (forMs !== undefined) setTimeout(remove, forMs);
   region.append(element);
   // More than these are not read, and would cover the list.

@@ -4,6 +4,7 @@ import { deleteSection, profileSection, saveSection } from './settings/account.t
 import { exportSection } from './settings/export.ts';
 import { importSection } from './settings/import.ts';
 import { keyboardSection } from './settings/keyboard.ts';
+import { passkeysSection } from './settings/passkeys.ts';
 import { sessionsSection } from './settings/sessions.ts';
 import { tokensSection } from './settings/tokens.ts';
 import { showShell } from './shell.ts';
@@ -21,6 +22,7 @@ const sections = [
   saveSection(),
   tokensSection(),
   sessionsSection(),
+  passkeysSection(),
   keyboardSection(),
   deleteSection(user),
 ];

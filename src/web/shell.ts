@@ -39,13 +39,14 @@ export function showShell(page: PageName, content: HTMLElement, middle?: HTMLEle
 
 /**
  * Ends the session, here and in all tabs of this browser, and begins anew. Asks first where nothing else opens the account:
- * no linked provider, and no other session.
+ * no linked provider, no passkey and no other session.
  */
 export async function signOut(): Promise<void> {
-  const ways = await post<{ provider: boolean; other_sessions: number }>('/web/login/ways', {}).catch(
-    () => undefined,
-  );
-  if (ways !== undefined && !ways.provider && ways.other_sessions === 0) {
+  const ways = await post<{ provider: boolean; passkeys: number; other_sessions: number }>(
+    '/web/login/ways',
+    {},
+  ).catch(() => undefined);
+  if (ways !== undefined && !ways.provider && ways.passkeys + ways.other_sessions === 0) {
     const { confirmSignOut } = await import('./device-code.ts');
     if (!(await confirmSignOut())) return;
   }

@@ -1,4 +1,4 @@
-import { field, icon, make, refill } from './dom.ts';
+import { button, field, icon, make, refill } from './dom.ts';
 import { texts } from './texts.ts';
 
 /** Signing in: the whole page for who comes anew, a dialog above the page for whose session has ended. */
@@ -22,6 +22,39 @@ async function exchange(code: string): Promise<string | undefined> {
   } catch {
     return texts.errors.lost;
   }
+}
+
+/** Whether this page's address is one that passkeys can belong to: an IP address is none. */
+export const addressHasPasskeys = (): boolean => !/^\[|^[\d.]+$/.test(location.hostname);
+
+/** Whether this browser and this address have passkeys. */
+export const hasPasskeys = (): boolean =>
+  addressHasPasskeys() &&
+  'PublicKeyCredential' in window &&
+  'parseRequestOptionsFromJSON' in PublicKeyCredential;
+
+/** A button that signs in by a passkey, where browser and address have them. */
+function passkeyButton(onSignedIn: () => void): HTMLElement[] {
+  if (!hasPasskeys()) return [];
+  const failed = make('p', { class: 'error', role: 'alert' });
+  const run = async () => {
+    refill(failed);
+    submit.disabled = true;
+    try {
+      const { signInByPasskey } = await import('./passkeys.ts');
+      if (await signInByPasskey()) return onSignedIn();
+      refill(failed, texts.signIn.noPasskey);
+    } catch (error) {
+      const { status } = error instanceof Response ? error : { status: undefined };
+      if (status === 404) refill(failed, texts.signIn.noPasskey);
+      else if (status === 429) refill(failed, texts.errors.limited);
+      else refill(failed, status === undefined ? texts.errors.lost : texts.errors.unavailable);
+    } finally {
+      submit.disabled = false;
+    }
+  };
+  const submit = button(texts.signIn.byPasskey, () => void run());
+  return [submit, failed];
 }
 
 /** The name of the provider, where the service has one: the document says so. */
@@ -61,7 +94,7 @@ function signInForm(onSignedIn: () => void, returnTo: string, isAgain: boolean):
     error,
     submit,
   );
-  if (provider === undefined) return [form];
+  if (provider === undefined) return [form, ...passkeyButton(onSignedIn)];
   const link = make(
     'a',
     {
@@ -72,7 +105,7 @@ function signInForm(onSignedIn: () => void, returnTo: string, isAgain: boolean):
     },
     texts.signIn.by(provider),
   );
-  return [link, make('p', { class: 'or' }, texts.signIn.or), form];
+  return [link, make('p', { class: 'or' }, texts.signIn.or), form, ...passkeyButton(onSignedIn)];
 }
 
 /**

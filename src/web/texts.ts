@@ -31,6 +31,8 @@ const en = {
     submit: 'Sign in',
     wrongCode: 'This code is unknown, was already used, or has expired. Ask for a new one.',
     malformedCode: 'A code has 8 or 12 letters and digits, for example ABCD1234.',
+    byPasskey: 'Sign in with a passkey',
+    noPasskey: 'No passkey of this service was used.',
     fresh: 'Confirm that it is you',
     freshDone: 'Then try again here.',
     needed: 'You are signed out. Sign in again to continue.',

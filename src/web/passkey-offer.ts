@@ -1,0 +1,27 @@
+import { moreTexts } from './more-texts.ts';
+import { notify, notifyBriefly } from './notices.ts';
+import { addPasskey, describeFailure } from './passkeys.ts';
+import { post } from './session.ts';
+
+const KEY = 'passkey-offered';
+
+/** Offers a passkey, once in this browser, to who has no way in but this session and others. */
+export async function offerPasskey(): Promise<void> {
+  if (localStorage.getItem(KEY) !== null) return;
+  const ways = await post<{ provider: boolean; passkeys: number }>('/web/login/ways', {});
+  localStorage.setItem(KEY, 'yes');
+  if (ways.provider || ways.passkeys > 0) return;
+  const words = moreTexts.passkeys;
+  const add = async () => {
+    notice.remove();
+    try {
+      if (await addPasskey()) notifyBriefly(words.added);
+    } catch (error) {
+      notify(describeFailure(error), { kind: 'error' });
+    }
+  };
+  const notice = notify(words.offer, {
+    action: { text: words.add, run: () => void add() },
+    isClosable: true,
+  });
+}

@@ -1,0 +1,68 @@
+import { moreTexts } from './more-texts.ts';
+import { texts } from './texts.ts';
+
+/** Passkeys, by the browser's own WebAuthn. Loaded when one is used or made. */
+
+/** Signs in by a passkey that the reader chooses; false where they chose none. */
+export async function signInByPasskey(): Promise<boolean> {
+  const options = await send<PublicKeyCredentialRequestOptionsJSON>('/web/login/passkey/options', {});
+  const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options);
+  const credential = await choose(() => navigator.credentials.get({ publicKey }));
+  if (credential === undefined) return false;
+  const { id, response } = credential.toJSON() as AuthenticationResponseJSON;
+  await send('/web/login/passkey', {
+    credential_id: id,
+    client_data: response.clientDataJSON,
+    authenticator_data: response.authenticatorData,
+    signature: response.signature,
+    user_handle: response.userHandle,
+  });
+  return true;
+}
+
+/** Makes a passkey for the account; false where the reader made none. */
+export async function addPasskey(): Promise<boolean> {
+  const options = await send<PublicKeyCredentialCreationOptionsJSON>('/web/login/passkey/new', {});
+  const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options);
+  const credential = await choose(() => navigator.credentials.create({ publicKey }));
+  if (credential === undefined) return false;
+  const { id, response } = credential.toJSON() as RegistrationResponseJSON;
+  await send('/web/login/passkey/add', {
+    credential_id: id,
+    client_data: response.clientDataJSON,
+    attestation: response.attestationObject,
+  });
+  return true;
+}
+
+/** What the browser's dialog resolves with; undefined where it was cancelled, or found nothing that fits. */
+async function choose(ask: () => Promise<Credential | null>): Promise<PublicKeyCredential | undefined> {
+  try {
+    return ((await ask()) ?? undefined) as PublicKeyCredential | undefined;
+  } catch (error) {
+    // InvalidStateError: this authenticator has a passkey of the account already.
+    if (
+      error instanceof DOMException &&
+      ['NotAllowedError', 'InvalidStateError', 'AbortError'].includes(error.name)
+    )
+      return undefined;
+    throw error;
+  }
+}
+
+/** Not `post` of `session.ts`, which loads this file to sign in. */
+async function send<Body>(path: string, body: object): Promise<Body> {
+  const headers = { 'content-type': 'application/json' };
+  const response = await fetch(path, { method: 'POST', headers, body: JSON.stringify(body) });
+  if (!response.ok) throw response;
+  return (await response.json()) as Body;
+}
+
+/** Why a request for passkeys failed, in words. */
+export function describeFailure(error: unknown): string {
+  if (!(error instanceof Response)) return texts.errors.lost;
+  if (error.status === 401) return texts.signIn.needed;
+  if (error.status === 403) return moreTexts.passkeys.sessionOld;
+  if (error.status === 409) return moreTexts.passkeys.lastOne;
+  return error.status === 429 ? texts.errors.limited : texts.errors.unavailable;
+}
