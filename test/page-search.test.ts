@@ -34,7 +34,7 @@ browserTest('search finds as one types, says how many, and stands in the address
   await page.keyboard.type('alpha');
   await shows(page).toEqual(['Beta', 'Alpha']);
   await page.getByText('2 bookmarks found').waitFor();
-  expect(new URL(page.url()).searchParams.get('q')).toBe('alpha');
+  await expect.poll(() => new URL(page.url()).searchParams.get('q')).toBe('alpha');
   await page.getByRole('button', { name: 'Clear the search' }).click();
   await shows(page).toEqual(['Gimel', 'Beta', 'Alpha']);
 });

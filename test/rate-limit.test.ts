@@ -168,7 +168,9 @@ describe('the script', () => {
       }
     };
     const some = fc.integer({ min: 1, max: 8 });
-    await fc.assert(fc.asyncProperty(pauses, some, some, fc.constant(60), run), { numRuns: 40 });
+    // What one key refuses must not fill the other.
+    const examples: [number[], number, number, number][] = [[[1, 1, 1, 1, 1, 1], 1, 3, 60]];
+    await fc.assert(fc.asyncProperty(pauses, some, some, fc.constant(60), run), { numRuns: 40, examples });
   });
 
   test('a log beyond the first read is as exact', async () => {

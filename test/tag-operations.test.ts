@@ -129,7 +129,9 @@ test.each(Object.keys(STEPPED))(
   },
 );
 
-test('any operation after any other leaves every counter and list correct', async () => {
+test('any operation after any other leaves every counter and list correct', {
+  timeout: 120_000,
+}, async () => {
   for (const first of Object.values(ALL)) {
     for (const second of Object.values(ALL)) {
       const collection = await makeCollection();
