@@ -64,6 +64,23 @@ describe('of evidence made by hand', () => {
       },
     ],
     [
+      'an edit that was overwritten unseen',
+      'unseen',
+      /bookmark 3: the edit of 2026-01-01T00:00:00.001Z was overwritten/,
+      ({ journal }) => {
+        const { user, outcome, code, attempts } = journal.calls[0]!;
+        const call = { kind: 'edit', id: 3, user, outcome, code, attempts, sentMs: 91, endMs: 95 } as const;
+        const change = { title: 'title 3', comment: undefined, tags: undefined };
+        for (const ms of [1, 2])
+          journal.calls.push({
+            ...call,
+            ...change,
+            seen: '2026-01-01T00:00:00.000Z',
+            version: `2026-01-01T00:00:00.00${ms}Z`,
+          });
+      },
+    ],
+    [
       'a missed bookmark',
       'followed',
       /never got 3/,

@@ -41,6 +41,10 @@ export interface EditCall extends Call {
   title: string | undefined;
   comment: string | undefined;
   tags: string[] | undefined;
+  /** The version that its writer had read, which it was bound to. */
+  seen: string | undefined;
+  /** The version that it made, where it was done. */
+  version: string | undefined;
 }
 
 /** One bookmark, or several in one request. */

@@ -40,6 +40,12 @@ export const withoutUserLock: Mutation = {
   },
 };
 
+/** An edit does not compare the version that its writer had read. */
+export const withoutComparison: Mutation = {
+  name: 'the comparison of versions removed',
+  apply: (fleet) => rewrite(fleet, 'edit_bookmark', [['v_updated_at <> p_if_updated_at', 'false']]),
+};
+
 /** As it is sent: heartbeats have channels whose names go on behind this, and arrive. */
 const CHANNEL = 'bookmarks:wakes\r\n';
 

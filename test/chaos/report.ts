@@ -6,9 +6,10 @@ const SHOWN = 12;
 
 /** The proof as a Markdown table: what was checked, how many, how many faults. */
 export function formatTable(results: readonly Result[]): string {
-  const lines = results.map(({ point, counts, findings }) => {
+  const lines = results.map(({ point, counts, findings, notShown }) => {
     const numbers = Object.entries(counts).map(([name, count]) => `${count.toLocaleString('en')} ${name}`);
-    const verdict = findings.length === 0 ? 'holds' : `**${findings.length} violations**`;
+    const sound = notShown === undefined ? 'holds' : `not shown: ${notShown}`;
+    const verdict = findings.length === 0 ? sound : `**${findings.length} violations**`;
     return `| ${POINTS[point]} | ${numbers.join(', ')} | ${verdict} |`;
   });
   return ['| what must hold | checked | result |', '|---|---|---|', ...lines].join('\n');

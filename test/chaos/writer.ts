@@ -25,6 +25,7 @@ const RETRY_MS = 30_000;
 const REFUSALS = new Set([
   'VALIDATION_ERROR',
   'NOT_FOUND',
+  'CONFLICT',
   'LIMIT_EXCEEDED',
   'PERMISSION_DENIED',
   'RATE_LIMITED',
@@ -110,16 +111,30 @@ export class Writer {
 
   async #edit(): Promise<void> {
     const { user, draw, name } = this.#options;
-    const known = drawKnown(user, draw, false);
+    const isBound = draw.chance(0.5);
+    const known = isBound ? user.known.at(-1) : drawKnown(user, draw, false);
     if (known === undefined) return;
+    const seen = isBound ? await this.#readVersion(known.id) : undefined;
+    if (isBound && seen === undefined) return;
     this.#made += 1;
     const change = {
       title: draw.chance(0.7) ? `edited ${name} ${this.#made}` : undefined,
       comment: draw.chance(0.5) ? `comment ${name} ${this.#made}` : undefined,
       tags: draw.chance(0.4) ? drawTags(user, draw) : undefined,
     };
-    const call = this.#begin({ kind: 'edit', id: known.id, ...change });
-    await this.#settle(call, () => this.#client.editBookmark({ id: known.id, ...change }));
+    const call = this.#begin({ kind: 'edit', id: known.id, ...change, seen, version: noVersion });
+    await this.#settle(call, async () => {
+      const sent = { id: known.id, ...change, if_updated_at: seen };
+      call.version = (await this.#client.editBookmark(sent)).updated_at;
+    });
+  }
+
+  /** Reads a bookmark as a person does who then edits it for a while; undefined where that fails. */
+  async #readVersion(id: number): Promise<string | undefined> {
+    const { draw, pauseMs } = this.#options;
+    const found = await this.#client.getBookmarks({ id }).catch(() => undefined);
+    await sleep(draw.integer(0, pauseMs));
+    return found?.bookmarks[0]?.updated_at;
   }
 
   async #delete(): Promise<void> {
@@ -240,6 +255,7 @@ export class Writer {
 const TAG_OPERATIONS = ['create', 'rename', 'delete', 'merge'] as const;
 
 const none = undefined as number | undefined;
+const noVersion = undefined as string | undefined;
 const noResult = undefined as { imported: number; skipped: number; errors: number } | undefined;
 
 /** What a call is begun with. */

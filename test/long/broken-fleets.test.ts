@@ -5,6 +5,7 @@ import type { Evidence } from '../chaos/journal.ts';
 import {
   withDuplicatedJobs,
   withoutChangeRow,
+  withoutComparison,
   withoutGenerations,
   withoutUserLock,
   withoutWakes,
@@ -54,6 +55,13 @@ describe.concurrent('the checks of a run find', { timeout: 300_000 }, () => {
 
   test('wakes off, by followers that got late what was added', () =>
     expectFound(withoutWakes, 'woken', /late/, SELDOM));
+
+  test('the comparison of versions removed, by an edit that was overwritten', () =>
+    expectFound(withoutComparison, 'unseen', /was overwritten/, {
+      users: 2,
+      writersPerUser: 10,
+      withReplaces: false,
+    }));
 
   test('the user lock removed, by what followers never got', () =>
     expectFound(withoutUserLock, 'followed', /never got .* but a later one/, { pauseMs: 400 }));

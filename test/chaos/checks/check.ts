@@ -9,12 +9,14 @@ import { checkCapped, checkLimited } from './limited.ts';
 import { checkAnswered, checkLived, checkRested } from './lived.ts';
 import { checkLooked } from './looked.ts';
 import { checkMirrored } from './mirrored.ts';
+import { checkUnseen } from './unseen.ts';
 import { checkWoken } from './woken.ts';
 
 const CHECKS: Record<Point, (story: Story) => Result> = {
   added: checkAdded,
   followed: checkFollowed,
   mirrored: checkMirrored,
+  unseen: checkUnseen,
   woken: checkWoken,
   asked: checkAsked,
   imported: checkImported,

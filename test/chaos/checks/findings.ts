@@ -3,6 +3,7 @@ export const POINTS = {
   added: '1 acknowledged adds are there, with their content',
   followed: '1 every follower got each bookmark once, in order',
   mirrored: '1 every mirror equals the database',
+  unseen: '1 no edit is overwritten unseen',
   woken: '1 a held poll sees a commit in time, while all is calm',
   asked: '2 nothing is there that nobody asked for, nothing twice',
   imported: '3 imports are whole or not at all, and add up',
@@ -23,6 +24,8 @@ export interface Result {
   counts: Record<string, number>;
   /** A sentence a fault. */
   findings: string[];
+  /** Why the run shows nothing about this point, where it met too little. */
+  notShown?: string;
 }
 
 /** Whether all of it holds. */

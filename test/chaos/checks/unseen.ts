@@ -1,0 +1,36 @@
+import type { EditCall } from '../journal.ts';
+import { append, type Story } from './births.ts';
+import type { Result } from './findings.ts';
+
+/** Fewer acknowledged edits and conflicts than these show nothing. */
+const MIN_EDITS = 20;
+const MIN_CONFLICTS = 1;
+
+/**
+ * No acknowledged edit that names the version its writer had read replaced a version between the two: what another
+ * acknowledged edit had made meanwhile.
+ */
+export function checkUnseen({ evidence }: Story): Result {
+  const calls = evidence.journal.calls.filter((call): call is EditCall => call.kind === 'edit');
+  const done = calls.filter(({ version }) => version !== undefined);
+  const edits = new Map<number, EditCall[]>();
+  for (const call of done) append(edits, call.id, call);
+  const bound = done.filter(({ seen }) => seen !== undefined);
+  const findings = bound.flatMap((call) => {
+    const isBetween = (other: EditCall) => other.version! > call.seen! && other.version! < call.version!;
+    return edits
+      .get(call.id)!
+      .filter(isBetween)
+      .map(
+        ({ version }) => `bookmark ${call.id}: the edit of ${version} was overwritten by one of ${call.seen}`,
+      );
+  });
+  const conflicts = calls.filter(({ code }) => code === 'CONFLICT').length;
+  const isEnough = bound.length >= MIN_EDITS && conflicts >= MIN_CONFLICTS;
+  return {
+    point: 'unseen',
+    counts: { 'edits of a version': bound.length, 'other edits': done.length - bound.length, conflicts },
+    findings,
+    ...(!isEnough && { notShown: `fewer than ${MIN_EDITS} edits or ${MIN_CONFLICTS} conflict` }),
+  };
+}
