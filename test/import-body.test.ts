@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { isOversized, MAX_ENTRY_BYTES } from '../src/operations/import/body.ts';
 import { Preparers } from '../src/operations/import/preparers.ts';
@@ -88,6 +89,19 @@ test('a body whose parsing takes too long is refused', async () => {
   const preparers = new Preparers({ timeLimitMs: 1 });
   const body = Buffer.from(`{"bookmarks":[],"x":"${PADDING}"}`);
   await expect(preparers.prepare(body, {})).rejects.toThrow('body: is too complex to be parsed');
+  preparers.close();
+});
+
+test('what a slow database takes does not count as parsing', { timeout: 60_000 }, async () => {
+  const preparers = new Preparers({ timeLimitMs: 4_000 });
+  const bookmarks = Array.from({ length: 10_000 }, (_, n) => ({ url: `http://a/${n}` }));
+  const body = Buffer.from(JSON.stringify({ bookmarks, x: PADDING }));
+  let asked = 0;
+  const findKnown = async () => {
+    if (asked++ === 0) await setTimeout(5_000);
+    return { keys: new Set<string>(), version: '0' };
+  };
+  expect((await preparers.prepare(body, { findKnown })).entries).toBe(10_000);
   preparers.close();
 });
 

@@ -18,7 +18,10 @@ const PARSED_HERE_BYTES = 262_144;
 /** The heap of the process: 100,000 entries in 64 MiB need about two thirds of it. */
 const HEAP_MIB = 384;
 
-/** The CPU of a shared host may be scarce: the longest ordinary body takes a few seconds. */
+/**
+ * How long the process may work before it asks for something or ends. What it waits for does not count: a slow database makes
+ * no body too complex. The longest ordinary body takes a few seconds, but the CPU of a shared host may be scarce.
+ */
 const TIME_LIMIT_MS = 60_000;
 
 /** A process is kept for the next import for so long, unless a long body has made it large. */
@@ -96,10 +99,11 @@ export class Preparers {
     const child = this.#take();
     let isKept = false;
     try {
-      const outcome = converse(child, options, this.#timeLimitMs, signal);
+      const { outcome, limitTime } = converse(child, options, this.#timeLimitMs, signal);
       // It is awaited below, and may fail before.
       outcome.catch(() => {});
       const bytes = await Promise.race([sendBody(child, body, options), outcome.then(() => 0)]);
+      limitTime();
       const prepared = await outcome;
       isKept = bytes <= KEPT_UP_TO_BYTES;
       return prepared;
@@ -156,33 +160,46 @@ async function sendBody(
   return length;
 }
 
-/** Does what the process asks for until it has prepared the import. */
+/** Does what the process asks for until it has prepared the import. Once it has the body, `limitTime` is called. */
 function converse(
   child: ChildProcess,
   options: PrepareOptions,
   timeLimitMs: number,
   signal: AbortSignal | undefined,
-): Promise<PreparedImport> {
+): { outcome: Promise<PreparedImport>; limitTime: () => void } {
   const { promise, resolve, reject } = Promise.withResolvers<PreparedImport>();
-  const timer = setTimeout(() => reject(tooComplex()), timeLimitMs);
+  let timer: NodeJS.Timeout | undefined;
+  let calls = 0;
+  let isOver = false;
+  const limitTime = () => {
+    clearTimeout(timer);
+    timer = isOver || calls > 0 ? undefined : setTimeout(() => reject(tooComplex()), timeLimitMs);
+  };
   const abort = () => reject(signal!.reason);
   signal?.addEventListener('abort', abort, { once: true });
   const end = (code: number | null, name: string | null) => reject(explainExit(code, name));
   const receive = (message: FromChild) => {
     if (message.type === 'prepared') resolve(message.prepared);
     else if (message.type === 'refused') reject(new ApiError(message.code, message.message));
-    else
+    else {
+      calls += 1;
+      limitTime();
       answer(message, options).then((value) => {
+        calls -= 1;
+        limitTime();
         const result: ToChild = { type: 'result', id: message.id, value };
         if (child.connected) child.send(result);
       }, reject);
+    }
   };
   child.on('error', reject).on('exit', end).on('message', receive);
-  return promise.finally(() => {
+  const outcome = promise.finally(() => {
+    isOver = true;
     clearTimeout(timer);
     child.off('error', reject).off('exit', end).off('message', receive);
     signal?.removeEventListener('abort', abort);
   });
+  return { outcome, limitTime };
 }
 
 /** V8 ends a process by SIGABRT, and some builds by SIGTRAP or code 133 or 134, when its heap is full. */
