@@ -31,7 +31,31 @@ input { font: inherit; padding: .5rem; width: 12ch; letter-spacing: .1em; text-t
 
 /** Each form names where its JSON goes; the response says where to go on, or the page is loaded again. */
 const SCRIPT = `
+const post = async (path, body) => {
+  const response = await fetch(path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  const result = await response.json();
+  if (!response.ok) throw new Error(result.error);
+  return result;
+};
+const usePasskey = async () => {
+  const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(await post('/web/login/passkey/options', {}));
+  const { id, response } = (await navigator.credentials.get({ publicKey })).toJSON();
+  return {
+    credential_id: id,
+    client_data: response.clientDataJSON,
+    authenticator_data: response.authenticatorData,
+    signature: response.signature,
+    user_handle: response.userHandle,
+  };
+};
+const hasPasskeys =
+  !/^\\[|^[\\d.]+$/.test(location.hostname) && !!self.PublicKeyCredential?.parseRequestOptionsFromJSON;
 for (const form of document.forms) {
+  if (form.hidden) form.hidden = !hasPasskeys;
   const button = form.querySelector('button');
   const fault = form.querySelector('[role=alert]');
   button.disabled = false;
@@ -39,16 +63,11 @@ for (const form of document.forms) {
     event.preventDefault();
     button.disabled = true;
     fault.textContent = '';
-    const body = JSON.parse(form.dataset.body);
-    for (const { name, value } of form.querySelectorAll('input')) body[name] = value.trim().toUpperCase();
     try {
-      const response = await fetch(form.dataset.to, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      });
-      const result = await response.json();
-      if (!response.ok) throw new Error(result.error);
+      const body = form.dataset.body ? JSON.parse(form.dataset.body) : await usePasskey();
+      for (const { name, value } of form.querySelectorAll('input'))
+        body[name] = value.replace(/[\\s-]/g, '').toUpperCase();
+      const result = await post(form.dataset.to, body);
       if (result.location) location.replace(result.location);
       else location.reload();
     } catch (error) {

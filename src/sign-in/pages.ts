@@ -9,13 +9,17 @@ const loginLink = (returnTo: string): string => `/login?${new URLSearchParams({ 
 const chooseLink = (address: string, text: string, isMain = false): Html =>
   html`<a class="button${isMain ? ' main' : ''}" href="${address}">${text}</a>`;
 
-/** Sends an invite's code; the page is loaded again with the session that it opened. */
-const INVITE_FORM = html`
+/** Sends a code or a passkey's answer; the page is loaded again with the session that it opened. */
+const FORMS = html`
   <form data-to="/web/login/invite" data-body="{}">
-    <label for="code">Invite code</label>
-    <p><input id="code" name="code" required maxlength="8" autocomplete="one-time-code" spellcheck="false"></p>
+    <label for="code">Invite code or code from another device</label>
+    <p><input id="code" name="code" required maxlength="20" autocomplete="one-time-code" spellcheck="false"></p>
     <p role="alert"></p>
     <button disabled>Sign in with the code</button>
+  </form>
+  <form data-to="/web/login/passkey" hidden>
+    <p role="alert"></p>
+    <button disabled>Sign in with a passkey</button>
   </form>`;
 
 /** How people may sign in: by the provider, where there is one, and by an invite. */
@@ -30,7 +34,7 @@ export const signInPage = (providerName: string | undefined, returnTo: string): 
         : html`<p class="choices">${chooseLink(loginLink(returnTo), `Continue with ${providerName}`, true)}</p>
     <p>Or with a code that you were given:</p>`
     }
-    ${INVITE_FORM}`,
+    ${FORMS}`,
 });
 
 /** An app that asks for a session: what the page shows, and what approving sends. */
