@@ -20,6 +20,7 @@ export const SHARDED_TESTS: readonly string[] = [
   'test/model.test.ts',
   'test/suspension.test.ts',
   'test/tag-operations.test.ts',
+  'test/tag-paths.test.ts',
   'test/two-way.test.ts',
   'test/exact-caps.test.ts',
   'test/replicas.test.ts',
