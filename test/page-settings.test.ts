@@ -35,6 +35,16 @@ browserTest('a file of a browser is previewed, imported, and what was left out i
   await choose(page, join(SAMPLES, 'chrome.html'));
   await page.getByText('5 bookmarks in a bookmark file of a browser').waitFor();
   await page.getByText('2 that are no web pages are left out').waitFor();
+  await page
+    .getByText(/^javascript:.*: no web page$/)
+    .first()
+    .waitFor();
+  await page.getByText(/folders? becomes? (a )?tags?/).click();
+  await page
+    .getByText(/: tag .*, \d bookmarks?$/)
+    .first()
+    .waitFor();
+  await page.getByRole('button', { name: 'Download this table' }).waitFor();
   await page.getByRole('button', { name: 'Import 5 bookmarks' }).click();
   await page.getByText('5 bookmarks imported').waitFor();
   const downloading = page.waitForEvent('download');

@@ -10,6 +10,8 @@ declare
   v_moved bigint;
   v_surplus bigint;
   v_after bigint;
+  v_last_at timestamptz;
+  v_last_id bigint;
   v_now timestamptz := date_trunc('milliseconds', clock_timestamp());
 begin
   select case when is_premium then 100000 else p_free_limit end, trash_count, bookmark_count
@@ -38,8 +40,13 @@ begin
   get diagnostics v_moved = row_count;
   v_surplus := least(v_count + v_moved - v_limit, v_moved + 1000);
   if v_surplus > 0 then
-    p_ids := array(select id from trash where user_id = p_user_id order by deleted_at, id limit v_surplus);
-    delete from trash where user_id = p_user_id and id = any (p_ids);
+    select deleted_at, id into v_last_at, v_last_id
+    from trash
+    where user_id = p_user_id
+    order by deleted_at, id
+    offset v_surplus - 1
+    limit 1;
+    delete from trash where user_id = p_user_id and (deleted_at, id) <= (v_last_at, v_last_id);
   end if;
   update accounts set trash_count = trash_count + v_moved - greatest(v_surplus, 0) where user_id = p_user_id;
 end

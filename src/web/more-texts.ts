@@ -105,6 +105,10 @@ const en = {
       count === 1 ? '1 entry cannot be imported' : `${number(count)} entries cannot be imported`,
     holds: (count: number, what: string) => `${bookmarks(count)} in ${what}`,
     tags: (count: number) => (count === 1 ? 'With 1 tag' : `With ${number(count)} tags`),
+    foldersToTags: (count: number) =>
+      count === 1 ? '1 folder becomes a tag' : `${number(count)} folders become tags`,
+    folder: (path: string, tag: string, count: number) => `${path}: tag ${tag}, ${bookmarks(count)}`,
+    andMore: (count: number) => `and ${number(count)} more`,
     combined: (count: number) => `${number(count)} that came twice are combined`,
     leftOut: (count: number) => `${number(count)} that are no web pages are left out`,
     tooMany: (count: number, cap: number) =>

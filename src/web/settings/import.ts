@@ -111,10 +111,9 @@ export function importSection(profile: Profile): HTMLElement {
         found.combined > 0 && make('li', {}, words.combined(found.combined)),
         found.leftOut.length > 0 && make('li', {}, words.leftOut(found.leftOut.length)),
         found.refused.length > 0 && make('li', {}, words.willRefuse(found.refused.length)),
-        ...found.refused
-          .slice(0, 10)
-          .map(({ url, error }) => make('li', { dir: 'auto' }, `${url ?? ''} ${error}`)),
       ),
+      found.folders.length > 0 && folderList(found.folders),
+      ...skippedList(willSkip(found)),
       make(
         'ol',
         { class: 'first' },
@@ -158,7 +157,7 @@ export function importSection(profile: Profile): HTMLElement {
   const outcomeOf = (outcome: Outcome): HTMLElement => {
     const refused = [
       ...outcome.errors.map(({ url, error }) => ({ url: url ?? '', title: '', reason: error })),
-      ...(preview?.leftOut ?? []).map((entry) => ({ ...entry, reason: words.noWebPage })),
+      ...leftOutOf(preview),
     ];
     const card = make(
       'div',
@@ -171,6 +170,43 @@ export function importSection(profile: Profile): HTMLElement {
     return card;
   };
   return section('import', words.title, words.lead, drop, withFolders, failed.element, stage);
+}
+
+type Folders = Preview['folders'];
+
+/** Which folders become which tags. */
+function folderList(folders: Folders): HTMLElement {
+  const words = moreTexts.import;
+  const line = ({ folder, tag, bookmarks }: Folders[number]) =>
+    make('li', { dir: 'auto' }, words.folder(folder.join(' › '), tag, bookmarks));
+  const rest = folders.length - SHOWN;
+  return make(
+    'details',
+    {},
+    make('summary', {}, words.foldersToTags(folders.length)),
+    make(
+      'ul',
+      { class: 'facts' },
+      ...folders.slice(0, SHOWN).map(line),
+      rest > 0 && make('li', {}, words.andMore(rest)),
+    ),
+  );
+}
+
+const leftOutOf = (preview: Preview | undefined): Refused[] =>
+  (preview?.leftOut ?? []).map((entry) => ({ ...entry, reason: moreTexts.import.noWebPage }));
+
+/** What will not be imported, and why. */
+const willSkip = (found: Preview): Refused[] => [
+  ...found.refused.map(({ url, error }) => ({ url: url ?? '', title: '', reason: error })),
+  ...leftOutOf(found),
+];
+
+/** The first of them, and a button for all. */
+function skippedList(skipped: readonly Refused[]): HTMLElement[] {
+  if (skipped.length === 0) return [];
+  const line = ({ url, title, reason }: Refused) => make('li', { dir: 'auto' }, `${url || title}: ${reason}`);
+  return [make('ul', { class: 'facts' }, ...skipped.slice(0, 10).map(line)), downloadButton(skipped)];
 }
 
 interface Refused {
@@ -202,13 +238,16 @@ function refusedTable(refused: readonly Refused[]): HTMLElement[] {
         make('tbody', {}, ...refused.slice(0, SHOWN).map(row)),
       ),
     ),
-    make(
-      'div',
-      { class: 'buttons' },
-      button(words.downloadRefused, () => download('refused.csv', toCsv(refused))),
-    ),
+    downloadButton(refused),
   ];
 }
+
+const downloadButton = (refused: readonly Refused[]): HTMLElement =>
+  make(
+    'div',
+    { class: 'buttons' },
+    button(moreTexts.import.downloadRefused, () => download('refused.csv', toCsv(refused))),
+  );
 
 /** Spreadsheets run what begins like a formula; a quote before it makes it text. */
 const cell = (text: string): string =>

@@ -64,6 +64,7 @@ async function read(file: File, foldersAsTags: boolean): Promise<void> {
       leftOut: parsed.leftOut,
       refused: parsed.refusals,
       tags: tags.size,
+      folders: parsed.folders,
       first: entries
         .slice(0, 5)
         .map((entry) => ({ url: String(entry?.url ?? ''), title: String(entry?.title ?? '') })),

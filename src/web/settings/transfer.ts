@@ -1,5 +1,5 @@
 import type { ImportEntry, ImportError } from '../../domain/resources.ts';
-import type { Format } from '../../formats/entry.ts';
+import type { Format, ParsedFile } from '../../formats/entry.ts';
 import { scriptAddress } from '../script-address.ts';
 import { ask, client } from '../session.ts';
 
@@ -18,6 +18,8 @@ export interface Preview {
   /** Entries that the service will refuse. */
   refused: { url: string | null; error: string }[];
   tags: number;
+  /** The folders that become tags. */
+  folders: ParsedFile['folders'];
   first: Pick<ImportEntry, 'url' | 'title'>[];
 }
 
