@@ -222,6 +222,43 @@ browserTest('the bookmarklet’s window saves on a click only', async () => {
   await expect.poll(() => titlesOf(list)).toEqual(['Read “this”']);
 });
 
+browserTest('what the bookmarklet’s window saved can be edited there, and undone', async () => {
+  const reader = await browsers.reader(service);
+  const page = await reader.open('/save?url=https%3A%2F%2Fexample.org%2F&title=First');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('button', { name: 'Edit bookmark' }).click();
+  await page.getByLabel('Title').fill('Second');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await page.getByText('The bookmark is in the trash.').waitFor();
+  expect(await call(reader, '/bookmarks/search')).toMatchObject({ total: 0 });
+  expect(await call(reader, '/trash/list')).toMatchObject({ bookmarks: [{ title: 'Second' }] });
+});
+
+browserTest(
+  'theme and height of rows are chosen for this browser, and hold from the first frame on',
+  async () => {
+    const reader = await browsers.reader(service);
+    await call(reader, '/bookmarks/add', { url: 'https://example.org/', comment: 'A comment' });
+    const page = await reader.open('/settings');
+    const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const light = await background();
+    await page.getByLabel('Theme').selectOption('Dark');
+    expect(await background()).not.toBe(light);
+    await page.getByLabel('Rows', { exact: true }).selectOption('Compact: titles and tags only');
+    const list = await reader.open();
+    await list.locator('.rows > li').waitFor();
+    expect(await list.getByText('A comment').isVisible()).toBe(false);
+    expect(await list.evaluate(() => document.documentElement.dataset)).toEqual({
+      theme: 'dark',
+      rows: 'compact',
+    });
+    await page.getByLabel('Theme').selectOption('As the system');
+    expect(await background()).toBe(light);
+    expect(reader.faults).toEqual([]);
+  },
+);
+
 browserTest('the bookmarklet is one that browsers can run', async () => {
   const page = await (await browsers.reader(service)).open('/settings');
   const href = (await page.getByRole('link', { name: 'Save bookmark' }).getAttribute('href'))!;

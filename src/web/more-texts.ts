@@ -251,6 +251,15 @@ const en = {
     change: 'Turn off shortcuts',
   },
 
+  appearance: {
+    title: 'Appearance',
+    lead: 'These settings apply to this browser. Numbers and dates follow its language.',
+    theme: 'Theme',
+    themes: { '': 'As the system', light: 'Light', dark: 'Dark' },
+    rows: 'Rows',
+    heights: { '': 'Comfortable', compact: 'Compact: titles and tags only' },
+  },
+
   keyboard: {
     title: 'Keyboard',
     lead: 'These keys work on the list of bookmarks, but not while you type. The setting applies to this browser.',

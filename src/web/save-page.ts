@@ -1,7 +1,8 @@
-import type { Tag } from '../domain/resources.ts';
-import { make, refill } from './dom.ts';
+import type { Bookmark, Tag } from '../domain/resources.ts';
+import { button, make, refill } from './dom.ts';
 import { addForm, type Editor, editForm } from './editor.ts';
-import { noticeElements } from './notices.ts';
+import { describeError } from './errors.ts';
+import { noticeElements, notify } from './notices.ts';
 import { ask, client } from './session.ts';
 import { requireUser } from './start.ts';
 import { texts } from './texts.ts';
@@ -22,11 +23,41 @@ function end(text: string): void {
   setTimeout(() => close(), 1_200);
 }
 
-const options = {
+/** Says that it is saved. The window closes by itself unless the reader does something more with the bookmark. */
+function endSaved(bookmark: Bookmark, isNew: boolean): void {
+  const timer = setTimeout(() => close(), 5_000);
+  const act = (work: () => void) => () => {
+    clearTimeout(timer);
+    work();
+  };
+  const again = () => endSaved(bookmark, isNew);
+  const undo = () =>
+    void ask(() => client.deleteBookmark(bookmark.id)).then(
+      () => end(texts.save.undone),
+      (error) => notify(describeError(error), { kind: 'error' }),
+    );
+  refill(
+    main,
+    make('p', { class: 'done', role: 'status' }, texts.save.done),
+    make(
+      'div',
+      { class: 'buttons' },
+      button(
+        texts.editor.edit,
+        act(() => show(editForm(bookmark, { ...optionsFor(isNew), onCancel: again }))),
+        { icon: 'edit' },
+      ),
+      isNew && button(texts.undo, act(undo)),
+    ),
+    make('a', { href: '/' }, texts.save.open),
+  );
+}
+
+const optionsFor = (isNew: boolean) => ({
   ownTags: () => tags,
-  onSaved: () => end(texts.save.done),
+  onSaved: (bookmark: Bookmark) => endSaved(bookmark, isNew),
   onCancel: () => end(texts.save.cancelled),
-};
+});
 
 function show(editor: Editor): void {
   refill(main, make('h1', { class: 'hidden' }, texts.save.title), editor.element);
@@ -36,7 +67,8 @@ function show(editor: Editor): void {
 document.body.replaceChildren(main, ...noticeElements());
 document.body.dataset.started = 'yes';
 document.title = texts.save.title;
-show(addForm({ url, title: given.get('title') ?? '' }, options, (known) => show(editForm(known, options))));
+const draft = { url, title: given.get('title') ?? '' };
+show(addForm(draft, optionsFor(true), (known) => show(editForm(known, optionsFor(false)))));
 // Without them nothing is completed; everything else works.
 await ask(() => client.listTags()).then(
   (list) => {

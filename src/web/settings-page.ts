@@ -1,6 +1,7 @@
 import { make } from './dom.ts';
 import { watchSession } from './session.ts';
 import { deleteSection, profileSection, saveSection } from './settings/account.ts';
+import { appearanceSection } from './settings/appearance.ts';
 import { exportSection } from './settings/export.ts';
 import { importSection } from './settings/import.ts';
 import { keyboardSection } from './settings/keyboard.ts';
@@ -23,6 +24,7 @@ const sections = [
   tokensSection(),
   sessionsSection(),
   passkeysSection(),
+  appearanceSection(),
   keyboardSection(),
   deleteSection(user),
 ];

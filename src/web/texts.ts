@@ -166,6 +166,7 @@ const en = {
   save: {
     title: 'Save bookmark',
     done: 'Saved.',
+    undone: 'The bookmark is in the trash.',
     cancelled: 'Nothing was saved.',
     open: 'Open your bookmarks',
   },

@@ -50,11 +50,14 @@ const HEADERS = {
 };
 
 /**
+ * Sets how the page looks, as the reader chose, before anything is drawn.
+ *
  * While a new version is rolled out, one replica may send a document whose modules another replica does not have. So a
  * module that cannot be loaded has the document loaded again, a little later. This script has no hash in its address,
  * for every replica must have it.
  */
 const START = `'use strict';
+for (const choice of ['theme', 'rows']) document.documentElement.dataset[choice] = localStorage.getItem(choice) ?? '';
 const key = 'reloads';
 const reload = () => {
   const count = Number(sessionStorage.getItem(key) ?? 0);
