@@ -26,6 +26,7 @@ import {
   findDecisionFaults,
   findEndpointFaults,
   findErrorFaults,
+  findFunctionMapFaults,
   findLayerFaults,
   findLengthFaults,
   findOperationFaults,
@@ -87,6 +88,7 @@ const CHECKS: Record<string, Check> = {
   'commands that the rehearsal runs': (documents) =>
     findUnrehearsedCommands(documents.filter(({ path }) => [OPERATION, RUNBOOK].includes(path))),
   'layers of the design': inOne(DESIGN, findLayerFaults),
+  'the map of the SQL functions': inOne('sql/functions/README.md', findFunctionMapFaults),
 };
 
 describe('the documents are true', () => {

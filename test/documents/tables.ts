@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { z } from 'zod';
 import { ConfigError, readConfig } from '../../src/config.ts';
 import { BOOKMARK_FIELDS } from '../../src/domain/bookmark-fields.ts';
@@ -6,7 +7,7 @@ import { ROUTES } from '../../src/http/app.ts';
 import { STATUS_BY_CODE } from '../../src/http/error-responses.ts';
 import { METRIC_NAMES } from '../../src/observability/metrics.ts';
 import { type Markdown, tableOf } from './markdown.ts';
-import { FOLDERS, listAdminCommands, listVariables, TEST_NAMES } from './project.ts';
+import { FILES, FOLDERS, listAdminCommands, listVariables, readText, TEST_NAMES } from './project.ts';
 import { spansIn } from './references.ts';
 
 /** The tables that have to be whole: what they list, and what there is. Each check gives what differs. */
@@ -167,4 +168,30 @@ export function findLengthFaults(readme: Markdown): string[] {
       .filter(({ lines }) => lines.length > LONGEST_PARAGRAPH)
       .map(({ line, lines }) => `README.md:${line}: a paragraph of ${lines.length} lines`),
   ];
+}
+
+/** The map of the functions names each table, and each function that writes it. */
+export function findFunctionMapFaults(map: Markdown): string[] {
+  const texts = [...FILES]
+    .filter((file) => /^sql\/.*\.sql$/.test(file))
+    .map((file) => ({ file, text: readText(file).replace(/--.*/g, '') }));
+  const tables = texts.flatMap(({ text }) =>
+    [...text.matchAll(/create (?:unlogged )?table (\w+)/g)].map(([, table]) => table!),
+  );
+  const pairs = texts
+    .filter(({ file }) => file.startsWith('sql/functions/'))
+    .flatMap(({ file, text }) => {
+      const name = basename(file, '.sql').replaceAll('-', '_');
+      const written = text.matchAll(/\b(?:insert into|update|delete from)\s+(\w+)/g);
+      return [...written].map(([, table]) => `${table} ${name}`);
+    });
+  const documented = tableOf(map, '| table |').flatMap(([table, , functions]) =>
+    spansIn(functions).map((name) => `${spansIn(table)[0]} ${name}`),
+  );
+  const isTable = (pair: string) => tables.includes(pair.split(' ')[0]!);
+  return differ(
+    'functions that write',
+    documented.filter((pair) => !pair.endsWith(' src/store')),
+    [...new Set(pairs)].filter(isTable),
+  );
 }
