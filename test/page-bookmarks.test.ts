@@ -214,6 +214,29 @@ describe('adding, editing, deleting', () => {
     expect(reader.faults).toEqual([]);
   });
 
+  browserTest('a link that is dropped on the page is a new bookmark, text is not', async () => {
+    const reader = await browsers.reader(service);
+    const page = await reader.open();
+    await page.getByText('No bookmarks yet').waitFor();
+    const drop = (type: string, data: string) =>
+      page.evaluate(
+        ([type, data]) => {
+          const dataTransfer = new DataTransfer();
+          dataTransfer.setData(type!, data!);
+          document.body.dispatchEvent(
+            new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }),
+          );
+        },
+        [type, data],
+      );
+    await drop('text/plain', 'https://example.org/text');
+    await drop('text/uri-list', 'javascript:alert(1)');
+    expect(await page.getByLabel('Address').count()).toBe(0);
+    await drop('text/uri-list', '# a comment\r\nhttps://example.org/dropped\r\n');
+    expect(await page.getByLabel('Address').inputValue()).toBe('https://example.org/dropped');
+    expect(reader.faults).toEqual([]);
+  });
+
   browserTest('undo waits for a deletion that is on its way', async () => {
     const reader = await browsers.reader(service);
     await add(reader, 'Quick');

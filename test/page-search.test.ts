@@ -273,6 +273,35 @@ browserTest(
   },
 );
 
+browserTest('the tags at the side are one tab stop, with arrow keys to move and to open', async () => {
+  const reader = await browsers.reader(service);
+  await add(reader, 'Alpha', { tags: ['a', 'b', 'Work/Databases', 'Work'] });
+  const page = await reader.open();
+  const side = page.getByRole('complementary', { name: 'Tags' });
+  await expect.poll(() => side.locator('.tag .name').allTextContents()).toEqual(['a', 'b', 'Work']);
+  expect(await side.locator('.tags [tabindex="0"]').count()).toBe(1);
+  await side.getByRole('button', { name: 'a, 1 bookmark' }).focus();
+  const focused = () => page.evaluate(() => document.activeElement?.querySelector('.name')?.textContent);
+  const typed: [string, string][] = [
+    ['ArrowDown', 'b'],
+    ['End', 'Work'],
+    ['ArrowRight', 'Work'],
+    ['ArrowDown', 'Databases'],
+    ['ArrowUp', 'Work'],
+    ['ArrowLeft', 'Work'],
+    ['ArrowDown', 'Work'],
+    ['Home', 'a'],
+    ['ArrowUp', 'a'],
+  ];
+  for (const [key, name] of typed) {
+    await page.keyboard.press(key);
+    expect([key, await focused()]).toEqual([key, name]);
+  }
+  expect(await side.locator('.tags [tabindex="0"]').count()).toBe(1);
+  await page.keyboard.press('Enter');
+  await expect.poll(() => new URL(page.url()).searchParams.get('q')).toBe('tag:a');
+});
+
 /** Opens the screen of the tags. */
 async function openTags(page: Page) {
   await page.getByRole('button', { name: 'Edit tags' }).click();

@@ -376,6 +376,23 @@ addKeys({
   remove: actions.remove,
   select: (bookmark) => selection.select(bookmark, !selection.has(bookmark), false),
 });
+/** A link that is dragged here from elsewhere is a new bookmark. */
+let isOwnDrag = false;
+addEventListener('dragstart', () => {
+  isOwnDrag = true;
+});
+addEventListener('dragend', () => {
+  isOwnDrag = false;
+});
+addEventListener('dragover', (event) => {
+  if (!isOwnDrag && event.dataTransfer?.types.includes('text/uri-list')) event.preventDefault();
+});
+addEventListener('drop', (event) => {
+  const [url = ''] = event.dataTransfer?.getData('text/uri-list').match(/^https?:.*/im) ?? [];
+  if (isOwnDrag || url === '') return;
+  event.preventDefault();
+  openAdd({ url });
+});
 addEventListener('popstate', ({ state }) => {
   searchText = new URLSearchParams(location.search).get('q') ?? '';
   box.set(searchText);

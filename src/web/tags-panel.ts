@@ -99,9 +99,30 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
         : found.slice(0, SHOWN).map((tag) => make('li', {}, tagButton(tag.name, tag)))),
     );
     if (tags.length === 0) refill(list, make('li', { class: 'hint' }, texts.tags.none));
+    stopAt(list.querySelector('.tag'));
     if (focused != null) list.querySelector<HTMLElement>(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
     screen?.draw();
   };
+  /** One tag is a tab stop. Arrow keys move to the others; right and left open and close what is below one. */
+  const buttons = () => [...list.querySelectorAll<HTMLElement>('.tag')];
+  const stopAt = (stop: Element | null | undefined) => {
+    for (const each of buttons()) each.tabIndex = each === stop ? 0 : -1;
+  };
+  list.addEventListener('focusin', ({ target }) => {
+    if (target instanceof Element && target.matches('.tag')) stopAt(target);
+  });
+  list.addEventListener('keydown', (event) => {
+    const all = buttons();
+    const at = all.findIndex((each) => each === document.activeElement);
+    if (at < 0) return;
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[event.key];
+    const twist = all[at]!.parentElement!.querySelector<HTMLElement>('.twist');
+    const toggles = twist?.ariaExpanded === 'true' ? 'ArrowLeft' : 'ArrowRight';
+    if (to !== undefined) all[to]?.focus();
+    else if (twist && event.key === toggles) twist.click();
+    else return;
+    event.preventDefault();
+  });
   const tagButton = (shown: string, { name, bookmark_count }: Pick<Tag, 'name' | 'bookmark_count'>) =>
     filterButton({
       shown,
@@ -120,6 +141,7 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
       const twist = make('button', {
         type: 'button',
         class: 'twist',
+        tabIndex: -1,
         'aria-expanded': String(isOpen),
         'aria-label': texts.tags.below(path),
         onclick: () => {
