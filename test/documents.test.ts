@@ -20,6 +20,7 @@ import {
   findUnknownWireNames,
 } from './documents/references.ts';
 import {
+  findAdminTableFaults,
   findBoundFaults,
   findConfigurationFaults,
   findContractEndpointFaults,
@@ -29,7 +30,7 @@ import {
   findFunctionMapFaults,
   findLayerFaults,
   findLengthFaults,
-  findOperationFaults,
+  findMetricTableFaults,
 } from './documents/tables.ts';
 
 /** The documents name what exists, and what exists stands in the documents. */
@@ -84,7 +85,8 @@ const CHECKS: Record<string, Check> = {
   'sections and decisions that are cited': (documents) =>
     findUnknownCitations(documents, documents.find(({ path }) => path === CONTRACT)!),
   'documents that code names': findUnknownDocuments,
-  'metrics and commands of the operator': inOne(OPERATION, findOperationFaults),
+  'commands of the operator, in their table': inOne(OPERATION, findAdminTableFaults),
+  'the table of metrics': inOne('docs/observability.md', findMetricTableFaults),
   'commands that the rehearsal runs': (documents) =>
     findUnrehearsedCommands(documents.filter(({ path }) => [OPERATION, RUNBOOK].includes(path))),
   'layers of the design': inOne(DESIGN, findLayerFaults),

@@ -131,20 +131,21 @@ export function findDecisionFaults(contract: Markdown): string[] {
   ];
 }
 
-/** The operator's document: every metric and command. */
-export function findOperationFaults(operation: Markdown): string[] {
+/** The operator's table lists each command. */
+export function findAdminTableFaults(operation: Markdown): string[] {
   const commands = operation.blocks
     .flatMap(({ spans }) => spans)
     .flatMap((span) => /^admin ([a-z]+ [a-z]+)/.exec(span)?.[1] ?? []);
-  return [
-    ...differ(
-      'metrics',
-      tableOf(operation, '| metric |').flatMap(([names]) => spansIn(names)),
-      METRIC_NAMES,
-    ),
-    ...differ('admin commands', commands, listAdminCommands().keys()),
-  ];
+  return differ('admin commands', commands, listAdminCommands().keys());
 }
+
+/** The table lists each metric. */
+export const findMetricTableFaults = (document: Markdown): string[] =>
+  differ(
+    'metrics',
+    tableOf(document, '| metric |').flatMap(([names]) => spansIn(names)),
+    METRIC_NAMES,
+  );
 
 /** The design's table lists each layer of the code. */
 export function findLayerFaults(design: Markdown): string[] {

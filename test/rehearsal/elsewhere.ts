@@ -7,7 +7,6 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   'node src/main.ts api': 'every pod of the rehearsal is started so',
   'npm run --silent admin -- …': 'admin.test.ts',
   'npm ci': '.ci/run runs it',
-  'npm run test:citus': '.ci/run runs it',
   'npm run k8s:check': '.ci/run runs it',
   'npm run test:image': '.ci/run runs it',
   'DATABASE_URL="$MIGRATE_DATABASE_URL" REDIS_URL="$REDIS_URL" npm run --silent admin -- …': 'admin.test.ts',
