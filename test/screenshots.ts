@@ -95,10 +95,27 @@ try {
   await page.reload();
   await page.locator('.rows > li').nth(9).waitFor();
   await draw('bookmarks');
+  const search = page.getByLabel('Search bookmarks');
+  await search.fill('re');
+  await page.getByRole('option', { name: 'tag:reference' }).waitFor();
+  await page.locator('.rows mark').first().waitFor();
+  await draw('search');
+  await search.fill('');
+  await page.locator('.rows > li').nth(9).waitFor();
+  await page.keyboard.press('Escape');
   await page.emulateMedia({ colorScheme: 'dark' });
   await page.getByRole('button', { name: /^Edit “Navigation/ }).click();
   await draw('edit-dark');
   await page.emulateMedia({ colorScheme: 'light' });
+  await page.goto(origin);
+  for (const title of ['Shakshuka', 'What the heck']) {
+    const deleted = page.waitForResponse('**/bookmarks/delete');
+    await page.getByRole('button', { name: `Delete “${title}` }).click();
+    await deleted;
+  }
+  await page.getByRole('button', { name: 'Trash' }).click();
+  await page.getByRole('dialog').locator('li').nth(1).waitFor();
+  await draw('trash');
   await page.setViewportSize({ width: 375, height: 680 });
   await page.goto(origin);
   await page.locator('.rows > li').nth(6).waitFor();
