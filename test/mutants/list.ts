@@ -86,4 +86,58 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'isAdmitted = log.live < log.limit',
     tests: ['test/rate-limit.test.ts'],
   },
+  {
+    file: 'sql/functions/edit-bookmark.sql',
+    from: 'v_updated_at <> p_if_updated_at',
+    to: 'false',
+    tests: ['test/spec-4-2-conditional.test.ts'],
+  },
+  {
+    file: 'sql/functions/delete-bookmark.sql',
+    from: 'v_updated_at <> p_if_updated_at',
+    to: 'false',
+    tests: ['test/spec-4-2-conditional.test.ts'],
+  },
+  {
+    file: 'sql/functions/next-updated-at.sql',
+    from: "interval '1 millisecond'",
+    to: "interval '0'",
+    tests: ['test/spec-4-2-conditional.test.ts'],
+  },
+  {
+    file: 'sql/functions/move-to-trash.sql',
+    from: '(deleted_at, id) <= (v_last_at, v_last_id)',
+    to: '(deleted_at, id) < (v_last_at, v_last_id)',
+    tests: ['test/spec-4-6-trash.test.ts'],
+  },
+  {
+    file: 'sql/functions/suspend-user.sql',
+    from: 'coalesce(a.suspended_at, v_at)',
+    to: 'v_at',
+    tests: ['test/suspension.test.ts'],
+  },
+  {
+    file: 'sql/functions/sign-in-by-passkey.sql',
+    from: 'counter < p_counter or',
+    to: 'counter <= p_counter or',
+    tests: ['test/passkeys.test.ts'],
+  },
+  {
+    file: 'sql/functions/rename-tag.sql',
+    from: ' and id <> all (v_ids)',
+    to: '',
+    tests: ['test/tag-paths.test.ts'],
+  },
+  {
+    file: 'src/http/linkding/routes.ts',
+    from: 'if (bodyReader !== undefined) throw',
+    to: 'if (false) throw',
+    tests: ['test/linkding.test.ts'],
+  },
+  {
+    file: 'src/operations/import/preparers.ts',
+    from: 'isOver || calls > 0 ? undefined',
+    to: 'isOver ? undefined',
+    tests: ['test/import-body.test.ts'],
+  },
 ];
