@@ -363,6 +363,25 @@ describe('the trash', () => {
     await page.getByText('Delete 151 bookmarks for good?').waitFor();
   });
 
+  browserTest('that cannot be read says so, and is read again where one asks', async () => {
+    const reader = await browsers.reader(service);
+    const page = await reader.open();
+    const refusal = { error: 'limit: is unheard of', code: 'VALIDATION_ERROR' };
+    await page.route('**/trash/list', (route) => route.fulfill({ status: 400, json: refusal }), { times: 1 });
+    await page.getByRole('button', { name: 'Trash' }).click();
+    await page.getByRole('dialog').getByText('could not be loaded').waitFor();
+    await page.getByRole('button', { name: 'Load more' }).click();
+    await page.getByText('The trash is empty.').waitFor();
+  });
+
+  browserTest('says how many were restored where another device was quicker', async () => {
+    const { reader, page } = await openWith(['One', 'Two']);
+    await expect.poll(() => deletedTitles(page)).toEqual(['Two', 'One']);
+    await reader.post('/web/api/v1/trash/delete', { all: true });
+    await page.getByRole('button', { name: 'Restore all 2 shown' }).click();
+    await page.getByText('0 of 2 bookmarks restored').waitFor();
+  });
+
   browserTest('says why a bookmark cannot be restored, and keeps it', async () => {
     const { reader, page } = await openWith(['Stays']);
     const { id } = (await reader.post('/web/api/v1/user/profile')) as { id: number };

@@ -37,7 +37,8 @@ export function createDeletions(collection: Collection, user: string): Deletions
   const read = (): Deletion[] => JSON.parse(sessionStorage.getItem(key) ?? '[]');
   const kept = read().filter(isRecent);
   const notices = new Map<Deletion, Notice>();
-  const sending = new Map<Deletion, Promise<void>>();
+  /** The requests on their way; each resolves with whether its bookmarks are in the trash. */
+  const sending = new Map<Deletion, Promise<boolean>>();
 
   const keep = () => {
     try {
@@ -61,10 +62,12 @@ export function createDeletions(collection: Collection, user: string): Deletions
     try {
       await ask(() => deleteAll(deletion.ids));
       collection.forget(deletion.ids);
+      return true;
     } catch (error) {
       drop(deletion);
       collection.show(deletion.ids);
       notify(texts.notDeleted(describeError(error)), { kind: 'error' });
+      return false;
     } finally {
       sending.delete(deletion);
     }
@@ -72,7 +75,7 @@ export function createDeletions(collection: Collection, user: string): Deletions
   const restore = async (deletion: Deletion) => {
     // A second click finds nothing, and neither does one on a deletion that failed.
     if (!drop(deletion)) return;
-    await sending.get(deletion);
+    if ((await sending.get(deletion)) === false) return;
     try {
       notifyBriefly(texts.restored(await ask(() => restoreAll(deletion.ids)), deletion.ids.length));
     } catch (error) {

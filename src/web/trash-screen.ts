@@ -40,6 +40,7 @@ export function openTrash(): void {
   );
   let shown: readonly TrashedBookmark[] = [];
   let cursor: string | undefined;
+  let isRead = false;
   let isBusy = false;
 
   /** Does one thing at a time. What fails is said, and what is shown stays. */
@@ -58,6 +59,7 @@ export function openTrash(): void {
     const page = await client.listTrash({ limit: PAGE, ...(cursor !== undefined && { cursor }) });
     shown = [...shown, ...page.bookmarks];
     cursor = page.next_cursor;
+    isRead = true;
   };
   const take = (ids: readonly number[]) => {
     const gone = new Set(ids);
@@ -65,12 +67,14 @@ export function openTrash(): void {
   };
   const restore = async (bookmarks: readonly TrashedBookmark[]) => {
     const wanted = bookmarks.map(({ id }) => id);
+    let count = 0;
     for (let at = 0; at < wanted.length; at += PAGE) {
       const ids = wanted.slice(at, at + PAGE);
-      await client.restoreBookmarks(ids);
+      const { restored } = await client.restoreBookmarks(ids);
+      count += restored.length;
       take(ids);
     }
-    notifyBriefly(texts.restored(wanted.length, wanted.length));
+    notifyBriefly(texts.restored(count, wanted.length));
     if (shown.length === 0 && cursor !== undefined) await readMore();
   };
   const remove = async (bookmark: TrashedBookmark) => {
@@ -116,11 +120,11 @@ export function openTrash(): void {
       const next = list.children[Math.min(place, shown.length - 1)];
       (next?.querySelector<HTMLElement>('button') ?? dialog.querySelector('button'))?.focus();
     }
-    refill(said, shown.length === 0 && words.none);
+    refill(said, shown.length === 0 && (isRead ? words.none : texts.list.failed));
     refill(restoreShown, words.restoreShown(shown.length));
     restoreShown.hidden = shown.length < 2;
     empty.hidden = shown.length === 0;
-    more.hidden = cursor === undefined;
+    more.hidden = isRead && cursor === undefined;
   };
 
   dialog.addEventListener('close', () => dialog.remove());
