@@ -144,7 +144,7 @@ describe('responses that nobody reads', () => {
   const askForExport = () =>
     sendUnread(slow.origin, formatPost('/export', greedy.token, {}, 'Connection: close'));
 
-  const brokenOff = (from = 0) => lines.slice(from).filter(({ msg }) => msg === 'response broke off');
+  const brokenOff = (from = 0) => lines.slice(from).filter(({ msg }) => msg === 'response aborted');
 
   /** What the log says of the responses that broke off while `work` went on. */
   async function brokenOffDuring(work: () => Promise<void>): Promise<LogLine[]> {
@@ -542,7 +542,7 @@ describe('bodies that grow when they are read', () => {
   ])(
     'more values in the place of %s than a body may have are refused before they are parsed',
     async (_, field) => {
-      const error = 'body: holds too many values';
+      const error = 'body: contains too many values';
       const body = field === null ? `[${listed(40_000, () => '{}')}]` : `{"url":"http://f/",${field}}`;
       const response = await service.post('/bookmarks/add', body, { token: user.token });
       expect(response).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR', error } });

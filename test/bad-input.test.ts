@@ -33,7 +33,7 @@ interface Field {
 
 const cases = (rule: string, ...values: unknown[]): Case[] => values.map((value) => ({ value, rule }));
 
-const UNSTORABLE = 'may not hold U+0000 or a lone surrogate';
+const UNSTORABLE = 'may not contain U+0000 or a lone surrogate';
 const UNSTORABLE_TEXTS = ['\u0000', 'a\u0000b', '\ud800', 'a\udc00', '\udc00\ud800', `${FACE}\ud83d`];
 const NO_STRINGS: unknown[] = [null, true, false, 0, 1.5, 1e300, [], ['a'], {}, { toString: 'a' }];
 
@@ -109,7 +109,7 @@ const url: Field = {
       `http://user@b@${'%CC%81'.repeat(43)}`,
     ),
     ...cases(
-      'may not hold control characters',
+      'may not contain control characters',
       'http://a/\n/b',
       'ht\ttp://a',
       'http://a/\u0001',
@@ -282,7 +282,7 @@ const invitedEmail: Field = {
     ...cases('expected a string', ...NO_STRINGS),
     ...cases('at most 254 characters', 'a'.repeat(255)),
     ...cases('may not be empty', '', ' '),
-    ...cases('may not hold U+0000 or a lone surrogate', 'a\0', '\ud800'),
+    ...cases('may not contain U+0000 or a lone surrogate', 'a\0', '\ud800'),
   ],
 };
 
@@ -747,7 +747,7 @@ describe.for(Object.entries(ROUTE_CASES))('%s', ([path, route]) => {
     }
     if (bodyLimit > 400_000 && path !== '/import')
       expect(await user.post(path, `{"a":[${'0,'.repeat(200_000)}0]}`)).toMatchObject(
-        refusal('body: holds too many values'),
+        refusal('body: contains too many values'),
       );
     if (path !== '/import') {
       expect(await user.post(path, `{"a":"${'a'.repeat(bodyLimit)}"}`)).toMatchObject(

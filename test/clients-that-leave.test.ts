@@ -20,7 +20,7 @@ test('an export whose client goes away before it begins is no fault of the servi
   // The replica has seen it go once it answers what was sent later.
   await replica.readiness();
   await lock.release();
-  await replica.untilLogged('the client has gone');
+  await replica.untilLogged('the client disconnected');
   expect(replica.log.filter(({ level }) => level > 30)).toEqual([]);
 });
 

@@ -67,7 +67,7 @@ describe.each([
       imported: 1,
       errors: [
         { index: 0, url: null, error: 'expected an object' },
-        { index: 1, url: 'http://a/', error: 'title: may not hold U+0000 or a lone surrogate' },
+        { index: 1, url: 'http://a/', error: 'title: may not contain U+0000 or a lone surrogate' },
         { index: 2, url: null, error: `at most ${MAX_ENTRY_BYTES} bytes` },
       ],
     });

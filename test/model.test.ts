@@ -170,7 +170,7 @@ const invalidEntry = fc.constantFrom<ModelEntry[]>(
   { sent: { url: 'ftp://x/' }, error: 'url: expected an http or https url' },
   { sent: { url: '/relative' }, error: 'url: expected an absolute url' },
   { sent: { url: u, title: null }, error: 'title: expected a string' },
-  { sent: { url: u, comment: 'a\u0000' }, error: 'comment: may not hold U+0000 or a lone surrogate' },
+  { sent: { url: u, comment: 'a\u0000' }, error: 'comment: may not contain U+0000 or a lone surrogate' },
   { sent: { url: u, tags: [''] }, error: 'tags[0]: may not be empty' },
   { sent: { url: u, tags: ['ok', { id: 1 }] }, error: 'tags[1]: expected a string' },
   { sent: { url: u, created_at: '2021-02-29T00:00:00Z' }, error: `created_at: ${NO_TIME}` },

@@ -218,14 +218,14 @@ describe('the document is complete', () => {
     });
     const entry = requestOf('/import').schema.properties.bookmarks;
     expect(entry).toMatchObject({ maxItems: 100_000, items: { properties: { tags: { maxItems: 100 } } } });
-    expect(document.info.description).toMatch(/100 requests of a token and 500 of an account\s+in any 60 s/);
+    expect(document.info.description).toMatch(/100 requests per token and 500 per account\s+in any 60 s/);
   });
 
   test('the largest body of each operation is in it', () => {
     const sizes = Object.fromEntries(
       Object.keys(document.paths).map((path) => [
         path,
-        /^At most (\d+ [KM]iB);/.exec(operationOf(path).requestBody.description)?.[1],
+        /^At most (\d+ [KM]iB)\./.exec(operationOf(path).requestBody.description)?.[1],
       ]),
     );
     expect(sizes).toMatchObject({

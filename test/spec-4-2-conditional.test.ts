@@ -227,7 +227,7 @@ test.each([
         { id: 1, if_updated_at: later(TIME, 1) },
       ],
     },
-    'items[1].if_updated_at: this id came before with another time',
+    'items[1].if_updated_at: this id is listed with two different times',
   ],
 ])('%s %j is a VALIDATION_ERROR that names the field', async (path, body, error) => {
   const user = await service.user();

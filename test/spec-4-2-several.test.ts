@@ -205,7 +205,7 @@ test.each([
   [
     '/bookmarks/edit',
     { ids: [1], add_tags: ['a', 'B'], remove_tags: ['b'] },
-    'remove_tags: holds a tag of add_tags',
+    'remove_tags: contains a tag of add_tags',
   ],
   ['/bookmarks/delete', { ids: [1, 2 ** 53] }, `ids[1]: expected an integer from 1 to ${NEVER}`],
   ['/bookmarks/delete', { ids: [] }, 'ids: may not be empty'],

@@ -141,7 +141,7 @@ describe('requests that a foreign page could send', () => {
     ]) {
       const response = await browser.post(path, {}, { origin });
       expect([response.status, response.body.code], origin).toEqual([403, 'PERMISSION_DENIED']);
-      expect(response.body.error).toBe(`Origin: expected ${PUBLIC}, as pages of this service send it`);
+      expect(response.body.error).toBe(`Origin: expected ${PUBLIC}`);
       expect(response.headers.get('x-ratelimit-limit')).toBeNull();
       expect(response.headers.get('set-cookie')).toBeNull();
       expect(response.headers.get('access-control-allow-origin')).toBeNull();

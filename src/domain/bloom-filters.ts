@@ -1,25 +1,29 @@
 /**
- * Bloom filters of blocks of search texts: one bit for each sequence of up to five letters that is in them, by its hash. A block
- * can hold a term only where its filter has the bits of the term's own sequences. Measured on blocks of 60 texts, it has
- * them in 1 of 100 blocks that do not hold the term
- * (docs/decisions/0090-search-blocks-with-bloom-filters.md). If the sequences or the hash change, all filters must be built again.
+ * Bloom filters of blocks of search texts. A filter has one bit, chosen by a hash, for each sequence of up to five
+ * letters in the block. If the bits of a term's sequences are not all set, the block cannot contain the term.
+ *
+ * False positives are about 1 in 100 blocks (docs/decisions/0090-search-blocks-with-bloom-filters.md). If the
+ * sequences or the hash change, all filters must be rebuilt.
  */
 
-/** Four rows of it fill a page of Postgres. */
+/** Four rows with such a filter fill a page of Postgres. */
 const FILTER_BYTES = 1_984;
 
 const LONGEST_SEQUENCE = 5;
 
-/** Each takes a test of each block; more exclude hardly any further ones. */
+/** The maximum of bits tested per block. Further bits exclude hardly any more blocks. */
 const MOST_BITS = 8;
 
-/** Of longer texts nearly all bits would be set. */
+/** In the filter of a longer text nearly all bits would be set. */
 export const MOST_FILTERED_BYTES = 65_536;
 
 const BLANK = 0x20;
 const LINE_FEED = 0x0a;
 
-/** Calls `visit` with the bit and the length of each sequence that begins at a letter. None has a blank, for no term has. */
+/**
+ * Calls `visit` with the bit and the length of each sequence that starts at this position. Sequences stop at white
+ * space, because terms have none.
+ */
 function visitSequences(text: string, start: number, visit: (bit: number, length: number) => void): void {
   let hash = 0;
   const end = Math.min(start + LONGEST_SEQUENCE, text.length);
@@ -32,7 +36,7 @@ function visitSequences(text: string, start: number, visit: (bit: number, length
   }
 }
 
-/** The filter of a block's texts, with blanks or line feeds between them; null stands for texts that may hold any term. */
+/** Builds the filter of a block. Blanks or line feeds separate its texts. For null the filter matches every term. */
 export function buildBloomFilter(texts: string | null): Buffer {
   if (texts === null) return Buffer.alloc(FILTER_BYTES, 0xff);
   const filter = Buffer.alloc(FILTER_BYTES);
@@ -43,7 +47,7 @@ export function buildBloomFilter(texts: string | null): Buffer {
   return filter;
 }
 
-/** Bits of a term, those of its longest sequences first, which few texts have. */
+/** The bits of a term. Those of the longest sequences come first, because few texts contain them. */
 function bitsOf(term: string): number[] {
   const found: { bit: number; length: number }[] = [];
   for (let start = 0; start < Math.min(term.length, 4 * MOST_BITS); start += 1) {
@@ -52,7 +56,10 @@ function bitsOf(term: string): number[] {
   return found.toSorted((a, b) => b.length - a.length).map(({ bit }) => bit);
 }
 
-/** One to eight bits that the filter of each block has which holds all these terms; none without terms. */
+/**
+ * Returns one to eight bits that are set in the filter of every block with all these terms. Without terms, returns
+ * none.
+ */
 export function bloomFilterBits(terms: readonly string[]): number[] {
   const longest = terms.toSorted((a, b) => b.length - a.length).slice(0, MOST_BITS);
   const lists = longest.map(bitsOf);

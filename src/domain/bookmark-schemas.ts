@@ -11,9 +11,9 @@ import {
 } from './bookmark-fields.ts';
 import { importedTagNames, tagNames, text, timestamp, url } from './fields.ts';
 
-/** Schemas of the bookmarks in requests, made from the description of the fields. */
+/** Schemas of the bookmarks in requests, derived from the description of the fields. */
 
-/** Makes the schema of a field, by its kind. */
+/** Makes the schema of a field by its kind. */
 const GIVEN = {
   url: (field: Field & { kind: 'url' }) => url(field),
   text: (field: Field & { kind: 'text' }) => text(field),
@@ -22,7 +22,7 @@ const GIVEN = {
   flag: () => z.boolean(),
 };
 
-/** In an import a tag may also be an object. */
+/** In an import, a tag may also be an object. */
 const IMPORTED = { ...GIVEN, tags: () => importedTagNames };
 
 interface Kinds {
@@ -35,7 +35,7 @@ type Schema<Op extends Operation, Name extends FieldName> = ReturnType<
   Kinds[Op][BookmarkFields[Name]['kind']]
 >;
 
-/** A field that a request may omit has its default; in an edit it stays as it is. */
+/** An omitted field gets its default. In an edit it stays unchanged. */
 type GivenSchema<Op extends Operation, Name extends FieldName> = Op extends 'edit'
   ? z.ZodOptional<Schema<Op, Name>>
   : BookmarkFields[Name] extends { isRequired: true }
@@ -60,19 +60,19 @@ const shapeOf = <Op extends Operation>(operation: Op) =>
     [Name in GivenName<Op>]: GivenSchema<Op, Name>;
   };
 
-/** An url by which bookmarks are found. */
+/** A url by which bookmarks are looked up. */
 export const bookmarkUrl = givenSchema('url', 'add') as Schema<'add', 'url'>;
 
 /** The body of `/bookmarks/add`. */
 export const addedBookmark = z.object(shapeOf('add'));
 
-/** The body of `/bookmarks/edit`, without the id. */
+/** The body of `/bookmarks/edit` without the id. */
 export const bookmarkChange = z.object(shapeOf('edit'));
 
 /** An entry of an import (decision 18). */
 export const importedEntry = z.object(shapeOf('import'));
 
-/** The schemas of a bookmark's fields in a response, by their kinds. */
+/** The schemas of a bookmark's fields in a response, by kind. */
 export function shownFields<Kinds extends Record<Field['kind'], z.ZodType>>(
   kinds: Kinds,
 ): { [Name in FieldName]: Kinds[BookmarkFields[Name]['kind']] } {

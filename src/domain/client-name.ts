@@ -1,4 +1,4 @@
-/** The programs that people sign in with. The first match counts: most browsers also name the ones they descend from. */
+/** Programs that people sign in with. The first match wins, because most browsers also name their ancestors. */
 const PROGRAMS: readonly [RegExp, string][] = [
   [/^bookmarks-cli\//, 'Bookmarks CLI'],
   [/^curl\//, 'curl'],
@@ -17,7 +17,7 @@ const PROGRAMS: readonly [RegExp, string][] = [
   [/\bVersion\/\S+ .*\bSafari\//, 'Safari'],
 ];
 
-/** The first match counts: Android also says Linux, and iPhones also say Mac OS X. */
+/** The first match wins: Android also says Linux, and iPhones also say Mac OS X. */
 const SYSTEMS: readonly [RegExp, string][] = [
   [/\b(iPhone|iPod)\b/, 'iPhone'],
   [/\biPad\b/, 'iPad'],
@@ -29,8 +29,8 @@ const SYSTEMS: readonly [RegExp, string][] = [
 ];
 
 /**
- * A short name for the program behind a `User-Agent`, such as `Firefox on Linux` or `curl`; null where it is unknown. The
- * name is made of the texts above alone, so nothing else of the header is stored.
+ * Returns a short name for the program behind a `User-Agent`, for example `Firefox on Linux` or `curl`; null if
+ * unknown. The name consists only of the texts above, so nothing else of the header is stored.
  */
 export function nameClient(userAgent: string | undefined): string | null {
   const agent = (userAgent ?? '').slice(0, 512);

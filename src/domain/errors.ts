@@ -1,22 +1,22 @@
 import type { ErrorCode } from './resources.ts';
 
-/** The errors of spec 7, and those that decisions 3 and 43 add. */
+/** The errors of section 7 and of decisions 3 and 43. */
 
-/** The one shape of an error in a response (spec 7). */
+/** The body of every error response (section 7). */
 export interface ErrorBody {
   error: string;
   code: ErrorCode;
 }
 
-/** An error that is sent to the client as it stands: its message may name fields and rules, never values. */
+/** An error that is sent to the client unchanged. Its message may name fields and rules, but never values. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly code: ErrorCode;
-  /** Whole seconds after which the client may try again, at least 1; undefined where no time can be named. */
+  /** Whole seconds after which the client may retry, at least 1. Undefined if unknown. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(code: ErrorCode, message: string, retryAfterSeconds?: number) {
-    // Most of these become responses, and taking a stack trace would cost more than all the rest of refusing a request.
+    // Most of these become responses. A stack trace would cost more than everything else about refusing a request.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(message);
@@ -35,7 +35,7 @@ export const notFound = (what: string) => new ApiError('NOT_FOUND', `${what} doe
 export const invalidToken = () =>
   new ApiError('INVALID_TOKEN', 'the access token is missing, invalid or expired');
 export const accountSuspended = () =>
-  new ApiError('ACCOUNT_SUSPENDED', 'the account is suspended: ask who runs this service');
+  new ApiError('ACCOUNT_SUSPENDED', 'the account is suspended: contact the operator of this service');
 export const permissionDenied = (message: string) => new ApiError('PERMISSION_DENIED', message);
 export const conflict = (message: string) => new ApiError('CONFLICT', message);
 export const limitExceeded = (message: string) => new ApiError('LIMIT_EXCEEDED', message);

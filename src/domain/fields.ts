@@ -8,10 +8,12 @@ import { findUrlFault, MAX_HOST_LENGTH, parseWebUrl } from './web-url.ts';
 
 export { BOUNDS } from './rules.ts';
 
-/** The largest id and cursor: every integer up to it is exact in JSON. */
+/** The largest id and cursor. Every integer up to it is exact in JSON. */
 export const MAX_ID = Number.MAX_SAFE_INTEGER;
 
-/** A text of `min` to `max` code points after trimming, which Postgres can store (decision 5). */
+/**
+ * A text of `min` to `max` code points after trimming, without characters that Postgres cannot store (decision 5).
+ */
 export function text({ max, min = 0 }: { max: number; min?: number }) {
   return z
     .string()
@@ -23,7 +25,7 @@ export function text({ max, min = 0 }: { max: number; min?: number }) {
     .meta({ maxLength: max, ...(min > 0 && { minLength: min }) });
 }
 
-/** An absolute http or https url, stored as sent, without white space at its ends (decision 10). */
+/** An absolute http or https url, trimmed but otherwise stored as sent (decision 10). */
 export const url = ({ max }: { max: number }) =>
   text({ max, min: 1 })
     .check((ctx) => {
@@ -31,10 +33,10 @@ export const url = ({ max }: { max: number }) =>
       const rule = findUrlFault(ctx.value);
       if (rule !== undefined) ctx.issues.push({ code: 'custom', message: rule, input: ctx.value });
     })
-    // No `format`: `uri` means ASCII without blanks to a gateway that checks it, and many urls are IRIs.
+    // No `format: uri`, because gateways would then accept only ASCII without blanks. Many urls are IRIs.
     .meta({ maxLength: max });
 
-/** A time from a client; becomes UTC with milliseconds (decision 18). */
+/** A time from a client, converted to UTC with milliseconds (decision 18). */
 export const timestamp = z
   .string()
   .transform((given, ctx) => {
@@ -49,13 +51,13 @@ export const timestamp = z
   })
   .meta({ format: 'date-time' });
 
-/** A search query; blank matches everything (decision 13). */
+/** A search query. A blank one matches everything (decision 13). */
 export const searchQuery = text({ max: BOUNDS.query }).meta({
   maxLength: BOUNDS.query,
   examples: ['postgres sync'],
 });
 
-/** Phrases of a search. */
+/** The phrases of a search. */
 export const searchPhrases = z
   .array(text({ max: BOUNDS.query, min: 1 }), 'expected an array')
   .max(BOUNDS.phrases, `at most ${BOUNDS.phrases} phrases`)
@@ -69,21 +71,21 @@ export const tagName = z
   .pipe(text({ max: BOUNDS.tagName, min: 1 }))
   .meta({ ...TAG_NAME_LENGTH, examples: ['reading'] });
 
-/** A tag's name and its folded form. */
+/** A tag's name and its normalized form. */
 export interface TagName {
   name: string;
   key: string;
 }
 
-/** Distinct tag names and their folded forms, at the same places of two arrays, as SQL takes them. */
+/** Distinct tag names and their normalized forms, in two arrays of the same order, as the SQL functions take them. */
 export interface TagNames {
   names: string[];
   keys: string[];
 }
 
 /**
- * Reads tag names; of names that differ in case only the first one counts (decision 12). Stops at the first fault:
- * else an array of millions of faults would become millions of errors, and exhaust the memory.
+ * Reads tag names. Of names that differ only in case, the first wins (decision 12). Stops at the first fault, because
+ * millions of faults would become millions of errors and exhaust the memory.
  */
 function readTagNames(
   given: readonly unknown[],
@@ -111,9 +113,7 @@ function readTagNames(
   return { names: [...nameByKey.values()], keys: [...nameByKey.keys()] };
 }
 
-/**
- * The tag names of one bookmark without repetitions; at most 100 (decision 9). `nameOf` gets the name of an entry.
- */
+/** The distinct tag names of one bookmark, at most 100 (decision 9). `nameOf` returns the name of an entry. */
 const tagNamesBy = <Entry>(nameOf: (entry: unknown) => unknown, items: object) =>
   z
     .custom<Entry[]>(Array.isArray, 'expected an array')
@@ -124,7 +124,9 @@ const TAG_NAME = { type: 'string', ...TAG_NAME_LENGTH };
 
 export const tagNames = tagNamesBy<string>((entry) => entry, TAG_NAME);
 
-/** One tag name or several, as folded names without slashes at their ends: a search finds what is at or below them. */
+/**
+ * One tag name or several, normalized, without trailing slashes. A search finds these tags and all tags below them.
+ */
 export const tagPaths = z
   .custom<string | string[]>(
     (given) => typeof given === 'string' || Array.isArray(given),
@@ -158,12 +160,12 @@ export const tagPaths = z
 const nameOf = (tag: unknown): unknown =>
   typeof tag === 'object' && tag !== null && !Array.isArray(tag) && 'name' in tag ? tag.name : tag;
 
-/** The same for an import, where a tag may also be an object with a `name`, as in an export. */
+/** The tag names of an imported bookmark. A tag may also be an object with a `name`, as in an export. */
 export const importedTagNames = tagNamesBy<string | { name: string }>(nameOf, {
   anyOf: [TAG_NAME, { type: 'object', required: ['name'], properties: { name: TAG_NAME } }],
 });
 
-/** A site by its host name, as urls are read (decision 10): lower case, IDNA, without a dot at its end. */
+/** A host name as in a url (decision 10): lower case, IDNA, without a trailing dot. */
 export const site = text({ max: MAX_HOST_LENGTH, min: 1 })
   .transform((given, ctx) => {
     const host = /[/?#@\\\s]|:\d*$/.test(given) ? undefined : parseWebUrl(`http://${given}/`)?.hostname;
@@ -181,7 +183,7 @@ export const id = z
   .min(1, `expected an integer from 1 to ${MAX_ID}`)
   .meta({ examples: [42] });
 
-/** Reads different ids, in the order given. Stops at the first fault, as `readTagNames` does. */
+/** Reads distinct ids in the given order. Stops at the first fault, like `readTagNames`. */
 function readIds(given: readonly unknown[], ctx: z.RefinementCtx): number[] {
   const fault = (message: string, path: number[] = []) => {
     ctx.issues.push({ code: 'custom', message, path, input: given });
@@ -194,7 +196,7 @@ function readIds(given: readonly unknown[], ctx: z.RefinementCtx): number[] {
   return [...new Set(given as number[])];
 }
 
-/** The ids of several bookmarks; repeated ones count once. */
+/** The ids of several bookmarks. Duplicates count once. */
 export const ids = z
   .custom<number[]>(Array.isArray, {
     error: (issue) => (issue.input === undefined ? 'is required' : 'expected an array'),
@@ -208,7 +210,7 @@ export const ids = z
     examples: [[42, 43]],
   });
 
-/** The ids of bookmarks and, at the same places where they are given, the times at which they were last changed. */
+/** The ids of bookmarks and, in the same order, the times of their last changes if given. */
 export interface BookmarkVersions {
   ids: number[];
   times?: string[] | undefined;
@@ -216,7 +218,7 @@ export interface BookmarkVersions {
 
 const bookmarkVersion = z.object({ id, if_updated_at: timestamp });
 
-/** Reads bookmarks with their times, in the order given. Stops at the first fault, as `readTagNames` does. */
+/** Reads bookmarks with their times in the given order. Stops at the first fault, like `readTagNames`. */
 function readVersions(given: readonly unknown[], ctx: z.RefinementCtx): BookmarkVersions {
   const fault = (message: string, path: PropertyKey[] = []) => {
     ctx.issues.push({ code: 'custom', message, path, input: given });
@@ -230,13 +232,13 @@ function readVersions(given: readonly unknown[], ctx: z.RefinementCtx): Bookmark
     if (error !== undefined) return fault(error.issues[0]!.message, [index, ...error.issues[0]!.path]);
     const before = timeById.get(data.id) ?? data.if_updated_at;
     if (before !== data.if_updated_at)
-      return fault('this id came before with another time', [index, 'if_updated_at']);
+      return fault('this id is listed with two different times', [index, 'if_updated_at']);
     timeById.set(data.id, before);
   }
   return { ids: [...timeById.keys()], times: [...timeById.values()] };
 }
 
-/** Several bookmarks with the times at which the client saw them changed last; repeated ones count once. */
+/** Several bookmarks, each with its last change as the client knows it. Duplicates count once. */
 export const bookmarkVersions = z
   .custom<BookmarkVersion[]>(Array.isArray, 'expected an array')
   .transform(readVersions)
@@ -255,7 +257,7 @@ export const bookmarkVersions = z
     examples: [[{ id: 42, if_updated_at: '2026-01-02T03:04:05.678Z' }]],
   });
 
-/** An integer from `min` to `max`; `byDefault` when absent. */
+/** An integer from `min` to `max`. Default: `byDefault`. */
 export const integer = (min: number, max: number, byDefault: number) => {
   const rule = `expected an integer from ${min} to ${max}`;
   return z.int(rule).min(min, rule).max(max, rule).default(byDefault);

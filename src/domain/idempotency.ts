@@ -1,19 +1,19 @@
 import { invalid } from './errors.ts';
 
 /**
- * What makes a repeat of a write safe: an addition to the specification after the IETF's draft.
- * Within 24 hours the same key with the same request has the result of the first one, on every replica, whatever
- * happened to the first response. With another request it is a `VALIDATION_ERROR`.
+ * Makes retries of a write safe. This addition to the specification follows the IETF's draft of `Idempotency-Key`.
+ * Within 24 hours the same key with the same request returns the first result, on every replica, even if the first
+ * response was lost. The same key with another request is a `VALIDATION_ERROR`.
  */
 export interface Idempotency {
   key: string;
-  /** SHA-256 of the path and the body's bytes. */
+  /** SHA-256 of the path and the bytes of the body. */
   requestHash: Buffer;
 }
 
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
-/** Checks a client's key; throws `VALIDATION_ERROR`. */
+/** Checks a client's key. Throws `VALIDATION_ERROR` for an invalid one. */
 export function parseIdempotencyKey(key: unknown): string {
   if (typeof key === 'string' && KEY.test(key)) return key;
   throw invalid('Idempotency-Key: expected 1 to 255 visible ASCII characters');

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { parse } from 'secure-json-parse';
 import { invalid } from './errors.ts';
 
-/** Decodes a body; throws `VALIDATION_ERROR` for an empty body or invalid UTF-8. */
+/** Decodes a body. Throws `VALIDATION_ERROR` for an empty body or invalid UTF-8. */
 export function decodeJson(bytes: Buffer): string {
   if (bytes.length === 0) throw invalid('body: is required');
   if (!isUtf8(bytes)) throw invalid('body: is not UTF-8');
@@ -10,14 +10,14 @@ export function decodeJson(bytes: Buffer): string {
 }
 
 /**
- * Parses a JSON body; throws `VALIDATION_ERROR` for anything else (decision 2). Refuses keys that would change an
+ * Parses a JSON body. Throws `VALIDATION_ERROR` for malformed JSON (decision 2), and for keys that would change an
  * object's prototype.
  */
 function parseJson(bytes: Buffer): unknown {
   return parseJsonText(decodeJson(bytes));
 }
 
-/** `parseJson` of text that is decoded already. */
+/** Like `parseJson`, for text that is already decoded. */
 export function parseJsonText(text: string): unknown {
   try {
     return parse(text, null, { protoAction: 'error', constructorAction: 'error' });
@@ -26,21 +26,21 @@ export function parseJsonText(text: string): unknown {
   }
 }
 
-/** A longer body is looked through before it is parsed. */
+/** Longer bodies are checked before parsing. */
 const COUNTED_ABOVE_BYTES = 65_536;
 
-/** The longest valid body has some 46,000 of these characters, all of them in texts. */
+/** The longest valid body has about 46,000 of these characters, all inside strings. */
 const MAX_STRUCTURE = 50_000;
 
 const [COMMA, OPEN_BRACKET, OPEN_BRACE] = Buffer.from(',[{');
 
 /**
- * Parses the body of a request other than an import. Throws `VALIDATION_ERROR` for more values than any such body has:
- * 640 KiB of objects that all differ would block the event loop for about 45 ms.
+ * Parses the body of any request except imports. Throws `VALIDATION_ERROR` if it has more values than a valid body
+ * can have: parsing 640 KiB of distinct objects would block the event loop for about 45 ms.
  */
 export function parseShortJson(bytes: Buffer): unknown {
   if (bytes.length > COUNTED_ABOVE_BYTES && hasMoreStructure(bytes, MAX_STRUCTURE))
-    throw invalid('body: holds too many values');
+    throw invalid('body: contains too many values');
   return parseJson(bytes);
 }
 

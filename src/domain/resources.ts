@@ -2,8 +2,8 @@ import type { BookmarkFields, FieldName, GivenName, Operation } from './bookmark
 import type { Sort } from './rules.ts';
 
 /**
- * The resources of spec 2 and the requests and responses of spec 4, as they are sent. Plain types that the service
- * and its clients share: `http/route.ts` compares every schema with them, so that none can differ.
+ * The resources of section 2 and the requests and responses of section 4, as they are sent. The service and its
+ * clients share these types. `http/route.ts` compares every schema with them at compile time.
  */
 
 /** A tag inside a bookmark (decision 8). */
@@ -12,7 +12,7 @@ export interface BookmarkTag {
   name: string;
 }
 
-/** The value of a bookmark's field, by the field's kind. */
+/** The value of a bookmark's field, by kind. */
 interface FieldValues {
   url: string;
   text: string;
@@ -21,7 +21,7 @@ interface FieldValues {
   flag: boolean;
 }
 
-/** The value of a field in a request, by the field's kind. */
+/** The value of a field in a request, by kind. */
 interface GivenValues extends Omit<FieldValues, 'tags'> {
   tags: string[];
 }
@@ -30,83 +30,85 @@ type BookmarkValues = { -readonly [Name in FieldName]: FieldValues[BookmarkField
 
 type Kind<Name extends FieldName> = BookmarkFields[Name]['kind'];
 
-/** The fields that every request of an operation must have; an edit needs none. */
+/** The required fields of an operation's requests. An edit has none. */
 type RequiredName<Op extends Operation> = Op extends 'edit'
   ? never
   : {
       [Name in GivenName<Op>]: BookmarkFields[Name] extends { isRequired: true } ? Name : never;
     }[GivenName<Op>];
 
-/** The fields of a bookmark in a request of an operation. */
+/** The fields of a bookmark in an operation's requests. */
 type GivenFields<Op extends Operation, Values extends Record<keyof GivenValues, unknown> = GivenValues> = {
   -readonly [Name in RequiredName<Op>]: Values[Kind<Name>];
 } & {
   -readonly [Name in Exclude<GivenName<Op>, RequiredName<Op>>]?: Values[Kind<Name>] | undefined;
 };
 
-/** A bookmark, the same in add, list, search, sync and export (spec 2.2). `BOOKMARK_FIELDS` describes its fields. */
+/**
+ * A bookmark, the same in add, list, search, sync and export (section 2.2). `BOOKMARK_FIELDS` describes its fields.
+ */
 export interface Bookmark extends BookmarkValues {
   id: number;
 }
 
-/** The response of `/bookmarks/edit`: the six fields of spec 4.2. */
+/** The response of `/bookmarks/edit`: the six fields of section 4.2. */
 export type EditedBookmark = Omit<Bookmark, 'created_at'>;
 
-/** A tag in the tag list (spec 2.3). */
+/** A tag in the tag list (section 2.3). */
 export interface Tag {
   id: number;
   name: string;
-  /** The number of its bookmarks. */
+  /** The number of bookmarks with this tag. */
   bookmark_count: number;
 }
 
-/** The response to the creation of a tag. */
+/** The response of `/tags/create`. */
 export interface CreatedTag {
   id: number;
   name: string;
   created_at: string;
 }
 
-/** The profile of the current user (spec 4.1). */
+/** The profile of the current user (section 4.1). */
 export interface Profile {
   id: number;
   email: string;
   is_premium: boolean;
   created_at: string;
   bookmark_count: number;
-  /** How many bookmarks the account may hold; `null`: any number. */
+  /** The maximum of bookmarks in the account; `null` means no limit. */
   bookmark_limit: number | null;
-  /** The scope of the token of this request. */
+  /** The scope of the request's token. */
   scope: 'read' | 'write';
-  /** When that token expires; `null`: never. */
+  /** When that token expires; `null` means never. */
   token_expires_at: string | null;
 }
 
-/** The response to the exchange of an invite (spec 4.1). */
+/** The response to the exchange of an invite (section 4.1). */
 export interface Session {
   /** The session token, shown once. */
   token: string;
   user: { id: number; email: string };
 }
 
-/** An entry of an import that was not taken over (decision 19). */
+/** An entry that an import refused (decision 19). */
 export interface ImportError {
-  /** The entry's position in the array, from 0. */
+  /** The entry's position in the array, counted from 0. */
   index: number;
-  /** The url that was sent; `null` where it is not a string. */
+  /** The url that was sent; `null` if it is not a string. */
   url: string | null;
   code: 'VALIDATION_ERROR';
   error: string;
 }
 
-/** `imported + skipped + errors.length` is the number of entries sent (decision 19). */
+/** `imported + skipped + errors.length` equals the number of entries sent (decision 19). */
 export interface ImportResult {
   imported: number;
   skipped: number;
   errors: ImportError[];
 }
 
-/** Every code of an error response: those of spec 7, those of decisions 3 and 43, and `ACCOUNT_SUSPENDED`. */
+/** All codes of error responses: those of section 7, of decisions 3 and 43, and `ACCOUNT_SUSPENDED`. */
 export type ErrorCode =
   | 'VALIDATION_ERROR'
   | 'INVALID_TOKEN'
@@ -119,22 +121,22 @@ export type ErrorCode =
   | 'INTERNAL_ERROR'
   | 'UNAVAILABLE';
 
-/** The body of an operation without parameters. */
+/** The body of a request without parameters. */
 export type Empty = Record<string, never>;
 
 export interface InviteExchange {
-  /** 8 characters of an invite, or 12 of a code for another device: A to Z and 0 to 9. */
+  /** The 8 characters of an invite, or the 12 of a code for another device: A to Z and 0 to 9. */
   code: string;
-  /** The address that the invite was sent to, where it is known. */
+  /** The address that the invite was sent to, if known. */
   email?: string | undefined;
 }
 
 export interface CodeExchange {
-  /** From the query of the app's redirect address. */
+  /** The code from the query of the app's redirect address. */
   code: string;
-  /** PKCE's, 43 to 128 characters. */
+  /** The PKCE verifier, 43 to 128 characters. */
   code_verifier: string;
-  /** As the app asked for it. */
+  /** The same address as in the app's original request. */
   redirect_uri: string;
 }
 
@@ -145,61 +147,61 @@ export interface LoggedOut {
 
 export type NewBookmark = GivenFields<'add'> & {
   /**
-   * What to do where a bookmark has the same url already (decision 10): add another one (the default), return the
-   * newest of them unchanged, or refuse with `VALIDATION_ERROR`.
+   * What to do if a bookmark has the same url (decision 10). `add` adds another one and is the default, `return`
+   * returns the newest one unchanged, and `error` refuses with `VALIDATION_ERROR`.
    */
   on_duplicate?: 'add' | 'return' | 'error' | undefined;
 };
 
-/** A bookmark as the client knows it. */
+/** A bookmark and the version that the client knows. */
 export interface BookmarkVersion {
   id: number;
-  /** The `updated_at` that the client last saw. A bookmark that was changed since is a conflict (decision 43). */
+  /** The `updated_at` that the client saw last. A bookmark changed since then is a conflict (decision 43). */
   if_updated_at: string;
 }
 
-/** Several bookmarks: exactly one of the two, 1 to 500; repeated ones count once. */
+/** Several bookmarks: exactly one of the two fields, 1 to 500 entries. Duplicates count once. */
 export type BookmarksChoice =
   | { ids: number[]; items?: undefined }
   | { items: BookmarkVersion[]; ids?: undefined };
 
-/** Fields to change; an absent one stays as it is. */
+/** The fields to change. An absent field stays unchanged. */
 export type BookmarkEdit = {
   id: number;
-  /** Changes only the version that the client last saw; another one is `CONFLICT`. */
+  /** Edits only this version of the bookmark. Any other gives `CONFLICT`. */
   if_updated_at?: string | undefined;
 } & GivenFields<'edit'>;
 
-/** Tags to add to several bookmarks and to take off; others stay. */
+/** Tags to add to and remove from several bookmarks. Other tags are kept. */
 export type BookmarksEdit = BookmarksChoice & {
   add_tags?: string[] | undefined;
   remove_tags?: string[] | undefined;
 };
 
-/** The body of an edit: one bookmark by its `id`, or the tags of several by their `ids` or `items`. */
+/** The body of an edit: one bookmark by `id`, or the tags of several by `ids` or `items`. */
 export type AnyEdit = {
   [Name in keyof (BookmarkEdit & BookmarksEdit)]?: (BookmarkEdit & BookmarksEdit)[Name] | undefined;
 };
 
-/** What became of several bookmarks, in one transaction. */
+/** The result for several bookmarks, all in one transaction. */
 interface SeveralDone {
-  /** How many bookmarks it was done to. */
+  /** The number of affected bookmarks. */
   count: number;
-  /** The ids that were not there. */
+  /** The ids that do not exist. */
   missing: number[];
-  /** The ids that were changed since `if_updated_at`: nothing was done to them. Only in a response to `items`. */
+  /** The ids that were changed after `if_updated_at`; they stay unchanged. Only in a response to `items`. */
   conflicts?: number[] | undefined;
 }
 
-/** Of an edit by `ids` or `items`. */
+/** The response to an edit by `ids` or `items`. */
 export interface EditedBookmarks extends SeveralDone {
   edited: true;
 }
 
-/** The body of a deletion: one bookmark by its `id`, or several by their `ids` or `items`. */
+/** The body of a deletion: one bookmark by `id`, or several by `ids` or `items`. */
 export interface AnyDeletion {
   id?: number | undefined;
-  /** With `id`: deletes only the version that the client last saw; another one is `CONFLICT`. */
+  /** With `id`: deletes only this version of the bookmark. Any other gives `CONFLICT`. */
   if_updated_at?: string | undefined;
   ids?: number[] | undefined;
   items?: BookmarkVersion[] | undefined;
@@ -213,17 +215,17 @@ export interface Deleted {
   deleted: true;
 }
 
-/** Of a deletion by `ids` or `items`. */
+/** The response to a deletion by `ids` or `items`. */
 export interface DeletedBookmarks extends SeveralDone {
   deleted: true;
 }
 
-/** A bookmark in the trash; its `id` is the one that it had. */
+/** A bookmark in the trash, with its original `id`. */
 export interface TrashedBookmark extends Bookmark {
   deleted_at: string;
 }
 
-/** The last deleted first. */
+/** The most recently deleted bookmark comes first. */
 export interface TrashList {
   bookmarks: TrashedBookmark[];
   has_more: boolean;
@@ -232,89 +234,92 @@ export interface TrashList {
 }
 
 export interface RestoredBookmarks {
-  /** The old id of each bookmark and its new one, by rising ids. */
+  /** The old and the new id of each bookmark, in ascending order of old ids. */
   restored: { id: number; new_id: number }[];
   /** The ids that are not in the trash, in the order sent. */
   missing: number[];
 }
 
-/** Exactly one of the two. */
+/** Exactly one of the two fields. */
 export interface TrashChoice {
   ids?: number[] | undefined;
-  /** Everything in the trash. */
+  /** Deletes everything in the trash. */
   all?: true | undefined;
 }
 
 export interface TrashDeletion {
   deleted: true;
-  /** How many bookmarks were deleted. */
+  /** The number of deleted bookmarks. */
   count: number;
 }
 
-/** Exactly one of the two. */
+/** Exactly one of the two fields. */
 export interface BookmarkChoice {
   id?: number | undefined;
-  /** All bookmarks whose url is the same (decision 10). */
+  /** Finds all bookmarks with the same url (decision 10). */
   url?: string | undefined;
 }
 
-/** Newest first, at most 100 and about 1 MiB; empty where there is none. */
+/** Newest first, at most 100 and about 1 MiB. Empty if there is no match. */
 export interface ChosenBookmarks {
   bookmarks: Bookmark[];
 }
 
-/** All that is given must hold. */
+/** All given conditions must hold. */
 export interface BookmarkSearch {
-  /** Every word must occur in url, title or comment, whatever its case; absent or blank: all. */
+  /** Every word must occur in url, title or comment, ignoring case. Absent or blank matches all. */
   query?: string | undefined;
-  /** Texts that must each occur in url, title or comment as they are, blanks included, whatever their case; at most 10. */
+  /** Each text must occur in url, title or comment, including its blanks and ignoring case. At most 10. */
   phrases?: string[] | undefined;
-  /** A tag's whole name, whatever its case. */
+  /** The whole name of a tag, ignoring case. */
   tag?: string | undefined;
-  /** Names of tags that a bookmark must all carry. */
+  /** Names of tags that a bookmark must all have. */
   tags?: string[] | undefined;
-  /** A tag or several: for each, a bookmark must have that tag or one below it, as `a/b` is below `a`. At most 10. */
+  /** One tag or several, at most 10. For each, a bookmark must have that tag or one below it; `a/b` is below `a`. */
   tag_under?: string | string[] | undefined;
-  /** Names of tags of which it must carry none. */
+  /** Names of tags that a bookmark must not have. */
   without_tags?: string[] | undefined;
-  /** true: only bookmarks without any tag. */
+  /** If true, finds only bookmarks without tags. */
   untagged?: boolean | undefined;
-  /** Later than this time. */
+  /** Only bookmarks created after this time. */
   created_after?: string | undefined;
-  /** Earlier than this time. */
+  /** Only bookmarks created before this time. */
   created_before?: string | undefined;
-  /** A host name, whose subdomains count too. */
+  /** A host name. Its subdomains match too. */
   site?: string | undefined;
-  /** By id, falling or rising; by `created_at` or `updated_at`, falling; by title, rising. Default: `newest`. */
+  /**
+   * `newest` (default) and `oldest`: by id. `created` and `updated`: by that time, latest first. `title`:
+   * alphabetically.
+   */
   sort?: Sort | undefined;
-  /** From 1. */
+  /** Counted from 1. */
   page?: number | undefined;
-  /** The `next_cursor` of the last response to the same search, in the place of `page`. */
+  /** The `next_cursor` of the last response to the same search. Replaces `page`. */
   cursor?: string | undefined;
-  /** 1 to 100; 50 when absent. */
+  /** 1 to 100. Default: 50. */
   per_page?: number | undefined;
 }
 
-/** In the order of `sort`, about 1 MiB at most. */
+/** In the order of `sort`, at most about 1 MiB. */
 export interface FoundBookmarks {
   bookmarks: Bookmark[];
-  /** The exact number of all matches; with a cursor, when the first page was read. */
+  /** The exact number of matches. With a cursor: the number when the first page was read. */
   total: number;
   page: number;
   per_page: number;
   has_more: boolean;
-  /** Where the next page begins, whatever is written meanwhile; absent on the last page. */
+  /** The start of the next page, unaffected by concurrent writes. Absent on the last page. */
   next_cursor?: string | undefined;
 }
 
 export interface ListPosition {
-  /** The `next_cursor` of the last response; absent: from the start. */
+  /** The `next_cursor` of the last response. Absent for the first page. */
   cursor?: string | undefined;
-  /** 1 to 500; 100 when absent. */
+  /** 1 to 500. Default: 100. */
   limit?: number | undefined;
 }
 
-/** By id, rising. */
+/** In ascending order of ids. */
 export interface BookmarkList {
   bookmarks: Bookmark[];
   has_more: boolean;
@@ -323,46 +328,52 @@ export interface BookmarkList {
 }
 
 export interface SyncPosition {
-  /** The id of the last bookmark seen; 0 when absent. */
+  /** The id of the last bookmark seen. Default: 0. */
   cursor?: number | undefined;
-  /** 1 to 100; 50 when absent. */
+  /** 1 to 100. Default: 50. */
   limit?: number | undefined;
-  /** Wait up to 30 seconds for something new. */
+  /** Waits up to 30 seconds for something new. */
   wait?: boolean | undefined;
 }
 
-/** By id, rising. */
+/** In ascending order of ids. */
 export interface SyncedBookmarks {
   bookmarks: Bookmark[];
-  /** The cursor for the next request; the one that was sent where nothing is new. */
+  /** The cursor for the next request. Unchanged if nothing is new. */
   cursor: number;
   has_more: boolean;
   /** Whether the request was held (decision 16). */
   waited: boolean;
-  /** In the empty response of a replica that is about to end: how long to wait before the next request. */
+  /** Only in the empty response of a replica that is shutting down: how long to wait before the next request. */
   retry_after_ms?: number | undefined;
 }
 
 export interface ChangesPosition {
-  /** The `cursor` of the last response; absent: from the beginning. */
+  /** The `cursor` of the last response. Absent to start from the beginning. */
   cursor?: string | undefined;
-  /** Instead of a cursor: responds with an empty page and the present cursor. */
+  /** Instead of a cursor: returns an empty page and the current cursor. */
   from?: 'now' | undefined;
-  /** Objects of one page, 1 to 500; 100 when absent. */
+  /** Maximum of objects per page, 1 to 500. Default: 100. */
   limit?: number | undefined;
-  /** Wait up to 30 seconds for something new. */
+  /** Waits up to 30 seconds for something new. */
   wait?: boolean | undefined;
 }
 
 /**
- * What changed in a collection since a cursor. A client applies a page in this order: if `reset` is true it removes
- * everything that it has; it puts `bookmarks` in the place of those with the same ids; it removes those in `deleted`;
- * it gives tags the names in `tags`; it takes `deleted_tags` off all bookmarks. To apply a page twice does no harm.
+ * What changed since a cursor. A client applies a page in this order:
+ *
+ * 1. If `reset` is true, remove everything.
+ * 2. Insert `bookmarks`, or replace those with the same ids.
+ * 3. Remove the bookmarks in `deleted`.
+ * 4. Apply the names in `tags`.
+ * 5. Remove `deleted_tags` from all bookmarks.
+ *
+ * Applying a page twice is harmless.
  */
 export interface Changes {
-  /** Whether the client has to begin anew, with this page. */
+  /** Whether the client must start over with this page. */
   reset: boolean;
-  /** New and edited bookmarks, as they are now. */
+  /** New and edited bookmarks in their current state. */
   bookmarks: Bookmark[];
   /** The ids of deleted bookmarks. */
   deleted: number[];
@@ -375,12 +386,12 @@ export interface Changes {
   has_more: boolean;
   /** Whether the request was held (decision 16). */
   waited: boolean;
-  /** In the empty response of a replica that is about to end: how long to wait before the next request. */
+  /** Only in the empty response of a replica that is shutting down: how long to wait before the next request. */
   retry_after_ms?: number | undefined;
 }
 
 export interface TagList {
-  /** In the order of their names, whatever their case. */
+  /** Sorted by name, ignoring case. */
   tags: Tag[];
 }
 
@@ -391,25 +402,25 @@ export interface NewTag {
 export interface TagRename {
   id: number;
   name: string;
-  /** Also renames all tags below it, as `a/b` is below `a`: all, or none. Default: false. */
+  /** Also renames all tags below it (`a/b` is below `a`): all or none. Default: false. */
   with_children?: boolean | undefined;
 }
 
 export interface TagMerge {
-  /** The tag that goes. */
+  /** The tag to delete. */
   id: number;
-  /** The tag that takes its place. */
+  /** The tag that replaces it. */
   into_id: number;
 }
 
-/** All bookmarks, by id, rising. */
+/** All bookmarks in ascending order of ids. */
 export interface BookmarkExport {
   bookmarks: Bookmark[];
   exported_at: string;
   count: number;
 }
 
-/** An entry of an import: a bookmark of an export, of which only the url is required (decision 18). */
+/** An entry of an import: a bookmark of an export. Only the url is required (decision 18). */
 export type ImportEntry = GivenFields<
   'import',
   Omit<GivenValues, 'tags'> & { tags: (string | { name: string })[] }
@@ -419,59 +430,59 @@ export interface BookmarkImport {
   /** At most 100,000. */
   bookmarks: ImportEntry[];
   /**
-   * Default `merge`: skips entries whose url exists already. `replace` puts the array in the place of all bookmarks
+   * `merge` (default) skips entries whose url already exists. `replace` replaces all bookmarks with the array
    * (decision 20).
    */
   mode?: 'merge' | 'replace' | undefined;
 }
 
 export interface AccountDeletion {
-  /** The e-mail address of the account, whatever its case. */
+  /** The e-mail address of the account, ignoring case. */
   confirm: string;
 }
 
-/** What every token shows of itself. */
+/** Fields of every token. */
 interface ShownToken {
   id: number;
   scope: 'read' | 'write';
   created_at: string;
-  /** Null: valid until it is revoked. */
+  /** Null means no expiry. */
   expires_at: string | null;
-  /** Exact to 15 minutes; null: not used yet. */
+  /** Accurate to 15 minutes; null means never used. */
   last_used_at: string | null;
   /** The last four characters of the token. */
   last_four: string;
 }
 
-/** An API token of one's own. */
+/** A user's own API token. */
 export interface ApiToken extends ShownToken {
   kind: 'api';
   name: string;
 }
 
-/** The response to the creation of an API token. */
+/** The response of `/tokens/create`. */
 export interface CreatedToken extends ApiToken {
   /** The token, shown once. */
   token: string;
 }
 
-/** A session of one's own. */
+/** A user's own session. */
 export interface OpenSession extends ShownToken {
   kind: 'session';
-  /** The app that it was opened for; null: a browser, or an invite exchange. */
+  /** The app that the session was opened for; null means a browser or an invite exchange. */
   app_name: string | null;
-  /** The program that signed in, such as `Firefox on Linux` or `curl`; null: unknown. */
+  /** The program that signed in, for example `Firefox on Linux` or `curl`; null means unknown. */
   client: string | null;
-  /** Whether it is the session of this request. */
+  /** Whether this is the session of the request. */
   is_current: boolean;
 }
 
 export interface NewToken {
-  /** Unique whatever its case, at most 255 characters. */
+  /** Unique, ignoring case. At most 255 characters. */
   name: string;
-  /** Default `read`. */
+  /** Default: `read`. */
   scope?: 'read' | 'write' | undefined;
-  /** 1 to 365; 90 when absent; null: valid until it is revoked. */
+  /** 1 to 365. Default: 90. Null means no expiry. */
   expires_in_days?: number | null | undefined;
 }
 
@@ -490,11 +501,11 @@ export interface Revoked {
 }
 
 export interface RevokedSessions {
-  /** How many sessions were ended. */
+  /** The number of sessions that were ended. */
   revoked: number;
 }
 
-/** Every endpoint of spec 4 with its request and its response. */
+/** Every endpoint of section 4 with its request and response. */
 export interface Endpoints {
   '/user/profile': { request: Empty; response: Profile };
   '/auth/invite': { request: InviteExchange; response: Session };

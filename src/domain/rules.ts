@@ -1,10 +1,8 @@
 import { countCodePoints, hasManyMarks, isStorable } from './text.ts';
 
-/** Rules for texts and tag names without a schema library, so that the page and the command line use them too. */
+/** Rules for texts and tag names. They use no schema library, because the page and the CLI use them too. */
 
-/**
- * The bounds of spec 2.5 and 8 (decision 9), except those of a bookmark's own fields, which are in `BOOKMARK_FIELDS`.
- */
+/** The limits of sections 2.5 and 8 (decision 9). Those of a bookmark's own fields are in `BOOKMARK_FIELDS`. */
 export const BOUNDS = {
   tagName: 255,
   tagsPerBookmark: 100,
@@ -18,30 +16,29 @@ export const BOUNDS = {
   idsPerRequest: 500,
 } as const;
 
-/** The rule that a text breaks; undefined for one that the service stores. */
+/** Returns the rule that a text breaks; undefined if it is valid. */
 export function textRule(text: string, max: number, min: number): string | undefined {
-  if (!isStorable(text)) return 'may not hold U+0000 or a lone surrogate';
+  if (!isStorable(text)) return 'may not contain U+0000 or a lone surrogate';
   if (countCodePoints(text, max) > max) return `at most ${max} characters`;
   return text.length < min ? 'may not be empty' : undefined;
 }
 
 /**
- * NFC makes one character of at most four, and a character has at most two code units: a longer name is too long
- * after NFC too. Nor is a long name with many combining marks in a row normalized: the time grows with their square.
+ * NFC combines at most four characters into one, and a character has at most two code units. So a name this long
+ * stays too long in NFC. A long name with many combining marks in a row is not normalized either, because the time
+ * grows with the square of their number.
  */
 const isTooLongInAnyForm = (name: string): boolean =>
   name.length > 8 * BOUNDS.tagName ||
   (countCodePoints(name, BOUNDS.tagName) > BOUNDS.tagName && hasManyMarks(name));
 
-/**
- * A tag name, trimmed and in NFC (decision 12). A name that is too long in any case is not normalized.
- */
+/** Returns a tag name trimmed and in NFC (decision 12). A name that is too long in any form is not normalized. */
 export function cleanTagName(name: string): string {
   const trimmed = name.trim();
   return isTooLongInAnyForm(trimmed) ? trimmed : trimmed.normalize('NFC');
 }
 
-/** The orders of a search; the first is the default. `search_bookmarks` raises for any other. */
+/** The sort orders of a search. The first is the default. `search_bookmarks` raises an error for any other. */
 export const SORTS = ['newest', 'oldest', 'created', 'updated', 'title'] as const;
 
 export type Sort = (typeof SORTS)[number];

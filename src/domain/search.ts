@@ -4,7 +4,7 @@ import { foldText } from './text.ts';
 
 const time = timestamp.meta({ format: 'date-time', examples: ['2026-01-31T12:00:00.000Z'] });
 
-/** Tag names in their folded form. */
+/** Tag names in their normalized form. */
 const tagKeys = (examples: string[]) =>
   tagNames
     .meta({ ...tagNames.meta(), examples: [examples] })
@@ -12,8 +12,8 @@ const tagKeys = (examples: string[]) =>
     .optional();
 
 /**
- * The filters of a search; a bookmark must meet all that are given. They go to `search_bookmarks` as they come out of
- * this schema: a new filter needs one line here, and one condition there.
+ * The filters of a search; a bookmark must meet all that are given. The output of this schema goes to
+ * `search_bookmarks` unchanged. A new filter needs one line here and one condition there.
  */
 export const searchFilter = z.object({
   tag: tagName.transform(foldText).optional(),

@@ -1,52 +1,52 @@
 import { SEARCHED_NAMES } from './bookmark-fields.ts';
 
-/** Text as the service compares and counts it (decision 5). */
+/** How the service compares and counts text (decision 5). */
 
 /**
- * Putting the marks of one character into their order takes the square of their number: 10,000 took 170 ms, half a
- * million seven minutes. Stream-Safe Text (UAX 15) has no more than 30 marks in a row; more are normalised in pieces.
+ * Unicode normalization takes time that grows with the square of the number of combining marks in a row; half a
+ * million would take minutes. Stream-Safe Text (UAX 15) allows 30, so longer runs are normalized in chunks of 30.
  */
 const LONGEST_MARKS = 30;
 const HAS_LONGER_MARKS = /\p{M}{31}/u;
-const PIECES = /\P{M}*\p{M}{0,30}/gu;
+const CHUNKS = /\P{M}*\p{M}{0,30}/gu;
 
-/** Whether a text has more combining marks in a row than Stream-Safe Text has. */
+/** Whether a text has more combining marks in a row than Stream-Safe Text allows. */
 export const hasManyMarks = (text: string): boolean =>
   text.length > LONGEST_MARKS && HAS_LONGER_MARKS.test(text);
 
 function normalize(text: string): string {
   if (!hasManyMarks(text)) return text.normalize('NFC');
-  return text.replace(PIECES, (piece) => piece.normalize('NFC'));
+  return text.replace(CHUNKS, (chunk) => chunk.normalize('NFC'));
 }
 
-/** Nothing but case is to be folded in it: so are most urls, and much else. */
+/** Fast path for most urls and many texts: printable ASCII only needs lower case. */
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 
 /**
- * Folds text for comparison without regard to case: NFC, lower case, final sigma as sigma. The only place where
- * case is folded; its result is stored beside the text, so that no database locale has a say.
+ * Normalizes text for comparison without regard to case: NFC, lower case, final sigma as sigma. Only this function
+ * does so. Its result is stored with the text, so results do not depend on the locale of the database.
  */
 export const foldText = (text: string): string =>
   PRINTABLE_ASCII.test(text)
     ? text.toLowerCase()
     : normalize(normalize(text).toLowerCase().replaceAll('ς', 'σ'));
 
-/** The folded terms of a search query, split at ECMAScript white space; none for a blank query (decision 13). */
+/** The normalized terms of a search query, split at ECMAScript white space. A blank query has none (decision 13). */
 export const searchTerms = (query: string): string[] =>
   [...new Set(foldText(query).split(/\s+/u))].filter(Boolean);
 
-/** A field as searches scan it: folded, white space as blanks, so that it is one line. */
+/** A field in the search text: normalized, with white space as blanks, so that it is one line. */
 export const searchTextLine = (text: string): string =>
   PRINTABLE_ASCII.test(text) ? text.toLowerCase() : foldText(text).replace(/\s/gu, ' ');
 
-/** What searches scan: the searched fields, a line each, so that no term spans two of them. */
+/** The text that searches scan: one line for each searched field, so that no term spans two fields. */
 export function searchText(bookmark: Record<(typeof SEARCHED_NAMES)[number], string>): string {
   let text = '';
   for (const name of SEARCHED_NAMES) text += `${text === '' ? '' : '\n'}${searchTextLine(bookmark[name])}`;
   return text;
 }
 
-/** Counts Unicode code points, at most up to `limit + 1`. */
+/** Counts Unicode code points, but stops at `limit + 1`. */
 export function countCodePoints(text: string, limit: number): number {
   if (text.length <= limit) return text.length;
   if (text.length > 2 * limit) return limit + 1;
@@ -56,7 +56,7 @@ export function countCodePoints(text: string, limit: number): number {
 }
 
 /**
- * Compares by code points, as collation "C" does. JavaScript compares the units of UTF-16, which puts U+10000 and beyond
+ * Compares by code points, like collation "C". JavaScript compares UTF-16 code units, which puts U+10000 and above
  * before U+E000.
  */
 export function compareByCodePoints(a: string, b: string): number {
@@ -72,21 +72,21 @@ export function compareByCodePoints(a: string, b: string): number {
 const fixSurrogate = (unit: number): number =>
   unit >= 0xe000 ? unit - 0x800 : unit >= 0xd800 ? unit + 0x2000 : unit;
 
-/** Whether text holds neither U+0000 nor a lone surrogate, so that Postgres stores it as it is. */
+/** Whether Postgres can store the text unchanged: it contains neither U+0000 nor a lone surrogate. */
 export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0');
 
-/** The first code points of a text, with an ellipsis where there are more; half a character becomes U+FFFD. */
+/** The first code points of a text, with an ellipsis if it was cut. Lone surrogates become U+FFFD. */
 export function cutText(text: string, limit: number): string {
   const kept = [...text.slice(0, 2 * limit)].slice(0, limit).join('').toWellFormed();
   return kept.length < text.length ? `${kept}…` : kept;
 }
 
-/** `a/` and `a//` mean `a` where a search asks for all tags below one. */
+/** Removes trailing slashes: `a/` and `a//` mean `a` in a search for the tags below one. */
 export function withoutEndSlashes(name: string): string {
   let end = name.length;
   while (name[end - 1] === '/') end -= 1;
   return name.slice(0, end);
 }
 
-/** Whether a tag is the one of a path or below it: `a/b` is below `a`. Both are folded (`foldText`). */
+/** Whether a tag equals a path or is below it: `a/b` is below `a`. Both must be normalized by `foldText`. */
 export const isUnder = (name: string, path: string): boolean => name === path || name.startsWith(`${path}/`);

@@ -1,6 +1,6 @@
 const RFC3339 = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?(?:Z|([+-])(\d{2}):(\d{2}))$/i;
 
-/** Times as the service writes them, on days that every month has: most times of an export. */
+/** Matches the service's own format, except for days 29 to 31. Most times of an export match. */
 const PLAIN =
   /^(?!0000)\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
 
@@ -10,16 +10,16 @@ const MAX_MS = Date.parse('9999-12-31T23:59:59.999Z');
 const DAY_MS = 86_400_000;
 
 /**
- * Whether a moment is in the first second of a month: a leap second is the last second of a month, and counts as the
- * next one.
+ * Whether a moment is in the first second of a month. A leap second is the last second of a month, and is counted as
+ * the second after it.
  */
 const isMonthStart = (ms: number): boolean =>
   new Date(ms).getUTCDate() === 1 && ((ms % DAY_MS) + DAY_MS) % DAY_MS < 1_000;
 
 /**
- * Makes UTC with milliseconds and `Z` of an RFC 3339 timestamp with offset; finer parts are cut. Undefined for
- * anything else, for a day that does not exist, and where the year in UTC is not 0001 to 9999 (decision 18). A leap
- * second becomes the second after it.
+ * Converts an RFC 3339 timestamp to UTC with milliseconds and `Z`, and truncates finer digits. A leap second becomes
+ * the next second. Undefined for anything else, for a day that does not exist, and for a UTC year outside 0001 to
+ * 9999 (decision 18).
  */
 export function parseTimestamp(text: string): string | undefined {
   if (PLAIN.test(text)) return text;
@@ -37,7 +37,7 @@ export function parseTimestamp(text: string): string | undefined {
   const offsetMinute = Number(match[10] ?? 0);
   if (hour > 23 || minute > 59 || second > 60 || offsetHour > 23 || offsetMinute > 59) return undefined;
   const date = new Date(0);
-  // Date.UTC would take the years 0 to 99 for 1900 to 1999.
+  // `Date.UTC` would turn the years 0 to 99 into 1900 to 1999.
   date.setUTCFullYear(year, month - 1, day);
   if (year < 1 || date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return undefined;
   date.setUTCHours(hour, minute, second, Number((match[7] ?? '').padEnd(3, '0').slice(0, 3)));

@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 
-/** Tokens of spec 2.4 and 5, and who presents them. */
+/** Tokens (sections 2.4 and 5) and the principals who present them. */
 
 export type TokenKind = 'session' | 'api';
 export type Scope = 'read' | 'write';
@@ -8,61 +8,61 @@ export type Scope = 'read' | 'write';
 const PREFIX_BY_KIND: Record<TokenKind, string> = { session: 'bks', api: 'bka' };
 const KIND_BY_PREFIX: Record<string, TokenKind> = { bks: 'session', bka: 'api' };
 
-/** However often a session prolongs itself, it lives for so long at most. */
+/** The maximum life of a session, however often it is prolonged. */
 export const MAX_SESSION_DAYS = 365;
 
-/** A token as a request presents it: not yet known to be valid. */
+/** A token from a request, not yet known to be valid. */
 export interface PresentedToken {
   kind: TokenKind;
   userId: number;
-  /** SHA-256 of its secret part: all that is ever stored. */
+  /** SHA-256 of the secret part. The secret itself is never stored. */
   hash: Buffer;
-  /** The hash as text: what limits and waits are counted under. */
+  /** The hash as text. Limits and waits are counted by it. */
   key: string;
 }
 
-/** Who sent a request, once the token was found valid. */
+/** The sender of a request with a valid token. */
 export interface Principal extends PresentedToken {
   scope: Scope;
-  /** The tier of the account, as it was when the token was looked up. */
+  /** The account's tier when the token was looked up. */
   isPremium: boolean;
-  /** When the token expires, in milliseconds of this process's `performance.now()`; `Infinity` where it never does. */
+  /** When the token expires, by this process's `performance.now()`. `Infinity` if it never does. */
   expiresAtMs: number;
 }
 
-/** A principal as the database returns it. */
+/** A principal from the database. */
 export interface FoundPrincipal extends Principal {
-  /** Whether the last use that is stored is so old that this one is to be noted. */
+  /** Whether the stored last use is so old that it should be updated. */
   isUseDue: boolean;
 }
 
-/** What is stored of a secret. */
+/** The stored parts of a secret. */
 export interface StoredSecret {
   hash: Buffer;
-  /** Its last four characters, by which its owner knows the token again; 232 random bits stay unknown. */
+  /** The last four characters, so that its owner can recognize the token. 232 random bits stay secret. */
   lastFour: string;
 }
 
-/** A secret of 256 random bits, and what is stored of it. */
+/** A secret of 256 random bits and its stored parts. */
 interface NewSecret extends StoredSecret {
   secret: string;
 }
 
 const hashSecret = (secret: string): Buffer => hash('sha256', secret, 'buffer');
 
-/** Draws a new token's secret. */
+/** Creates the secret of a new token. */
 export function createSecret(): NewSecret {
   const secret = randomBytes(32).toString('base64url');
   return { secret, hash: hashSecret(secret), lastFour: secret.slice(-4) };
 }
 
-/** The token as its owner keeps it (decision 23): kind, user, secret. */
+/** The text of a token (decision 23): kind, user id, secret. */
 export const formatToken = (kind: TokenKind, userId: number, secret: string): string =>
   `${PREFIX_BY_KIND[kind]}_${userId}_${secret}`;
 
 const TOKEN = /^(bks|bka)_([1-9]\d{0,15})_([A-Za-z0-9_-]{43})$/;
 
-/** Reads a token as its owner keeps it; `undefined` for anything that no token of this service can be. */
+/** Parses the text of a token. Undefined if it is malformed. */
 export function parseToken(text: string | undefined): PresentedToken | undefined {
   const match = TOKEN.exec(text ?? '');
   if (match === null) return undefined;
@@ -70,16 +70,16 @@ export function parseToken(text: string | undefined): PresentedToken | undefined
   const userId = Number(match[2]);
   if (kind === undefined || !Number.isSafeInteger(userId)) return undefined;
   const key = hash('sha256', match[3]!, 'base64url');
-  // As text first: to have the bytes from the hash itself takes three times as long.
+  // Decoding the hash's text is three times as fast as asking for its bytes.
   return { kind, userId, hash: Buffer.from(key, 'base64url'), key };
 }
 
 /**
- * Principals whose tokens were lately found valid. Only a hint that spares a look-up: every operation's statement checks
- * the token again, so a revoked one does nothing from the moment of its revocation, whatever stands here.
+ * Remembers principals with recently checked tokens, to save a lookup. It is only a hint: every operation's statement
+ * checks the token again, so a revoked token is useless at once, even if it is remembered here.
  */
 export class KnownPrincipals {
-  /** Tokens that were valid when this process last asked, whenever that was. */
+  /** Tokens that were valid when this process last looked them up, at any time. */
   readonly #seen = new Set<string>();
   readonly #principals = new Map<string, { principal: Principal; untilMs: number }>();
   readonly #capacity: number;
@@ -90,7 +90,7 @@ export class KnownPrincipals {
     this.#ttlMs = ttlMs;
   }
 
-  /** The principal who last presented this very token, where it is still remembered. */
+  /** Returns the principal of this token if it is remembered. */
   find(token: PresentedToken, nowMs = Date.now()): Principal | undefined {
     const known = this.#principals.get(token.key);
     if (known === undefined) return undefined;
@@ -106,13 +106,13 @@ export class KnownPrincipals {
     if (this.#principals.size >= this.#capacity)
       this.#principals.delete(this.#principals.keys().next().value!);
     this.#principals.set(principal.key, { principal, untilMs: nowMs + this.#ttlMs });
-    // Those seen longest ago go first.
+    // Moves the token to the end, so that the one seen longest ago is evicted first.
     this.#seen.delete(principal.key);
     if (this.#seen.size >= this.#capacity) this.#seen.delete(this.#seen.keys().next().value!);
     this.#seen.add(principal.key);
   }
 
-  /** Whether this very token was valid when this process last asked. */
+  /** Whether this token was valid when this process last looked it up. */
   hasSeen({ key }: PresentedToken): boolean {
     return this.#seen.has(key);
   }

@@ -4,7 +4,7 @@ import { invalid } from './errors.ts';
 type Issue = z.core.$ZodIssue;
 type RawIssue = z.core.$ZodRawIssue;
 
-/** Writes a path as a client would: `tags[2].name`; `body` for the whole body. */
+/** Formats a path like `tags[2].name`, or `body` for the whole body. */
 function formatPath(path: readonly PropertyKey[]): string {
   let text = '';
   for (const step of path) {
@@ -23,7 +23,7 @@ const ARTICLES: Record<string, string> = {
   object: 'an object',
 };
 
-/** The broken rule in words; a schema with a message of its own keeps that. */
+/** Describes the broken rule in words. Schemas may have messages of their own. */
 export function describeIssue(issue: RawIssue): string | undefined {
   if (issue.code === 'invalid_type') {
     if (issue.input === undefined) return 'is required';
@@ -37,10 +37,10 @@ export function describeIssue(issue: RawIssue): string | undefined {
   return undefined;
 }
 
-/** `field: rule`, as error responses describe an issue (decision 2). */
+/** Formats an issue as `field: rule`, for error responses (decision 2). */
 export const formatIssue = (issue: Issue): string => `${formatPath(issue.path)}: ${issue.message}`;
 
-/** A rule of a body: exactly one of these fields must be there. The first one that is too many is named. */
+/** A rule for a body: exactly one of these fields must be present. The error names the first extra field. */
 export const exactlyOne =
   <Name extends string>(...names: readonly [Name, Name, ...Name[]]) =>
   ({ value, issues }: z.core.ParsePayload<{ readonly [Each in Name]?: unknown }>): void => {
@@ -51,7 +51,7 @@ export const exactlyOne =
     issues.push({ code: 'custom', message, path, input: value });
   };
 
-/** A rule of a body: some fields cannot stand beside another one. */
+/** A rule for a body: these fields cannot be combined with another one. */
 export const notBeside =
   <Name extends string>(name: Name, others: readonly Name[]) =>
   ({ value, issues }: z.core.ParsePayload<{ readonly [Each in Name]?: unknown }>): void => {
@@ -61,7 +61,7 @@ export const notBeside =
     issues.push({ code: 'custom', message: `cannot be given with ${name}`, path: [other], input: value });
   };
 
-/** Checks a request body; throws `VALIDATION_ERROR` that names the first wrong field and the broken rule. */
+/** Checks a request body. Throws `VALIDATION_ERROR` with the first wrong field and the broken rule. */
 export function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
   const result = schema.safeParse(body, { error: describeIssue });
   if (result.success) return result.data;

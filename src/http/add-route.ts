@@ -19,7 +19,10 @@ declare module 'fastify' {
   }
 }
 
-/** One way for every endpoint: token, rate limit, overload, scope (before the body is read), body, handler, response. */
+/**
+ * Adds one endpoint. Every endpoint takes the same steps: token, rate limit, overload, scope, body, handler,
+ * response. All checks of the token come before the body is read.
+ */
 export function addRoute(app: FastifyInstance, context: Context, mount: Mount, route: Route): void {
   app.route({
     method: 'POST',
@@ -43,7 +46,10 @@ export function addRoute(app: FastifyInstance, context: Context, mount: Mount, r
   });
 }
 
-/** Runs the handler and sends its response, both with a permit of the user: what is unsent counts before the next one runs. */
+/**
+ * Runs the handler and sends its response while it holds one of the user's permits. So the next request of the user
+ * starts only after this response counts in the backlog.
+ */
 async function respond(
   context: Context,
   route: Route,
@@ -59,16 +65,19 @@ async function respond(
   };
   if (userId === undefined || route.takesOwnPermits || route.isHeld) return handle();
   await context.requestPermits.run(userId, () => {
-    // Earlier ones of the same user may have filled the limit while this one waited.
+    // While this request waited, earlier ones of the same user may have filled the limit.
     context.overload.refuse(userId);
     return handle();
   });
 }
 
-/** Longer responses are not sent where their user has left too much unread meanwhile. */
+/** A longer response is refused while too many earlier responses to its user are unread. */
 const SHORT_BYTES = 65_536;
 
-/** Whether a response holds a secret. Such a response is never compressed, so that its length tells nothing of the secret. */
+/**
+ * Whether a response holds a secret. Such a response is never compressed, because its compressed length would give
+ * hints about the secret.
+ */
 const holdsSecret = ({ response }: Route): boolean =>
   response instanceof z.ZodObject && 'token' in response.shape;
 
@@ -90,12 +99,12 @@ async function sendResponse(
     return;
   }
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  // A refused read loses nothing. Polls of one account are woken together, and each gets a page.
+  // Polls of one account are notified together and each gets a page. Refusing a read is safe: the client repeats it.
   if (route.scope === 'read' && text.length > SHORT_BYTES) overload.refuse(principal!.userId);
   const encoding = mayCompress && isWorthCompressing(text) ? chooseEncoding(request, reply) : undefined;
   if (encoding === undefined) void reply.send(text);
   else {
-    // The text counts while it is compressed, so that other responses of the account are refused in time.
+    // The text counts as backlog while it is compressed, so that other responses of the account are refused in time.
     const release = principal && outboundBacklog.hold(principal.userId, text.length);
     try {
       void reply.send(await encoding.compress(text));
@@ -106,7 +115,7 @@ async function sendResponse(
   countBacklog(outboundBacklog, request, reply);
 }
 
-/** Counts what the socket did not take of a response that was just sent, until it has left. */
+/** Counts the bytes of a response that the socket has not taken yet, until the response is sent or aborted. */
 export function countBacklog(
   outboundBacklog: OutboundBacklog,
   { principal }: FastifyRequest,
@@ -117,9 +126,9 @@ export function countBacklog(
 }
 
 /**
- * Before a remembered principal learns of a missing scope or a bad field, the token is looked up: a revoked one gets
- * 401, as the order of checks demands (decision 1). One whose token has become invalid learns whether the account is
- * suspended.
+ * Makes error responses. Before a remembered principal gets an error about its scope or body, the token is looked up
+ * again. If it was revoked, the response is 401 instead (decision 1). If the account was suspended, it is
+ * `ACCOUNT_SUSPENDED`.
  */
 export function handleErrors(context: Context) {
   const send = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
@@ -140,8 +149,8 @@ export function handleErrors(context: Context) {
 }
 
 /**
- * Has the browser forget a session that is over. Not where none came: a request that was sent before its page logged in
- * may be answered after it.
+ * Clears the cookie of a session that has ended. A request without a cookie is left alone: the page may have logged
+ * in after sending it, and the new cookie must survive.
  */
 function endDeadSession(
   context: Context,

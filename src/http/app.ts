@@ -45,22 +45,22 @@ import { DEFAULT_BODY_BYTES, type Route, routesOfAll } from './route.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set once the token was found valid. */
+    /** Set once the token is known to be valid. */
     principal: Principal | undefined;
-    /** Whether this very request looked the token up, rather than remembered it. */
+    /** Whether this request looked the token up itself, instead of relying on memory. */
     principalIsFresh: boolean;
-    /** Reads its body, where it has one. */
+    /** Reads the body; undefined if the request has none. */
     bodyReader: BodyReader | undefined;
-    /** Each releases what is held of its body; undefined once its response has gone, or never will. */
+    /** Functions that release the bytes held for its body. Undefined once the response is sent or aborted. */
     heldBody: (() => void)[] | undefined;
-    /** Of the path and the body, where a key came with them. */
+    /** Hash of the path and the body; undefined without an `Idempotency-Key`. */
     requestHash: Buffer | undefined;
-    /** Whether it was held as a long poll. */
+    /** Whether it waited as a long poll. */
     wasHeld: boolean;
-    /** Why its response is a 503, for its line of the log. */
+    /** The reason of a 503, for the log. */
     unserved: string | undefined;
-    /** Whether the service itself broke its response off. */
-    wasBrokenOff: boolean;
+    /** Whether the service itself aborted the response. */
+    wasAborted: boolean;
   }
 }
 
@@ -78,21 +78,26 @@ export const ROUTES = routesOfAll([
   ...importRoutes,
 ]);
 
-/** Longer than load balancers keep idle connections (AWS's 60 s), so that they never write to one that we close. */
+/**
+ * Must exceed the time for which load balancers keep idle connections (60 s at AWS). Otherwise they send requests on
+ * connections that we are closing.
+ */
 const KEEP_ALIVE_MS = 72_000;
 
-/** How often Node looks for requests that take longer than `REQUEST_TIMEOUT_SECONDS` to arrive; by itself every 30 s. */
+/** How often Node checks for requests that exceed `REQUEST_TIMEOUT_SECONDS`. Node's default of 30 s is too coarse. */
 const TIMEOUT_CHECK_MS = 5_000;
 
 /**
- * After so long without a byte either way a client is gone. Longer than any request is silent: an import may wait for its
- * permit and then for its end.
+ * A client that neither sends nor receives a byte for this long is gone. The longest silent request is an import,
+ * which waits for its permit and then for its result.
  */
 const silenceLimitMs = ({ importWaitSeconds }: Config): number => (2 * importWaitSeconds + 60) * 1_000;
 
 const REQUEST_ID = /^[\w.:/+=-]{1,128}$/;
 
-/** Builds the application: hooks in order, the routes of spec 4 under `/api/v1`. It does not listen. */
+/**
+ * Builds the application: the hooks in order, then the routes of section 4 under `/api/v1`. It does not listen yet.
+ */
 export async function buildApp(context: Context): Promise<FastifyInstance> {
   const { config } = context;
   const app = fastify({
@@ -105,11 +110,11 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
     keepAliveTimeout: KEEP_ALIVE_MS,
     return503OnClosing: false,
     exposeHeadRoutes: false,
-    // A missing Host is refused by a hook: Node's own refusal has no body.
+    // A hook refuses a missing Host. Node's own refusal has no body.
     http: {
       requireHostHeader: false,
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
-      // Node's own is 60 s; where the whole request has less time, Node takes the one for the other.
+      // Node's default is 60 s. If the timeout of the whole request is shorter, Node swaps the two.
       headersTimeout: Math.min(60, config.requestTimeoutSeconds) * 1_000,
     },
     genReqId: (request) => {
@@ -127,7 +132,7 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   app.decorateRequest('requestHash', undefined);
   app.decorateRequest('wasHeld', false);
   app.decorateRequest('unserved', undefined);
-  app.decorateRequest('wasBrokenOff', false);
+  app.decorateRequest('wasAborted', false);
   app.setErrorHandler(handleErrors(context));
   app.removeAllContentTypeParsers();
   const bodies = new Bodies(context);
@@ -166,7 +171,7 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
     app.server.once('listening', () => {
       if (context.site.origin !== undefined) return;
       context.site.origin = app.listeningOrigin;
-      // A provider sends browsers back to one address only.
+      // Without a provider the page may also be opened as `localhost`. A provider redirects to one address only.
       if (context.provider === undefined)
         context.site.namedOrigin = app.listeningOrigin.replace(/\/\/(127\.0\.0\.1|\[::1\]):/, '//localhost:');
     });
@@ -174,7 +179,7 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   return app;
 }
 
-/** Whether browsers may have sessions: their cookie needs an origin that is known. */
+/** Whether browsers can sign in: the session cookie needs a known origin. */
 const servesPages = ({ publicUrl, host }: Config): boolean => publicUrl !== undefined || isLoopback(host);
 
 async function mountRoutes(
@@ -192,7 +197,7 @@ async function mountRoutes(
   });
 }
 
-/** A number of proxies, counted from this process, as Fastify asks for it: is the one at this hop believed? */
+/** Translates a number of trusted proxies into Fastify's question: is the address at this hop trusted? */
 const trustFunction = (trust: Config['trustProxy']) =>
   typeof trust === 'number' ? (_address: string, hop: number) => hop < trust : trust;
 

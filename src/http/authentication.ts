@@ -10,18 +10,18 @@ import { addressKey, clientAddress, removeQuotaHeaders, requireQuota } from './q
 import type { PrincipalRoute } from './route.ts';
 
 /**
- * Where the token of a request is checked: token, rate limit, scope, in this order (decision 1), before a byte of the body is
- * read. The statement of the operation checks the token once more (`tokenIsValid` in `store/tokens.ts`; of a
- * write, `token_is_valid` in `sql/functions/`).
+ * Checks a request's token, then the rate limit, then the scope (decision 1), all before reading the body. The
+ * operation's SQL statement checks the token again (`tokenIsValid` in `store/tokens.ts`; for writes `token_is_valid`
+ * in `sql/functions/`).
  */
 
-/** What a route needs of a token. */
+/** The token that a route requires. */
 type Needs = Pick<PrincipalRoute, 'scope' | 'needsSession'>;
 
 /**
- * Finds the principal and counts the request; throws `INVALID_TOKEN`, `RATE_LIMITED` or `PERMISSION_DENIED`. A token seen
- * lately is not looked up: the operation's own statement checks it; where the limiter refused it lately as well, it is
- * refused from memory, at once: a throw, not a rejection.
+ * Finds the principal and counts the request. Throws `INVALID_TOKEN`, `RATE_LIMITED` or `PERMISSION_DENIED`. A token
+ * that this replica remembers is not looked up again, because the operation's statement checks it. If the limiter
+ * refused that token moments ago, this throws synchronously, from memory.
  */
 export function authenticate(
   context: Context,
@@ -39,7 +39,7 @@ export function authenticate(
   return admitToken(context, needs, token, remembered, request, reply);
 }
 
-/** What a request of this principal is counted under: its token, and its account, each with its limit (spec 8). */
+/** The keys and limits that count a principal's requests: one for its token, one for its account (section 8). */
 function requestLimits({ config }: Context, { key, userId, isPremium }: Principal): [string, number, Group] {
   const account = `{u${userId}}`;
   const limit = isPremium ? config.rateLimitRequestsPremium : config.rateLimitRequests;
@@ -68,7 +68,7 @@ async function admitToken(
   requireScope(needs, principal);
 }
 
-/** Throws `PERMISSION_DENIED` for a principal whose token does not suffice. */
+/** Throws `PERMISSION_DENIED` if the principal's token is not sufficient. */
 export function requireScope({ scope, needsSession }: Needs, principal: Principal): void {
   if (needsSession && principal.kind !== 'session')
     throw permissionDenied('this needs a session, not an API token');
@@ -90,7 +90,7 @@ async function lookUp(context: Context, token: PresentedToken): Promise<Principa
   return principal;
 }
 
-/** Limits a request without a token by the client's address (decision 25), counted with others of its kind. */
+/** Limits requests without a token by the client's address (decision 25). `counted` selects the limiter. */
 export async function limitAddress(
   context: Context,
   request: FastifyRequest,
@@ -105,9 +105,9 @@ export async function limitAddress(
 }
 
 /**
- * For an error response to a principal who was found before the operation's statement ran. Looks the token up again if the
- * statement found it invalid or never ran. Forgets a token that is not valid any more, and throws `INVALID_TOKEN` or
- * `ACCOUNT_SUSPENDED`, so that such a token gets no other error.
+ * Call this before sending an error to a principal. If the token was never checked by the operation's statement, or
+ * the statement found it invalid, this looks the token up again. It forgets a token that is no longer valid and
+ * throws `INVALID_TOKEN` or `ACCOUNT_SUSPENDED`.
  */
 export async function confirmPrincipal(
   context: Context,

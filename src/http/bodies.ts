@@ -1,19 +1,19 @@
 import type { FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { invalid } from '../domain/errors.ts';
-import { BodyReader, PartPace } from './body-reader.ts';
+import { BodyReader, ChunkPace } from './body-reader.ts';
 
-/** The bodies of a process's requests: read at their users' paces, and counted for as long as their requests last. */
+/** Reads the bodies of requests at their users' pace, and counts their bytes until the responses are sent. */
 
 export class Bodies {
-  readonly #pace = new PartPace();
+  readonly #pace = new ChunkPace();
   readonly #context: Context;
 
   constructor(context: Context) {
     this.#context = context;
   }
 
-  /** Begins to read a request that has a body. */
+  /** Starts to read a request that has a body. */
   open(request: FastifyRequest): void {
     const { 'content-length': announced = '0', 'transfer-encoding': encoding } = request.headers;
     if (announced === '0' && encoding === undefined) return;
@@ -22,8 +22,8 @@ export class Bodies {
   }
 
   /**
-   * The body of a request, the first `countedBytes` of which count as held until its response has gone. Throws `UNAVAILABLE`
-   * where bodies of the same account, or long ones of all, are too much.
+   * Returns a reader of the request's body. The first `countedBytes` count as held until the response is sent. The
+   * reader throws `UNAVAILABLE` if this account, or the process, already holds too many bytes of bodies.
    */
   source(request: FastifyRequest, countedBytes: number): Pick<BodyReader, 'next'> {
     const { principal, bodyReader } = request;
@@ -47,25 +47,25 @@ export class Bodies {
     return { next };
   }
 
-  /** Reads a whole body; throws `VALIDATION_ERROR` for one over the limit. */
+  /** Reads a whole body. Throws `VALIDATION_ERROR` if it exceeds the limit. */
   async readWhole(request: FastifyRequest, limitBytes: number): Promise<Buffer> {
     const tooLarge = () => invalid('body: is too large');
     if (Number(request.headers['content-length'] ?? 0) > limitBytes) throw tooLarge();
     const source = this.source(request, limitBytes);
-    const parts: Buffer[] = [];
+    const chunks: Buffer[] = [];
     let length = 0;
-    for (let part = await source.next(); part !== undefined; part = await source.next()) {
-      parts.push(part);
-      length += part.length;
+    for (let chunk = await source.next(); chunk !== undefined; chunk = await source.next()) {
+      chunks.push(chunk);
+      length += chunk.length;
       if (length > limitBytes) throw tooLarge();
     }
-    return Buffer.concat(parts);
+    return Buffer.concat(chunks);
   }
 
-  /** The response has gone, or never will: what of the body is not read is dropped, and nothing is held. */
+  /** Call this when the response is sent or aborted. It releases what is held and drops the rest of the body. */
   close(request: FastifyRequest): void {
     for (const release of request.heldBody ?? []) release();
-    // What is still read of it, as its client left after the last byte, would be held for good.
+    // A reader may still be at work after its client left. Without this it would hold its bytes forever.
     request.heldBody = undefined;
     request.bodyReader?.drop(this.#pace);
   }

@@ -2,28 +2,35 @@ import { IncomingMessage } from 'node:http';
 import { invalid } from '../domain/errors.ts';
 
 /**
- * Reads request bodies at a pace. A client may send its body in chunks of one byte, and Node emits an event for each one. So
- * reading pauses for the time that the chunks cost, and clients with many small chunks do not slow others down.
+ * Reads request bodies at a limited pace. A client may send its body in chunks of one byte, and Node emits an event for
+ * each. So every chunk costs its user some reserved time, and reading pauses until that time is over. A client with
+ * many small chunks therefore slows down only itself.
+ *
+ * A reader is in one of these states. Only the first reads from the socket:
+ *
+ * - flowing: chunks are gathered for the caller of `next`, or discarded after `drop`.
+ * - paused: too many bytes are gathered, too many chunks came before `begin`, or the reserved time is not over.
+ * - ended: the body is complete or was aborted. The caller still gets what is gathered.
  */
 
-/** The time that a chunk counts for, in milliseconds. 50,000 chunks a second take a tenth of a core. */
-const PART_MS = 0.02;
+/** The reserved time for one chunk, in milliseconds. At this rate, 50,000 chunks per second, a user takes a tenth of a core. */
+const CHUNK_MS = 0.02;
 
-/** A body pauses after this many chunks. A body in chunks of 64 KiB has read 16 MiB by then. */
-const PARTS_AT_ONCE = 256;
+/** Time is reserved for this many chunks at once. In chunks of 64 KiB that is 16 MiB, so normal clients rarely pause. */
+const CHUNKS_PER_PAUSE = 256;
 
-/** Reading pauses while this many bytes wait for the reader. */
-const AHEAD_BYTES = 65_536;
+/** Reading pauses while this many bytes are gathered. */
+const MAX_GATHERED_BYTES = 65_536;
 
-/** Shares time among the bodies of one key, which is a user's id, or undefined for requests without a token. */
-export class PartPace {
+/** Shares time among the bodies of one key: a user's id, or undefined for all requests without a token. */
+export class ChunkPace {
   readonly #busyUntilMs = new Map<number | undefined, number>();
 
-  /** Reserves the time for this many chunks. Returns the milliseconds until it is over. */
-  take(key: number | undefined, parts: number): number {
+  /** Reserves the time for this many chunks, after what the key has reserved before. Returns the milliseconds to its end. */
+  reserve(key: number | undefined, chunks: number): number {
     const now = performance.now();
     const from = Math.max(now, this.#busyUntilMs.get(key) ?? 0);
-    const until = from + parts * PART_MS;
+    const until = from + chunks * CHUNK_MS;
     this.#busyUntilMs.set(key, until);
     return until - now;
   }
@@ -34,104 +41,109 @@ export class PartPace {
   }
 }
 
-/** Reads one body. It reads little until `begin`, and then no faster than its reader and the pace allow. */
+/** Reads one body. It reads only a little before `begin`, and then no faster than its caller and the pace allow. */
 export class BodyReader {
   readonly #body: IncomingMessage;
   #gathered: Buffer[] = [];
   #gatheredBytes = 0;
-  /** Set once somebody wants the body. */
-  #pace: { of: PartPace; key: number | undefined } | undefined;
-  /** Parts that came since time was last taken for some. */
-  #parts = 0;
-  #timer: NodeJS.Timeout | undefined;
+  /** Set by `begin`. */
+  #pace: { of: ChunkPace; key: number | undefined } | undefined;
+  /** Chunks for which no time is reserved yet. */
+  #chunks = 0;
+  /** Runs until the reserved time is over. */
+  #pauseTimer: NodeJS.Timeout | undefined;
   #isPaused = false;
   #isDropped = false;
-  #end: 'whole' | 'broken' | undefined;
-  #wake: (() => void) | undefined;
-  #waking: NodeJS.Immediate | undefined;
+  #end: 'complete' | 'aborted' | undefined;
+  /** Resolves a pending `next`. */
+  #resume: (() => void) | undefined;
+  #resuming: NodeJS.Immediate | undefined;
 
   constructor(body: IncomingMessage) {
     this.#body = body;
-    // Readable asks for more after each part, whoever has paused the socket.
+    // The stream calls `_read` after each chunk, and Node's own (lib/_http_incoming.js) then resumes the socket. So
+    // pausing the socket has no effect without this. `body.pause()` does not help: it stops the socket only when the
+    // stream's buffer is full, which is 65,536 events later if chunks have one byte.
     body._read = (bytes) => {
       if (!this.#isPaused) IncomingMessage.prototype._read.call(body, bytes);
     };
-    body.on('data', (part: Buffer) => this.#add(part));
-    body.once('end', () => this.#finish('whole'));
-    body.once('error', () => this.#finish('broken'));
-    body.once('close', () => this.#finish('broken'));
+    body.on('data', (chunk: Buffer) => this.#add(chunk));
+    body.once('end', () => this.#finish('complete'));
+    body.once('error', () => this.#finish('aborted'));
+    body.once('close', () => this.#finish('aborted'));
   }
 
-  /** From now on the body is read, at the pace of this key. */
-  begin(pace: PartPace, key: number | undefined): void {
+  /** Starts reading at the pace of this key. */
+  begin(pace: ChunkPace, key: number | undefined): void {
     this.#pace = { of: pace, key };
-    if (this.#parts >= PARTS_AT_ONCE) this.#rest();
+    if (this.#chunks >= CHUNKS_PER_PAUSE) this.#reserveTime();
     this.#setFlow();
   }
 
-  /** The next bytes, one at least; undefined at the end. Throws `VALIDATION_ERROR` where the client went before. */
+  /** Returns the next bytes, at least one; undefined at the end. Throws `VALIDATION_ERROR` if the client aborted. */
   async next(): Promise<Buffer | undefined> {
     while (this.#gatheredBytes === 0 && this.#end === undefined)
       await new Promise<void>((resolve) => {
-        this.#wake = resolve;
+        this.#resume = resolve;
       });
     if (this.#gatheredBytes > 0) {
-      const bytes = this.#take();
+      const bytes = this.#takeGathered();
       this.#setFlow();
       return bytes;
     }
-    if (this.#end === 'broken') throw invalid('body: broke off');
+    if (this.#end === 'aborted') throw invalid('body: was aborted');
     return undefined;
   }
 
-  /** Reads on and drops what comes: many clients read a response only once they have sent everything. */
-  drop(pace: PartPace): void {
+  /** Reads the rest and discards it: many clients read the response only after they have sent everything. */
+  drop(pace: ChunkPace): void {
     if (this.#end !== undefined) return;
     this.#isDropped = true;
-    this.#take();
+    this.#takeGathered();
     if (this.#pace === undefined) this.begin(pace, undefined);
     this.#setFlow();
   }
 
-  #take(): Buffer {
+  #takeGathered(): Buffer {
     const bytes = Buffer.concat(this.#gathered);
     this.#gathered = [];
     this.#gatheredBytes = 0;
     return bytes;
   }
 
-  #add(part: Buffer): void {
-    this.#parts += 1;
+  #add(chunk: Buffer): void {
+    this.#chunks += 1;
     if (!this.#isDropped) {
-      this.#gathered.push(part);
-      this.#gatheredBytes += part.length;
+      this.#gathered.push(chunk);
+      this.#gatheredBytes += chunk.length;
     }
-    if (this.#parts >= PARTS_AT_ONCE && this.#timer === undefined) this.#rest();
+    if (this.#chunks >= CHUNKS_PER_PAUSE && this.#pauseTimer === undefined) this.#reserveTime();
     this.#setFlow();
-    // The other parts of the same read come in the same tick.
-    if (this.#wake !== undefined) this.#waking ??= setImmediate(() => this.#wakeReader());
+    // One read of the socket can emit many chunks in the same tick. The caller gets them together.
+    if (this.#resume !== undefined) this.#resuming ??= setImmediate(() => this.#resumeCaller());
   }
 
-  /** Waits for the time of the parts that came, and again for that of those that come meanwhile. */
-  #rest(): void {
+  /** Reserves time for the chunks that came, and pauses until it is over. Then does the same for any that came meanwhile. */
+  #reserveTime(): void {
     if (this.#pace === undefined) return;
     const { of, key } = this.#pace;
-    const waitMs = of.take(key, this.#parts);
-    this.#parts = 0;
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
+    const waitMs = of.reserve(key, this.#chunks);
+    this.#chunks = 0;
+    this.#pauseTimer = setTimeout(() => {
+      this.#pauseTimer = undefined;
       of.forget(key);
-      if (this.#parts >= PARTS_AT_ONCE) this.#rest();
+      if (this.#chunks >= CHUNKS_PER_PAUSE) this.#reserveTime();
       this.#setFlow();
     }, waitMs);
   }
 
   get #mustPause(): boolean {
     if (this.#end !== undefined) return false;
-    if (this.#timer !== undefined || this.#gatheredBytes >= AHEAD_BYTES) return true;
-    return this.#pace === undefined && this.#parts >= PARTS_AT_ONCE;
+    if (this.#pauseTimer !== undefined || this.#gatheredBytes >= MAX_GATHERED_BYTES) return true;
+    return this.#pace === undefined && this.#chunks >= CHUNKS_PER_PAUSE;
   }
 
+  /** Pauses or resumes the socket to match the state. */
   #setFlow(): void {
     const mustPause = this.#mustPause;
     if (mustPause === this.#isPaused) return;
@@ -141,20 +153,20 @@ export class BodyReader {
     else socket.resume();
   }
 
-  /** The time of what came last is taken too: the next body of the key waits for it. */
-  #finish(end: 'whole' | 'broken'): void {
+  /** Also reserves time for the last chunks, so that the key's next body waits for it. */
+  #finish(end: 'complete' | 'aborted'): void {
     if (this.#end !== undefined) return;
     this.#end = end;
-    if (this.#parts >= PARTS_AT_ONCE) this.#rest();
+    if (this.#chunks >= CHUNKS_PER_PAUSE) this.#reserveTime();
     this.#setFlow();
-    this.#wakeReader();
+    this.#resumeCaller();
   }
 
-  #wakeReader(): void {
-    clearImmediate(this.#waking);
-    this.#waking = undefined;
-    const wake = this.#wake;
-    this.#wake = undefined;
-    wake?.();
+  #resumeCaller(): void {
+    clearImmediate(this.#resuming);
+    this.#resuming = undefined;
+    const resume = this.#resume;
+    this.#resume = undefined;
+    resume?.();
   }
 }

@@ -10,41 +10,45 @@ import type { Credential } from '../observability/metrics.ts';
 import { addressKey, clientAddress, retryAfterSeconds } from './quota-headers.ts';
 
 /**
- * try only this replica's memory is asked, and only a failure is counted, over all replicas.
+ * Limits guesses of invite codes and tokens. Only failures count, across all replicas. Before an attempt the
+ * limiter's memory in this replica is checked, so an attempt within the budget costs no call to Redis.
  */
 
-/** Why a look-up beyond its network's budget was not made. */
+/** A lookup beyond its network's budget found no permit. */
 class NoPermit extends Error {}
 
-/** How long it waits for those before it, and how many wait: with a third of a millisecond each nobody waits long. */
+/** Lookups beyond the budget run one at a time per network; further ones wait this long, and at most this many. */
 const LOOK_UPS_BEYOND = { permits: 1, maxWaiting: 100, waitMs: 1_000 };
 
-/** The permits of this process for such look-ups, by network. */
+/** The permits of this process for lookups beyond the budget, by network. */
 const beyondBudget = new Semaphore<string>({ ...LOOK_UPS_BEYOND, refusalError: () => new NoPermit() });
 
-/** How many failures of a key its limiter admits in one window. */
+/** How many failures of one key a limiter admits per window. */
 interface Budget {
   limiter: RateLimiter;
   key: string;
   limit: number;
 }
 
-/** Something that can be guessed: whoever tries it is within all budgets, and fails by one of these codes. */
+/**
+ * Something that can be guessed. An attempt runs only within all its budgets, and these error codes count as
+ * failures.
+ */
 interface Attempt {
   credential: Credential;
   budgets: readonly Budget[];
   failureCodes: readonly ErrorCode[];
 }
 
-/** Wrong codes for one e-mail address, and of one network that names addresses, in any hour. */
+/** Wrong codes per hour for one e-mail address, and for one network that names addresses. */
 const NAMED_FAILURES_PER_HOUR = 10;
 
-/** Tokens of one network that are looked up in vain in any minute. */
+/** Failed lookups of tokens per minute and network. */
 const TOKEN_FAILURES_PER_MINUTE = 600;
 
 /**
- * Runs an exchange of an invite code. One that names the e-mail address of its invite has budgets of its own, so that
- * nobody who guesses codes can close the door to everyone. Throws `RATE_LIMITED` beyond a budget.
+ * Runs an exchange of an invite code. Throws `RATE_LIMITED` beyond a budget. Invites with an e-mail address have
+ * their own budgets, so that somebody who guesses codes cannot lock out everybody else.
  */
 export function limitInviteFailures<Result>(
   context: Context,
@@ -65,9 +69,8 @@ export function limitInviteFailures<Result>(
 }
 
 /**
- * Runs the look-up of a token that this replica does not remember. Beyond the network's budget look-ups go one after the
- * other, and a wrong token, or one too many that wait, is `RATE_LIMITED`. A token that was valid when this replica last asked
- * is no attempt, and waits for nobody.
+ * Looks up a token that this replica does not remember. Beyond the network's budget lookups run one at a time. Then a
+ * wrong token, or a full queue, gives `RATE_LIMITED`. Tokens that this replica has seen as valid are exempt.
  */
 export function limitTokenFailures<Result>(
   context: Context,
@@ -100,7 +103,7 @@ function refuse({ metrics }: Context, credential: Credential, resetMs: number): 
   );
 }
 
-/** Runs what is tried unless a budget is used up already. */
+/** Runs an attempt unless one of its budgets is used up. */
 function withinBudgets<Result>(
   context: Context,
   attempt: Attempt,
@@ -113,7 +116,7 @@ function withinBudgets<Result>(
   return counted(context, attempt, run);
 }
 
-/** Runs what is tried, and counts its failure in each budget. */
+/** Runs an attempt. Counts a failure in each budget. */
 async function counted<Result>(
   context: Context,
   { credential, budgets, failureCodes }: Attempt,
@@ -125,7 +128,7 @@ async function counted<Result>(
     if (!(error instanceof ApiError && failureCodes.includes(error.code))) throw error;
     const quotas = await Promise.all(budgets.map(({ limiter, key, limit }) => limiter.consume(key, limit)));
     const refused = quotas.find(({ admitted }) => !admitted);
-    // Whether this attempt was right or wrong is told to nobody who has used up the budget.
+    // Beyond the budget every answer is the same, so that it does not reveal whether the guess was right.
     if (refused !== undefined) throw refuse(context, credential, refused.resetMs);
     context.metrics.guessed(credential, 'failed');
     throw error;

@@ -14,7 +14,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /** Compresses response bodies with an encoding that the client accepts (spec 1). */
 
-/** Shorter bodies are sent as they are: most of them fit in one network packet anyway. */
+/** Shorter bodies are sent uncompressed: most of them fit in one network packet anyway. */
 const LEAST_BYTES = 1_024;
 
 // The levels with the best size for their CPU time. See docs/decisions/0080-compressed-responses.md.
@@ -23,7 +23,7 @@ const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } };
 const ZSTD = { params: { [constants.ZSTD_c_compressionLevel]: 3 } };
 
 interface Encoding {
-  /** Runs in a thread of Node's pool, so that the event loop goes on. */
+  /** Runs in Node's thread pool and does not block the event loop. */
   compress: (text: string) => Promise<Buffer>;
   createStream: () => Transform;
 }
@@ -38,7 +38,7 @@ const ENCODINGS: Record<string, Encoding> = {
   gzip: { compress: (text) => gzipAsync(text, GZIP), createStream: () => createGzip(GZIP) },
 };
 
-/** Between encodings that a client likes equally, the first is taken. */
+/** If a client likes several encodings equally, the first in the list is used. */
 const negotiator = new Negotiator({ supportedValues: Object.keys(ENCODINGS) });
 
 /** Whether a body is long enough to be worth compressing. */
@@ -54,7 +54,10 @@ export function chooseEncoding(request: FastifyRequest, reply: FastifyReply): En
   return ENCODINGS[name];
 }
 
-/** Compresses a stream. If the source fails, so does the result, and what was sent of it never decodes as whole. */
+/**
+ * Compresses a stream. If the source fails, the result fails too, so that a client never decodes a truncated body as
+ * complete.
+ */
 export function compressStream(source: Readable, { createStream }: Encoding): Readable {
   // The result reports the error to its own reader.
   return pipeline(source, createStream(), () => {});

@@ -1,46 +1,46 @@
 import type { Socket } from 'node:net';
 
-/** The connections that requests came on: how many requests each has open, and whether its client takes what it is sent. */
+/** Tracks connections: how many requests each has open, and whether its client reads the responses. */
 
 /**
- * HTTP lets a client send requests without waiting for responses. Node handles all of them at once and keeps the responses
- * in order, so each open request costs memory. Browsers, proxies and libraries send one at a time.
+ * A client may send requests without waiting for responses. Node handles them all at once and keeps the responses in
+ * order, so each open request costs memory. Browsers, proxies and libraries send one at a time.
  */
 const MAX_OPEN_REQUESTS = 16;
 
 /**
- * Less is no progress: a client that takes one byte a while would hold its response for hours. With 30 s it is half a
- * kibibyte a second, less than the slowest mobile networks carry.
+ * A client must read this many bytes within the stall time. Otherwise it could hold a response for hours by reading
+ * one byte now and then.
  */
 const PROGRESS_BYTES = 16 * 1_024;
 
-/** How often in its time a connection is checked: it is cut late by one such part at most. */
+/** Checks per stall time. A stalled connection is cut at most one such interval late. */
 const CHECKS_PER_STALL = 30;
 
-/** What Node knows of a socket below JavaScript; its own socket timeout decides by `writeQueueSize` (net.js). */
+/** Node's internal handle of a socket. Node's own socket timeout also uses `writeQueueSize` (lib/net.js). */
 interface StreamHandle {
-  /** Bytes that were handed to libuv. */
+  /** Bytes passed to libuv. */
   bytesWritten: number;
-  /** Those of them that the kernel has not taken yet. */
+  /** Bytes that libuv has not yet passed to the kernel. */
   writeQueueSize: number;
 }
 
-/** Bytes that the kernel has taken on a connection. A large write counts as it goes, not only once all of it went. */
+/** Bytes that the kernel has taken on a connection. Unlike `bytesWritten`, this grows during a large write. */
 function countTaken(socket: Socket): number {
   const { _handle: handle } = socket as { _handle?: StreamHandle | null };
   return handle ? handle.bytesWritten - handle.writeQueueSize : socket.bytesWritten;
 }
 
-/** One connection, from its first request to its end. */
+/** One connection with requests. */
 export class Connection {
   readonly #socket: Socket;
-  /** Requests whose responses have not left whole. */
+  /** Requests whose responses are not sent completely. */
   #openRequests = 0;
-  /** Bytes that the kernel had taken when the oldest open request came. */
+  /** Bytes the kernel had taken when the oldest open request came. */
   #takenBefore = 0;
-  /** Bytes that the kernel had taken when the client last made progress. */
+  /** Bytes the kernel had taken when the client last made progress. */
   #taken = 0;
-  /** When that was, in milliseconds of `performance.now()`; undefined while nothing is unsent. */
+  /** The time of that progress, by `performance.now()`; undefined while nothing is unsent. */
   #progressAt: number | undefined;
   #isStalled = false;
 
@@ -48,17 +48,17 @@ export class Connection {
     this.#socket = socket;
   }
 
-  /** Whether it was cut because its client took nothing. */
+  /** Whether the connection was cut because its client did not read. */
   get isStalled(): boolean {
     return this.#isStalled;
   }
 
-  /** How much of the response at its head the client had taken at its last progress. */
+  /** Bytes of the oldest open response that the client had read at its last progress. */
   get sentBytes(): number {
     return Math.max(0, this.#taken - this.#takenBefore);
   }
 
-  /** Counts a request that came; false where too many are open: the connection is cut. */
+  /** Counts a new request. If too many are open, cuts the connection and returns false. */
   begin(): boolean {
     if (this.#openRequests === 0) this.#takenBefore = this.#socket.bytesWritten;
     this.#openRequests += 1;
@@ -67,12 +67,12 @@ export class Connection {
     return false;
   }
 
-  /** A response left whole, or never will. */
+  /** Counts a response as sent or aborted. */
   end(): void {
     this.#openRequests -= 1;
   }
 
-  /** Cuts the connection where its client has taken too little for `stallMs`. */
+  /** Cuts the connection if its client has read too little for `stallMs`. */
   check(now: number, stallMs: number): void {
     if (this.#socket.writableLength === 0) {
       this.#progressAt = undefined;
@@ -85,12 +85,12 @@ export class Connection {
     }
     if (now - this.#progressAt < stallMs) return;
     this.#isStalled = true;
-    // Not an end but a reset: the kernel then drops what it holds for the client too.
+    // A reset, not an end: it makes the kernel drop the unread bytes too.
     this.#socket.resetAndDestroy();
   }
 }
 
-/** Cuts each connection whose client takes less than `PROGRESS_BYTES` of what is unsent within `stallMs`. */
+/** Cuts each connection whose client reads less than `PROGRESS_BYTES` within `stallMs` while bytes are unsent. */
 export class Connections {
   readonly #stallMs: number;
   readonly #connections = new Map<Socket, Connection>();
@@ -102,7 +102,7 @@ export class Connections {
     this.#timer.unref();
   }
 
-  /** The connection of a request; undefined once it has ended. */
+  /** The connection of a request; undefined if the socket is closed. */
   of(socket: Socket): Connection | undefined {
     const known = this.#connections.get(socket);
     if (known !== undefined || socket.destroyed) return known;

@@ -5,9 +5,9 @@ import type { ErrorCode } from '../domain/resources.ts';
 import { SignInError } from '../sign-in/sign-in-error.ts';
 import { DatabaseUnavailable, sqlStateOf } from '../store/errors.ts';
 
-/** Makes an error response, always of the same shape, of anything that was thrown (spec 7, decisions 2 and 3). */
+/** Turns every thrown error into a response of the same shape (section 7, decisions 2 and 3). */
 
-/** Every code of an error response with its HTTP status (spec 7, decision 3). */
+/** The HTTP status of each error code (section 7, decision 3). */
 export const STATUS_BY_CODE = {
   VALIDATION_ERROR: 400,
   INVALID_TOKEN: 401,
@@ -22,8 +22,8 @@ export const STATUS_BY_CODE = {
 } as const satisfies Record<ErrorCode, number>;
 
 /**
- * Headers of every response, also to malformed requests: no cache stores personal data, and no browser takes text for
- * a page, a script or a style.
+ * Headers of every response, even to malformed requests. They keep personal data out of caches, and stop browsers
+ * from treating text as a page, a script or a style.
  */
 export const SECURITY_HEADERS = {
   'cache-control': 'no-store',
@@ -44,26 +44,27 @@ function describeFrameworkError({ code }: FrameworkError): string {
     case 'FST_ERR_BAD_URL':
       return 'url: is malformed';
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return 'body: is shorter or longer than Content-Length says';
+      return 'body: its length differs from Content-Length';
     default:
       return 'body: is malformed';
   }
 }
 
-/** Says that the database is away, or only that the request took too long. */
+/** Distinguishes a database that is away from a request that took too long. */
 const describeUnavailable = ({ reason }: DatabaseUnavailable): string =>
   reason === 'cancelled' || reason === 'pool' || reason === 'deadline' || reason === 'conflict'
-    ? 'the request took longer than it may'
+    ? 'the request took too long'
     : 'the service cannot reach its database';
 
-/** The error for the response; undefined for a defect of the service, of which the client learns nothing. */
+/** The error to send; undefined for a defect of the service, whose details stay in the log. */
 export function toApiError(error: unknown): ApiError | undefined {
   if (error instanceof ApiError) return error;
-  // Spread over 1 to 5 s, so that clients do not all come back at once when the database does.
+  // The delay is random between 1 and 5 s, so that clients do not all return at once.
   if (error instanceof DatabaseUnavailable)
     return unavailable(describeUnavailable(error), 1 + Math.floor(Math.random() * 5));
-  if (error instanceof PendingUnavailable) return unavailable('nobody can sign in while Redis is away', 5);
-  if (error instanceof SignInError) return unavailable('the provider does not respond as it should', 30);
+  if (error instanceof PendingUnavailable)
+    return unavailable('signing in is not possible while Redis is unavailable', 5);
+  if (error instanceof SignInError) return unavailable('the sign-in provider did not respond correctly', 30);
   const { statusCode } = error as FrameworkError;
   if (statusCode === 429) return rateLimited(1);
   if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
@@ -73,23 +74,22 @@ export function toApiError(error: unknown): ApiError | undefined {
 }
 
 const INTERNAL: ErrorBody = {
-  error: 'the service failed; nothing is known to be wrong with the request',
+  error: 'the service failed unexpectedly',
   code: 'INTERNAL_ERROR',
 };
 
-/** Whether a stream ended because its client left before the first byte. That is no failure. */
+/** Whether a stream ended because its client left before the first byte. That is not a failure. */
 const hasClientLeft = (error: unknown, reply: FastifyReply): boolean =>
   reply.raw.destroyed && (error as FrameworkError).code === 'ERR_STREAM_PREMATURE_CLOSE';
 
 /**
- * Sends an error response. A defect is logged with its stack; the reason of a 503 is in the request's own line of the
- * log.
+ * Sends an error response. Logs a defect with its stack. The reason of a 503 goes into the log line of the request.
  */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const known = toApiError(error);
   const body = known?.body ?? INTERNAL;
   const status = STATUS_BY_CODE[body.code];
-  if (hasClientLeft(error, reply)) request.log.info('the client has gone');
+  if (hasClientLeft(error, reply)) request.log.info('the client disconnected');
   else if (known === undefined)
     request.log.error({ err: error, sqlState: sqlStateOf(error) }, 'request failed');
   else if (status >= 500) request.unserved = (error as Error).message;

@@ -3,16 +3,16 @@ import type { Context } from '../context.ts';
 import { isNamedFault } from '../store/database-faults.ts';
 import type { DatabaseState } from '../store/probe.ts';
 
-/** For the operator and the platform: whether the process is alive, and whether it wants requests. */
+/** Endpoints for operators and the platform: is the process alive, and does it accept requests? */
 
-/** What an operator can act on by name; everything else is `unreachable`. */
+/** Only faults that an operator can act on are named; all others are `unreachable`. */
 const nameState = (state: DatabaseState): string =>
   state === 'reachable' || isNamedFault(state) ? state : 'unreachable';
 
 /**
- * Adds `/livez` (200 while the event loop runs) and `/readyz` (503 while the process drains). A replica that has lost
- * its database or Redis stays ready: every other replica has lost them too, and its JSON 503 with `Retry-After`
- * serves a client better than a gateway without any replica. `/readyz` names what is away all the same.
+ * Adds `/livez` (200 while the event loop runs) and `/readyz` (503 while the process drains). A replica stays ready
+ * when it loses its database or Redis: all replicas have lost them too, and a 503 in JSON with `Retry-After` is
+ * better than a gateway without replicas. `/readyz` still reports the state of both.
  */
 export function healthRoutes(
   app: FastifyInstance,

@@ -5,14 +5,14 @@ import type { Bodies } from './bodies.ts';
 import type { Connections } from './connections.ts';
 import { SECURITY_HEADERS } from './error-responses.ts';
 import { WEB_PATH } from './mount.ts';
-import { reportBroken, reportRequests } from './report-requests.ts';
+import { reportAborted, reportRequests } from './report-requests.ts';
 import { traceRequests } from './trace-requests.ts';
 
-/** What happens to every request around its route. */
+/** Hooks that run for every request. */
 
 /**
- * What comes before CORS: headers of its responses too, and OPTIONS that is no preflight, which is another method. Other
- * origins have no business where the browser's session counts.
+ * Adds the hook that runs before CORS, so that preflight responses have these headers too. It refuses OPTIONS
+ * requests that are no preflights, and all preflights for paths that use the session cookie.
  */
 export function addFirstHook(
   app: FastifyInstance,
@@ -31,7 +31,7 @@ export function addFirstHook(
     reply.raw.once('close', () => {
       connection.end();
       bodies.close(request);
-      if (!reply.raw.writableFinished) reportBroken(context, connection, request, reply);
+      if (!reply.raw.writableFinished) reportAborted(context, connection, request, reply);
     });
     reply.header('x-request-id', id);
     reply.headers(SECURITY_HEADERS);
@@ -43,7 +43,10 @@ export function addFirstHook(
   });
 }
 
-/** Headers that say who asks and whom. Of two, a proxy may believe one and the service the other. */
+/**
+ * Headers that identify the client or the host. If one came twice, a proxy might trust the first and the service the
+ * second.
+ */
 const SINGLE_HEADERS = ['Host', 'Authorization'] as const;
 
 function refuseRepeated(rawHeaders: readonly string[]): void {
@@ -53,11 +56,11 @@ function refuseRepeated(rawHeaders: readonly string[]): void {
       const given = rawHeaders[i]!;
       if (given.length === name.length && given.toLowerCase() === name.toLowerCase()) count += 1;
     }
-    if (count > 1) throw invalid(`${name}: was sent twice`);
+    if (count > 1) throw invalid(`${name}: was sent more than once`);
   }
 }
 
-/** Checks what holds for every request, and reports each. */
+/** Adds the checks for every request, and the reports about it. */
 export function addHooks(app: FastifyInstance, context: Context): void {
   const { config, lifecycle } = context;
   if (config.otlpEndpoint) traceRequests(app, config.traceRatio);
@@ -65,7 +68,7 @@ export function addHooks(app: FastifyInstance, context: Context): void {
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
       throw invalid('Host: is required');
     refuseRepeated(request.raw.rawHeaders);
-    // Before the body is read: an unknown path is a 404 whatever comes with it (decision 1).
+    // Checked before the body is read: an unknown path is a 404, whatever the body (decision 1).
     if (request.is404) throw notFound('the path');
     done();
   });

@@ -8,7 +8,7 @@ function readKey(request: FastifyRequest): string | undefined {
 }
 
 /**
- * Begins the hash of a request with a key; the bytes of its body follow. Undefined without a key; throws
+ * Starts the hash of a request with a key; the caller adds the body. Undefined without a key. Throws
  * `VALIDATION_ERROR` for an invalid one.
  */
 export function hashKeyedRequest(request: FastifyRequest): Hash | undefined {

@@ -4,23 +4,21 @@ import type { Socket } from 'node:net';
 import { type ApiError, invalid, notFound } from '../domain/errors.ts';
 import { SECURITY_HEADERS, STATUS_BY_CODE } from './error-responses.ts';
 
-/**
- * Requests that Node's server would refuse without a body, or not at all, get the one shape of an error (decision 2).
- */
+/** Answers requests that Node would refuse without a body, or not at all, with the usual JSON error (decision 2). */
 
 /**
- * How long a client may keep its side open after the response. To close at once could destroy the response on its
+ * How long the client may keep its side open after the response. Closing at once could destroy the response on its
  * way.
  */
 const LINGER_MS = 2_000;
 
-/** Responds on a bare connection, and ends it. */
+/** Sends a response on a bare socket and closes it. */
 function respondOnSocket(socket: Socket, error: ApiError): void {
   const text = JSON.stringify(error.body);
-  // Node removes its listener together with the parser, and a reset without a listener would end the process.
+  // Node removes its error listener together with the parser. Without a listener, a reset would end the process.
   socket.on('error', () => socket.destroy());
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
-  // Further bytes are read and dropped.
+  // Reads and drops further bytes.
   socket.resume();
   const headers = {
     'content-type': 'application/json; charset=utf-8',
@@ -33,7 +31,7 @@ function respondOnSocket(socket: Socket, error: ApiError): void {
   socket.end(`HTTP/1.1 ${STATUS_BY_CODE[error.code]} ${error.code}\r\n${lines.join('')}\r\n${text}`);
 }
 
-/** Responds to bytes that are not HTTP, or too many, before there is a request. */
+/** Responds to bytes that are not HTTP, or to headers that are too large. */
 export function respondToMalformedHttp(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   respondOnSocket(socket, invalid(describeFault(error.code)));
@@ -41,13 +39,10 @@ export function respondToMalformedHttp(error: Error & { code?: string }, socket:
 
 function describeFault(code: string | undefined): string {
   if (code === 'HPE_HEADER_OVERFLOW') return 'headers: are too large';
-  return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'request: did not arrive in time' : 'request: is malformed';
+  return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'request: took too long to arrive' : 'request: is malformed';
 }
 
-/**
- * Responds to CONNECT, where Node would end the connection, and accepts `Expect`, which Node would refuse with an
- * empty 417.
- */
+/** Responds to CONNECT, which Node would close, and accepts `Expect`, which Node would refuse with an empty 417. */
 export function respondToOddRequests(server: Server): void {
   server.on('connect', (_request, socket) => respondOnSocket(socket as Socket, notFound('the path')));
   // RFC 9110 10.1.1 allows a server to ignore an unknown expectation.

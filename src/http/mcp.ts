@@ -12,13 +12,13 @@ import { BOOKMARK_BODY_BYTES } from './route.ts';
 import { type EndpointRunner, type RunEndpoint, runEndpointsFor } from './run-endpoint.ts';
 
 /**
- * `/mcp`: the tools of `src/mcp/` over Streamable HTTP, stateless, so that any replica serves any request. A request counts
- * once against the limits of its token, whatever it asks for.
+ * `/mcp`: the tools of `src/mcp/` over Streamable HTTP. It is stateless, so any replica serves any request. A request
+ * counts once against the rate limits, however many tools it calls.
  */
 
 const PATH = '/mcp';
 
-/** What a request hands to its tools, through the library. */
+/** What a request passes to its tools through the library. */
 interface McpAuth extends AuthInfo {
   extra: { api: BookmarkApi };
 }
@@ -27,7 +27,7 @@ export function mcpRoutes(app: FastifyInstance, runner: EndpointRunner): void {
   const { context } = runner;
   const handler = createMcpHandler(
     ({ authInfo }) => createMcpServer((authInfo as McpAuth).extra.api, VERSION),
-    // Nothing is ever announced later, so nothing may be subscribed to.
+    // The server sends no notifications, so it allows no subscriptions.
     { maxSubscriptions: 0 },
   );
   app.addHook('onClose', () => handler.close());
@@ -56,7 +56,7 @@ export function mcpRoutes(app: FastifyInstance, runner: EndpointRunner): void {
         },
       );
       const text = await response.text();
-      // The whole request gets 401 then, as every request with a revoked token does.
+      // A revoked token fails the whole request with 401, as on every other path.
       if (invalidToken !== undefined) throw invalidToken;
       reply
         .code(response.status)
@@ -69,20 +69,20 @@ export function mcpRoutes(app: FastifyInstance, runner: EndpointRunner): void {
   app.route({
     method: ['GET', 'DELETE'],
     url: PATH,
-    // The protocol asks for this status where there are no streams and no sessions.
+    // The protocol requires this status from servers without streams and sessions.
     handler: async (_request, reply) =>
       reply.code(405).header('allow', 'POST').send(notFound('the method').body),
   });
 }
 
-/** A page of another origin may not use a token that a local program holds (DNS rebinding). */
+/** Stops pages of other origins from using a token that a local program holds (DNS rebinding). */
 function refuseForeignOrigin({ config, site }: Context, { headers }: FastifyRequest): void {
   const { origin } = headers;
   if (origin === undefined || origin === site.origin || config.corsOrigins.includes(origin)) return;
-  throw permissionDenied('Origin: expected an origin of CORS_ORIGINS');
+  throw permissionDenied('Origin: expected one of CORS_ORIGINS');
 }
 
-/** The API as the tools of one request use it. A token that is revoked meanwhile is reported as well as thrown. */
+/** The API that the tools of one request use. Reports a token that was revoked meanwhile, and throws. */
 function apiOf(run: RunEndpoint, onInvalidToken: (error: ApiError) => void): BookmarkApi {
   const runWatched: RunEndpoint = (path, body) =>
     run(path, body).catch((error: unknown) => {

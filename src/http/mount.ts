@@ -4,29 +4,29 @@ import { invalid, permissionDenied } from '../domain/errors.ts';
 import { type PresentedToken, parseToken } from '../domain/tokens.ts';
 import { readSessionCookie } from './session-cookie.ts';
 
-/** The places where routes are mounted, and how a request presents its token at each. */
+/** The base paths of routes, and how a request presents its token at each. */
 
 export interface Mount {
-  /** Where its routes begin. */
+  /** The prefix of its routes. */
   basePath: string;
-  /** Whether it is for the service's own pages, whose session is a cookie. */
+  /** Whether only the service's own pages use it. Their session is a cookie. */
   isForBrowser: boolean;
-  /** Throws where a request may not come in at all, whoever sends it. */
+  /** Throws if a request is not allowed here, whatever its token. */
   refuse(context: Context, request: FastifyRequest): void;
-  /** The token that a request presents; undefined for anything that no token of this service can be. */
+  /** The request's token; undefined if there is none or it is malformed. */
   readToken(context: Context, request: FastifyRequest): PresentedToken | undefined;
 }
 
-/** Where every endpoint of the specification begins (spec 1). */
+/** The prefix of every endpoint of the specification (section 1). */
 export const BASE_PATH = '/api/v1';
 
 const AUTHORIZATION = /^Bearer +([\w-]+) *$/i;
 
-/** The token in an `Authorization` header; undefined for anything that no token of this service can be. */
+/** The token in an `Authorization` header; undefined if there is none or it is malformed. */
 const readBearerToken = (header: string | undefined): PresentedToken | undefined =>
   parseToken(AUTHORIZATION.exec(header ?? '')?.[1]);
 
-/** The API: the token is in the `Authorization` header, and a cookie is nothing. */
+/** The API. The token is in the `Authorization` header; cookies are ignored. */
 export const API: Mount = {
   basePath: BASE_PATH,
   isForBrowser: false,
@@ -34,10 +34,10 @@ export const API: Mount = {
   readToken: (_context, { headers }) => readBearerToken(headers.authorization),
 };
 
-/** Where everything for the service's own pages begins. */
+/** The prefix of everything that only the service's own pages use. */
 export const WEB_PATH = '/web';
 
-/** What only the service's own pages need: logging in and out. */
+/** Routes that only the service's own pages need, such as logging in and out. */
 export const WEB: Mount = {
   basePath: WEB_PATH,
   isForBrowser: true,
@@ -45,18 +45,18 @@ export const WEB: Mount = {
   readToken: ({ site }, { headers }) => readSessionCookie(headers.cookie, site.origin),
 };
 
-/** The routes of the API once more, for the service's own pages. */
+/** The routes of the API again, with the session cookie as the token. */
 export const WEB_API: Mount = { ...WEB, basePath: WEB_PATH + BASE_PATH };
 
 const JSON_TYPE = /^application\/json *(;|$)/i;
 
 /**
- * A browser sends the session's cookie with requests of other pages too. It also names the page's origin, which no page
- * can change, and it asks before it sends JSON to another origin, which the service never allows here.
+ * Browsers send the session cookie with requests of other pages too, so this checks the page's origin, which a page
+ * cannot forge. JSON from another origin would also need a preflight, which is always refused here.
  */
 function refuseForeignPage({ site }: Context, { headers }: FastifyRequest): void {
   if (headers.origin === undefined || ![site.origin, site.namedOrigin].includes(headers.origin))
-    throw permissionDenied(`Origin: expected ${site.origin}, as pages of this service send it`);
+    throw permissionDenied(`Origin: expected ${site.origin}`);
   if (!JSON_TYPE.test(headers['content-type'] ?? ''))
     throw invalid('Content-Type: expected application/json');
 }

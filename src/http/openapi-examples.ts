@@ -1,4 +1,4 @@
-/** Examples for the reference, made from the examples of the fields. */
+/** Makes the examples of the reference from those of the fields. */
 
 interface Schema {
   $ref?: string;
@@ -15,8 +15,8 @@ interface Schema {
 }
 
 /**
- * A value that fits a JSON Schema: its own example, its default, or one made of its parts. `shared` holds the schemas
- * that references name.
+ * Returns a value that fits a JSON Schema: its example, its default, or one built from its parts. `shared` holds the
+ * schemas that references point to.
  */
 export function exampleOf(schema: Schema, shared: Record<string, Schema>): unknown {
   const { $ref, examples, type, properties = {}, items = {} } = schema;

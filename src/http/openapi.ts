@@ -4,7 +4,7 @@ import { STATUS_BY_CODE } from './error-responses.ts';
 import { exampleOf } from './openapi-examples.ts';
 import { DEFAULT_BODY_BYTES, type Route } from './route.ts';
 
-/** The OpenAPI 3.1 document, made of the routes and the same schemas that check requests. */
+/** Builds the OpenAPI 3.1 document from the routes and the schemas that check requests. */
 
 type Json = Record<string, unknown>;
 
@@ -15,7 +15,7 @@ const INFO = {
   contact: { name: 'The maintainers of the Bookmark Service' },
 };
 
-/** The groups of operations, by the first part of their paths. */
+/** The groups of operations, by the first segment of their paths. */
 const TAGS: Record<string, string> = {
   auth: 'Exchange codes for session tokens',
   user: "The current user's profile",
@@ -30,26 +30,26 @@ const TAGS: Record<string, string> = {
   import: 'Import bookmarks',
 };
 
-/** `export` and `import` are reserved words in the languages that code is generated for. */
+/** `export` and `import` are reserved words in the languages of generated clients. */
 const OPERATION_IDS: Record<string, string> = {
   '/export': 'export_bookmarks',
   '/import': 'import_bookmarks',
 };
 
 const DESCRIPTION = `Stores bookmarks for authenticated users: create, edit, delete, search, list, sync with long polling,
-tags, import and export. Every endpoint is a POST with a JSON body, an empty object where it takes nothing.
+tags, import and export. Every endpoint is a POST with a JSON body. Send an empty object to an endpoint without parameters.
 
-**Errors** are \`{ "error": string, "code": string }\`. **Limits**: 100 requests of a token and 500 of an account
-in any 60 s; a deployment may set others, and others again for premium accounts. Every response to a valid token tells of the
-limit with fewer requests left, in \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\`, \`X-RateLimit-Reset\` and
-\`X-RateLimit-Scope\`. **Scopes**: \`read\` reads; \`write\` reads and changes.`;
+**Errors** are \`{ "error": string, "code": string }\`. **Limits**: 100 requests per token and 500 per account
+in any 60 s. A deployment can set other limits, and separate ones for premium accounts. Every response to a valid token
+describes the limit that has fewer requests left, in \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\`,
+\`X-RateLimit-Reset\` and \`X-RateLimit-Scope\`. **Scopes**: \`read\` reads; \`write\` reads and changes.`;
 
-/** Schemas that several operations share, by name. */
+/** Schemas that operations share, by name. */
 type Shared = Record<string, Json>;
 
 /**
- * The JSON Schema of a body. Schemas with an `id` go to `shared`. Responses may gain fields within v1 (decision 29),
- * so their schemas allow others.
+ * The JSON Schema of a body. Schemas with an `id` go to `shared`. The schemas allow additional fields, because
+ * responses may gain fields within v1 (decision 29).
  */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output', shared: Shared): Json {
   const json = z.toJSONSchema(schema, {
@@ -57,45 +57,46 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output', shared: Shared): Js
     unrepresentable: 'any',
     target: 'draft-2020-12',
     override({ zodSchema, jsonSchema }) {
-      // Zod drops the examples of values that are transformed on their way in.
+      // Zod drops the examples of values that it transforms.
       const meta = z.globalRegistry.get(zodSchema as unknown as z.ZodType);
       if (Array.isArray(meta?.examples)) jsonSchema.examples = meta.examples;
       delete jsonSchema.additionalProperties;
       if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
     },
   });
-  // References are resolved in the document, not in the schema that contains them.
+  // References must point into the document, not into the schema that contains them.
   const text = JSON.stringify(json).replaceAll('"#/$defs/', '"#/components/schemas/');
   const { $schema: _, id: __, $defs, anyOf, ...own } = JSON.parse(text);
   Object.assign(shared, $defs);
   if (anyOf === undefined) return own;
-  // A request has one of the forms, never two at once. A response of one form may fit another one too.
+  // A request has exactly one of the forms. A response of one form may also match another.
   return { [io === 'input' ? 'oneOf' : 'anyOf']: anyOf, ...own };
 }
 
 const HEADERS = {
   'X-Request-Id': {
-    description: 'The one that came with the request, or a new one; it stands in the log.',
+    description: 'The id that the request brought, or a new one. The log contains it.',
     schema: { type: 'string' },
   },
   'X-RateLimit-Limit': {
-    description: "Requests that any window admits: that of the account's tier.",
+    description: "Requests allowed per window, by the account's tier.",
     schema: { type: 'integer' },
   },
   'X-RateLimit-Remaining': { description: 'Requests left now.', schema: { type: 'integer' } },
   'X-RateLimit-Reset': {
     description:
-      'Unix time in seconds at which the oldest counted request leaves the window; of a refused request, at which a slot is free.',
+      'Unix time in seconds when the oldest counted request leaves the window. After a refusal: when the next request is allowed.',
     schema: { type: 'integer' },
   },
   'X-RateLimit-Scope': {
-    description: 'Whose limit the other three headers tell of; of a refused request, whose limit refused it.',
+    description:
+      'The limit that the other three headers describe. After a refusal: the limit that refused the request.',
     schema: { type: 'string', enum: ['token', 'account', 'address'] },
   },
   'Retry-After': { description: 'Seconds to wait, at least 1.', schema: { type: 'integer', minimum: 1 } },
 };
 
-/** The headers of responses with a status: rate limits wherever the limiter has counted the request. */
+/** The headers of responses with a status. Rate-limit headers appear if the limiter has counted the request. */
 function headersOf(status: number): Json {
   const names: (keyof typeof HEADERS)[] = ['X-Request-Id'];
   if (![401, 500, 503].includes(status))
@@ -109,22 +110,23 @@ const IDEMPOTENCY_KEY = {
   in: 'header',
   required: false,
   description:
-    'Makes a repeat safe: within 24 hours the same key with the same request is answered as it first was; with ' +
-    'another request it is a VALIDATION_ERROR.',
+    'Makes a retry safe. Within 24 hours the same key with the same request returns the first response again. The ' +
+    'same key with another request is a VALIDATION_ERROR.',
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 };
 
 const CONDITIONS: Record<ErrorCode, string> = {
-  VALIDATION_ERROR: 'The body lacks a field or holds invalid data; the message names the field and the rule.',
+  VALIDATION_ERROR: 'A field is missing or invalid. The message names the field and the rule.',
   INVALID_TOKEN: 'The token is missing, invalid, expired or revoked.',
-  ACCOUNT_SUSPENDED: 'Who runs the service has suspended the account; nothing of it is deleted.',
-  PERMISSION_DENIED: 'The token lacks the scope that the operation needs.',
+  ACCOUNT_SUSPENDED: 'The operator has suspended the account. Its data is kept.',
+  PERMISSION_DENIED: 'The token does not have the required scope.',
   LIMIT_EXCEEDED: 'A limit of the account is reached.',
-  NOT_FOUND: 'What the request names does not exist.',
-  CONFLICT: 'The bookmark was changed since the time in `if_updated_at`; nothing was done.',
+  NOT_FOUND: 'The requested item does not exist.',
+  CONFLICT: 'The bookmark was changed after `if_updated_at`. Nothing was done.',
   RATE_LIMITED: 'Too many requests.',
-  INTERNAL_ERROR: 'A fault of the service.',
-  UNAVAILABLE: 'The service cannot answer now; nothing was changed unless the answer was lost on its way.',
+  INTERNAL_ERROR: 'An unexpected failure of the service.',
+  UNAVAILABLE:
+    'The service is temporarily unavailable. Nothing was changed, unless the response was lost on its way.',
 };
 
 function codesOf(route: Route): ErrorCode[] {
@@ -134,7 +136,7 @@ function codesOf(route: Route): ErrorCode[] {
   return [...new Set([...common, ...ofPrincipals, ...(route.errors ?? [])])];
 }
 
-/** Error responses by status; several codes may share one. */
+/** Error responses by status. Several codes may share a status. */
 function errorResponses(route: Route): Json {
   const codesByStatus = Map.groupBy(codesOf(route), (code) => STATUS_BY_CODE[code]);
   return Object.fromEntries(
@@ -158,11 +160,11 @@ function errorResponses(route: Route): Json {
   );
 }
 
-/** `/tags/create` as `TagsCreate`: the names of its schemas begin with it. */
+/** `/tags/create` becomes `TagsCreate`, the prefix of its schemas' names. */
 const pascalCase = (path: string): string =>
   path.replace(/[/-](\w)/g, (_, letter: string) => letter.toUpperCase());
 
-/** A JSON body by a named schema, with an example made from those of its fields. */
+/** A JSON body with a named schema, and an example built from those of the fields. */
 function contentOf(name: string, schema: Json, shared: Shared, leftOut: readonly string[] = []): Json {
   const example = Object.entries(exampleOf(schema, shared) as Json).filter(
     ([name]) => !leftOut.includes(name),
@@ -178,11 +180,11 @@ function contentOf(name: string, schema: Json, shared: Shared, leftOut: readonly
 }
 
 function describeAccess(route: Route): string {
-  if (route.scope === 'public') return 'Public; limited by client address.';
-  return `Scope: ${route.scope}.${route.needsSession ? ' A session token only.' : ''}`;
+  if (route.scope === 'public') return 'Public. Limited by client address.';
+  return `Scope: ${route.scope}.${route.needsSession ? ' Requires a session token.' : ''}`;
 }
 
-/** A number of bytes in whole units. */
+/** Formats a number of bytes. */
 const formatBytes = (bytes: number): string =>
   bytes >= 1_048_576 ? `${bytes / 1_048_576} MiB` : `${bytes / 1_024} KiB`;
 
@@ -197,7 +199,7 @@ function operationOf(route: Route, shared: Shared): Json {
     ...(isPublic && { security: [] }),
     ...(route.isIdempotent && { parameters: [IDEMPOTENCY_KEY] }),
     requestBody: {
-      description: `At most ${formatBytes(route.bodyLimit ?? DEFAULT_BODY_BYTES)}; a longer one is a VALIDATION_ERROR.`,
+      description: `At most ${formatBytes(route.bodyLimit ?? DEFAULT_BODY_BYTES)}. A larger body is a VALIDATION_ERROR.`,
       required: true,
       content: contentOf(
         `${name}Request`,
@@ -217,7 +219,7 @@ function operationOf(route: Route, shared: Shared): Json {
   };
 }
 
-/** Makes the document of the routes below a base path. */
+/** Describes the routes below a base path. */
 export function describeApi(routes: readonly Route[], basePath: string): Json {
   const shared: Shared = {};
   const paths = routes.map((route) => [route.path, { post: operationOf(route, shared) }]);
@@ -233,7 +235,7 @@ export function describeApi(routes: readonly Route[], basePath: string): Json {
         token: {
           type: 'http',
           scheme: 'bearer',
-          description: 'A session token or an API token. Each operation says which scope it needs.',
+          description: 'A session token or an API token. Each operation names the scope that it requires.',
         },
       },
       headers: HEADERS,
@@ -243,7 +245,7 @@ export function describeApi(routes: readonly Route[], basePath: string): Json {
           type: 'object',
           required: ['error', 'code'],
           properties: {
-            error: { type: 'string', description: 'For people; names the field and the rule.' },
+            error: { type: 'string', description: 'A text for people that names the field and the rule.' },
             code: { type: 'string', enum: Object.keys(STATUS_BY_CODE) },
           },
         },

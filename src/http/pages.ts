@@ -8,7 +8,7 @@ import { SignInError } from '../sign-in/sign-in-error.ts';
 import { limitAddress } from './authentication.ts';
 import { toApiError } from './error-responses.ts';
 
-/** Pages of signing in: what people open, beside the API. Each is limited by address, and each fault is a page too. */
+/** The pages of signing in. Requests are limited by address, and errors are pages too. */
 
 /** One request for a page. */
 export interface PageRequest {
@@ -17,7 +17,7 @@ export interface PageRequest {
   query: PageQuery;
 }
 
-/** Adds a page; `handle` returns it, or the address to go on to. */
+/** Adds a page. `handle` returns the page, or the address to redirect to. */
 export function addPage(
   app: FastifyInstance,
   context: Context,
@@ -26,7 +26,7 @@ export function addPage(
 ): void {
   app.get(url, {
     onRequest: (request, reply) => limitAddress(context, request, reply, 'logins'),
-    // Other origins have no business here.
+    // Scripts of other origins must not read these pages.
     config: { cors: false } as object,
     errorHandler: (error, request, reply) => sendPage(reply, pageOf(context, error, request)),
     handler: async (request, reply) => {
@@ -36,11 +36,11 @@ export function addPage(
   });
 }
 
-/** The parameters of a page. */
+/** The query parameters of a page. */
 export class PageQuery {
-  /** Undefined: given twice, and two readers could take different ones. */
+  /** Undefined for a parameter that was sent twice: two readers could pick different values. */
   readonly #parameters = new Map<string, string | undefined>();
-  /** As it was sent. */
+  /** The query string as it was sent. */
   readonly text: string;
 
   constructor({ raw }: FastifyRequest) {
@@ -50,10 +50,10 @@ export class PageQuery {
       this.#parameters.set(name, this.#parameters.has(name) ? undefined : value);
   }
 
-  /** A parameter; throws `VALIDATION_ERROR` where it is given twice. */
+  /** Returns a parameter. Throws `VALIDATION_ERROR` if it was sent twice. */
   get(name: string): string | undefined {
     const value = this.#parameters.get(name);
-    if (value === undefined && this.#parameters.has(name)) throw invalid(`${name}: given more than once`);
+    if (value === undefined && this.#parameters.has(name)) throw invalid(`${name}: was sent more than once`);
     return value;
   }
 
@@ -66,17 +66,17 @@ export class PageQuery {
 const sendPage = (reply: FastifyReply, page: Page): FastifyReply =>
   reply.code(page.status).headers(pageHeaders(page)).send(renderPage(page));
 
-/** To another address, always by GET. */
+/** Redirects to another address, always by GET. */
 const redirect = (reply: FastifyReply, address: string): FastifyReply =>
   reply.code(303).headers(PRIVATE_HEADERS).header('location', address).send();
 
-/** The page for whatever was thrown. */
+/** The page for a thrown error. */
 function pageOf(context: Context, error: unknown, request: FastifyRequest): Page {
   const name = context.config.signIn.provider?.name;
   if (error instanceof SignInError) {
     context.metrics.signInEnded(error.fault);
     const level = error.isOfProvider ? 'warn' : 'info';
-    request.log[level]({ fault: error.fault, reason: error.message }, 'nobody signed in');
+    request.log[level]({ fault: error.fault, reason: error.message }, 'sign-in failed');
     return faultPage(error.fault, name, '/');
   }
   const known = error instanceof PendingUnavailable ? undefined : toApiError(error);

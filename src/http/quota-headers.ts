@@ -3,19 +3,19 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Quota } from '../coordination/port.ts';
 import { rateLimited } from '../domain/errors.ts';
 
-/** Whose limit the headers tell of. */
+/** The limit that the headers describe. */
 type QuotaScope = 'token' | 'account' | 'address';
 
 const REFUSALS: Record<QuotaScope, string> = {
   token: 'too many requests with this token',
-  account: 'too many requests of this account, all its tokens together',
+  account: 'too many requests of this account, across all its tokens',
   address: 'too many requests from this address',
 };
 
-/** The value of `Retry-After` for a wait: whole seconds, rounded up, at least 1. */
+/** The value of `Retry-After`: whole seconds, rounded up, at least 1. */
 export const retryAfterSeconds = (ms: number): number => Math.max(1, Math.ceil(ms / 1000));
 
-/** Sets the four rate-limit headers (spec 8, decision 26); throws `RATE_LIMITED` for a refused request. */
+/** Sets the four rate-limit headers (section 8, decision 26). Throws `RATE_LIMITED` for a refused request. */
 export function requireQuota(reply: FastifyReply, quota: Quota, of: 'token' | 'address' = 'token'): void {
   const scope: QuotaScope = quota.ofGroup ? 'account' : of;
   reply.header('x-ratelimit-limit', quota.limit);
@@ -25,16 +25,19 @@ export function requireQuota(reply: FastifyReply, quota: Quota, of: 'token' | 'a
   if (!quota.admitted) throw rateLimited(retryAfterSeconds(quota.resetMs), REFUSALS[scope]);
 }
 
-/** Removes the headers, for the response to a token that proved to be invalid. */
+/** Removes the headers, for a response to an invalid token. */
 export function removeQuotaHeaders(reply: FastifyReply): void {
   for (const name of ['limit', 'remaining', 'reset', 'scope']) reply.removeHeader(`x-ratelimit-${name}`);
 }
 
-/** The address that a request came from, as far as the proxies in front are trusted to name it. */
+/** The client's address, as named by the trusted proxies. */
 export const clientAddress = ({ ip, socket }: FastifyRequest): string =>
   isIP(ip) > 0 ? ip : (socket.remoteAddress ?? '');
 
-/** The limiter's key for a client address: IPv4 as a whole, mapped or not; IPv6 by its /64 (decision 25). */
+/**
+ * The limiter's key for a client address: an IPv4 address, mapped or not, or the /64 of an IPv6 address (decision
+ * 25).
+ */
 export function addressKey(ip: string): string {
   if (!isIPv6(ip)) return ip;
   const groups = expandIpv6(ip);
@@ -45,7 +48,7 @@ export function addressKey(ip: string): string {
 
 /** The eight groups of an IPv6 address. */
 function expandIpv6(ip: string): string[] {
-  // WHATWG's parser writes each address in one canonical form. A zone (`%eth0`) is no part of the address.
+  // WHATWG's URL parser writes each address in one canonical form. A zone (`%eth0`) is not part of the address.
   const canonical = new URL(`http://[${ip.split('%')[0]}]`).hostname.slice(1, -1);
   const [head = '', tail] = canonical.split('::');
   const left = head === '' ? [] : head.split(':');

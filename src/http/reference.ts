@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { describeApi } from './openapi.ts';
 import type { Route } from './route.ts';
 
-/** The reference of the API: `/openapi.json`, and `/docs` to browse it. */
+/** The API reference: `/openapi.json`, and `/docs` to browse it. */
 
 const PAGE = `<!doctype html>
 <html lang="en">
@@ -27,7 +27,7 @@ const PAGE = `<!doctype html>
 const START = `SwaggerUIBundle({ url: '/openapi.json', dom_id: '#reference', deepLinking: true });
 `;
 
-/** Everything comes from this origin. The page's styles contain inline images and set inline styles. */
+/** All content comes from this origin. The page's styles contain inline images and set inline styles. */
 const SECURITY_POLICY =
   "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'";
 
@@ -39,7 +39,7 @@ const TYPE_BY_FILE = {
 
 /** Adds the reference, outside the versioned base path. */
 export function referenceRoutes(app: FastifyInstance, routes: readonly Route[], basePath: string): void {
-  // A buffer is sent as it lies here; a text would be copied for each client that does not read.
+  // A buffer is shared by all responses. A string would be copied for each client that does not read.
   const document = Buffer.from(JSON.stringify(describeApi(routes, basePath)));
   const { resolve } = createRequire(import.meta.url);
   const serve = (url: string, type: string, read: () => string | Buffer) =>

@@ -7,19 +7,19 @@ import type { Route } from './route.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What a request of the route is to its client, for the metrics. */
+    /** The request class of the route in the metrics. */
     class?: RequestClass;
   }
 }
 
-/** The class of a route's requests. An import is held too, for its worker, and is no poll. */
+/** The class of a route's requests. An import is held like a poll, but has its own class. */
 export function classOf({ path, scope, isHeld }: Route): RequestClass {
   if (path === '/import') return 'import';
   if (isHeld) return 'poll';
   return scope === 'read' ? 'read' : 'write';
 }
 
-/** Paths that clients make up are logged to this length, without their query and without what looks like a token. */
+/** Logged length of an unknown path. Its query and anything that looks like a token are removed. */
 const LOGGED_PATH_LENGTH = 200;
 
 const cutPath = (url: string): string =>
@@ -28,13 +28,13 @@ const cutPath = (url: string): string =>
     .replaceAll(/bk[a-z]_[\w-]+/g, '…')
     .slice(0, LOGGED_PATH_LENGTH);
 
-/** Requests that open or end a session, or change or show tokens, and deletions of accounts. */
+/** Routes that open or end sessions, handle tokens, or delete accounts. */
 const SECURITY_ROUTES = /^(\/web)?(\/api\/v1)?\/(auth|login|logout|tokens|sessions|account\/delete)(\/|$)/;
 
-/** An unheld request is slow beyond this. */
+/** A request that is not held is slow beyond this time. */
 const SLOW_MS = 1_000;
 
-/** What decides whether a request is logged. */
+/** The facts that decide whether a request is logged. */
 export interface RequestFacts {
   id: string;
   route: string | undefined;
@@ -45,9 +45,9 @@ export interface RequestFacts {
 }
 
 /**
- * Whether a request is logged if the log takes this share of all, from 0 to 1. Failures, slow requests and those about
- * sign-ins and tokens always are. 404 and 429 are as frequent as clients make them. The request id decides about the others,
- * so every process decides alike.
+ * Whether a request is logged if `share` (0 to 1) of all requests are. Failures, slow requests and those about
+ * sign-ins and tokens always are. 404 and 429 are sampled, because clients can cause any number of them. The request
+ * id decides, so every process decides alike.
  */
 export function isLogged({ id, route, status, ms, wasHeld, unserved }: RequestFacts, share: number): boolean {
   if (share === 1 || unserved !== undefined) return true;
@@ -57,8 +57,8 @@ export function isLogged({ id, route, status, ms, wasHeld, unserved }: RequestFa
 }
 
 /**
- * Counts every request once its response has gone, and logs it, or the share that `LOG_REQUESTS` says. Probes come every few
- * seconds: logged at `debug`, not counted.
+ * Counts every request when its response ends, and logs the share that `LOG_REQUESTS` sets. Probes come every few
+ * seconds: they are logged at `debug` and not counted.
  */
 export function reportRequests(
   app: FastifyInstance,
@@ -92,30 +92,30 @@ export function reportRequests(
   });
 }
 
-/** Logs and counts a request whose response did not leave whole. */
-export function reportBroken(
+/** Logs and counts a request whose response was aborted. */
+export function reportAborted(
   { metrics }: Pick<Context, 'metrics'>,
   connection: Connection,
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
   const reason = findReason(connection, request, reply);
-  metrics.brokeOff(reason);
+  metrics.responseAborted(reason);
   request.log.info(
     {
       route: request.routeOptions.url,
       user: request.principal?.userId,
-      // A response behind another one on its connection has no socket yet.
+      // Responses on one connection are sent in order. One that is still queued has no socket.
       sentBytes: reply.raw.socket ? connection.sentBytes : 0,
       reason,
       ms: Math.round(reply.elapsedTime),
     },
-    'response broke off',
+    'response aborted',
   );
 }
 
 function findReason(connection: Connection, request: FastifyRequest, reply: FastifyReply): BreakReason {
-  if (request.wasBrokenOff) return 'service';
+  if (request.wasAborted) return 'service';
   if (connection.isStalled) return 'stalled';
   return reply.raw.headersSent ? 'client' : 'unanswered';
 }

@@ -5,19 +5,22 @@ import type { Idempotency } from '../domain/idempotency.ts';
 import type { Endpoints, ErrorCode } from '../domain/resources.ts';
 import type { Principal, Scope } from '../domain/tokens.ts';
 
-/** The largest body of a route that takes no long texts. */
+/** The default limit of a body. */
 export const DEFAULT_BODY_BYTES = 64 * 1_024;
 
-/** A legal bookmark whose every character is an escaped pair of surrogates has 545,930 bytes. */
+/**
+ * The limit of a body with one bookmark. The longest valid bookmark, with every character escaped as a surrogate
+ * pair, has 545,930 bytes.
+ */
 export const BOOKMARK_BODY_BYTES = 640 * 1_024;
 
-/** One request of a route, its token, limits, scope and body already checked. */
+/** One request of a route. Its token, limits, scope and body have been checked. */
 export interface RouteRequest<Body> {
   context: Context;
   body: Body;
   request: FastifyRequest;
   reply: FastifyReply;
-  /** Of a route that takes a key, where one came. */
+  /** Set if the route accepts a key and the request has one. */
   idempotency?: Idempotency | undefined;
 }
 
@@ -26,37 +29,37 @@ interface Described {
   path: string;
   summary: string;
   description: string;
-  /** Schema of a success, for the reference. */
+  /** The schema of a success, for the reference. */
   response: z.ZodType;
-  /** Fields that the example of a request leaves out, as they cannot stand beside others. */
+  /** Fields that the example request omits, because they cannot be combined with others. */
   exampleLeavesOut?: readonly string[];
-  /** Codes it may respond with, beside those of every route of its kind. */
+  /** Error codes in addition to those of every route of its kind. */
   errors?: readonly ErrorCode[];
-  /** Largest body in bytes; default `DEFAULT_BODY_BYTES`. */
+  /** Maximum body in bytes. Default: `DEFAULT_BODY_BYTES`. */
   bodyLimit?: number;
-  /** The handler checks the body by itself; the schema is for the reference. */
+  /** The handler checks the body itself. The schema only serves the reference. */
   checksOwnBody?: boolean;
-  /** Takes an `Idempotency-Key`. */
+  /** Accepts an `Idempotency-Key`. */
   isIdempotent?: boolean;
-  /** May be held for long, and so takes a permit of its user for each of its statements only. */
+  /** May be held as a long poll. Such a route takes a user's permit for each statement only, not while it waits. */
   isHeld?: boolean;
-  /** Takes a permit of its user for each of its statements, though it is not held. */
+  /** Takes a user's permit for each of its statements, although it is not held. */
   takesOwnPermits?: boolean;
 }
 
-/** JSON text is sent as it stands; an object is serialised. */
+/** A string is JSON text and is sent unchanged. An object is serialized. */
 export type ResponseBody = string | object;
 
-/** An endpoint for principals with a token of the scope. */
+/** An endpoint that requires a token. */
 export interface PrincipalRoute<Body extends z.ZodType = z.ZodType> extends Described {
   scope: Scope;
-  /** An API token is refused, whatever its scope. */
+  /** Refuses API tokens, whatever their scope. */
   needsSession?: boolean;
   body: Body;
   handle(request: RouteRequest<z.output<Body>> & { principal: Principal }): Promise<ResponseBody>;
 }
 
-/** An endpoint that needs no token, limited by client address. */
+/** An endpoint without a token, limited by client address. */
 export interface PublicRoute<Body extends z.ZodType = z.ZodType> extends Described {
   scope: 'public';
   body: Body;
@@ -65,24 +68,30 @@ export interface PublicRoute<Body extends z.ZodType = z.ZodType> extends Describ
 
 export type Route = PrincipalRoute | PublicRoute;
 
-/** A route of the API: its path is one of the described endpoints. */
+/** A route whose path is one of the endpoints in `resources.ts`. */
 type ApiRoute = Route & { path: keyof Endpoints };
 
-/** Takes a route for each endpoint of `resources.ts`: a list that lacks one does not compile. */
+/** Takes the routes of the API. If an endpoint of `resources.ts` has no route, the call does not compile. */
 export const routesOfAll = <Given extends ApiRoute>(
   routes: readonly Given[] & Missing<Exclude<keyof Endpoints, Given['path']>>,
 ): readonly Route[] => routes;
 
 type Missing<Path> = [Path] extends [never] ? unknown : { noRouteFor: Path };
 
-/** The names of all fields, at any depth: optional ones that differ are assignable to each other. */
+/**
+ * The names of all fields at any depth. Types that differ only in optional fields are assignable to each other, so
+ * `Matching` compares the names too.
+ */
 type Fields<T> = T extends readonly (infer Entry)[]
   ? Fields<Entry>
   : T extends object
     ? { [Name in keyof T]-?: Name | Fields<T[Name]> }[keyof T]
     : never;
 
-/** The schema where its type is the declared one; else what no schema is, so that the route does not compile. */
+/**
+ * `Schema` if its type equals the declared one. Otherwise a type that no schema has, so that the route does not
+ * compile.
+ */
 type Matching<Schema, Type, Declared> = [Type, Declared, Fields<Type>, Fields<Declared>] extends [
   Declared,
   Type,
@@ -92,14 +101,14 @@ type Matching<Schema, Type, Declared> = [Type, Declared, Fields<Type>, Fields<De
   ? Schema
   : { differsFromResources: Declared };
 
-/** Holds a route's schemas to the plain types that clients are given. */
+/** Requires that a route's schemas have the types that `resources.ts` declares for its path. */
 interface AsDeclared<Path extends keyof Endpoints, Body extends z.ZodType, Response extends z.ZodType> {
   path: Path;
   body: Matching<Body, z.input<Body>, Endpoints[Path]['request']>;
   response: Matching<Response, z.output<Response>, Endpoints[Path]['response']>;
 }
 
-/** Ties a route's handler to the output of its own body schema, and its schemas to `resources.ts`. */
+/** Gives the handler the type of its body, and checks the route's schemas against `resources.ts` at compile time. */
 export const principalRoute = <
   Path extends keyof Endpoints,
   Body extends z.ZodType,

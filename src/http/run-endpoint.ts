@@ -5,19 +5,22 @@ import { parseBody } from '../domain/validation.ts';
 import { requireScope } from './authentication.ts';
 import type { PrincipalRoute, Route } from './route.ts';
 
-/** Runs an endpoint of the API for another interface. Scope, body and permits are checked as for the endpoint itself. */
+/** Runs an endpoint for another interface. Scope, body and permits are checked as in a direct request. */
 export type RunEndpoint = <Path extends keyof Endpoints>(
   path: Path,
   body: Endpoints[Path]['request'],
 ) => Promise<Endpoints[Path]['response']>;
 
-/** What other interfaces run endpoints with. */
+/** Everything that other interfaces need to run endpoints. */
 export interface EndpointRunner {
   context: Context;
   routes: readonly Route[];
 }
 
-/** Runs endpoints as the principal of a request that was authenticated. The request counts once, however many it runs. */
+/**
+ * Runs endpoints as the principal of an authenticated request. The request counts once, however many endpoints it
+ * runs.
+ */
 export function runEndpointsFor(
   { context, routes }: EndpointRunner,
   request: FastifyRequest,

@@ -3,24 +3,24 @@ import type { Context } from '../context.ts';
 import { MAX_SESSION_DAYS, type PresentedToken, parseToken } from '../domain/tokens.ts';
 
 /**
- * The cookie of a browser's session. `__Host-` has the browser keep it for this host alone and take it only over TLS. On
- * plain HTTP, which is for loopback only, there is no such name.
+ * The name of the session cookie. With the prefix `__Host-`, a browser sends it to this host only, and only over TLS.
+ * Plain HTTP, which only loopback uses, does not allow the prefix.
  */
 const nameOf = (origin: string | undefined, name: 'session' | 'login' = 'session'): string =>
   origin?.startsWith('https:') ? `__Host-${name}` : name;
 
-/** How long a browser has for a login by a provider. */
+/** How long a browser may take for a sign-in by a provider. */
 const LOGIN_SECONDS = 600;
 
 /**
- * Tells the page's scripts that this browser has a session, which they cannot see otherwise. It grants nothing: without it
- * the page asks to sign in at once, instead of after a request that fails.
+ * A cookie that scripts can read, unlike the session. It tells the page that a session exists, so that a page without
+ * one asks to sign in at once. It grants nothing.
  */
 const HINT = 'signed-in';
 
 /**
- * The value of a cookie in a `Cookie` header, as it was sent; undefined where there is none, or where several have this
- * name: which of them the service has set cannot be known.
+ * The value of a cookie; undefined if there is none. Also undefined if several have this name, because any of them
+ * could be foreign.
  */
 function readCookie(header: string | undefined, name: string): string | undefined {
   const values = listCookies(header, name);
@@ -33,11 +33,11 @@ const listCookies = (header: string | undefined, name: string): string[] =>
     return given!.trim() === name && value.length > 0 ? [value.join('=').trim()] : [];
   });
 
-/** Whether a session came, valid or not. */
+/** Whether the request has a session cookie, valid or not. */
 export const hasSessionCookie = ({ site }: Context, header: string | undefined): boolean =>
   listCookies(header, nameOf(site.origin)).length > 0;
 
-/** The session token in a `Cookie` header; undefined for anything else, an API token too. */
+/** The session token in a `Cookie` header; undefined for anything else, including an API token. */
 export function readSessionCookie(
   header: string | undefined,
   origin: string | undefined,
@@ -46,10 +46,7 @@ export function readSessionCookie(
   return token?.kind === 'session' ? token : undefined;
 }
 
-/**
- * Gives the browser a session's token, for the longest that a session can live: it may prolong itself, and the service knows
- * its end.
- */
+/** Sets the session cookie for the longest life of a session. The server decides when the session really ends. */
 export function setSessionCookie({ site, config }: Context, reply: FastifyReply, token: string): void {
   const maxAge = Math.max(MAX_SESSION_DAYS, config.sessionDays) * 86_400;
   addCookie(reply, site.origin, nameOf(site.origin), token, maxAge);
@@ -60,17 +57,17 @@ export function setSessionCookie({ site, config }: Context, reply: FastifyReply,
 export const readLoginCookie = ({ site }: Context, header: string | undefined): string | undefined =>
   readCookie(header, nameOf(site.origin, 'login'));
 
-/** Gives the browser that secret. `Lax`, for a `Strict` cookie is not sent on the way back from the provider. */
+/** Sets that secret. `Lax`, because browsers do not send a `Strict` cookie on the way back from the provider. */
 export function setLoginCookie({ site }: Context, reply: FastifyReply, secret: string): void {
   addCookie(reply, site.origin, nameOf(site.origin, 'login'), secret, LOGIN_SECONDS);
 }
 
-/** Has a browser forget its session, which this request has ended; a request of the API brought no cookie that counts. */
+/** Clears the session cookie after a request that ended its session. Requests of the API do not use the cookie. */
 export function forgetSession(context: Context, request: FastifyRequest, reply: FastifyReply): void {
   if (request.routeOptions.config.mount?.isForBrowser === true) clearSessionCookie(context, reply);
 }
 
-/** Has the browser forget the session's token. */
+/** Clears the session cookie. */
 export function clearSessionCookie({ site }: Context, reply: FastifyReply): void {
   addCookie(reply, site.origin, nameOf(site.origin), '', 0);
   addCookie(reply, site.origin, HINT, '', 0, false);

@@ -5,8 +5,8 @@ import { continueClientTrace, tracer } from '../observability/tracing.ts';
 const PROBES: readonly (string | undefined)[] = ['/livez', '/readyz'];
 
 /**
- * Gives every request except probes a span that continues the client's trace, and the trace's id to every line of its
- * log. Add it before all other hooks. `ratio` is the share of recorded traces.
+ * Gives every request except probes a span that continues the client's trace, and adds the trace id to its log lines.
+ * Register this before all other hooks. `ratio` is the share of recorded traces.
  */
 export function traceRequests(app: FastifyInstance, ratio: number): void {
   const contexts = new WeakMap<FastifyRequest, ReturnType<typeof context.active>>();
@@ -20,7 +20,7 @@ export function traceRequests(app: FastifyInstance, ratio: number): void {
     request.log = request.log.child({ trace: trace.getSpan(begun)!.spanContext().traceId });
     context.with(begun, done);
   });
-  // Reading the body has left the context: its events belong to the socket.
+  // Reading the body loses the context, because its events belong to the socket.
   app.addHook('preValidation', (request, _reply, done) =>
     context.with(contexts.get(request) ?? context.active(), done),
   );

@@ -207,12 +207,12 @@ export class Metrics {
   }
 
   /** A response was truncated. */
-  brokeOff(reason: BreakReason): void {
+  responseAborted(reason: BreakReason): void {
     this.#broken.inc({ reason });
   }
 
   /** A poll was woken: the time from the notification's arrival at this replica to the page that it found. */
-  woken(seconds: number): void {
+  pollResponded(seconds: number): void {
     this.#wakeDelays.observe(seconds);
     this.#promise('wake', seconds <= WAKE_LIMIT_SECONDS);
   }

@@ -15,7 +15,7 @@ import { exchangeDeviceCode } from './device-codes.ts';
 import { notifyAfter } from './notify-after.ts';
 import { count, deleted, timestampText } from './response-schemas.ts';
 
-/** Account and session: spec 4.1. */
+/** Account and session: section 4.1. */
 
 const code = z
   .string()
@@ -39,13 +39,13 @@ export const exchange = publicRoute({
   scope: 'public',
   summary: 'Exchange an invite code for a session token',
   description:
-    'An invite works once. A code of 12 characters comes from a page that is signed in, and signs in another device, ' +
-    'once, within five minutes. The token is shown once; its scope is write. Name the e-mail address that the invite was sent ' +
-    'to where you know it: a code of another address is then refused, and such requests are not refused when strangers ' +
-    'guess codes.',
+    'An invite works once. A code of 12 characters comes from a signed-in page and signs in another device, once, ' +
+    'within five minutes. The token is shown once; its scope is write. Name the e-mail address that the invite was ' +
+    'sent to if you know it. A code for another address is then refused, and your request is not limited when ' +
+    'strangers guess codes.',
   body: z.object({ code, email: invitedEmail.optional() }),
   exampleLeavesOut: ['email'],
-  // An address of 254 characters, each an escaped pair of surrogates, has 3,048 bytes.
+  // The longest valid address, with every character escaped as a surrogate pair, has 3,048 bytes.
   bodyLimit: 4_096,
   response: z.object({ token, user }),
   errors: ['NOT_FOUND'],
@@ -72,8 +72,8 @@ const profile = principalRoute({
   scope: 'read',
   summary: 'Read the profile of the current user',
   description:
-    'Whose token it is, how many bookmarks the account holds and may hold (null: any number), the scope of the token, and ' +
-    'when it expires (null: never).',
+    "The token's user, how many bookmarks the account holds and may hold (null: no limit), the token's scope, and when " +
+    'the token expires (null: never).',
   body: z.object({}),
   response: z.object({
     id,
@@ -94,7 +94,7 @@ export const logout = principalRoute({
   scope: 'read',
   summary: 'Revoke the session token of this request',
   description:
-    'Holds on every replica from the moment of the answer. API tokens are revoked by the operator.',
+    'The token is invalid on every replica once this returns. API tokens cannot log out: revoke them with `/tokens/revoke`.',
   body: z.object({}),
   response: z.object({
     logged_out: z.literal(true),
@@ -113,14 +113,14 @@ const remove = principalRoute({
   path: '/account/delete',
   scope: 'write',
   needsSession: true,
-  summary: 'Delete the account with all that is in it',
+  summary: 'Delete the account and all its data',
   description:
-    'For good: bookmarks, tags, tokens, sessions. It takes a person who logged in by a provider within the last 15 minutes; ' +
-    'accounts without a linked provider are exempt.',
+    'Deletes bookmarks, tags, tokens and sessions permanently. The session must come from a login by the provider within ' +
+    'the last 15 minutes. Accounts without a linked provider are exempt.',
   body: z.object({ confirm: text({ max: 254, min: 1 }).meta({ examples: ['you@example.org'] }) }),
   response: deleted,
   async handle({ context, principal, body, request, reply }) {
-    // Its statement may take long, and may wait for an import.
+    // The statement may take long and may wait for an import, so it uses the pool of imports.
     const { importDatabase } = context;
     await notifyAfter(context, principal, notifyPolls, () =>
       deleteAccount(importDatabase, principal, foldText(body.confirm)),

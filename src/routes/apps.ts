@@ -12,16 +12,16 @@ import { readReturnTo } from '../sign-in/return-to.ts';
 import { readProfile } from '../store/users.ts';
 import { findBrowserPrincipal, sendToProvider } from './sign-in.ts';
 
-/** Sessions of apps: a person approves in the browser, and the app gets a code (RFC 8252): decision 31. */
+/** Sessions of apps (RFC 8252, decision 31): a person approves the app in the browser, and the app gets a code. */
 
 const APP_PATH = '/login/app';
 
-/** Adds the page on which a person approves an app. */
+/** Adds the page where a person approves an app. */
 export function appPages(app: FastifyInstance, context: Context): void {
   addPage(app, context, APP_PATH, (given) => askForApproval(context, given));
 }
 
-/** Names the app and asks; where nobody is signed in it first asks them to. Nothing is done by opening this page. */
+/** Shows the approval page, or the sign-in page if nobody is signed in. Opening it changes nothing. */
 async function askForApproval(context: Context, { request, query }: PageRequest): Promise<Page> {
   const { config, database, site } = context;
   const asked = parseBody(appRequestSchema(config.signIn.appRedirects), query.toObject());
@@ -40,12 +40,12 @@ async function askForApproval(context: Context, { request, query }: PageRequest)
   });
 }
 
-/** Approves an app for this browser's session; the page goes on to the app with the code. */
+/** Approves an app for this browser's session. The page then redirects to the app with the code. */
 const approve: PrincipalRoute = {
   path: APP_PATH,
   scope: 'write',
-  summary: 'Approve an app, which gets a code',
-  description: 'The code is for one exchange within 60 s.',
+  summary: 'Approve an app and issue its code',
+  description: 'The code can be exchanged once, within 60 s.',
   body: z.looseObject({}),
   response: z.object({ location: z.string() }),
   async handle({ context, principal, body }) {
@@ -68,12 +68,12 @@ const returnTo = z
   .refine((text) => readReturnTo(text) !== undefined, 'expected a path of this service, such as /settings')
   .default('/');
 
-/** Begins to link the provider to the account of this browser's session; the page goes on to the provider. */
+/** Starts linking the provider to the account of this browser's session. The page then redirects to the provider. */
 const link: PrincipalRoute = {
   path: '/login/link',
   scope: 'write',
   summary: 'Link the provider to the account of this browser',
-  description: 'Whoever then signs in there may sign in here, as this account.',
+  description: 'The person who then signs in at the provider can sign in here with it from now on.',
   body: z.object({ return_to: returnTo }),
   response: z.object({ location: z.string() }),
   async handle({ context, principal, body, request, reply }) {
@@ -87,5 +87,5 @@ const link: PrincipalRoute = {
   },
 };
 
-/** What pages do under `/web/`, where every request names its page. */
+/** Endpoints that pages use under `/web/`, where the origin of every request is checked. */
 export const appWebRoutes = [approve, link];

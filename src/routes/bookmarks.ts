@@ -18,16 +18,16 @@ import { formatCursor, MAX_CURSOR_LENGTH, parseCursor } from './cursor.ts';
 import { notifyAfter } from './notify-after.ts';
 import * as schemas from './response-schemas.ts';
 
-/** Bookmarks: spec 4.2, but for sync. */
+/** Bookmarks: section 4.2, except sync. */
 
 const add = principalRoute({
   path: '/bookmarks/add',
   scope: 'write',
   summary: 'Add a bookmark',
   description:
-    'Tags that do not exist are created. Does not look for duplicates unless `on_duplicate` says so: where a bookmark has ' +
-    'the same url already, `return` responds with the newest of them, unchanged, and `error` is a VALIDATION_ERROR. ' +
-    'Without `created_at` it is now; `updated_at` is the same.',
+    'Creates tags that do not exist. By default, duplicates are allowed. If a bookmark with the same url exists, ' +
+    '`on_duplicate: "return"` returns the newest one unchanged, and `"error"` gives a VALIDATION_ERROR. ' +
+    '`created_at` defaults to now. `updated_at` equals `created_at`.',
   body: z.object({
     ...addedBookmark.shape,
     on_duplicate: z.enum(['add', 'return', 'error']).default('add'),
@@ -51,10 +51,10 @@ const edit = principalRoute({
   scope: 'write',
   summary: 'Edit a bookmark, or the tags of several',
   description:
-    'By `id`: only the fields given are changed; a list of tags replaces the tags; with only an id nothing changes. By ' +
-    '`ids` or `items`: adds `add_tags` and takes off `remove_tags`, in one transaction; ids that are not there are no error, ' +
-    'but named in `missing`; a breach of a bound refuses all. With `if_updated_at` only the version that the client last saw ' +
-    'is changed: another one is a CONFLICT or, by `items`, named in `conflicts`.',
+    'With `id`: changes only the given fields. A list of tags replaces the tags. With `ids` or `items`: adds `add_tags` ' +
+    'and removes `remove_tags`, in one transaction. `missing` lists ids that do not exist. If one bookmark would exceed ' +
+    'a limit, none is changed. `if_updated_at` edits only the version that the client saw last. Otherwise the edit ' +
+    'gives a CONFLICT or, with `items`, lists the id in `conflicts`.',
   body: z
     .object({
       id: id.optional(),
@@ -91,13 +91,13 @@ const edit = principalRoute({
   },
 });
 
-/** Nobody can mean to add a tag and to take it off. */
+/** Refuses a tag that is both added and removed. */
 function checkOpposites({
   value: { add_tags, remove_tags },
   issues,
 }: z.core.ParsePayload<{ add_tags?: TagNames | undefined; remove_tags?: TagNames | undefined }>): void {
   if (!remove_tags?.keys.some((key) => add_tags?.keys.includes(key))) return;
-  const message = 'holds a tag of add_tags';
+  const message = 'contains a tag of add_tags';
   issues.push({ code: 'custom', message, path: ['remove_tags'], input: remove_tags });
 }
 
@@ -106,9 +106,9 @@ const remove = principalRoute({
   scope: 'write',
   summary: 'Move bookmarks to the trash',
   description:
-    'They can be restored for 30 days. Their tags stay. By `ids` or `items` in one transaction; ids that are not there are no error, but named in `missing`. ' +
-    'With `if_updated_at` only the version that the client last saw is deleted: another one is a CONFLICT or, by `items`, ' +
-    'named in `conflicts`.',
+    'Bookmarks in the trash keep their tags and can be restored for 30 days. `ids` and `items` are deleted in one ' +
+    'transaction. `missing` lists ids that do not exist. `if_updated_at` deletes only the version that the client saw ' +
+    'last. Otherwise the deletion gives a CONFLICT or, with `items`, lists the id in `conflicts`.',
   body: z
     .object({
       id: id.optional(),
@@ -146,10 +146,10 @@ const remove = principalRoute({
 const get = principalRoute({
   path: '/bookmarks/get',
   scope: 'read',
-  summary: 'Find a bookmark by its id, or those of an url',
+  summary: 'Find a bookmark by its id, or all with a url',
   description:
-    'Takes exactly one of the two. By url: all whose url is the same (case of scheme and host, default port and an empty ' +
-    'path do not matter), newest first, at most 100 and about 1 MiB. Empty where there is none.',
+    'Takes either `id` or `url`. A url finds all bookmarks with the same url, newest first, at most 100 and about 1 MiB. ' +
+    'The case of scheme and host, a default port and an empty path are ignored. The list is empty if there is no match.',
   body: z.object({ id: id.optional(), url: bookmarkUrl.optional() }).check(exactlyOne('id', 'url')),
   exampleLeavesOut: ['id'],
   bodyLimit: BOOKMARK_BODY_BYTES,
@@ -163,7 +163,7 @@ const list = principalRoute({
   scope: 'read',
   summary: 'List all bookmarks, page by page',
   description:
-    'By id, rising; a page holds about 1 MiB at most. `next_cursor` is opaque and absent on the last page.',
+    'In ascending order of ids. A page holds at most about 1 MiB. `next_cursor` is opaque, and absent on the last page.',
   body: z.object({
     cursor: z
       .string()
@@ -172,7 +172,7 @@ const list = principalRoute({
       .optional(),
     limit: integer(1, 500, 100),
   }),
-  // The example's cursor would be another user's.
+  // The cursor of an example would belong to another user.
   exampleLeavesOut: ['cursor'],
   response: z.object({
     bookmarks: z.array(schemas.bookmark),

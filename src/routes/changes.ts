@@ -8,7 +8,7 @@ import { formatChangesCursor, MAX_CURSOR_LENGTH, parseChangesCursor } from './cu
 import { formatEnd, type PollEnd, readOrWait } from './long-poll.ts';
 import * as schemas from './response-schemas.ts';
 
-/** Sync that shows everything: new, edited and deleted bookmarks, and tags (decision 37). */
+/** Sync of everything that changes: new, edited and deleted bookmarks, and tags (decision 37). */
 
 function findStart(
   { cursor, from }: { cursor?: string | undefined; from?: 'now' | undefined },
@@ -28,12 +28,13 @@ const changes = principalRoute({
   path: '/bookmarks/changes',
   scope: 'read',
   isHeld: true,
-  summary: 'Read what changed since a cursor, waiting for it if asked to',
+  summary: 'Read changes since a cursor, optionally waiting for them',
   description:
-    'A page holds about 1 MiB of bookmarks at most. Apply each answer in order: with `reset` drop all that you hold; put `bookmarks` in the place of those with their ' +
-    'ids; remove `deleted`; rename by `tags` and drop `deleted_tags` in all that you hold; store the cursor. Whenever ' +
-    '`has_more` is false you then hold exactly what the service holds. Nothing is ever missed, and applying an answer ' +
-    'twice changes nothing. With `wait` and nothing new the request is held for up to 29 seconds.',
+    'A page holds at most about 1 MiB of bookmarks. Apply each page in this order. If `reset` is true, remove everything ' +
+    'you hold. Insert or replace `bookmarks` by id. Remove `deleted`. Apply the names in `tags`, and remove ' +
+    '`deleted_tags`, in everything you hold. Store the cursor. When `has_more` is false, you hold exactly what the ' +
+    'service holds. No change is ever missed, and applying a page twice is harmless. With `wait`, a request without ' +
+    'news is held for up to 29 seconds.',
   body: z.object({
     cursor: z
       .string()
@@ -44,7 +45,7 @@ const changes = principalRoute({
     limit: integer(1, 500, 100),
     wait: schemas.wait,
   }),
-  // The example's cursor would be another user's.
+  // The cursor of an example would belong to another user.
   exampleLeavesOut: ['cursor'],
   response: z.object({
     reset: z.boolean(),

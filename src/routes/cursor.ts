@@ -4,20 +4,20 @@ import type { ChangesPosition } from '../store/changes.ts';
 import type { TrashPosition } from '../store/trash.ts';
 
 /**
- * The cursors of `/bookmarks/list` (decision 14), `/bookmarks/changes`, `/bookmarks/search` and `/trash/list`: opaque to clients,
- * with a version and the id of their user.
+ * The cursors of `/bookmarks/list` (decision 14), `/bookmarks/changes`, `/bookmarks/search` and `/trash/list`. They
+ * are opaque to clients, and contain a version and the user's id.
  */
 
 const LIST_VERSION = 1;
 const CHANGES_VERSION = 2;
 
-/** The longest cursor holds six numbers of 16 digits. */
+/** The longest cursor contains six numbers of 16 digits. */
 export const MAX_CURSOR_LENGTH = 200;
 
 export const formatCursor = (userId: number, afterId: number): string =>
   encode(LIST_VERSION, [userId, afterId]);
 
-/** The id after which a page begins; throws `VALIDATION_ERROR` for a malformed cursor and for another user's. */
+/** Returns the id after which a page starts. Throws `VALIDATION_ERROR` for a malformed cursor or another user's. */
 export function parseCursor(cursor: string, userId: number): number {
   const [afterId] = decode(cursor, LIST_VERSION, 1, userId);
   return afterId!;
@@ -33,7 +33,7 @@ export const formatChangesCursor = (userId: number, position: ChangesPosition): 
     position.tagId,
   ]);
 
-/** The position of a cursor; throws like `parseCursor`. */
+/** Returns the position of a cursor. Throws like `parseCursor`. */
 export function parseChangesCursor(cursor: string, userId: number): ChangesPosition {
   const [epoch, generation, change, bookmarkId, tagId] = decode(cursor, CHANGES_VERSION, 5, userId);
   return {
@@ -50,7 +50,7 @@ const TRASH_VERSION = 4;
 export const formatTrashCursor = (userId: number, { deletedAtMs, id }: TrashPosition): string =>
   encode(TRASH_VERSION, [userId, deletedAtMs, id]);
 
-/** The position of a cursor; throws like `parseCursor`. */
+/** Returns the position of a cursor. Throws like `parseCursor`. */
 export function parseTrashCursor(cursor: string, userId: number): TrashPosition {
   const [deletedAtMs, id] = decode(cursor, TRASH_VERSION, 2, userId);
   if (deletedAtMs! > LATEST_MS) throw invalid('cursor: is malformed');
@@ -62,26 +62,26 @@ const LATEST_MS = 253_402_300_799_999;
 
 const SEARCH_VERSION = 3;
 
-/** The longest has a title's first 200 characters. */
+/** The longest cursor contains the first 200 characters of a title. */
 export const MAX_SEARCH_CURSOR_LENGTH = 2_000;
 
-/** Where the next page of a search begins. */
+/** The start of a search's next page. */
 export interface SearchPlace {
-  /** The number of that page, and how many bookmarks the first one counted. */
+  /** The number of that page, and the total that the first page counted. */
   page: number;
   total: number;
-  /** The last bookmark before it, and its key in the order of the search. */
+  /** The last bookmark before that page, and its sort key. */
   lastId: number;
   lastKey: string | null;
 }
 
-/** The cursor of a search, whose hash it holds beside the user. */
+/** Makes the cursor of a search. It contains a hash of the search. */
 export const formatSearchCursor = (userId: number, search: string, place: SearchPlace): string =>
   Buffer.from(
     JSON.stringify([SEARCH_VERSION, userId, search, place.page, place.total, place.lastId, place.lastKey]),
   ).toString('base64url');
 
-/** The place of a cursor of this search; throws like `parseCursor`, and for a cursor of another search. */
+/** Returns the place of a cursor. Throws like `parseCursor`, and for a cursor of another search. */
 export function parseSearchCursor(cursor: string, userId: number, search: string): SearchPlace {
   const malformed = () => invalid('cursor: is malformed');
   const parts = readJson(Buffer.from(cursor, 'base64url').toString('utf8'));
@@ -110,7 +110,7 @@ function readJson(text: string): unknown {
 const encode = (version: number, numbers: readonly number[]): string =>
   Buffer.from([version, ...numbers].join(':')).toString('base64url');
 
-/** Reads the numbers after the user's; accepts only what `encode` wrote. */
+/** Reads the numbers after the user's id. Accepts only output of `encode`. */
 function decode(cursor: string, version: number, count: number, userId: number): number[] {
   const parts = Buffer.from(cursor, 'base64url').toString('latin1').split(':');
   const numbers = parts.filter((part) => /^\d{1,16}$/.test(part)).map(Number);

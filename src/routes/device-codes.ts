@@ -11,13 +11,13 @@ import { confirmDeviceCode, issueDeviceCode, takeDeviceCode } from '../sign-in/d
 import { openAppSession, readWaysIn } from '../store/identities.ts';
 import { findPrincipal, revokeToken } from '../store/tokens.ts';
 
-/** Signing in another device by a code that a signed-in page shows. */
+/** Signs in another device with a code that a signed-in page shows. */
 
 const issue: PrincipalRoute = {
   path: '/login/device',
   scope: 'write',
-  summary: 'Make a code that signs in another device',
-  description: 'The code works once, for five minutes. A further one ends the one before it.',
+  summary: 'Create a code that signs in another device',
+  description: 'The code works once, within five minutes. A new code replaces the previous one.',
   body: z.object({}),
   response: z.object({
     code: z.string(),
@@ -26,7 +26,7 @@ const issue: PrincipalRoute = {
     qr: z.object({ size: z.number(), path: z.string() }),
   }),
   async handle({ context, principal, request }) {
-    // A replica may remember a session that has ended meanwhile.
+    // A replica may remember a session that was revoked since.
     if ((await findPrincipal(context.database, principal)) === undefined) throw invalidToken();
     const code = await issueDeviceCode(context.coordination.pending, principal);
     const link = `${request.headers.origin}/#code=${code}`;
@@ -34,7 +34,9 @@ const issue: PrincipalRoute = {
   },
 };
 
-/** A QR code as the path of an SVG: `size` units wide and high, four of them empty at each side. */
+/**
+ * Draws a QR code as an SVG path. `size` is its width and height in units, including a border of four on each side.
+ */
 function drawQr(text: string): { size: number; path: string } {
   const rows = encodeQR(text, 'raw', { ecc: 'medium', border: 4 });
   const path = rows.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : '')));
@@ -44,21 +46,21 @@ function drawQr(text: string): { size: number; path: string } {
 const ways: PrincipalRoute = {
   path: '/login/ways',
   scope: 'read',
-  summary: 'List the ways in that are left without the session of this browser',
+  summary: 'List the ways to sign in without the session of this browser',
   description:
-    'Whether the provider is linked, how many passkeys there are, and how many other sessions, those of apps apart.',
+    'Whether the provider is linked, the number of passkeys, and the number of other sessions except those of apps.',
   body: z.object({}),
   response: z.object({ provider: z.boolean(), passkeys: z.number(), other_sessions: z.number() }),
   handle: ({ context, principal }) =>
     readWaysIn(context.database, principal, context.config.signIn.provider?.issuer),
 };
 
-/** What the service's own pages do under `/web/`. */
+/** Endpoints that the service's own pages use under `/web/`. */
 export const deviceRoutes = [issue, ways];
 
 /**
- * Opens a session by a code of another device, and throws `NOT_FOUND` where the code is worth nothing. The code is used
- * up in any case.
+ * Opens a session with a code from another device. Throws `NOT_FOUND` for an invalid code. The code is used up in
+ * either case.
  */
 export async function exchangeDeviceCode(
   context: Context,
@@ -69,7 +71,7 @@ export async function exchangeDeviceCode(
   const maker = await takeDeviceCode(coordination.pending, code);
   const opened = maker && (await openAppSession(database, maker, null, config.sessionDays, client));
   if (opened === undefined) throw notFound('the code');
-  // Nobody has the token yet. Where ending the session fails, it stays in the list of sessions until it expires.
+  // Nobody has the token yet. If revoking it fails too, the session stays listed until it expires.
   const end = () => revokeToken(database, parseToken(opened.token)!).catch(() => {});
   const isConfirmed = await confirmDeviceCode(coordination.pending, code, maker!).catch(async (error) => {
     await end();

@@ -18,14 +18,15 @@ import { revokeToken } from '../store/tokens.ts';
 import { user } from './account.ts';
 import { notifyAfter } from './notify-after.ts';
 
-/** Exchanges a code for the session of an app (RFC 8252). Whatever is wrong with it, the response is the same. */
+/** Exchanges a code for the session of an app (RFC 8252). The response is the same for every invalid request. */
 export const exchangeCode = publicRoute({
   path: '/auth/exchange',
   scope: 'public',
   summary: "Exchange an app's code for a session token",
   description:
-    'The code comes from `/login/app`, works once and for 60 s, and only with the verifier and the address that it was asked for with. ' +
-    'A code that comes again within ten minutes ends the session that it was exchanged for. The token is shown once; its scope is write.',
+    'The code comes from `/login/app`. It works once, within 60 s, with the verifier and the redirect address of the ' +
+    'original request. If it is sent again within ten minutes, the session from its first use ends. The token is ' +
+    'shown once; its scope is write.',
   body: exchangeSchema,
   bodyLimit: 2_048,
   response: z.object({
@@ -42,7 +43,7 @@ export const exchangeCode = publicRoute({
   },
 });
 
-/** The session that a code stands for; undefined where the code is worth nothing, or has come twice at the same time. */
+/** Opens the session that a code grants. Undefined if the code is invalid or was sent twice at the same time. */
 async function openApprovedSession(
   context: Context,
   exchange: z.output<typeof exchangeSchema>,
@@ -57,7 +58,7 @@ async function openApprovedSession(
   try {
     if (!(await noteExchange(coordination.pending, exchange.code, session))) return opened;
   } catch (error) {
-    // Nobody has its token.
+    // Nobody has the token yet.
     await endSession(context, session).catch(() => {});
     throw error;
   }
@@ -65,7 +66,7 @@ async function openApprovedSession(
   return undefined;
 }
 
-/** A code that comes twice was stolen, by its first or its second sender: the session of its first use ends (RFC 6749 4.1.2). */
+/** Ends the session that a repeated code opened. One of the two senders stole the code (RFC 6749, section 4.1.2). */
 async function endRepeated(context: Context, code: string): Promise<undefined> {
   const { pending } = context.coordination;
   const session = await noteRepeat(pending, code);
@@ -73,13 +74,13 @@ async function endRepeated(context: Context, code: string): Promise<undefined> {
   try {
     await endSession(context, session);
   } catch (error) {
-    // The next repeat ends it.
+    // Remembers the code, so that the next repeat ends the session.
     await noteExchange(pending, code, session);
     throw error;
   }
 }
 
-/** Ends a session on every replica, where it is still there. */
+/** Ends a session on every replica, if it still exists. */
 async function endSession(context: Context, session: ExchangedSession): Promise<void> {
   const revoke = () => revokeToken(context.database, session);
   try {

@@ -12,15 +12,15 @@ import { importInline, importStaged } from '../operations/import/request.ts';
 import { OutcomeUnknown } from '../operations/import/response.ts';
 import * as schemas from './response-schemas.ts';
 
-/** Import and export: spec 4.4. */
+/** Import and export: section 4.4. */
 
 const exportAll = principalRoute({
   path: '/export',
   scope: 'read',
   summary: 'Export all bookmarks',
   description:
-    'Streams, by id, rising. Each bookmark that was there from start to end is in it once. Where it cannot go on, the ' +
-    'answer breaks off: it never ends as shorter, valid JSON.',
+    'Streams all bookmarks in ascending order of ids. A bookmark that exists during the whole export appears exactly ' +
+    'once. A failed export is truncated: it never ends as shorter, valid JSON.',
   body: z.object({}),
   response: z.object({
     bookmarks: z.array(schemas.bookmark),
@@ -30,11 +30,11 @@ const exportAll = principalRoute({
   takesOwnPermits: true,
   async handle({ context, principal, request }) {
     const { database, requestPermits, outboundBacklog, config } = context;
-    // By then whoever takes nothing has lost the connection.
+    // By then, a client that reads nothing has been disconnected.
     const waitMs = (config.responseStallSeconds + 5) * 1_000;
     const stream = await exportBookmarks({ database, requestPermits, outboundBacklog, waitMs }, principal);
     return stream.once('error', () => {
-      request.wasBrokenOff = true;
+      request.wasAborted = true;
     });
   },
 });
@@ -44,8 +44,8 @@ const importAll = principalRoute({
   scope: 'write',
   summary: 'Import bookmarks',
   description:
-    'One transaction. `merge` skips an entry whose url is there already, `replace` puts the array in the place of all ' +
-    'bookmarks. Takes what export gives. An import that is answered with 503 has not happened and never will.',
+    'Runs in one transaction. `merge` skips entries whose url already exists. `replace` replaces all bookmarks with the ' +
+    'array. Accepts the output of export. An import that returns 503 has not happened and never will.',
   body: importBody,
   checksOwnBody: true,
   isHeld: true,
@@ -79,8 +79,8 @@ const importAll = principalRoute({
         : await importStaged(context, principal, received, hasClient, idempotency);
     } catch (error) {
       if (!(error instanceof OutcomeUnknown)) throw error;
-      request.log.error({ err: error }, 'import left without an answer');
-      request.wasBrokenOff = true;
+      request.log.error({ err: error }, 'import ended without a response');
+      request.wasAborted = true;
       reply.hijack();
       reply.raw.destroy();
       return '';
@@ -88,13 +88,13 @@ const importAll = principalRoute({
   },
 });
 
-/** Lets `/import` read its own body: of a large one the replica that receives it holds a part at a time. */
+/** Lets `/import` read its own body. Of a large body, the replica holds only one chunk at a time. */
 export function addImportParser(scope: FastifyInstance, context: Context, bodies: Bodies): void {
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('application/json', async (request: FastifyRequest) => {
     const announced = request.headers['content-length'];
     const requestHash = hashKeyedRequest(request);
-    // What comes later goes on to Postgres.
+    // Bytes beyond this limit are written to Postgres, not held.
     const body = bodies.source(request, context.config.importInlineBytes);
     const received = await receiveImport(context, request.principal!, body, {
       announcedBytes: announced === undefined ? undefined : Number(announced),

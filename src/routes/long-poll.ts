@@ -4,39 +4,39 @@ import type { Waiter } from '../coordination/port.ts';
 import { unavailable } from '../domain/errors.ts';
 import type { Principal } from '../domain/tokens.ts';
 
-/** Long polling (decision 16), the same for `sync` and `changes`. */
+/** Long polling (decision 16) for `sync` and `changes`. */
 
-/** How far the database's clock may be ahead of what this process reckons it to be. */
+/** The database's clock may be ahead of this process's estimate by up to this. */
 const CLOCK_MARGIN_MS = 1_000;
 
-/** What a poll asks for. */
+/** A long poll. */
 interface Poll<Page> {
   principal: Principal;
-  /** What wakes the poll. */
+  /** The channel whose notifications end the wait. */
   channel: string;
-  /** Reads the page as it is now. */
+  /** Reads the current page. */
   read(): Promise<Page>;
-  /** Whether to read again, asked where a notification may have been lost. */
+  /** Whether a read may find news. Called when a notification may have been lost. */
   check(): Promise<boolean>;
-  /** Whether the page brings something, so that the poll ends. */
+  /** Whether the page has news, so that the poll ends. */
   hasNews(page: Page): boolean;
 }
 
-/** The page that a poll ended with, and whether it was held. */
+/** The page of a finished poll, and whether the poll was held. */
 export interface PollEnd<Page> {
   page: Page;
   waited: boolean;
-  /** If the replica drains: a random time after which the client should poll again. */
+  /** Set if the replica drains: a random delay before the client should poll again. */
   retryAfterMs?: number | undefined;
 }
 
 /**
- * Reads a page; where it brings nothing new, holds the request until something may have changed, and reads again. Throws
- * `UNAVAILABLE` where the replica holds as many polls as it can.
+ * Reads a page. If it has no news, holds the request until something may have changed, then reads again. Throws
+ * `UNAVAILABLE` if the replica holds its maximum of polls.
  *
- * The order is what makes it exact: the waiter is registered before the first read, so whatever commits later is either
- * seen by that read, or wakes the waiter, or is found by a check where the notification may have been lost. Without either there
- * is nothing to read at the end (docs/design.md, "The end of a poll").
+ * No change is missed, because the waiter is registered before the first read. A later commit is seen by that read,
+ * or notifies the waiter, or is found by the check after a lost notification. If none of these happened, there is
+ * nothing to read at the end (docs/design.md, "The end of a poll").
  */
 export async function readOrWait<Page>(
   context: Context,
@@ -46,7 +46,7 @@ export async function readOrWait<Page>(
 ): Promise<PollEnd<Page>> {
   const waiter = context.coordination.notifier.register(poll.channel, poll.principal.key);
   const cancel = () => waiter.cancel();
-  // The client may have left while its body was read: that event does not come again.
+  // The client may have left while the body was read. Then no further `close` event comes.
   if (reply.raw.destroyed) cancel();
   else reply.raw.once('close', cancel);
   try {
@@ -64,12 +64,12 @@ export async function readOrWait<Page>(
 function hold(waiter: Waiter): boolean {
   const refusal = waiter.hold();
   if (refusal === 'replica-full') {
-    throw unavailable('this replica holds as many waits as it can', 1 + Math.floor(Math.random() * 5));
+    throw unavailable('this replica cannot hold more long polls', 1 + Math.floor(Math.random() * 5));
   }
   return refusal === undefined;
 }
 
-/** How a wait ended: with a page, without one, or because the replica drains. */
+/** The result of a wait: a page, nothing, or a delay because the replica drains. */
 interface WaitResult<Page> {
   news?: Page | undefined;
   retryAfterMs?: number | undefined;
@@ -90,15 +90,15 @@ async function waitForNews<Page>(
     if (end === 'check' && !(await check())) continue;
     const page = await read();
     if (!hasNews(page)) continue;
-    if (end === 'woken') metrics.woken((clock.now() - wokenAt) / 1_000);
+    if (end === 'woken') metrics.pollResponded((clock.now() - wokenAt) / 1_000);
     return { news: page };
   }
 }
 
-/** The end of a poll as every page of JSON has it. */
+/** The last fields of every page, as JSON. */
 export const formatEnd = ({ waited, retryAfterMs }: Omit<PollEnd<unknown>, 'page'>): string =>
   `"waited":${waited}${retryAfterMs === undefined ? '' : `,"retry_after_ms":${retryAfterMs}`}}`;
 
-/** That a token has expired wakes nobody. */
+/** The expiry of a token notifies nobody, so a poll looks at it when it ends. */
 const mayHaveExpired = ({ expiresAtMs }: Principal): boolean =>
   expiresAtMs <= performance.now() + CLOCK_MARGIN_MS;

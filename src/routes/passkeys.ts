@@ -26,7 +26,7 @@ import {
 import { user } from './account.ts';
 import { timestampText } from './response-schemas.ts';
 
-/** Signing in by a passkey, and the passkeys of an account. */
+/** Signing in with a passkey, and the passkeys of an account. */
 
 const base64url = (max: number) =>
   z
@@ -34,22 +34,21 @@ const base64url = (max: number) =>
     .max(max, `expected at most ${max} characters`)
     .regex(/^[\w-]+$/, 'expected base64url');
 
-/** WebAuthn allows 1,023 bytes. */
+/** WebAuthn allows ids of up to 1,023 bytes. */
 const credentialId = base64url(1_364);
 
-/** The origin of the page that asks: `refuseForeignPage` has checked it. */
+/** The relying party of the requesting page. `refuseForeignPage` has checked its origin. */
 function requireRelyingParty({ headers }: FastifyRequest): RelyingParty {
   const party = findRelyingParty(headers.origin);
-  if (party === undefined)
-    throw permissionDenied('passkeys need a host name, and this address is an IP address');
+  if (party === undefined) throw permissionDenied('passkeys need a host name, not an IP address');
   return party;
 }
 
 const offer: PublicRoute = {
   path: '/login/passkey/options',
   scope: 'public',
-  summary: 'Begin to sign in by a passkey',
-  description: 'The challenge works once, for five minutes.',
+  summary: 'Start signing in with a passkey',
+  description: 'The challenge works once, within five minutes.',
   body: z.object({}),
   response: z.object({ challenge: z.string() }),
   handle: ({ context, request }) =>
@@ -71,8 +70,8 @@ const signInBody = z.object({
 const signIn: PublicRoute<typeof signInBody> = {
   path: '/login/passkey',
   scope: 'public',
-  summary: 'Open a session of this browser by a passkey',
-  description: 'Whatever is wrong with the answer, the response is the same.',
+  summary: 'Open a session of this browser with a passkey',
+  description: 'The response is the same for every invalid answer.',
   body: signInBody,
   response: z.object({ user }),
   errors: ['NOT_FOUND'],
@@ -121,8 +120,8 @@ const list: PrincipalRoute = {
 const begin: PrincipalRoute = {
   path: '/login/passkey/new',
   scope: 'write',
-  summary: 'Begin to add a passkey',
-  description: 'The challenge works once, for five minutes, for this session.',
+  summary: 'Start adding a passkey',
+  description: 'The challenge works once, within five minutes, for this session.',
   body: z.object({}),
   response: z.object({ challenge: z.string() }),
   async handle({ context, principal, request }) {
@@ -147,13 +146,13 @@ const add: PrincipalRoute<typeof addBody> = {
   path: '/login/passkey/add',
   scope: 'write',
   summary: 'Add a passkey to the account',
-  description: 'It is named after the browser that made it.',
+  description: 'The passkey is named after the browser that created it.',
   body: addBody,
   response: z.object({ added: z.literal(true) }),
   async handle({ context, principal, body, request }) {
     const party = requireRelyingParty(request);
     const made = await verifyAddition(context.coordination.pending, principal, body, party);
-    if (made === undefined) throw invalid('attestation: is no answer to a challenge of this session');
+    if (made === undefined) throw invalid('attestation: does not match a challenge of this session');
     const name = nameClient(request.headers['user-agent']);
     await addPasskey(context.database, principal, { ...made, name });
     return { added: true };
@@ -166,7 +165,7 @@ const remove: PrincipalRoute<typeof removeBody> = {
   path: '/login/passkey/remove',
   scope: 'write',
   summary: 'Remove a passkey',
-  description: 'The last one stays unless the provider is linked.',
+  description: 'The last passkey can be removed only if the provider is linked.',
   body: removeBody,
   response: z.object({ removed: z.literal(true) }),
   async handle({ context, principal, body }) {
@@ -175,7 +174,7 @@ const remove: PrincipalRoute<typeof removeBody> = {
   },
 };
 
-/** What the service's own pages do under `/web/`. */
+/** Endpoints that the service's own pages use under `/web/`. */
 export const passkeyRoutes = [
   offer,
   signIn as PublicRoute,

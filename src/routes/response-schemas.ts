@@ -2,13 +2,12 @@ import { z } from 'zod';
 import { shownFields } from '../domain/bookmark-schemas.ts';
 import { id } from '../domain/fields.ts';
 
-/** Schemas of responses, for the reference. Postgres makes the responses themselves. */
+/** Schemas of responses, for the reference. SQL builds the responses themselves. */
 
 export const timestampText = z.iso
   .datetime({ precision: 3 })
   .meta({ examples: ['2026-01-31T12:00:00.000Z'] });
 
-/** A count. */
 export const count = z
   .int()
   .min(0)
@@ -31,15 +30,14 @@ export const bookmark = z
   })
   .meta({ id: 'Bookmark' });
 
-/** Of an operation on several bookmarks: how many were there, and the ids of the others. */
+/** The response to an operation on several bookmarks: how many were found, and the ids of the others. */
 export const severalDone = { count, missing: z.array(id), conflicts: z.array(id).optional() };
 
 export const deleted = z.object({ deleted: z.literal(true) }).meta({ id: 'Deleted' });
 
-/** Whether the service holds the poll until something is new. */
 export const retryAfterMs = z.int().min(0).optional().meta({
   description:
-    'In the empty response of a replica that is about to end: how long to wait before the next request.',
+    'Only in the empty response of a replica that is shutting down: how long to wait before the next request.',
 });
 
 export const wait = z

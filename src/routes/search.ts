@@ -17,7 +17,7 @@ import {
 } from './cursor.ts';
 import * as schemas from './response-schemas.ts';
 
-/** Search: spec 4.2, decision 13. */
+/** Search: section 4.2, decision 13. */
 
 const searchBody = z
   .object({
@@ -41,13 +41,16 @@ const searchBody = z
 
 type SearchBody = z.output<typeof searchBody>;
 
-/** A number without a default in the body, which tells whether it was given beside a cursor. */
+/**
+ * A page number without a default, so that `notBeside` can tell whether it was sent with a cursor. The default in the
+ * reference is informational.
+ */
 function pageNumber() {
   const rule = `expected an integer from 1 to ${Number.MAX_SAFE_INTEGER}`;
   return z.int(rule).min(1, rule).meta({ default: 1 }).optional();
 }
 
-/** Takes a body apart into the search, which a cursor belongs to, and the part of its result that is asked for. */
+/** Splits a body into the search itself, which cursors belong to, and the page that is requested. */
 function readSearch({ query, phrases, sort, page, cursor, per_page: perPage, ...filter }: SearchBody) {
   const terms = [...new Set([...searchTerms(query), ...phrases.map(searchTextLine)])];
   const searchHash = hash('sha256', JSON.stringify([terms, filter, sort]), 'hex').slice(0, 16);
@@ -65,7 +68,7 @@ function findPlace({ cursor, sort, searchHash }: Search, userId: number): Search
 
 const isTimestamp = (key: string | null): boolean => key !== null && parseTimestamp(key) === key;
 
-/** Whether a key can be one in an order of a search. */
+/** Whether a cursor's key is valid for a sort order. */
 const isKeyOf: Record<Sort, (key: string | null) => boolean> = {
   newest: (key) => key === null,
   oldest: (key) => key === null,
@@ -95,10 +98,11 @@ const search = principalRoute({
   scope: 'read',
   summary: 'Search bookmarks',
   description:
-    'All that is given must hold: every word of the query and every phrase in url, title or comment, whatever its case; all of `tags`, by whole ' +
-    'names, and none of `without_tags`; for each name in `tag_under`, that tag or one below it (`a/b` is below `a`); the host or a subdomain of `site`. The total is exact. To scroll, send the same ' +
-    'search with `cursor`, the `next_cursor` of the last response: nothing comes twice, and nothing that stays is missed, ' +
-    'while others write. A page holds about 1 MiB at most.',
+    'All conditions must hold. Every word of the query and every phrase must occur in url, title or comment, in any case. ' +
+    '`tags` must all be present and `without_tags` absent, by whole names. For each name in `tag_under`, that tag or one ' +
+    'below it must be present (`a/b` is below `a`). `site` matches the host and its subdomains. The total is exact. To ' +
+    'read on, send the same search with the `next_cursor` of the last response as `cursor`. Concurrent writes then cause ' +
+    'no duplicates and no gaps. A page holds at most about 1 MiB.',
   body: searchBody,
   exampleLeavesOut: ['cursor'],
   bodyLimit: BOOKMARK_BODY_BYTES,

@@ -19,21 +19,21 @@ import { readReturnTo } from '../sign-in/return-to.ts';
 import { SignInError } from '../sign-in/sign-in-error.ts';
 import { findPrincipal, revokeToken } from '../store/tokens.ts';
 
-/** Signing in by the provider, in a browser: decision 31. */
+/** Signing in by the provider in a browser (decision 31). */
 
-/** Who has to have authenticated lately has done it within so many seconds. */
+/** A fresh login is one within this many seconds. */
 const FRESH_SECONDS = 900;
 
-/** Where the provider sends browsers back to: registered there, character by character. */
+/** Where the provider redirects to. It must be registered there exactly like this. */
 const CALLBACK_PATH = '/login/callback';
 
-/** Adds `/login`, and `/login/callback` where there is a provider. */
+/** Adds `/login`, and `/login/callback` if there is a provider. */
 export function signInRoutes(app: FastifyInstance, context: Context): void {
   addPage(app, context, '/login', (given) => beginSignIn(context, given));
   if (context.provider) addPage(app, context, CALLBACK_PATH, (given) => finishSignIn(context, given));
 }
 
-/** The session that a browser brings, looked up anew; undefined where there is none that is valid. */
+/** Looks up the session of a browser in the database. Undefined if it has no valid one. */
 export async function findBrowserPrincipal(
   { database, site }: Context,
   { headers }: FastifyRequest,
@@ -42,7 +42,10 @@ export async function findBrowserPrincipal(
   return token && findPrincipal(database, token);
 }
 
-/** Sends the browser to the provider. Who is signed in goes on at once, unless they have to confirm who they are. */
+/**
+ * Redirects the browser to the provider. If somebody is signed in, redirects to the target at once, unless a fresh
+ * login is required.
+ */
 async function beginSignIn(context: Context, { request, reply, query }: PageRequest): Promise<Page | string> {
   const returnTo = readTarget(query);
   const isFresh = readFlag(query, 'fresh');
@@ -53,7 +56,7 @@ async function beginSignIn(context: Context, { request, reply, query }: PageRequ
   return sendToProvider(context, { request, reply }, intent, returnTo, isFresh);
 }
 
-/** Begins a login for a browser, which keeps its secret; the address of the provider. */
+/** Starts a login for a browser, which keeps a secret in a cookie. Returns the provider's address. */
 export async function sendToProvider(
   context: Context,
   { request, reply }: Pick<PageRequest, 'request' | 'reply'>,
@@ -62,7 +65,7 @@ export async function sendToProvider(
   isFresh: boolean,
 ): Promise<string> {
   const { provider, coordination, site } = context;
-  if (provider === undefined) throw permissionDenied('this service has no provider to sign in by');
+  if (provider === undefined) throw permissionDenied('this service has no sign-in provider');
   const browserKey = readBrowserKey(readLoginCookie(context, request.headers.cookie));
   const parts = { provider, pending: coordination.pending, callbackUrl: site.origin! + CALLBACK_PATH };
   const login = { intent, returnTo, ...(isFresh && { maxAgeSeconds: FRESH_SECONDS }) };
@@ -71,13 +74,13 @@ export async function sendToProvider(
   return location;
 }
 
-/** Opens a session for whom the provider sent back, in the place of the one that the browser had. */
+/** Opens a session for the person that the provider sent back. It replaces the browser's previous session. */
 async function finishSignIn(context: Context, { request, reply, query }: PageRequest): Promise<string> {
   const { coordination, site } = context;
   const browserKey = readLoginCookie(context, request.headers.cookie);
   const { state } = readCallback(query);
   const login = await takeLogin(coordination.pending, browserKey, state);
-  if (login === undefined) throw new SignInError('callback', 'no login of this browser is under way');
+  if (login === undefined) throw new SignInError('callback', 'this browser has no login in progress');
   const callback = new URL(`${site.origin}${CALLBACK_PATH}?${query.text}`);
   const person = await context.provider!.finish(callback, login.checks);
   const present = await findBrowserPrincipal(context, request);
@@ -89,16 +92,16 @@ async function finishSignIn(context: Context, { request, reply, query }: PageReq
   return login.returnTo;
 }
 
-/** The parameters of a callback. Given twice they are none of the provider's. */
+/** The parameters of a callback. The provider never sends one twice. */
 function readCallback(query: PageQuery): Record<string, string> {
   try {
     return query.toObject();
   } catch {
-    throw new SignInError('callback', 'a parameter is given more than once');
+    throw new SignInError('callback', 'a parameter was sent more than once');
   }
 }
 
-/** A session that was replaced ends. Where it has ended meanwhile, or the database fails, the new one serves all the same. */
+/** Ends a session that was replaced. Failures are ignored, because the new session works in any case. */
 async function endSession(context: Context, principal: Principal): Promise<void> {
   await revokeToken(context.database, principal).catch(() => {});
   context.principals.forget(principal);

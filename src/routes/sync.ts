@@ -6,7 +6,7 @@ import type { Page } from '../store/bookmarks.ts';
 import { formatEnd, type PollEnd, readOrWait } from './long-poll.ts';
 import * as schemas from './response-schemas.ts';
 
-/** Incremental sync with long polling: spec 4.2, decisions 15 and 16. */
+/** Incremental sync with long polling: section 4.2, decisions 15 and 16. */
 
 function formatPage(page: Page, cursor: number, end: Omit<PollEnd<Page>, 'page'>): string {
   const next = page.lastId ?? cursor;
@@ -17,10 +17,11 @@ const sync = principalRoute({
   path: '/bookmarks/sync',
   scope: 'read',
   isHeld: true,
-  summary: 'Read what is new since a cursor, waiting for it if asked to',
+  summary: 'Read new bookmarks since a cursor, optionally waiting for them',
   description:
-    'By id, rising, about 1 MiB at most. Store the returned cursor and send it next time: no bookmark is ever missed. With `wait` and ' +
-    'nothing new the request is held for up to 29 seconds; an empty answer then returns the cursor as it was sent.',
+    'In ascending order of ids, at most about 1 MiB. Store the returned cursor and send it next time: no bookmark is ever ' +
+    'missed. With `wait`, a request without news is held for up to 29 seconds. An empty response returns the cursor ' +
+    'that was sent.',
   body: z.object({
     cursor: integer(0, Number.MAX_SAFE_INTEGER, 0),
     limit: integer(1, 100, 50),

@@ -7,7 +7,7 @@ import { createTag, deleteTag, listTags, mergeTags, renameTag } from '../store/t
 import { notifyAfter } from './notify-after.ts';
 import * as schemas from './response-schemas.ts';
 
-/** Tags: spec 4.3. */
+/** Tags: section 4.3. */
 
 const named = (name: string) => ({ name, key: foldText(name) });
 
@@ -17,8 +17,7 @@ const list = principalRoute({
   path: '/tags/list',
   scope: 'read',
   summary: 'List all tags',
-  description:
-    'In the order of their names, whatever their case, each with the number of bookmarks that carry it.',
+  description: 'Sorted by name, ignoring case, each with its number of bookmarks.',
   body: z.object({}),
   response: z.object({
     tags: z.array(countedTag),
@@ -30,7 +29,7 @@ const create = principalRoute({
   path: '/tags/create',
   scope: 'write',
   summary: 'Create a tag',
-  description: 'Names are unique whatever their case; a taken one is a VALIDATION_ERROR.',
+  description: 'Names are unique, ignoring case. A name in use is a VALIDATION_ERROR.',
   body: z.object({ name: tagName }),
   response: z.object({ id, name: schemas.tagName, created_at: schemas.timestampText }),
   errors: ['LIMIT_EXCEEDED'],
@@ -46,8 +45,8 @@ const update = principalRoute({
   scope: 'write',
   summary: 'Rename a tag',
   description:
-    'On all bookmarks that carry it. Onto the name of another tag it is a VALIDATION_ERROR. With `with_children` all tags ' +
-    'below it (`Work/a` is below `Work`) are renamed as well: all, or none.',
+    'Renames the tag on all its bookmarks. A name in use by another tag is a VALIDATION_ERROR. `with_children` also ' +
+    'renames all tags below it (`Work/a` is below `Work`): all or none.',
   body: z.object({ id, name: tagName, with_children: z.boolean().default(false) }),
   response: schemas.bookmarkTag,
   errors: ['NOT_FOUND'],
@@ -67,7 +66,7 @@ const remove = principalRoute({
   path: '/tags/delete',
   scope: 'write',
   summary: 'Delete a tag',
-  description: 'It is taken off all bookmarks; the bookmarks stay.',
+  description: 'Removes the tag from all bookmarks. The bookmarks are kept.',
   body: z.object({ id }),
   response: schemas.deleted,
   errors: ['NOT_FOUND'],
@@ -81,9 +80,9 @@ const remove = principalRoute({
 const merge = principalRoute({
   path: '/tags/merge',
   scope: 'write',
-  summary: 'Merge a tag into another one',
+  summary: 'Merge a tag into another',
   description:
-    'On all bookmarks that carry `id`, `into_id` takes its place; `id` is then deleted. Responds with the tag that stays.',
+    'Replaces the tag `id` with `into_id` on all its bookmarks, then deletes `id`. Returns the remaining tag.',
   body: z.object({ id, into_id: id.meta({ examples: [43] }) }).check(({ value, issues }) => {
     if (value.id !== value.into_id) return;
     issues.push({ code: 'custom', message: 'expected another tag than id', path: ['into_id'], input: value });

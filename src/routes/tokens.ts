@@ -16,9 +16,9 @@ import {
 import { notifyAfter } from './notify-after.ts';
 import * as schemas from './response-schemas.ts';
 
-/** Tokens and sessions of one's own: what the settings area of spec 2.4 does. A session alone may do it. */
+/** A user's own tokens and sessions: the settings area of section 2.4. All endpoints require a session. */
 
-/** Bounded and folded like a tag's. */
+/** The same rules as for a tag's name. */
 const name = tagName.meta({ examples: ['backup script'] });
 
 const scope = z.enum(['read', 'write']);
@@ -47,7 +47,7 @@ const list = principalRoute({
   scope: 'read',
   needsSession: true,
   summary: 'List your API tokens',
-  description: 'Oldest first. `last_used_at` is exact to 15 minutes; null: not used yet.',
+  description: 'Oldest first. `last_used_at` is accurate to 15 minutes; null means never used.',
   body: z.object({}),
   response: z.object({ tokens: z.array(z.object(apiToken).meta({ id: 'Token' })) }),
   handle: async ({ context, principal }) => `{"tokens":${await listOwnTokens(context.database, principal)}}`,
@@ -59,10 +59,10 @@ const create = principalRoute({
   needsSession: true,
   summary: 'Create an API token',
   description:
-    `The token is shown once. An account holds ${BOUNDS.apiTokensPerUser} at most, with names that are unique whatever ` +
-    'their case. It takes a person who logged in by a provider within the last 15 minutes; accounts without a linked ' +
-    'provider are exempt. No Idempotency-Key is honoured, as nothing may keep the token: where the response was lost, ' +
-    'the repeat finds the name taken; revoke that token, and create another.',
+    `The token is shown once. An account has at most ${BOUNDS.apiTokensPerUser} API tokens, with unique names, ignoring ` +
+    'case. The session must come from a login by the provider within the last 15 minutes. Accounts without a linked ' +
+    'provider are exempt. An Idempotency-Key has no effect, because the token must not be stored. If the response was ' +
+    'lost, a retry finds the name taken: revoke that token and create another.',
   body: z.object({
     name,
     scope: scope.default('read'),
@@ -87,7 +87,7 @@ const revoke = principalRoute({
   scope: 'write',
   needsSession: true,
   summary: 'Revoke one of your API tokens',
-  description: 'Holds on every replica from the moment of the response; polls that it holds end.',
+  description: 'The token is invalid on every replica once this returns. Its long polls end.',
   body: z.object({ id }),
   response: revoked,
   errors: ['NOT_FOUND'],
@@ -101,8 +101,8 @@ const listOfSessions = principalRoute({
   needsSession: true,
   summary: 'List your sessions',
   description:
-    'Oldest first. `app_name` is the app that a session was opened for; null: a browser, or an invite exchange. ' +
-    '`client` is the program that signed in, by its `User-Agent`; null: unknown. `is_current` is the session of this request.',
+    'Oldest first. `app_name` is the app that the session was opened for; null means a browser or an invite exchange. ' +
+    '`client` is the program that signed in, by its `User-Agent`; null means unknown. `is_current` marks the session of this request.',
   body: z.object({}),
   response: z.object({
     sessions: z.array(
@@ -128,7 +128,7 @@ const revokeSession = principalRoute({
   scope: 'write',
   needsSession: true,
   summary: 'End one of your sessions',
-  description: 'It may be that of this request.',
+  description: 'This may be the session of the request itself.',
   body: z.object({ id }),
   response: revoked,
   errors: ['NOT_FOUND'],
@@ -140,13 +140,13 @@ const revokeOthers = principalRoute({
   path: '/sessions/revoke-others',
   scope: 'write',
   needsSession: true,
-  summary: 'End all your sessions but this one',
-  description: 'API tokens stay.',
+  summary: 'End all your other sessions',
+  description: 'API tokens remain valid.',
   body: z.object({}),
   response: z.object({ revoked: schemas.count }),
   isIdempotent: true,
   async handle({ context, principal, idempotency }) {
-    // While Redis is away nobody can use the code, and sessions must end all the same.
+    // If Redis is away, the code cannot be used anyway, and sessions must still end.
     await cancelDeviceCode(context.coordination.pending, principal).catch(() => {});
     return notifyAfter(context, principal, notifyPolls, () =>
       revokeOtherSessions(context.database, principal, idempotency),

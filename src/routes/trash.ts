@@ -8,7 +8,7 @@ import { formatTrashCursor, MAX_CURSOR_LENGTH, parseTrashCursor } from './cursor
 import { notifyAfter } from './notify-after.ts';
 import * as schemas from './response-schemas.ts';
 
-/** The trash: contract 4.6. */
+/** The trash: contract, section 4.6. */
 
 const EXAMPLE_CURSOR = 'NDoxOjE3NjQwMDAwMDAwMDA6NDI';
 
@@ -17,8 +17,8 @@ const list = principalRoute({
   scope: 'read',
   summary: 'List deleted bookmarks, page by page',
   description:
-    'The bookmark that was deleted last comes first; a page holds about 1 MiB at most. `next_cursor` is opaque and absent on the ' +
-    'last page.',
+    'The most recently deleted bookmark comes first. A page holds at most about 1 MiB. `next_cursor` is opaque, and absent ' +
+    'on the last page.',
   body: z.object({
     cursor: z
       .string()
@@ -27,7 +27,7 @@ const list = principalRoute({
       .optional(),
     limit: integer(1, 500, 100),
   }),
-  // The example's cursor would be another user's.
+  // The cursor of an example would belong to another user.
   exampleLeavesOut: ['cursor'],
   response: z.object({
     bookmarks: z.array(
@@ -54,8 +54,8 @@ const restore = principalRoute({
   scope: 'write',
   summary: 'Restore deleted bookmarks',
   description:
-    'In one transaction. A restored bookmark has a new id, so that clients that follow a cursor see it. Its tags come back by ' +
-    'name. Ids that are not in the trash are no error, but named in `missing`.',
+    'Runs in one transaction. A restored bookmark has a new id, so that clients that follow a cursor see it. Its tags are ' +
+    'restored by name. `missing` lists ids that are not in the trash.',
   body: z.object({ ids }),
   response: z.object({
     restored: z.array(z.object({ id, new_id: id })),
@@ -74,8 +74,9 @@ const restore = principalRoute({
 const remove = principalRoute({
   path: '/trash/delete',
   scope: 'write',
-  summary: 'Delete bookmarks in the trash for good',
-  description: 'By `ids`, or with `all` everything in the trash. Ids that are not in the trash are ignored.',
+  summary: 'Permanently delete bookmarks in the trash',
+  description:
+    'Deletes `ids`, or with `all` everything in the trash. Ids that are not in the trash are ignored.',
   body: z
     .object({ ids: ids.optional(), all: z.literal(true, 'expected true').optional() })
     .check(exactlyOne('ids', 'all')),

@@ -4,7 +4,7 @@ import type { PrincipalRoute, PublicRoute } from '../http/route.ts';
 import { setSessionCookie } from '../http/session-cookie.ts';
 import { exchange, logout, user } from './account.ts';
 
-/** Logging in and out in a browser: the session's token is in a cookie, which no script of the page can read. */
+/** Logging in and out in a browser. The session token is in a cookie that scripts cannot read. */
 
 const loginByInvite: PublicRoute = {
   ...exchange,

@@ -401,7 +401,7 @@ test('an import that can neither be done nor cancelled, for Postgres is away, ha
   await until(async () => (await fleet.imports(user))[0] === 'queued');
   await postgres.kill();
   await broken;
-  await api.untilLogged('import left without an answer');
+  await api.untilLogged('import ended without a response');
   await postgres.restart();
   await until(async () => (await api.readiness()).body.database === 'reachable');
 });

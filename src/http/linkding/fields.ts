@@ -1,7 +1,9 @@
 import { invalid } from '../../domain/errors.ts';
 import type { Bookmark } from '../../domain/resources.ts';
 
-/** How linkding's bookmarks are stored as ours. Nothing is lost: flags become tags, and notes become a part of the comment. */
+/**
+ * Translates linkding's bookmarks into ours without loss: flags become tags, and notes become part of the comment.
+ */
 
 /** The tag of each flag. Imports of linkding's files use the same names. */
 const FLAG_TAGS = { is_archived: 'archived', unread: 'toread', shared: 'shared' } as const;
@@ -12,11 +14,11 @@ export const UNREAD = FLAG_TAGS.unread;
 type Flag = keyof typeof FLAG_TAGS;
 const FLAGS = Object.keys(FLAG_TAGS) as Flag[];
 
-/** Parts the description from the notes in a comment. */
+/** Separates the description from the notes in a comment. */
 const NOTES_LINE = '--- notes ---';
 const COMMENT = new RegExp(`^(?:([\\s\\S]*?)\\n\\n)?${NOTES_LINE}\\n([\\s\\S]*)$`);
 
-/** The fields of a bookmark that clients of linkding write. */
+/** The fields of a bookmark that linkding's clients write. */
 export interface LinkdingFields {
   url: string;
   title: string;
@@ -53,7 +55,7 @@ export const NEW: Omit<LinkdingFields, 'url'> = {
 const isTagOf = (name: string, flag: Flag): boolean => name.toLowerCase() === FLAG_TAGS[flag];
 const isFlag = (name: string): boolean => FLAGS.some((flag) => isTagOf(name, flag));
 
-/** What linkding's clients see of a bookmark. */
+/** A bookmark as linkding's clients see it. */
 export function toLinkding(bookmark: Bookmark): LinkdingBookmark {
   const { id, url, title, comment, tags, created_at, updated_at } = bookmark;
   const [, description = '', notes = ''] = COMMENT.exec(comment) ?? [undefined, comment];
@@ -79,7 +81,9 @@ export function toLinkding(bookmark: Bookmark): LinkdingBookmark {
   };
 }
 
-/** The fields to store for linkding's. Throws `VALIDATION_ERROR` for a description that could not be told from notes. */
+/**
+ * Our fields for linkding's. Throws `VALIDATION_ERROR` if the description contains the line that separates the notes.
+ */
 export function fromLinkding(fields: LinkdingFields): {
   url: string;
   title: string;
@@ -114,7 +118,9 @@ function isBoolean(value: unknown): value is boolean {
   return typeof value === 'boolean';
 }
 
-/** The known fields of a body; throws `VALIDATION_ERROR` for one of another type. Unknown ones are ignored, as linkding does. */
+/**
+ * The known fields of a body. Throws `VALIDATION_ERROR` for a wrong type. Unknown fields are ignored, as in linkding.
+ */
 export function readFields(body: unknown): Partial<LinkdingFields> {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw invalid('body: must be an object');
@@ -122,7 +128,7 @@ export function readFields(body: unknown): Partial<LinkdingFields> {
   for (const [name, isValid] of Object.entries(READERS)) {
     const value = (body as Record<string, unknown>)[name];
     if (value === undefined) continue;
-    if (!isValid(value)) throw invalid(`${name}: is not of the right type`);
+    if (!isValid(value)) throw invalid(`${name}: has the wrong type`);
     given[name] = value;
   }
   return given;

@@ -14,7 +14,7 @@ type Query = Record<string, unknown>;
 const MAX_LIMIT = 100;
 const MAX_OFFSET = 1_000_000_000;
 
-/** `limit` (at most 100, default 100) and `offset`. As in linkding, an unusable value counts as absent. */
+/** Reads `limit` (at most 100, default 100) and `offset`. As in linkding, an invalid value counts as absent. */
 export function readRange(query: Query): Range {
   const limit = readInteger(query.limit, MAX_LIMIT);
   return {
@@ -26,12 +26,13 @@ export function readRange(query: Query): Range {
 const readInteger = (value: unknown, byDefault: number): number =>
   typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : byDefault;
 
-/** Filters that would change which bookmarks are found, and that this service does not have. */
+/** Filters that this service does not have. */
 const UNSUPPORTED = ['modified_since', 'bundle'];
 
 /**
- * The search that `q` and `added_since` stand for: words, `#tag`, `!untagged` and `!unread`. Quotes are ignored. Throws
- * `VALIDATION_ERROR` for a filter that the service does not have: a client must not take more for what it asked for.
+ * Reads the search in `q` and `added_since`: words, `#tag`, `!untagged` and `!unread`. Quotes are ignored. Throws
+ * `VALIDATION_ERROR` for an unsupported filter, so that a client never mistakes other bookmarks for the ones it asked
+ * for.
  */
 export function readSearch(query: Query): BookmarkSearch {
   for (const name of UNSUPPORTED) if (query[name] !== undefined) throw invalid(`${name}: is not supported`);

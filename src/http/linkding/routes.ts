@@ -11,24 +11,24 @@ import { ARCHIVED, fromLinkding, type LinkdingFields, NEW, readFields, toLinkdin
 import { type Range, readRange, readSearch } from './query.ts';
 
 /**
- * linkding's REST API, for the many programs that speak it (docs/linkding.md). It is on with `COMPAT_LINKDING=true`. Each
- * request runs endpoints of our own API as its principal, so tokens, scopes, limits and caps hold.
+ * linkding's REST API for the programs that use it (docs/linkding.md). `COMPAT_LINKDING=true` enables it. Each
+ * request runs our own endpoints as its principal, so tokens, scopes and limits apply.
  */
 
 const ROOT = '/compat/linkding';
 const BASE = `${ROOT}/api`;
 
-/** The version of linkding whose API this is. */
+/** The version of linkding that this API imitates. */
 const VERSION = '1.46.0';
 
-/** How often an edit is repeated that met a change by somebody else. */
+/** How often an edit is tried if somebody else changes the bookmark at the same time. */
 const EDIT_TRIES = 3;
 
-/** One request: what its handler works with. */
+/** One request, as a handler sees it. */
 interface Linkding {
   run: RunEndpoint;
   query: Record<string, unknown>;
-  /** From the path. */
+  /** The id in the path. */
   id: number;
   body: unknown;
   /** The address of this list with another range. */
@@ -42,11 +42,11 @@ export function linkdingRoutes(scope: FastifyInstance, runner: EndpointRunner): 
   scope.addHook('onSend', async (_request, reply, payload) =>
     reply.statusCode >= 400 && typeof payload === 'string' ? formatError(JSON.parse(payload)) : payload,
   );
-  // Some libraries name a type although they send no body.
+  // Some libraries send a content type without a body.
   scope.addContentTypeParser('*', async ({ bodyReader }: FastifyRequest) => {
     if (bodyReader !== undefined) throw invalid('Content-Type: expected application/json');
   });
-  // Clients ask for the version here, without a token, before anything else.
+  // Clients ask for the version first, without a token.
   scope.get(`${ROOT}/health`, async () => ({ version: VERSION, status: 'healthy' }));
   const add = (method: HTTPMethods, path: string, scopeNeeded: Scope, handle: Handler) =>
     scope.route({
@@ -121,14 +121,14 @@ function readRequest(runner: EndpointRunner, request: FastifyRequest, reply: Fas
   };
 }
 
-/** linkding's errors: by field, or as `detail`. */
+/** An error in linkding's form: by field, or as `detail`. */
 function formatError({ error, code }: ErrorBody): string {
   const [, field, rule] = /^([a-z_]+)(?:\[\d+\])?: (.*)$/s.exec(error) ?? [];
   if (code === 'VALIDATION_ERROR' && field !== undefined) return JSON.stringify({ [field]: [rule] });
   return JSON.stringify({ detail: error });
 }
 
-/** A page of results, with the addresses of the pages around it. */
+/** A page of results, with links to the pages around it. */
 const formatPage = ({ linkTo }: Linkding, { offset, limit }: Range, count: number, results: object[]) => ({
   count,
   next: offset + limit < count ? linkTo({ offset: offset + limit, limit }) : null,
@@ -141,7 +141,7 @@ async function listBookmarks(request: Linkding, filter: BookmarkSearch): Promise
   const search = readSearch(request.query);
   const tags = [...(search.tags ?? []), ...(filter.tags ?? [])];
   const whole: BookmarkSearch = { ...search, ...filter, ...(tags.length > 0 && { tags }), sort: 'created' };
-  // A range of our pages holds the range that was asked for.
+  // The wanted range spans at most two of our pages.
   const found: Bookmark[] = [];
   const first = Math.floor(range.offset / range.limit) + 1;
   let total = 0;
@@ -170,7 +170,7 @@ async function getBookmark(run: RunEndpoint, id: number): Promise<Bookmark> {
   return bookmark;
 }
 
-/** Whether a page is saved. Nothing is fetched from it, so there is no metadata. */
+/** Whether a URL is saved. The page itself is not fetched, so there is no metadata. */
 async function checkUrl({ run, query }: Linkding): Promise<object> {
   const url = String(query.url ?? '');
   const [bookmark] = (await run('/bookmarks/get', { url })).bookmarks;
@@ -187,7 +187,7 @@ function requireUrl(
   if (fields.url === undefined) throw invalid('url: is required');
 }
 
-/** Creates a bookmark. As in linkding, a url that is saved already is updated instead. */
+/** Creates a bookmark. As in linkding, a URL that is already saved is updated instead. */
 async function createBookmark({ run, body, reply }: Linkding): Promise<object> {
   const fields = readFields(body);
   requireUrl(fields);
@@ -198,7 +198,7 @@ async function createBookmark({ run, body, reply }: Linkding): Promise<object> {
   return toLinkding(await run('/bookmarks/add', fromLinkding(wanted)));
 }
 
-/** Edits what a bookmark is now, so that no change of somebody else is lost. */
+/** Edits the current state of a bookmark, so that concurrent changes are not lost. */
 async function editBookmark(
   run: RunEndpoint,
   id: number,
@@ -230,7 +230,7 @@ async function listTags(request: Linkding): Promise<object> {
   return formatPage(request, range, tags.length, results);
 }
 
-/** Creates a tag. As in linkding, one that exists is returned. */
+/** Creates a tag. As in linkding, an existing tag is returned. */
 async function createTag({ run, body, reply }: Linkding): Promise<object> {
   const name = typeof body === 'object' && body !== null && 'name' in body ? body.name : undefined;
   if (typeof name !== 'string') throw invalid('name: is required');
@@ -240,7 +240,7 @@ async function createTag({ run, body, reply }: Linkding): Promise<object> {
   return existing === undefined ? formatTag(await run('/tags/create', { name })) : formatTag(existing);
 }
 
-/** linkding's defaults: its settings have no counterpart here. */
+/** linkding's default settings. They have no counterpart here. */
 const PROFILE = {
   theme: 'auto',
   bookmark_date_display: 'relative',

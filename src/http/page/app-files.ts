@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Assets } from './build-assets.ts';
 
-/** What makes the page an app: its manifest, its icons, and the service worker that shows it without a network. */
+/** Makes the page an app: its manifest, its icons, and the service worker that shows it offline. */
 
 const ICON_SIZES = [180, 192, 512] as const;
 
@@ -13,7 +13,7 @@ export const ICONS: ReadonlyMap<string, Buffer> = new Map(
   ]),
 );
 
-/** The icon of a home screen on iOS, which does not read the manifest. */
+/** The home-screen icon on iOS, which ignores the manifest. */
 export const TOUCH_ICON = '/assets/icon-180.png';
 
 export const MANIFEST_PATH = '/manifest.webmanifest';
@@ -43,18 +43,18 @@ export const MANIFEST = JSON.stringify({
   },
 });
 
-/** At the root, because a worker controls only what is below its own path. */
+/** At the root, because a service worker controls only paths below its own. */
 export const SERVICE_WORKER_PATH = '/service-worker.js';
 
-/** Parsers of files, which nobody needs without a network. */
+/** Parsers of import files are not kept: importing needs a network. */
 const isKept = (path: string): boolean => !path.startsWith('lib/') && !path.startsWith('formats/');
 
 /**
- * The service worker of one version of the page. It keeps the page's documents and files, which are the same for
- * everybody, and nothing else: requests to the API and to sign in pass it by.
+ * The service worker of one version of the page. It caches the page's documents and files, which are the same for
+ * everybody. It does not handle requests to the API or to sign-in.
  *
- * A newer version is installed beside this one and takes over when the last tab of this one has closed. Until then, each
- * tab finds the files of its own version. Documents come from the network if there is one.
+ * A new version is installed while the old one still serves. It takes over when the last tab of the old version
+ * closes; until then, each tab finds the files of its own version. Documents come from the network if there is one.
  */
 export function formatServiceWorker({ hash, files }: Assets, documents: readonly string[]): string {
   const kept = [...files.keys()].filter(isKept).map((path) => `/assets/${hash}/${path}`);

@@ -3,12 +3,12 @@ import { Worker } from 'node:worker_threads';
 import type { Assets } from './build-assets.ts';
 
 /**
- * The files of the page, made at the first request for one: a worker thread takes some tenths of a second, in which
- * this process serves on. A replica that is never asked for the page never makes them.
+ * The files of the page, built at the first request for one. A worker thread builds them, so that this process keeps
+ * serving. A replica that nobody asks for the page never builds them.
  */
 let made: Promise<Assets> | undefined;
 
-/** The files of the page. Where making them failed, the next request tries again. */
+/** Returns the files of the page. If building them failed, the next request tries again. */
 export function findAssets(): Promise<Assets> {
   made ??= makeAssets().catch((error: unknown) => {
     made = undefined;
@@ -19,7 +19,7 @@ export function findAssets(): Promise<Assets> {
 
 async function makeAssets(): Promise<Assets> {
   const worker = new Worker(new URL('./build-assets.ts', import.meta.url), {
-    // Node says once in each process that stripping types is experimental, which it is not for its own loader.
+    // Silences Node's warning that stripping types is experimental.
     execArgv: ['--disable-warning=ExperimentalWarning'],
   });
   try {

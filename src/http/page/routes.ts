@@ -14,16 +14,16 @@ import { findAssets } from './assets.ts';
 import type { Asset, Assets } from './build-assets.ts';
 
 /**
- * The page in a browser: HTML documents, and the files that they load from below `/assets/`. Which page it is
- * and who is signed in, the scripts find out: the documents are the same for everybody.
+ * Serves the page in a browser: HTML documents, and their files below `/assets/`. The documents are the same for
+ * everybody; scripts find out which page it is and who is signed in.
  */
 
-/** The paths of the documents, and the module that each loads. */
+/** The paths of the documents, and the module of each. */
 const PAGES: Record<string, string> = { '/': 'bookmarks', '/settings': 'settings', '/save': 'save' };
 
 /**
- * Everything comes from this origin, nothing stands inline, and no text becomes code or markup: scripts can only set
- * text. The one policy for trusted types names the worker that reads files to import.
+ * All content comes from this origin, nothing is inline, and scripts can only insert text. The one trusted-types
+ * policy allows the worker that reads import files.
  */
 const SECURITY_POLICY = [
   "default-src 'none'",
@@ -50,11 +50,11 @@ const HEADERS = {
 };
 
 /**
- * Sets how the page looks, as the reader chose, before anything is drawn.
+ * Applies the reader's theme and row height before anything is drawn.
  *
- * While a new version is rolled out, one replica may send a document whose modules another replica does not have. So a
- * module that cannot be loaded has the document loaded again, a little later. This script has no hash in its address,
- * for every replica must have it.
+ * During a rollout, one replica may send a document whose modules another replica does not have. So if a module fails
+ * to load, this script reloads the document a little later. Its own address has no hash, because every replica must
+ * have it.
  */
 const START = `'use strict';
 for (const choice of ['theme', 'rows']) document.documentElement.dataset[choice] = localStorage.getItem(choice) ?? '';
@@ -73,7 +73,7 @@ const START_PATH = '/assets/start.js';
 
 const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '"': '&quot;' };
 
-/** Names the provider to the scripts, where people can sign in by one. */
+/** Tells the scripts the provider's name, if people can sign in by one. */
 const formatProvider = (name: string | undefined): string =>
   name === undefined
     ? ''
@@ -105,10 +105,10 @@ ${others.map((path) => `<link rel="modulepreload" href="${address(path)}">`).joi
 `;
 }
 
-/** What is sent at an address whose content may change. */
+/** Content at an address that may change. */
 interface Checked {
   type: string;
-  /** Sent as it lies here to any number of clients; a text would be encoded for each. */
+  /** Shared by all responses. A string would be encoded for each. */
   bytes: Buffer;
   etag: string;
 }
@@ -119,14 +119,14 @@ const check = (type: string, content: string | Buffer): Checked => ({
   etag: `"${createHash('sha256').update(content).digest('hex').slice(0, 16)}"`,
 });
 
-/** Adds the page: its documents, which browsers ask for each time, and its files, which they keep. */
+/** Adds the page's documents, which browsers revalidate each time, and its files, which they keep. */
 export function pageRoutes(app: FastifyInstance, { signIn }: Config): void {
   for (const [path, page] of Object.entries(PAGES)) {
     const makeDocument = async () => {
       const provider = app.hasRoute({ method: 'GET', url: '/login' }) ? signIn.provider?.name : undefined;
       return check('text/html; charset=utf-8', formatDocument(await findAssets(), page, provider));
     };
-    // Anybody may ask for it, thousands of times a second: it is formatted and hashed once.
+    // Formatted and hashed once, because anybody may request it thousands of times a second.
     let document: Checked | undefined;
     app.get(path, async (request, reply) => {
       document ??= await makeDocument();
@@ -157,7 +157,7 @@ export function pageRoutes(app: FastifyInstance, { signIn }: Config): void {
   });
 }
 
-/** Sends what may change: the browser asks each time whether it has. */
+/** Sends content that may change. The browser revalidates it each time. */
 function sendChecked(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -167,7 +167,7 @@ function sendChecked(
   return request.headers['if-none-match'] === etag ? reply.code(304).send() : reply.send(bytes);
 }
 
-/** Sends what never changes: another content has another address. */
+/** Sends a file that never changes: new content gets a new address. */
 function sendAsset(request: FastifyRequest, reply: FastifyReply, asset: Asset): FastifyReply {
   const accepted = String(request.headers['accept-encoding'] ?? '');
   const encoding = (['br', 'gzip'] as const).find((name) => new RegExp(`\\b${name}\\b`).test(accepted));

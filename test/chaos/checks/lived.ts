@@ -61,7 +61,7 @@ function findBadEnd({ faults }: Journal, life: Life): string[] {
 }
 
 /** An import that found no database to ask breaks its connection and says so; one that a worker could not run is run again. */
-const EXPECTED = ['import left without an answer', 'import failed; it stays staged and is tried again'];
+const EXPECTED = ['import ended without a response', 'import failed; it stays staged and is tried again'];
 
 function findErrors({ name, problems, answeredMs }: Life): string[] {
   return problems
