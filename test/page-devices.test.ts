@@ -34,7 +34,7 @@ browserTest('who is signed in nowhere else is warned before they sign out', asyn
   const reader = await browsers.reader(service);
   const page = await reader.open();
   await page.getByRole('button', { name: 'Sign out', exact: true }).click();
-  const warning = page.getByRole('dialog', { name: 'You may lock yourself out' });
+  const warning = page.getByRole('dialog', { name: 'You may lose access' });
   await warning.getByRole('button', { name: 'Cancel' }).click();
   await page.getByRole('button', { name: 'Sign out', exact: true }).click();
   await warning.getByRole('button', { name: 'Sign in another device' }).click();

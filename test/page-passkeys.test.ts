@@ -61,12 +61,12 @@ browserTest('a passkey is offered, signs in elsewhere, and can be replaced', asy
   // The last one stays; nobody is warned who has one.
   await there.goto(`${named()}/settings`);
   await there.locator('#passkeys li').getByText('Chrome on Linux').waitFor();
-  await there.getByRole('button', { name: 'Remove the passkey' }).click();
+  await there.getByRole('button', { name: 'Remove passkey' }).click();
   await there.getByRole('alert').getByText('Add another passkey first').waitFor();
   await second.cdp.send('WebAuthn.clearCredentials', second);
   await there.getByRole('button', { name: 'Add a passkey' }).click();
   await expect.poll(() => there.locator('#passkeys li').count()).toBe(2);
-  await there.getByRole('button', { name: 'Remove the passkey' }).first().click();
+  await there.getByRole('button', { name: 'Remove passkey' }).first().click();
   await expect.poll(() => there.locator('#passkeys li').count()).toBe(1);
   await there.getByRole('button', { name: 'Sign out', exact: true }).first().click();
   await there.getByRole('button', { name: 'Sign in with a passkey' }).click();
@@ -77,7 +77,7 @@ browserTest('a passkey is offered, signs in elsewhere, and can be replaced', asy
 browserTest('an address without a name has no passkeys, and the page says why', async () => {
   const reader = await browsers.reader(service);
   const page = await reader.open('/settings');
-  await page.locator('#passkeys').getByText('this page is at an IP address').waitFor();
+  await page.locator('#passkeys').getByText('this page has an IP address').waitFor();
   expect(await page.getByRole('button', { name: 'Add a passkey' }).count()).toBe(0);
   const visitor = await browsers.visitor(service);
   const there = await visitor.open();

@@ -121,13 +121,13 @@ describe.each([
         '<DL><DT><A HREF="https://example.org/">A</A><DT><A HREF="about:x">B</A></DL>',
       );
       await page.locator('input[type=file]').setInputFiles({ name: 'b.html', mimeType: 'text/html', buffer });
-      await page.getByLabel('are all deleted').check();
+      await page.getByLabel('Replace them all').check();
       await page.getByLabel('Name').fill('axe');
       await page.getByRole('button', { name: 'Create token' }).click();
       await page.getByRole('button', { name: 'Copy' }).waitFor();
       await page.getByText('Try it with curl').click();
       expect(await violationsOf(page)).toEqual([]);
-      await page.getByLabel('stay').check();
+      await page.getByLabel('Keep them').check();
       await page.getByRole('button', { name: 'Import 1 bookmark' }).click();
       await page.getByText('1 not imported').first().waitFor();
       expect(await violationsOf(page)).toEqual([]);

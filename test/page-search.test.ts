@@ -228,6 +228,41 @@ browserTest('on a phone a title has two lines, and no word of the selection bar 
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
 });
 
+browserTest('on a phone a row without tags is as low as its text, and rows follow one another', async () => {
+  const reader = await browsers.reader(service, { width: 390, height: 800 });
+  for (let at = 1; at <= 12; at += 1) await add(reader, `Row ${at}`, at % 3 === 0 ? { tags: ['third'] } : {});
+  const page = await reader.open();
+  await page
+    .getByText('End of the list')
+    .or(page.getByRole('link', { name: 'Row 12' }))
+    .first()
+    .waitFor();
+  const boxes = () =>
+    page.locator('.rows > li').evaluateAll((rows) =>
+      rows.map((row) => {
+        const { top, bottom } = row.getBoundingClientRect();
+        return { top, bottom, isTagged: row.querySelector('.chip') !== null };
+      }),
+    );
+  await expect.poll(async () => (await boxes()).length).toBe(12);
+  const rows = await boxes();
+  for (const [at, { top }] of rows.entries()) if (at > 0) expect(top).toBeCloseTo(rows[at - 1]!.bottom, 0);
+  const heights = (isTagged: boolean) =>
+    new Set(
+      rows.filter((row) => row.isTagged === isTagged).map(({ top, bottom }) => Math.round(bottom - top)),
+    );
+  expect(heights(true)).toEqual(new Set([112]));
+  expect(heights(false)).toEqual(new Set([80]));
+  // A row that gets its first tag grows.
+  await page.getByRole('checkbox', { name: 'Select “Row 11”' }).check();
+  await page.getByRole('combobox', { name: 'Tag', exact: true }).fill('new');
+  await page.getByRole('button', { name: 'Add tag' }).click();
+  await expect.poll(async () => (await boxes()).filter(({ isTagged }) => isTagged).length).toBe(5);
+  const { top, bottom } = (await boxes())[1]!;
+  expect(Math.round(bottom - top)).toBe(112);
+  expect(reader.faults).toEqual([]);
+});
+
 browserTest('counts of tags follow what is added', async () => {
   const { reader, page } = await openThree();
   await add(reader, 'Delta', { tags: ['greek', 'new'] });
@@ -358,6 +393,69 @@ browserTest('a tag that is renamed to another one is merged with it, where one c
   expect(await reader.post('/web/api/v1/tags/list')).toMatchObject({
     tags: [{ name: 'greek', bookmark_count: 2 }],
   });
+});
+
+browserTest('all results are selected, also those on pages that were not read yet', async () => {
+  const reader = await browsers.reader(service);
+  const bookmarks = Array.from({ length: 720 }, (_, at) => ({
+    url: `https://example.org/${at}`,
+    title: at % 2 === 0 ? `even ${at}` : `odd ${at}`,
+  }));
+  await reader.post('/web/api/v1/import', { bookmarks });
+  const page = await reader.open('/?q=even');
+  await page.getByRole('checkbox').first().check();
+  await page.getByRole('button', { name: 'Select all 360' }).click();
+  await page.getByText('360 selected').waitFor();
+  await page.getByRole('combobox', { name: 'Tag', exact: true }).fill('pair');
+  await page.getByRole('button', { name: 'Add tag' }).click();
+  await page.getByText('Tag “pair” added to 360 bookmarks.').waitFor();
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  await page.getByText('Nothing found').first().waitFor();
+  // The list hides them at once; the requests follow.
+  await expect
+    .poll(() => reader.post('/web/api/v1/bookmarks/search', { per_page: 1 }))
+    .toMatchObject({ total: 360 });
+  await page.keyboard.press('z');
+  await page.getByText('360 bookmarks found').waitFor();
+  expect(reader.faults).toEqual([]);
+});
+
+browserTest('selecting all ends with another search, and says when a page cannot be read', async () => {
+  const reader = await browsers.reader(service);
+  const bookmarks = Array.from({ length: 300 }, (_, at) => ({
+    url: `https://example.org/${at}`,
+    title: 'Same',
+  }));
+  await reader.post('/web/api/v1/import', { bookmarks });
+  const page = await reader.open();
+  await page.getByText('300 of 10,000').waitFor();
+  const refusal = { error: 'cursor: is unheard of', code: 'VALIDATION_ERROR' };
+  await page.route('**/bookmarks/search', (route) => route.fulfill({ status: 400, json: refusal }));
+  await page.getByRole('checkbox').first().check();
+  await page.getByRole('button', { name: 'Select all 300' }).click();
+  await page.getByRole('status').getByText('1 selected').waitFor();
+  await page.getByText('The list could not be loaded').first().waitFor();
+  await page.unroute('**/bookmarks/search');
+
+  // The next page does not arrive before the search has changed.
+  const held = Promise.withResolvers<void>();
+  await page.route(
+    '**/bookmarks/search',
+    async (route) => {
+      await held.promise;
+      await route.continue().catch(() => {});
+    },
+    { times: 1 },
+  );
+  await page.getByRole('button', { name: 'Select all 300' }).click();
+  await page.getByText(/^Reading /).waitFor();
+  await page.getByLabel('Search bookmarks').fill('nothing');
+  await page.getByText('Nothing found').first().waitFor();
+  held.resolve();
+  await page.getByLabel('Search bookmarks').fill('');
+  await page.getByText('300 of 10,000').waitFor();
+  expect(await page.getByText(/selected$/).isVisible()).toBe(false);
+  expect(reader.faults).toEqual([]);
 });
 
 browserTest('several are selected, tagged, and deleted with one undo', async () => {

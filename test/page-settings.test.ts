@@ -33,10 +33,10 @@ browserTest('a file of a browser is previewed, imported, and what was left out i
   const reader = await browsers.reader(service);
   const page = await reader.open('/settings');
   await choose(page, join(SAMPLES, 'chrome.html'));
-  await page.getByText('5 bookmarks in a bookmark file of a browser').waitFor();
-  await page.getByText('2 that are no web pages are left out').waitFor();
+  await page.getByText('5 bookmarks in a browser’s bookmark file').waitFor();
+  await page.getByText('2 entries are not web pages and are left out').waitFor();
   await page
-    .getByText(/^javascript:.*: no web page$/)
+    .getByText(/^javascript:.*: not a web page$/)
     .first()
     .waitFor();
   await page.getByText(/folders? becomes? (a )?tags?/).click();
@@ -51,18 +51,18 @@ browserTest('a file of a browser is previewed, imported, and what was left out i
   await page.getByRole('button', { name: 'Download this table' }).click();
   const table = await readFile(await (await downloading).path(), 'utf8');
   expect(table.trim().split('\r\n')).toHaveLength(3);
-  expect(table).toContain('"no web page"');
+  expect(table).toContain('"not a web page"');
   expect(await call(reader, '/bookmarks/search')).toMatchObject({ total: 5 });
   expect(reader.faults).toEqual([]);
 });
 
 browserTest.each([
-  ['raindrop.csv', 'an export of Raindrop'],
-  ['pinboard.json', 'an export of Pinboard'],
-  ['pinboard.xml', 'an export of Pinboard'],
-  ['linkding.json', 'an export of linkding'],
-  ['bookmark-service.json', 'a file of this service'],
-  ['table.csv', 'a table (CSV)'],
+  ['raindrop.csv', 'an export from Raindrop'],
+  ['pinboard.json', 'an export from Pinboard'],
+  ['pinboard.xml', 'an export from Pinboard'],
+  ['linkding.json', 'an export from linkding'],
+  ['bookmark-service.json', 'an export of this service'],
+  ['table.csv', 'a CSV table'],
 ])('reads %s in the browser', async (file, what) => {
   const page = await (await browsers.reader(service)).open('/settings');
   await choose(page, join(SAMPLES, file));
@@ -74,7 +74,7 @@ browserTest('a replacement wants a typed word, and then replaces all', async () 
   await call(reader, '/bookmarks/add', { url: 'https://example.org/old' });
   const page = await reader.open('/settings');
   await choose(page, json('own.json', { bookmarks: [{ url: 'https://example.org/new', title: 'New' }] }));
-  await page.getByLabel('are all deleted').check();
+  await page.getByLabel('Replace them all').check();
   await page.getByRole('button', { name: 'Import 1 bookmark' }).click();
   await page.getByRole('alert').getByText('Type “replace”').waitFor();
   expect(await call(reader, '/bookmarks/search')).toMatchObject({
@@ -94,9 +94,9 @@ browserTest('an import that the plan cannot take is refused before anything is s
   page.on('request', (request) => sent.push(request.url()));
   const entries = Array.from({ length: 10_001 }, (_, n) => ({ url: `https://example.org/${n}` }));
   await choose(page, json('many.json', { bookmarks: entries }));
-  await page.getByText('You have 1 bookmark of 10,000: 9,999 new ones fit.').waitFor();
+  await page.getByText('You have 1 of 10,000 bookmarks, so 9,999 new ones fit.').waitFor();
   await page.getByRole('button', { name: 'Import 10,001 bookmarks' }).click();
-  await page.getByRole('alert').getByText('Your plan takes 10,000. Nothing was sent.').waitFor();
+  await page.getByRole('alert').getByText('Your plan allows 10,000. Nothing was uploaded.').waitFor();
   expect(sent.filter((url) => url.endsWith('/import'))).toEqual([]);
 });
 
@@ -185,7 +185,7 @@ browserTest('other sessions are ended', async () => {
   const reader = await browsers.reader(service);
   const other = await browsers.reader(service, { email: reader.email });
   const page = await reader.open('/settings');
-  await page.getByText('this one').waitFor();
+  await page.getByText('this session').waitFor();
   await page.getByRole('button', { name: 'Sign out all others' }).click();
   await page.getByText('1 signed out.').waitFor();
   expect(await call(other, '/user/profile')).toMatchObject({ code: 'INVALID_TOKEN' });
@@ -253,11 +253,33 @@ browserTest(
       theme: 'dark',
       rows: 'compact',
     });
-    await page.getByLabel('Theme').selectOption('As the system');
+    await page.getByLabel('Theme').selectOption('Same as the system');
     expect(await background()).toBe(light);
     expect(reader.faults).toEqual([]);
   },
 );
+
+browserTest('the page speaks the language of the browser, or the one that was chosen', async () => {
+  const reader = await browsers.reader(service, { locale: 'de-AT' });
+  await call(reader, '/bookmarks/add', { url: 'https://example.org/', title: 'Eins', tags: ['a'] });
+  const list = await reader.open();
+  await list.getByText(/^1 von 10.000 Lesezeichen$/).waitFor();
+  expect(await list.evaluate(() => document.documentElement.lang)).toBe('de');
+  const page = await reader.open('/settings');
+  await page.getByRole('heading', { name: 'Darstellung' }).waitFor();
+  await Promise.all([page.waitForEvent('load'), page.getByLabel('Sprache').selectOption('English')]);
+  await page.getByRole('heading', { name: 'Appearance' }).waitFor();
+  expect(await page.evaluate(() => document.documentElement.lang)).toBe('en');
+  await list.reload();
+  await list.getByText('1 of 10,000 bookmarks').waitFor();
+  // A language that the page does not have is English; dates and numbers, too.
+  const other = await browsers.reader(service, { locale: 'fr-FR' });
+  await call(other, '/bookmarks/add', { url: 'https://example.org/', title: 'Un' });
+  const french = await other.open();
+  await french.getByText('1 of 10,000 bookmarks').waitFor();
+  expect(await french.locator('.rows time').textContent()).toBe('this minute');
+  expect([...reader.faults, ...other.faults]).toEqual([]);
+});
 
 browserTest('the bookmarklet is one that browsers can run', async () => {
   const page = await (await browsers.reader(service)).open('/settings');

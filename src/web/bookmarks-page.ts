@@ -83,6 +83,7 @@ const actions: RowActions = {
 const list = windowedList<Bookmark>({
   label: texts.list.label,
   draw: (bookmark) => (editing?.bookmark.id === bookmark.id ? editing.row : drawRow(bookmark, actions)),
+  isLow: ({ tags }) => tags.length === 0,
   focusTarget: (row) => row.querySelector<HTMLElement>('.title, .editor input'),
   onNearEnd: () => void (collection.state === 'ready' && collection.readMore()),
 });

@@ -18,11 +18,12 @@ export interface Collection {
   readonly total: number | undefined;
   readonly hasMore: boolean;
   readonly state: 'reading' | 'ready' | 'failed';
-  find(id: number): Bookmark | undefined;
   /** Begins another search and drops what an earlier one still reads. Reads pages until it has `count` bookmarks. */
   search(text: string, order: Order, count?: number): Promise<void>;
   /** Reads the next page, where there is one and none is being read. */
   readMore(): Promise<void>;
+  /** Reads all pages of the search. Returns false if one could not be read or `signal` was aborted. */
+  readAll(signal: AbortSignal): Promise<boolean>;
   /** Applies a page of changes, all of which were made after the time `sinceMs`. */
   apply(page: Changes, sinceMs: number): void;
   /** Puts a bookmark that was just saved where it belongs. */
@@ -76,6 +77,8 @@ export function createCollection({ onChange, onRead }: Options): Collection {
   let state: Collection['state'] = 'reading';
   let readMs = 0;
   let reading: AbortController | undefined;
+  /** The latest request of a page. */
+  let request: Promise<unknown> = Promise.resolve();
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   const changed = (added = 0) => {
@@ -86,20 +89,24 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     if (total !== undefined) total += difference;
   };
 
-  /** Reads a page; `undefined` where a newer search took its place. */
+  /** Reads a page. Returns undefined if a newer search took its place. */
   const read = async (perPage: number, from?: string) => {
     reading?.abort();
     const own = new AbortController();
     reading = own;
-    const found = await ask(() =>
+    const found = ask(() =>
       client.searchBookmarks(
         { ...parseSearch(text).search, sort: order, per_page: perPage, cursor: from },
         { signal: own.signal },
       ),
     );
-    if (own.signal.aborted) return undefined;
-    reading = undefined;
-    return found;
+    request = found;
+    try {
+      const page = await found;
+      return own.signal.aborted ? undefined : page;
+    } finally {
+      if (reading === own) reading = undefined;
+    }
   };
 
   const load = async (perPage: number, from: string | undefined) => {
@@ -124,7 +131,6 @@ export function createCollection({ onChange, onRead }: Options): Collection {
       onRead(found.bookmarks);
     } catch (error) {
       if (isAbort(error)) return;
-      reading = undefined;
       state = 'failed';
     }
     for (const [page, sinceMs] of missed.splice(0)) apply(page, sinceMs);
@@ -227,7 +233,6 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     get state() {
       return state;
     },
-    find: (id) => all.find((bookmark) => bookmark.id === id),
     async search(newText, newOrder, wanted = FIRST_PAGE) {
       text = newText;
       matches = makeMatcher(text);
@@ -239,6 +244,14 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     async readMore() {
       if (reading !== undefined || (cursor === undefined && state === 'ready')) return;
       await load(cursor === undefined ? FIRST_PAGE : NEXT_PAGES, cursor);
+    },
+    async readAll(signal) {
+      while (cursor !== undefined && !signal.aborted) {
+        if (reading === undefined) await load(NEXT_PAGES, cursor);
+        else await request.catch(() => {});
+        if (state === 'failed') return false;
+      }
+      return !signal.aborted;
     },
     apply,
     put(bookmark) {

@@ -1,15 +1,15 @@
-const LOCALES = navigator.languages as string[];
+import { locales } from './texts/language.ts';
 
-const relative = new Intl.RelativeTimeFormat(LOCALES, { numeric: 'auto', style: 'short' });
-const absolute = new Intl.DateTimeFormat(LOCALES, { dateStyle: 'full', timeStyle: 'short' });
-const day = new Intl.DateTimeFormat(LOCALES, { dateStyle: 'medium' });
-const clock = new Intl.DateTimeFormat(LOCALES, { timeStyle: 'medium' });
+const relative = new Intl.RelativeTimeFormat(locales, { numeric: 'auto', style: 'short' });
+const absolute = new Intl.DateTimeFormat(locales, { dateStyle: 'full', timeStyle: 'short' });
+const day = new Intl.DateTimeFormat(locales, { dateStyle: 'medium' });
+const clock = new Intl.DateTimeFormat(locales, { timeStyle: 'medium' });
 
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** `5 min. ago`, `yesterday`; a date where it is longer ago than four weeks. */
+/** `5 min. ago`, `yesterday`; a date if it is more than four weeks ago. */
 export function formatAgo(time: string, nowMs = Date.now()): string {
   const seconds = Math.round((Date.parse(time) - nowMs) / 1_000);
   const distance = Math.abs(seconds);

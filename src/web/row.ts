@@ -13,14 +13,14 @@ export interface RowActions {
   select(bookmark: Bookmark, isSelected: boolean, isRange: boolean): void;
   filterByTag(name: string): void;
   isSelected(bookmark: Bookmark): boolean;
-  /** What the search looks for, folded. */
+  /** The normalized terms of the search. */
   terms(): readonly string[];
 }
 
-/** So many tags fit beside a title; the others are counted. */
+/** The number of tags that fit next to a title. The others are counted. */
 const SHOWN_TAGS = 3;
 
-/** As many colours as `.tile` has. */
+/** The number of colours of `.tile` in the style sheet. */
 const HUES = 8;
 
 export const hostOf = (url: string): string => (parseWebUrl(url)?.host ?? '').replace(/^www\./, '');
@@ -29,7 +29,7 @@ export const hostOf = (url: string): string => (parseWebUrl(url)?.host ?? '').re
 export const titleOf = ({ title, url }: Pick<Bookmark, 'title' | 'url'>): string =>
   title || url.replace(/^https?:\/\/(www\.)?/i, '').replace(/\/$/, '') || texts.list.untitled;
 
-/** A letter in the place of the site's icon, which would tell the site who reads. Its colour follows the host. */
+/** The first letter of the host, in a colour that depends on the host. A site's own icon would tell the site who reads. */
 function tile(host: string): HTMLElement {
   let sum = 0;
   for (const character of host) sum = (sum * 31 + character.codePointAt(0)!) % 997;
@@ -54,7 +54,7 @@ function picker(bookmark: Bookmark, host: string, actions: RowActions): HTMLElem
 
 /** The title as a link to the page. */
 export function drawLink(bookmark: Pick<Bookmark, 'url' | 'title'>, terms: readonly string[]): HTMLElement {
-  // Anything else is shown as text: the service takes only web addresses, but the page does not rely on that.
+  // The service accepts only web addresses. The page does not rely on that, and shows anything else as text.
   const url = parseWebUrl(bookmark.url);
   const title = highlight(titleOf(bookmark), terms);
   const attributes = { class: 'title', dir: 'auto', title: bookmark.title };
@@ -88,7 +88,7 @@ function tagList({ tags }: Bookmark, actions: RowActions): HTMLElement {
   return make('div', { class: 'chips' }, ...chips, rest);
 }
 
-/** A row: letter and checkbox, title, host, date, comment, tags, and what can be done with it. */
+/** A row: letter and checkbox, title, host, date, comment, tags and buttons. */
 export function drawRow(bookmark: Bookmark, actions: RowActions): HTMLElement {
   const host = hostOf(bookmark.url);
   const title = titleOf(bookmark);
@@ -98,7 +98,9 @@ export function drawRow(bookmark: Bookmark, actions: RowActions): HTMLElement {
   const isSelected = actions.isSelected(bookmark);
   return make(
     'li',
-    { class: isSelected ? 'row selected' : 'row' },
+    {
+      class: ['row', isSelected && 'selected', bookmark.tags.length === 0 && 'low'].filter(Boolean).join(' '),
+    },
     picker(bookmark, host, actions),
     make(
       'div',
@@ -127,5 +129,5 @@ export function drawRow(bookmark: Bookmark, actions: RowActions): HTMLElement {
   );
 }
 
-/** A row that holds a form in the place of a bookmark. */
+/** A row with a form in place of its bookmark. */
 export const openRow = (form: HTMLElement): HTMLElement => make('li', { class: 'row open' }, form);

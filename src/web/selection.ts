@@ -6,15 +6,15 @@ import { notify, notifyBriefly } from './notices.ts';
 import { ask, client } from './session.ts';
 import { texts } from './texts.ts';
 
-/** The bookmarks that are selected, and what can be done with all of them at once. */
+/** The selected bookmarks, and the bar with the actions on all of them. */
 
 interface Selection {
   readonly element: HTMLElement;
   has(bookmark: Bookmark): boolean;
-  /** Selects a bookmark or takes it out; with `isRange` all between it and the one before. */
+  /** Selects or deselects a bookmark; with `isRange` also all between it and the one before. */
   select(bookmark: Bookmark, isSelected: boolean, isRange: boolean): void;
   clear(): void;
-  /** Follows what became of the list. */
+  /** Drops the bookmarks that left the list. Call it when the list has changed. */
   draw(): void;
 }
 
@@ -24,12 +24,14 @@ interface Options {
   ownTags(): readonly Tag[];
 }
 
-/** As many as one request takes. */
+/** The most bookmarks that one request may change. */
 const BATCH = 500;
 
 export function createSelection(collection: Collection, { onChange, onDelete, ownTags }: Options): Selection {
   const ids = new Set<number>();
   let last: number | undefined;
+  /** Set while all pages of the search are read. */
+  let readingAll: AbortController | undefined;
   const element = make('div', {
     class: 'selection',
     role: 'region',
@@ -54,9 +56,15 @@ export function createSelection(collection: Collection, { onChange, onDelete, ow
   });
 
   const draw = () => {
-    for (const id of ids) if (collection.find(id) === undefined) ids.delete(id);
+    const { rows, total = 0 } = collection;
+    if (ids.size > 0) {
+      const shown = new Set(rows.map(({ id }) => id));
+      for (const id of ids) if (!shown.has(id)) ids.delete(id);
+    }
     element.hidden = ids.size === 0;
-    refill(count, texts.selection.count(ids.size));
+    all.hidden = readingAll !== undefined || ids.size >= total;
+    refill(all, texts.selection.all(total));
+    refill(count, readingAll ? texts.selection.reading(rows.length, total) : texts.selection.count(ids.size));
     document.body.classList.toggle('selecting', ids.size > 0);
   };
   const changed = () => {
@@ -64,8 +72,21 @@ export function createSelection(collection: Collection, { onChange, onDelete, ow
     onChange();
   };
   const clear = () => {
+    readingAll?.abort();
+    readingAll = undefined;
     if (ids.size === 0) return;
     ids.clear();
+    changed();
+  };
+  const selectAll = async () => {
+    const own = new AbortController();
+    readingAll = own;
+    draw();
+    const isComplete = await collection.readAll(own.signal);
+    if (own.signal.aborted) return;
+    readingAll = undefined;
+    if (isComplete) for (const { id } of collection.rows) ids.add(id);
+    else notify(texts.list.failed, { kind: 'error' });
     changed();
   };
   const changeTag = async (kind: 'add_tags' | 'remove_tags') => {
@@ -83,6 +104,7 @@ export function createSelection(collection: Collection, { onChange, onDelete, ow
       notify(describeError(error), { kind: 'error' });
     }
   };
+  const all = button('', () => void selectAll(), { kind: 'plain all' });
   const form = make(
     'form',
     {
@@ -99,11 +121,12 @@ export function createSelection(collection: Collection, { onChange, onDelete, ow
   put(
     element,
     count,
+    all,
     form,
     button(
       texts.selection.delete,
       () => {
-        const chosen = [...ids].map((id) => collection.find(id)).filter((bookmark) => bookmark !== undefined);
+        const chosen = collection.rows.filter(({ id }) => ids.has(id));
         clear();
         onDelete(chosen);
       },

@@ -1,18 +1,18 @@
 import { make } from './dom.ts';
 
 /**
- * A list of any length of which only the rows in view are elements. All rows are equally high, by the style `--row`,
- * but for one that may be open and is as high as what it holds.
+ * A list of any length that creates elements only for the rows in view. A row has one of two heights, `--row` or
+ * `--row-low` in the style sheet. One row may be open: it is as high as its content.
  */
 
 interface WindowedList<Item extends { id: number }> {
   readonly element: HTMLElement;
-  /** Shows these items. `added` of them came in above what was there: what the reader sees stays where it is. */
+  /** Shows these items. The first `added` of them are new: what the reader sees stays in place. */
   show(items: readonly Item[], total: number, added?: number): void;
-  /** Draws a row anew. */
+  /** Draws a row again. */
   redraw(id: number): void;
   redrawAll(): void;
-  /** Opens a row: it becomes as high as its content. */
+  /** Opens a row and closes the one that was open. */
   open(id: number | undefined): void;
   /** Moves the focus to a row; scrolls it into view. */
   focus(index: number): void;
@@ -23,54 +23,81 @@ interface WindowedList<Item extends { id: number }> {
 interface Options<Item> {
   label: string;
   draw(item: Item): HTMLElement;
-  /** What of a row gets the focus when the list moves it there. */
+  /** Whether the row of this item has the height `--row-low`. */
+  isLow(item: Item): boolean;
+  /** The element of a row that gets the focus. */
   focusTarget(row: HTMLElement): HTMLElement | null;
-  /** The reader is near the end of what is there. */
+  /** Called when the reader is near the end of the items. */
   onNearEnd(): void;
 }
 
-/** Rows above and below the view that are drawn all the same. */
+/** Rows to draw above and below the view. */
 const MARGIN = 8;
 
-/** So many new rows are drawn in a frame, those in view first, so that no frame takes long, however far a reader jumps. */
+/** New rows to draw in one frame, those in view first, so that no frame takes long. */
 const ROWS_A_FRAME = 16;
 
-/** So many rows before the end the next page is read, once the reader scrolls. */
+/** Rows before the end at which the next page is read, once the reader has scrolled. */
 const NEAR_END = 40;
 
 export function windowedList<Item extends { id: number }>({
   label,
   draw,
+  isLow,
   focusTarget,
   onNearEnd,
 }: Options<Item>): WindowedList<Item> {
   const element = make('ul', { class: 'rows', 'aria-label': label });
   const probe = make('div', { class: 'row-probe', 'aria-hidden': 'true' });
-  const frame = make('div', { class: 'rows-frame' }, probe, element);
+  const lowProbe = make('div', { class: 'row-probe low', 'aria-hidden': 'true' });
+  const frame = make('div', { class: 'rows-frame' }, probe, lowProbe, element);
   const drawn = new Map<number, { item: Item; row: HTMLElement }>();
   let items: readonly Item[] = [];
   let total = 0;
   let rowHeight = 0;
+  let lowHeight = 0;
+  /** Where each row begins while none is open, in pixels, and where the last one ends. */
+  let tops: readonly number[] = [0];
   let openId: number | undefined;
   let openHeight = 0;
   let frameHeight = 0;
   let isPlanned = false;
 
   const openIndex = () => (openId === undefined ? -1 : items.findIndex(({ id }) => id === openId));
-  const extra = () => Math.max(0, openHeight - rowHeight);
-  const topOf = (index: number, opened: number) =>
-    index * rowHeight + (opened >= 0 && index > opened ? extra() : 0);
+  const heightOf = (index: number) => tops[index + 1]! - tops[index]!;
+  /** What the open row is higher than when it is closed. */
+  const extra = (opened: number) => (opened < 0 ? 0 : Math.max(0, openHeight - heightOf(opened)));
+  const topOf = (index: number, opened: number) => tops[index]! + (index > opened ? extra(opened) : 0);
+  const measure = () => {
+    let top = 0;
+    tops = [0, ...items.map((item) => (top += isLow(item) ? lowHeight : rowHeight))];
+  };
+
+  /** The last row that begins at or above this place, if none is open. */
+  const rowAt = (place: number): number => {
+    let [from, until] = [0, items.length - 1];
+    while (from < until) {
+      const middle = Math.ceil((from + until) / 2);
+      if (tops[middle]! <= place) from = middle;
+      else until = middle - 1;
+    }
+    return from;
+  };
 
   const sizes = new ResizeObserver(() => {
     const height = probe.getBoundingClientRect().height;
+    const low = lowProbe.getBoundingClientRect().height;
     const open = openId === undefined ? undefined : drawn.get(openId)?.row;
     const opened = open?.getBoundingClientRect().height ?? 0;
-    if (height === rowHeight && opened === openHeight) return;
+    if (height === rowHeight && low === lowHeight && opened === openHeight) return;
     rowHeight = height;
+    lowHeight = low;
     openHeight = opened;
+    measure();
     render();
   });
   sizes.observe(probe);
+  sizes.observe(lowProbe);
 
   const plan = () => {
     if (isPlanned) return;
@@ -87,7 +114,7 @@ export function windowedList<Item extends { id: number }>({
     const row = draw(item);
     row.dataset.id = String(item.id);
     if (item.id === openId) row.classList.add('open');
-    // A form in its row stays where it is, with the caret in it.
+    // An open form is the same element as before: replacing it would lose the caret.
     if (known && known.row !== row) replaceRow(known.row, row);
     drawn.set(item.id, { item, row });
     return row;
@@ -99,15 +126,15 @@ export function windowedList<Item extends { id: number }>({
     if (hadFocus) focusTarget(row)?.focus({ preventScroll: true });
   };
 
-  /** The indexes in view, and whether the reader has scrolled. Asked before anything is drawn: after it would cost a layout. */
-  const inView = (): { first: number; last: number; isScrolled: boolean } => {
+  /** The indexes in view, and whether the reader has scrolled. Called before drawing, because it would force a layout after. */
+  const inView = (opened: number): { first: number; last: number; isScrolled: boolean } => {
     const top = -element.getBoundingClientRect().top;
-    const first = Math.max(0, Math.floor((top - extra()) / rowHeight));
-    const last = Math.min(items.length - 1, Math.ceil((top + innerHeight) / rowHeight));
+    const first = rowAt(top - extra(opened));
+    const last = Math.min(items.length - 1, rowAt(top + innerHeight) + 1);
     return { first, last, isScrolled: scrollY > 0 };
   };
 
-  /** The indexes that have to be elements: the open one, the one that has the focus, those in view, those around it. */
+  /** The indexes that need an element: the open row, the focused row, the rows in view and those around them. */
   const wanted = (opened: number, { first, last }: ReturnType<typeof inView>): number[] => {
     const indexes = new Set([opened, focused()].filter((index) => index >= 0));
     for (let index = first; index <= last; index += 1) indexes.add(index);
@@ -118,7 +145,7 @@ export function windowedList<Item extends { id: number }>({
     return [...indexes];
   };
 
-  /** Those of them that this frame draws, in order; the next frames draw the others. */
+  /** The indexes that this frame draws, in order. The next frames draw the others. */
   const chosen = (indexes: readonly number[]): number[] => {
     let left = ROWS_A_FRAME;
     const now = indexes.filter((index) => drawn.has(items[index]!.id) || left-- > 0);
@@ -135,11 +162,11 @@ export function windowedList<Item extends { id: number }>({
   const render = () => {
     if (rowHeight === 0) return;
     const opened = openIndex();
-    resize(items.length * rowHeight + (opened >= 0 ? extra() : 0));
-    const view = inView();
+    resize(tops[items.length]! + extra(opened));
+    const view = inView(opened);
     const indexes = chosen(wanted(opened, view));
     const kept = new Set(indexes.map((index) => items[index]!.id));
-    // First, so that those that stay are not moved: an element that is moved loses the focus.
+    // Removes rows before it inserts others: an element that is moved loses the focus.
     for (const [id, { row }] of drawn) {
       if (kept.has(id)) continue;
       row.remove();
@@ -178,8 +205,9 @@ export function windowedList<Item extends { id: number }>({
       const isAbove = element.getBoundingClientRect().top < 0;
       items = newItems;
       total = newTotal;
+      measure();
       render();
-      if (added > 0 && isAbove) scrollBy(0, added * rowHeight);
+      if (added > 0 && isAbove) scrollBy(0, tops[added]!);
     },
     redraw(id) {
       const known = drawn.get(id);
@@ -214,7 +242,7 @@ export function windowedList<Item extends { id: number }>({
       const item = items[index];
       if (item === undefined) return;
       const top = element.getBoundingClientRect().top + topOf(index, openIndex());
-      const below = top + rowHeight - innerHeight + 24;
+      const below = top + heightOf(index) - innerHeight + 24;
       const header = 80;
       if (top < header) scrollBy(0, top - header);
       else if (below > 0) scrollBy(0, below);

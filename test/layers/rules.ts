@@ -145,6 +145,8 @@ const BOUNDARIES = [
   'src/packing/postpack.ts',
   'src/routes/cursor.ts',
   'src/sign-in/pkce.ts',
+  'src/web/more-texts.ts',
+  'src/web/texts.ts',
 ];
 
 /** Imports whose module is computed: the package of binaries for this platform. */

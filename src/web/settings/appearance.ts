@@ -1,19 +1,21 @@
 import { field, make } from '../dom.ts';
 import { moreTexts } from '../more-texts.ts';
+import { LANGUAGES } from '../texts/language.ts';
 import { section } from './section.ts';
 
 /**
- * How the page looks in this browser: light or dark, and how high rows are. The first script of each page reads the same
- * entries before anything is drawn.
+ * How the page looks in this browser: colours, height of rows, language. The first script of each page reads theme and
+ * rows before anything is drawn.
  */
 
-type Choice = 'theme' | 'rows';
+type Choice = 'theme' | 'rows' | 'language';
 
-/** An empty value is the default, and is not stored. */
+/** Stores the choice. An empty value is the default. */
 function choose(choice: Choice, value: string): void {
   if (value === '') localStorage.removeItem(choice);
   else localStorage.setItem(choice, value);
-  document.documentElement.dataset[choice] = value;
+  if (choice === 'language') location.reload();
+  else document.documentElement.dataset[choice] = value;
 }
 
 function chooser(choice: Choice, label: string, options: Readonly<Record<string, string>>): HTMLElement {
@@ -34,5 +36,6 @@ export function appearanceSection(): HTMLElement {
     words.lead,
     chooser('theme', words.theme, words.themes),
     chooser('rows', words.rows, words.heights),
+    chooser('language', words.language, { '': words.asBrowser, ...LANGUAGES }),
   );
 }

@@ -1,0 +1,179 @@
+import type { Texts } from './en.ts';
+import { number } from './language.ts';
+
+/** The German texts that the first load of the page needs. */
+
+const bookmarks = (count: number): string => `${number(count)} Lesezeichen`;
+
+export const de: Texts = {
+  name: 'Lesezeichen',
+  number,
+  bookmarks,
+  skip: 'Zum Inhalt springen',
+  cancel: 'Abbrechen',
+  close: 'Schließen',
+  tryAgain: 'Erneut versuchen',
+  undo: 'Rückgängig',
+
+  signIn: {
+    title: 'Anmelden',
+    lead: 'Deine Lesezeichen, auf jedem Gerät.',
+    again: 'Erneut anmelden',
+    ended: 'Deine Sitzung ist beendet. Melde dich an, um fortzufahren. Deine Eingaben bleiben erhalten.',
+    by: (provider) => `Weiter mit ${provider}`,
+    or: 'oder',
+    code: 'Einladungscode oder Code von einem anderen Gerät',
+    codeHint:
+      'Einladungscodes vergibt, wer diesen Dienst betreibt. Auf einem angemeldeten Gerät zeigt „Einstellungen › Sitzungen“ einen Code.',
+    submit: 'Anmelden',
+    wrongCode: 'Dieser Code ist unbekannt, wurde schon verwendet oder ist abgelaufen. Bitte um einen neuen.',
+    malformedCode: 'Ein Code hat 8 oder 12 Buchstaben und Ziffern, zum Beispiel ABCD1234.',
+    byPasskey: 'Mit einem Passkey anmelden',
+    noPasskey: 'Es wurde kein Passkey verwendet. Versuche es erneut oder melde dich mit einem Code an.',
+    fresh: 'Bestätige, dass du es bist',
+    freshDone: 'Versuche es danach hier noch einmal.',
+    needed: 'Du bist abgemeldet. Melde dich erneut an, um fortzufahren.',
+    button: 'Anmelden',
+  },
+
+  menu: { bookmarks: 'Lesezeichen', settings: 'Einstellungen', signOut: 'Abmelden', label: 'Hauptmenü' },
+
+  search: {
+    label: 'Lesezeichen durchsuchen',
+    placeholder: 'Suchen, tag:Name, site:example.org',
+    hint: 'Wörter und "Wortfolgen" werden in Adresse, Titel und Kommentar gesucht. tag:Name, -tag:Name, under:Name, site:example.org, before:2026-01-31, after:2026 und is:untagged grenzen die Suche ein.',
+    clear: 'Suche leeren',
+    offer: (count, tag) => `${bookmarks(count)} mit dem Tag ${tag}`,
+    problems: {
+      unknown: (part) =>
+        `Den Suchfilter „${part.split(':')[0]}:“ gibt es nicht. „${part}“ wird als Text gesucht.`,
+      minus: (part) => `Nur Tags lassen sich ausschließen. „${part}“ wird als Text gesucht.`,
+      value: (part) => `„${part}“ ist kein gültiger Filter und wird als Text gesucht.`,
+      untagged: (part) => `„${part}“ lässt sich nicht mit einem Tag verbinden und wird übergangen.`,
+    },
+    found: (count) => (count === 0 ? 'Nichts gefunden' : `${bookmarks(count)} gefunden`),
+    order: 'Reihenfolge',
+    orders: {
+      created: 'Neueste zuerst',
+      oldest: 'Älteste zuerst',
+      updated: 'Zuletzt geändert',
+      title: 'Nach Titel',
+    },
+  },
+
+  list: {
+    label: 'Lesezeichen',
+    more: 'Mehr laden',
+    loading: 'Wird geladen …',
+    all: bookmarks,
+    ofCap: (count, cap) => `${number(count)} von ${number(cap)} Lesezeichen`,
+    end: 'Ende der Liste.',
+    empty: 'Noch keine Lesezeichen',
+    emptyHelp: 'Füge dein erstes Lesezeichen hinzu oder importiere die Lesezeichen deines Browsers.',
+    import: 'Lesezeichen importieren',
+    none: 'Nichts gefunden',
+    noneHelp: 'Kein Lesezeichen passt zu deiner Suche. Versuche es mit weniger Wörtern.',
+    untitled: 'Ohne Titel',
+    edit: (title) => `„${title}“ bearbeiten`,
+    delete: (title) => `„${title}“ löschen`,
+    select: (title) => `„${title}“ auswählen`,
+    filterBy: (tag) => `Nur das Tag ${tag} anzeigen`,
+    moreTags: (count) => `+${count}`,
+    created: (when) => `Hinzugefügt ${when}`,
+    failed: 'Die Liste konnte nicht geladen werden.',
+  },
+
+  editor: {
+    add: 'Lesezeichen hinzufügen',
+    addShort: 'Hinzufügen',
+    edit: 'Lesezeichen bearbeiten',
+    url: 'Adresse',
+    urlHint: 'Eine Webadresse, zum Beispiel https://example.org/',
+    title: 'Titel',
+    tags: 'Tags',
+    tagsHint: 'Drücke nach jedem Tag die Eingabetaste oder tippe ein Komma.',
+    comment: 'Kommentar',
+    save: 'Speichern',
+    saving: 'Wird gespeichert …',
+    added: 'Hinzugefügt.',
+    saved: 'Gespeichert.',
+    known: (title, when) => `„${title}“ hast du schon gespeichert, ${when}.`,
+    editKnown: 'Bearbeiten',
+    removeTag: (tag) => `Tag ${tag} entfernen`,
+    suggestions: 'Deine Tags',
+    newTag: (tag) => `Neues Tag „${tag}“`,
+    wrongUrl:
+      'Das ist keine Webadresse. Eine Webadresse beginnt mit http:// oder https://, zum Beispiel https://example.org/',
+    gone: 'Dieses Lesezeichen wurde anderswo gelöscht. Dein Text ist noch hier. Speichere ihn, um es neu anzulegen.',
+    changed:
+      'Dieses Lesezeichen wurde anderswo geändert, während du es bearbeitet hast. Speichern ändert nur die Felder, die du bearbeitet hast.',
+  },
+
+  deleted: (count, title) => (count === 1 ? `„${title}“ gelöscht.` : `${bookmarks(count)} gelöscht.`),
+  notDeleted: (reason) => `Die Lesezeichen wurden nicht gelöscht. ${reason}`,
+  restored: (count, of) =>
+    count === of
+      ? 'Wiederhergestellt.'
+      : `${number(count)} von ${bookmarks(of)} wiederhergestellt. Die übrigen sind nicht mehr im Papierkorb.`,
+  notRestored: (reason) => `Die Lesezeichen wurden nicht wiederhergestellt. ${reason}`,
+  trash: 'Papierkorb',
+
+  tags: {
+    title: 'Tags',
+    open: 'Tags',
+    all: 'Alle Lesezeichen',
+    find: 'Tag suchen',
+    untagged: 'Ohne Tags',
+    none: 'Hier erscheinen die Tags deiner Lesezeichen.',
+    manage: 'Tags bearbeiten',
+    count: (name, count) => `${name}, ${bookmarks(count)}`,
+    under: (path) => `${path} und die Tags darunter`,
+    below: (path) => `Tags unter ${path}`,
+  },
+
+  selection: {
+    label: 'Ausgewählte Lesezeichen',
+    count: (count) => `${number(count)} ausgewählt`,
+    all: (count) => `Alle ${number(count)} auswählen`,
+    reading: (done, count) => `${number(done)} von ${number(count)} gelesen …`,
+    tag: 'Tag hinzufügen',
+    untag: 'Tag entfernen',
+    tagName: 'Tag',
+    delete: 'Löschen',
+    clear: 'Auswahl aufheben',
+    tagged: (count, tag) => `Tag „${tag}“ zu ${bookmarks(count)} hinzugefügt.`,
+    untagged: (count, tag) => `Tag „${tag}“ von ${bookmarks(count)} entfernt.`,
+  },
+
+  connection: {
+    offline:
+      'Du bist offline. Die Liste ist vielleicht nicht aktuell. Sie wird aktualisiert, sobald du online bist.',
+    unreachable: 'Der Dienst ist nicht erreichbar. Neuer Versuch …',
+    busy: (seconds) => `Der Dienst ist ausgelastet. Neuer Versuch in ${number(seconds)} s.`,
+    limited: (time) => `Zu viele Anfragen. Um ${time} geht es weiter.`,
+    back: 'Wieder verbunden.',
+  },
+
+  errors: {
+    lost: 'Der Dienst war nicht erreichbar. Prüfe deine Verbindung und versuche es erneut.',
+    unavailable: 'Der Dienst ist nicht verfügbar. Versuche es gleich noch einmal.',
+    limited: 'Zu viele Anfragen. Warte einen Moment und versuche es erneut.',
+    internal:
+      'Der Dienst hat einen Fehler. Versuche es erneut. Bleibt es dabei, sag es der Person, die ihn betreibt.',
+    gone: 'Das gibt es nicht mehr. Es wurde anderswo gelöscht.',
+    full: (message) => `Dein Konto ist voll: ${message}.`,
+    suspended:
+      'Dein Konto ist gesperrt. Nichts darin ist gelöscht. Frage die Person, die diesen Dienst betreibt.',
+    denied: (message) => `Das ist nicht erlaubt: ${message}.`,
+    invalid: (message) => `Der Dienst hat das nicht angenommen: ${message}.`,
+    unexpected: 'Auf dieser Seite ist etwas schiefgegangen. Lade sie neu und versuche es noch einmal.',
+  },
+
+  save: {
+    title: 'Lesezeichen speichern',
+    done: 'Gespeichert.',
+    undone: 'Das Lesezeichen ist im Papierkorb.',
+    cancelled: 'Nichts wurde gespeichert.',
+    open: 'Deine Lesezeichen öffnen',
+  },
+};

@@ -1,0 +1,282 @@
+import { de } from './de.ts';
+import { number } from './language.ts';
+import type { MoreTexts } from './more-en.ts';
+
+/** The German texts of the settings, the dialogs and the page without a network. */
+
+const { bookmarks } = de;
+
+export const moreDe: MoreTexts = {
+  offline: {
+    lead: 'Du bist offline. Das sind die neuesten Lesezeichen deines letzten Besuchs.',
+    save: 'Speichern, sobald online',
+    kept: 'Auf diesem Gerät vorgemerkt. Es wird gespeichert, wenn du diese Seite online öffnest.',
+    waits: 'noch nicht gespeichert',
+    full: 'Dieser Browser hat keinen Platz mehr. Nichts wurde vorgemerkt.',
+  },
+
+  tags: {
+    lead: 'Wer Tags umbenennt, zusammenführt oder löscht, behält die Lesezeichen.',
+    order: 'Reihenfolge',
+    orders: { use: 'Häufigste zuerst', name: 'Nach Name' },
+    save: 'Umbenennen',
+    rename: (name) => `Tag ${name} umbenennen`,
+    delete: (name) => `Tag ${name} löschen`,
+    newName: (name) => `Neuer Name des Tags ${name}`,
+    withChildren: (count) =>
+      count === 1 ? 'Auch das Tag darunter umbenennen' : `Auch die ${number(count)} Tags darunter umbenennen`,
+    deleteAsk: (name, count) =>
+      `Tag „${name}“ löschen? Es wird von ${bookmarks(count)} entfernt. Die Lesezeichen bleiben.`,
+    mergeAsk: (from, count, into, intoCount) =>
+      `Es gibt schon ein Tag „${into}“ mit ${bookmarks(intoCount)}. „${from}“ darin aufgehen lassen? Das ändert die Tags von ${bookmarks(count)} und löscht das Tag „${from}“.`,
+    merge: 'Zusammenführen',
+    deleteButton: 'Tag löschen',
+    unused: (count) =>
+      count === 1 ? '1 unbenutztes Tag löschen' : `${number(count)} unbenutzte Tags löschen`,
+    unusedAsk: (count) =>
+      count === 1
+        ? 'Das Tag löschen, das kein Lesezeichen hat?'
+        : `Die ${number(count)} Tags löschen, die kein Lesezeichen hat?`,
+    deleting: (done, count) => `${number(done)} von ${number(count)} gelöscht …`,
+    shown: (shown, count) => `${number(shown)} von ${number(count)} Tags angezeigt`,
+  },
+
+  trash: {
+    lead: 'Gelöschte Lesezeichen bleiben eine Zeit lang hier. Danach sind sie endgültig gelöscht.',
+    none: 'Der Papierkorb ist leer.',
+    deleted: 'gelöscht',
+    restore: 'Wiederherstellen',
+    restoreNamed: (title) => `„${title}“ wiederherstellen`,
+    restoreShown: (count) => `Alle ${number(count)} angezeigten wiederherstellen`,
+    deleteNamed: (title) => `„${title}“ endgültig löschen`,
+    deleteAsk: (title) => `„${title}“ endgültig löschen? Das lässt sich nicht rückgängig machen.`,
+    deleteButton: 'Endgültig löschen',
+    empty: 'Papierkorb leeren',
+    emptyAsk: (count) => `${bookmarks(count)} endgültig löschen? Das lässt sich nicht rückgängig machen.`,
+    emptyAskAll: 'Alles im Papierkorb endgültig löschen? Das lässt sich nicht rückgängig machen.',
+    emptied: (count) => `${bookmarks(count)} endgültig gelöscht.`,
+  },
+
+  suggestions: 'Vorschläge',
+  operators: {
+    'tag:': 'Mit diesem Tag. #Name bewirkt dasselbe',
+    '-tag:': 'Ohne dieses Tag',
+    'under:': 'Mit diesem Tag oder einem darunter, etwa Arbeit/a unter Arbeit',
+    'site:': 'Von dieser Website, zum Beispiel site:example.org',
+    'before:': 'Vor diesem Tag gespeichert, zum Beispiel before:2026-01-31',
+    'after:': 'An diesem Tag oder später gespeichert, zum Beispiel after:2026',
+    'is:untagged': 'Ohne Tags',
+    '"': 'Eine genaue Wortfolge, zum Beispiel "Sein oder Nichtsein"',
+  },
+
+  profile: {
+    title: 'Konto',
+    lead: 'Dein Konto bei diesem Dienst.',
+    email: 'E-Mail-Adresse',
+    plan: 'Tarif',
+    premium: 'Premium: beliebig viele Lesezeichen',
+    free: 'Kostenlos',
+    since: 'Seit',
+    count: 'Lesezeichen',
+  },
+
+  import: {
+    title: 'Import',
+    lead: 'Importiere Lesezeichen aus einem Browser oder von einem anderen Dienst. Dein Browser liest die Datei zuerst und zeigt, was darin ist.',
+    choose: 'Datei auswählen oder hier ablegen',
+    formats:
+      'HTML aus jedem Browser; JSON von diesem Dienst, Firefox oder Karakeep; Exporte von Pinboard, Raindrop, linkding, ' +
+      'Pocket und Instapaper; die Datei „Bookmarks“ von Chrome; CSV mit einer Spalte „url“',
+    folders: 'Ordner werden zu Tags',
+    reading: (name) => `${name} wird gelesen …`,
+    names: {
+      'bookmark-service': 'einem Export dieses Dienstes',
+      netscape: 'der Lesezeichen-Datei eines Browsers',
+      pinboard: 'einem Export von Pinboard',
+      raindrop: 'einem Export von Raindrop',
+      linkding: 'einem Export von linkding',
+      karakeep: 'einem Export von Karakeep',
+      pocket: 'einem Export von Pocket',
+      instapaper: 'einem Export von Instapaper',
+      firefox: 'einer Sicherung von Firefox',
+      chrome: 'der Datei „Bookmarks“ von Chrome',
+      onetab: 'einer Liste von OneTab',
+      buku: 'einem Export von buku',
+      csv: 'einer CSV-Tabelle',
+    },
+    willRefuse: (count) =>
+      count === 1
+        ? '1 Eintrag lässt sich nicht importieren'
+        : `${number(count)} Einträge lassen sich nicht importieren`,
+    holds: (count, what) => `${bookmarks(count)} in ${what}`,
+    tags: (count) => (count === 1 ? 'Mit 1 Tag' : `Mit ${number(count)} Tags`),
+    foldersToTags: (count) =>
+      count === 1 ? '1 Ordner wird zu einem Tag' : `${number(count)} Ordner werden zu Tags`,
+    folder: (path, tag, count) => `${path}: Tag ${tag}, ${bookmarks(count)}`,
+    andMore: (count) => `und ${number(count)} weitere`,
+    combined: (count) =>
+      count === 1
+        ? '1 doppelter Eintrag wird zusammengefasst'
+        : `${number(count)} doppelte Einträge werden zusammengefasst`,
+    leftOut: (count) =>
+      count === 1
+        ? '1 Eintrag ist keine Webseite und wird ausgelassen'
+        : `${number(count)} Einträge sind keine Webseiten und werden ausgelassen`,
+    tooMany: (count, cap) =>
+      `Die Datei hat ${bookmarks(count)}. Dein Tarif erlaubt ${number(cap)}. Nichts wurde hochgeladen.`,
+    mayNotFit: (count, cap, free) =>
+      `Du hast ${number(count)} von ${number(cap)} Lesezeichen. Es passen also noch ${number(free)} neue. Adressen, die du schon hast, zählen nicht.`,
+    mode: 'Deine vorhandenen Lesezeichen',
+    merge: 'Behalten. Neue kommen hinzu. Adressen, die du schon hast, werden übersprungen.',
+    replace: 'Alle durch die Datei ersetzen. Die alten bleiben eine Zeit lang im Papierkorb.',
+    replaceWord: 'ersetzen',
+    typeToReplace: (word, count) =>
+      `Damit kommen ${bookmarks(count)} in den Papierkorb. Tippe zur Bestätigung „${word}“`,
+    notConfirmed: (word) => `Tippe „${word}“ in das Feld, um zu bestätigen.`,
+    start: (count) => `${bookmarks(count)} importieren`,
+    running: (done, count) => `Import läuft … ${number(done)} von ${bookmarks(count)}`,
+    stay: 'Lass diese Seite offen, bis der Import fertig ist.',
+    imported: (count) => `${bookmarks(count)} importiert`,
+    skipped: (count) => `${number(count)} übersprungen, weil du sie schon hast.`,
+    see: 'Deine Lesezeichen ansehen',
+    refused: (count) => `${number(count)} nicht importiert`,
+    what: 'Eintrag',
+    why: 'Grund',
+    noWebPage: 'keine Webseite',
+    downloadRefused: 'Diese Tabelle herunterladen',
+    unreadable: (message) => `Diese Datei lässt sich nicht importieren: ${message}.`,
+  },
+
+  export: {
+    title: 'Export',
+    lead: 'Lade alle deine Lesezeichen als Datei herunter. Browser importieren HTML. JSON behält alles.',
+    json: 'JSON exportieren',
+    html: 'HTML exportieren',
+    running: (count) => `bisher ${bookmarks(count)} …`,
+    done: (count) => `${bookmarks(count)} exportiert.`,
+  },
+
+  bookmarklet: {
+    title: 'Von jeder Seite speichern',
+    lead: 'Zieh diesen Link in die Lesezeichenleiste deines Browsers. Ein Klick darauf speichert die Seite, auf der du gerade bist.',
+    link: 'Lesezeichen speichern',
+    code: 'Oder lege selbst ein Lesezeichen mit dieser Adresse an',
+  },
+
+  tokens: {
+    title: 'API-Token',
+    lead: 'Mit einem Token nutzt ein Skript oder ein anderes Programm deine Lesezeichen über die API.',
+    none: 'Keine Token.',
+    name: 'Name',
+    nameMissing: 'Gib dem Token einen Namen, an dem du es später erkennst.',
+    scope: 'Rechte',
+    read: 'Lesen',
+    write: 'Lesen und schreiben',
+    expires: 'Ablauf',
+    days: (count) => (count === 365 ? '1 Jahr' : `${number(count)} Tage`),
+    never: 'Nie',
+    create: 'Token erstellen',
+    token: (name) => `Token ${name}`,
+    once: 'Kopiere es jetzt. Es wird nur einmal angezeigt.',
+    copy: 'Kopieren',
+    copied: 'Kopiert',
+    tryIt: 'Mit curl ausprobieren',
+    revoke: 'Widerrufen',
+    revokeNamed: (name) => `Token ${name} widerrufen`,
+    ends: (four) => `…${four}`,
+    created: (when) => `erstellt ${when}`,
+    expiresOn: (when) => `läuft ab ${when}`,
+    neverExpires: 'läuft nie ab',
+    used: (when) => `zuletzt benutzt ${when}`,
+    unused: 'noch nicht benutzt',
+  },
+
+  sessions: {
+    title: 'Sitzungen',
+    lead: 'Wo du angemeldet bist.',
+    unknown: 'Unbekanntes Programm',
+    current: 'diese Sitzung',
+    since: (when) => `seit ${when}`,
+    used: (when) => `zuletzt benutzt ${when}`,
+    end: 'Abmelden',
+    endNamed: (what, when) => `${what}, seit ${when}, abmelden`,
+    endOthers: 'Alle anderen abmelden',
+    ended: (count) => `${number(count)} abgemeldet.`,
+  },
+
+  device: {
+    title: 'Ein anderes Gerät anmelden',
+    lead: 'Scanne auf dem anderen Gerät den QR-Code, öffne den Link oder tippe den Code. Zeig ihn sonst niemandem.',
+    qr: 'QR-Code des Links',
+    link: 'Link',
+    until: (when) => `Gilt einmal, bis ${when}.`,
+    expired: 'Der Code ist abgelaufen.',
+  },
+
+  passkeys: {
+    title: 'Passkeys',
+    lead: 'Melde dich mit Fingerabdruck, Gesicht, PIN oder Sicherheitsschlüssel an, auf jedem Gerät mit dem Passkey.',
+    needsName:
+      'Passkeys brauchen einen Hostnamen, diese Seite hat aber eine IP-Adresse. Wer diesen Dienst betreibt, kann ihr einen Namen geben.',
+    unsupported: 'Dieser Browser kann keine Passkeys verwenden.',
+    offer: 'Füge einen Passkey hinzu, damit du dich ohne Einladungscode wieder anmelden kannst.',
+    add: 'Passkey hinzufügen',
+    added: 'Passkey hinzugefügt',
+    notAdded: 'Es wurde kein Passkey hinzugefügt.',
+    remove: 'Entfernen',
+    removeNamed: (name, day) => `Passkey ${name}, hinzugefügt ${day}, entfernen`,
+    unknown: 'Passkey',
+    since: (day) => `hinzugefügt ${day}`,
+    used: (when) => `benutzt ${when}`,
+    sessionOld:
+      'Dafür musst du dich vor Kurzem angemeldet haben. Melde dich ab, wieder an, und versuche es erneut.',
+    lastOne: 'Das ist der letzte Weg in dein Konto. Füge zuerst einen anderen Passkey hinzu.',
+  },
+
+  lockOut: {
+    title: 'Du könntest dich aussperren',
+    lead: 'Du bist sonst nirgends angemeldet. Für eine neue Anmeldung bräuchtest du einen neuen Einladungscode.',
+    confirm: 'Trotzdem abmelden',
+  },
+
+  deleteAccount: {
+    title: 'Konto löschen',
+    lead: 'Löscht dein Konto mit allen Lesezeichen, Tags und Token endgültig. Exportiere deine Lesezeichen vorher.',
+    confirm: (email) => `Tippe zur Bestätigung ${email}`,
+    notConfirmed: (email) => `Tippe ${email} in das Feld, um zu bestätigen.`,
+    submit: 'Konto löschen',
+  },
+
+  keys: {
+    title: 'Tastatur',
+    list: [
+      ['/', 'suchen'],
+      ['n', 'Lesezeichen hinzufügen'],
+      ['j  k', 'nächstes und voriges Lesezeichen'],
+      ['Enter', 'Lesezeichen öffnen'],
+      ['e', 'bearbeiten'],
+      ['x', 'auswählen oder Auswahl aufheben'],
+      ['Delete', 'löschen'],
+      ['z', 'Löschen rückgängig machen'],
+      ['?', 'diese Liste anzeigen'],
+    ],
+    change: 'Tastenkürzel abschalten',
+  },
+
+  appearance: {
+    title: 'Darstellung',
+    lead: 'Diese Einstellungen gelten für diesen Browser.',
+    theme: 'Farbschema',
+    themes: { '': 'Wie das System', light: 'Hell', dark: 'Dunkel' },
+    rows: 'Zeilen',
+    language: 'Sprache',
+    asBrowser: 'Wie der Browser',
+    heights: { '': 'Normal', compact: 'Kompakt: nur Titel und Tags' },
+  },
+
+  keyboard: {
+    title: 'Tastatur',
+    lead: 'Diese Tasten wirken auf die Liste der Lesezeichen, aber nicht beim Tippen. Die Einstellung gilt für diesen Browser.',
+    single: 'Tastenkürzel',
+  },
+};
