@@ -147,6 +147,7 @@ const BOUNDARIES = [
   'src/sign-in/pkce.ts',
   'src/web/more-texts.ts',
   'src/web/texts.ts',
+  'src/web/texts/language.ts',
 ];
 
 /** Imports whose module is computed: the package of binaries for this platform. */
