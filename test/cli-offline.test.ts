@@ -83,7 +83,7 @@ test('sync FILE prints what was not simply applied, once, and fails where a chan
   expect(settled).toMatchObject({
     code: 0,
     out:
-      `${id}: title was changed on both sides: here "here", there "there"; it is "here" now\n` +
+      `${id}: title was changed on both sides: here "here", there "there"; kept "here"\n` +
       '2 bookmarks; 1 local changes were pending\n',
   });
   await offline('edit', String(gone), '--title', 'lost', '--tag', 'kept');
@@ -92,8 +92,12 @@ test('sync FILE prints what was not simply applied, once, and fails where a chan
   const failed = await run(['sync', file]);
   expect(failed.code).toBe(1);
   expect(failed.err).toContain('2 local changes were not applied');
-  expect(failed.out).toContain(`${gone}: not applied, it was deleted elsewhere: title "lost", tags +kept\n`);
-  expect(failed.out).toMatch(/^-\d+ \(http:\/\/long\/\): not applied, the service refuses it: .*title.*$/m);
+  expect(failed.out).toContain(
+    `${gone}: not applied because it was deleted elsewhere: title "lost", tags +kept\n`,
+  );
+  expect(failed.out).toMatch(
+    /^-\d+ \(http:\/\/long\/\): not applied because the service refused it: .*title.*$/m,
+  );
   expect(await run(['sync', file])).toMatchObject({
     code: 0,
     out: '1 bookmarks; 0 local changes were pending\n',

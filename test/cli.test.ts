@@ -374,13 +374,11 @@ describe('import', () => {
   test('tells a person what it took, skipped, left out and what the service refused', async () => {
     const { run } = await openShell();
     const chrome = await run(['import', join(SAMPLES, 'chrome.html')]);
-    expect(chrome.out).toContain(
-      '5 bookmarks in a browser’s bookmark file; 1 that were there twice are combined',
-    );
+    expect(chrome.out).toContain('5 bookmarks in a browser’s bookmark file; 1 duplicate combined');
     expect(chrome.out).toContain('Imported 5 bookmarks\n');
-    expect(chrome.out).toContain('Left out, since they are no web pages: 2');
+    expect(chrome.out).toContain('Left out because they are not web pages: 2');
     const again = await run(['import', join(SAMPLES, 'chrome.html')]);
-    expect(again.out).toContain('Imported 0 bookmarks, 5 skipped: they are there already');
+    expect(again.out).toContain('Imported 0 bookmarks, 5 skipped because they already exist');
     const own = await run(['import', join(SAMPLES, 'bookmark-service.json')]);
     expect(own.out).toContain('Refused by the service: 1');
     expect(own.out).toContain('entry 3 (mailto:somebody@example.org): url: expected an http or https url');
@@ -485,7 +483,7 @@ describe('import', () => {
     expect(unasked.code).toBe(2);
     expect(unasked.err).toContain('--yes');
     const refused = await run(replace, { screen: 100, input: 'n\n' });
-    expect(refused.err).toContain('Put 2 bookmarks in the place of ALL your bookmarks? [y/N]');
+    expect(refused.err).toContain('Replace ALL your bookmarks with 2 bookmarks from the file? [y/N]');
     expect(refused.err).toContain('nothing was changed');
     expect(await all()).toHaveLength(1);
     expect((await run(replace, { screen: 100, input: 'y\n' })).code).toBe(0);
@@ -507,7 +505,7 @@ describe('import', () => {
     const { code, err } = await run(replace, { screen: 100, input: 'n\n' });
     expect([code, err]).toEqual([
       1,
-      expect.stringContaining('Put 0 bookmarks in the place of ALL your bookmarks?'),
+      expect.stringContaining('Replace ALL your bookmarks with 0 bookmarks from the file?'),
     ]);
     expect(await all()).toHaveLength(1);
     expect((await run(replace, { screen: 100, input: 'y\n' })).code).toBe(0);
@@ -526,11 +524,11 @@ describe('import', () => {
     const faults = [
       [Buffer.from('caf\xe9, url', 'latin1'), 'the file is not text in utf-8; save it as UTF-8'],
       ['', 'the file is empty'],
-      ['{"bookmarks":[{"url":"https', 'the file is no whole JSON'],
-      ['{"other":{}}', 'the file holds other JSON; expected JSON of this service'],
-      ['<html><body>Hello</body></html>', 'the file holds HTML without bookmarks'],
-      ['just words', 'the file is none that can be imported; expected JSON of this service'],
-      ['url,title\n"https://example.org/,no end', 'the file is no whole CSV'],
+      ['{"bookmarks":[{"url":"https', 'the file is not complete JSON'],
+      ['{"other":{}}', 'the file contains unknown JSON; expected a JSON export of this service'],
+      ['<html><body>Hello</body></html>', 'the file contains HTML without bookmarks'],
+      ['just words', 'the file format is unknown; expected a JSON export of this service'],
+      ['url,title\n"https://example.org/,no end', 'the file is not complete CSV'],
     ] as const;
     for (const [input, message] of faults) {
       const { code, err } = await run(['import', '-'], { input: input as string });
@@ -543,13 +541,13 @@ describe('import', () => {
     const { run } = await openShell();
     const bookmarks = Array.from({ length: 100_001 }, (_, i) => ({ url: `https://example.org/${i}` }));
     const tooMany = await run(['import', '-'], { input: JSON.stringify({ bookmarks }) });
-    expect(tooMany.err).toContain('holds 100,001 bookmarks; an import takes at most 100,000');
+    expect(tooMany.err).toContain('contains 100,001 bookmarks; an import takes at most 100,000');
     expect(tooMany.err).toContain('one transaction');
     bookmarks.pop();
     const whole = await run(['import', '-'], { input: JSON.stringify({ bookmarks }), screen: 100 });
     expect(whole.out).toContain('Imported 100,000 bookmarks');
     expect(whole.err).toContain('uploading, 0.0 of ');
-    expect(whole.err).toContain('the service writes 100,000 bookmarks, all or none');
+    expect(whole.err).toContain('the service is importing 100,000 bookmarks');
     // The progress is gone when the work is.
     expect(whole.err.endsWith('\r\u001b[2K')).toBe(true);
   }, 120_000);
@@ -675,7 +673,7 @@ describe('export', () => {
     expect(broken.code).toBe(4);
     expect(readFileSync(file, 'utf8')).toBe('of yesterday');
     const nowhere = await run(['export', join(env.XDG_CONFIG_HOME, 'no/folder.json')]);
-    expect(nowhere.err).toContain('there is no such file or folder');
+    expect(nowhere.err).toContain('no such file or folder');
   });
 });
 
@@ -701,7 +699,7 @@ describe('login', () => {
     const { token } = JSON.parse(readFileSync(file, 'utf8'));
     expect(token).toMatch(/^bks_/);
     expect((await run(['whoami'])).out).toMatch(
-      /^login@example\.org \(free tier\) at .*\n0 of \d+ bookmarks\ntoken: write, until \d{4}-\d\d-\d\d\n$/,
+      /^login@example\.org \(free tier\) at .*\n0 of \d+ bookmarks\ntoken: write, expires \d{4}-\d\d-\d\d\n$/,
     );
     expect((await run(['logout'])).out).toBe('Logged out\n');
     expect((await service.post('/user/profile', {}, { token })).status).toBe(401);
@@ -714,7 +712,7 @@ describe('login', () => {
     expect((await run(['login', user.token, '--json'])).out).toBe(
       `${JSON.stringify({ email: user.email, base_url: `${service.origin}/api/v1` })}\n`,
     );
-    expect((await run(['logout'])).out).toContain('Forgotten here');
+    expect((await run(['logout'])).out).toContain('Deleted the stored token');
     expect((await user.post('/user/profile')).status).toBe(200);
   });
 
@@ -732,7 +730,7 @@ describe('login', () => {
   test('says what is wrong with a code, and stores nothing', async () => {
     const { run } = open();
     const unknown = await run(['login', 'ZZZZZZZZ']);
-    expect(unknown.err).toContain('this code is unknown, used or expired');
+    expect(unknown.err).toContain('this code is unknown, expired or already used');
     expect((await run(['login', 'nonsense!'])).err).toContain('neither a code nor a token');
     expect((await run(['login', 'bka_1_wrong'])).err).toContain('Log in again');
     expect((await run(['list'])).err).toContain('you are not logged in');
@@ -752,7 +750,7 @@ describe('login', () => {
     await runCommand(['login', user.token, '--url', `${service.origin}/`], { env });
     expect((await runCommand(['whoami'], { env })).out).toContain(`${service.origin}/api/v1`);
     expect((await runCommand(['whoami', '--url', 'ftp://example.org'], { env })).err).toContain(
-      'ftp://example.org is no address of a service',
+      'ftp://example.org is not the address of a service',
     );
   });
 
@@ -797,7 +795,7 @@ describe('bookmarks and tags', () => {
         { id: second.id },
       ]);
     }
-    expect((await run(['get', 'https://example.org/3'])).err).toBe('there is none\n');
+    expect((await run(['get', 'https://example.org/3'])).err).toBe('no bookmark found\n');
     const listed = await run(['list', '--json']);
     expect(JSON.parse(listed.out).bookmarks.map(({ id }: Bookmark) => id)).toEqual([first.id, second.id]);
     await run(['edit', String(first.id), '--no-tags']);
@@ -828,7 +826,7 @@ describe('bookmarks and tags', () => {
     const { run } = await openShell();
     const { id } = await add(run, 'https://example.org/a');
     const again = await run(['add', 'HTTPS://EXAMPLE.org:443/a', '--json']);
-    expect(again.err).toContain(`saved before: ${id}`);
+    expect(again.err).toContain(`already saved: ${id}`);
     expect(JSON.parse(again.out).id).not.toBe(id);
     expect((await run(['add', 'https://example.org/a', '--on-duplicate', 'add'])).err).toBe('');
   });
@@ -851,7 +849,10 @@ describe('bookmarks and tags', () => {
     expect(await find('tag:later/b')).toEqual([below.id]);
     await run(['tags', 'rename', 'later', 'to read', '--with-children']);
     const unknown = await run(['search', 'author:me']);
-    expect(unknown).toMatchObject({ code: 0, err: expect.stringContaining('author:me is no operator') });
+    expect(unknown).toMatchObject({
+      code: 0,
+      err: expect.stringContaining('author:me is not a valid operator'),
+    });
   });
 
   test('tags are shown as a tree of their paths', async () => {
@@ -929,8 +930,8 @@ describe('bookmarks and tags', () => {
     expect(await run(['trash', 'restore', ids[0]!])).toMatchObject({ code: 3 });
     expect(await run(['trash', 'rm'])).toMatchObject({ code: 2 });
     expect(await run(['trash', 'rm', ids[1]!, '--all'])).toMatchObject({ code: 2 });
-    expect((await run(['trash', 'rm', ids[1]!])).out).toBe('Deleted 1 for good\n');
-    expect((await run(['trash', 'rm', '--all'])).out).toBe('Deleted 1 for good\n');
+    expect((await run(['trash', 'rm', ids[1]!])).out).toBe('Permanently deleted 1\n');
+    expect((await run(['trash', 'rm', '--all'])).out).toBe('Permanently deleted 1\n');
     expect((await run(['list'])).out).toContain('Page 1');
   });
 
@@ -942,7 +943,7 @@ describe('bookmarks and tags', () => {
     expect((await run(['tags', 'rename', 'READING', 'to read'])).out).toBe('Renamed to to read\n');
     await add(run, 'https://example.org/2', '-t', 'later');
     expect((await run(['tags', 'merge', 'later', 'to read'])).out).toBe(
-      'Merged later into to read; 2 bookmarks carry it now\n',
+      'Merged later into to read; 2 bookmarks have it now\n',
     );
     expect((await run(['tags', 'merge', 'to read', 'TO READ'])).err).toContain('into itself');
     expect((await run(['tags', 'rm', 'to read'])).out).toBe('Deleted to read from 2 bookmarks\n');
@@ -966,7 +967,7 @@ describe('sync', () => {
     const second = (await user.post('/bookmarks/add', { url: 'https://example.org/2' })).body.id;
     expect(await ids()).toEqual([second]);
     expect((await run(['sync', '--cursor', String(first)])).out).toContain('https://example.org/2');
-    expect((await run(['sync', '--cursor', 'nonsense'])).err).toContain('is no cursor');
+    expect((await run(['sync', '--cursor', 'nonsense'])).err).toContain('is not a cursor');
   });
 
   test('--follow prints each new one as it comes, until it is interrupted', async () => {
@@ -1017,7 +1018,7 @@ describe('sync --follow', () => {
       await user.post('/tags/delete', { id: made.tags[0].id });
     });
     expect(seen.slice(-2)).toEqual([{ deleted: made.id }, { deleted_tag: made.tags[0].id }]);
-    expect((await run(['sync', '--cursor-file', file])).err).toContain('kept by sync --follow');
+    expect((await run(['sync', '--cursor-file', file])).err).toContain('written by sync --follow');
   });
 
   test("after a bookmark's id prints what is new, and then what changes, nothing twice", async () => {
@@ -1070,7 +1071,7 @@ describe('mirror', () => {
     writeFileSync(file, 'these are my notes, and no mirror; '.repeat(100));
     const { code, err } = await run(['mirror', file]);
     expect(code).toBe(2);
-    expect(err).toMatch(/is no mirror[\s\S]*Name a new file/);
+    expect(err).toMatch(/is not a local copy[\s\S]*Name a new file/);
     expect(readFileSync(file, 'utf8')).toContain('these are my notes');
   });
 });
@@ -1091,11 +1092,16 @@ describe('a fault', () => {
         'the access token is missing',
         'bookmarks login',
       ],
-      [['add', 'https://example.org/'], await readOnly(user), 'scope read', 'a token that may do this'],
+      [
+        ['add', 'https://example.org/'],
+        await readOnly(user),
+        'scope read',
+        'a token that is allowed to do this',
+      ],
       [['add', 'no-url'], env, 'url: expected an absolute url', ''],
       [['rm', '999999999'], env, 'does not exist', ''],
-      [['edit', '1'], env, 'nothing to change was given', '--title'],
-      [['import', '/no/such/file'], env, '/no/such/file: there is no such file', ''],
+      [['edit', '1'], env, 'no changes were given', '--title'],
+      [['import', '/no/such/file'], env, '/no/such/file: no such file', ''],
       [['import', SAMPLES], env, 'it is a folder', ''],
     ];
     for (const [args, environment, message, advice] of cases) {
@@ -1193,7 +1199,7 @@ describe('what a service sends', () => {
     const { out, err } = await runCommand(['export', '--format', 'html'], { env });
     expect(out).toContain('HREF="https://example.org/"');
     expect(out).not.toContain('javascript');
-    expect(err).toBe('left out, as their urls are neither http nor https: 1\n');
+    expect(err).toBe('left out because their urls are not http or https: 1\n');
   });
 });
 
@@ -1253,7 +1259,9 @@ describe("tokens and sessions of one's own", () => {
       'My script',
     ]);
     expect(out).not.toContain(token);
-    expect((await run(['tokens', 'revoke', String(tokens[0].id)])).out).toBe(`Revoked ${tokens[0].id}\n`);
+    expect((await run(['tokens', 'revoke', String(tokens[0].id)])).out).toBe(
+      `Revoked token ${tokens[0].id}\n`,
+    );
     expect((await service.post('/user/profile', {}, { token })).status).toBe(401);
     expect(await run(['tokens', 'revoke', String(tokens[0].id)])).toMatchObject({
       code: 3,
@@ -1268,7 +1276,7 @@ describe("tokens and sessions of one's own", () => {
     const { out } = await run(['sessions']);
     expect(out.trim().split('\n')).toHaveLength(2);
     expect(out).toContain('Node.js (this one)');
-    expect((await run(['sessions', 'revoke-others'])).out).toBe('Ended 1\n');
+    expect((await run(['sessions', 'revoke-others'])).out).toBe('Sessions ended: 1\n');
     expect((await other.post('/user/profile')).status).toBe(401);
     const { sessions } = JSON.parse((await run(['--json', 'sessions'])).out);
     expect((await run(['sessions', 'revoke', String(sessions[0].id)])).code).toBe(0);
@@ -1302,8 +1310,8 @@ describe("tokens and sessions of one's own", () => {
     for (const wrong of ['ABCD1234', (await service.session()).token, 'bka_x', ''])
       expect(await paste(wrong)).toMatchObject({
         code: 2,
-        err: expect.stringContaining('this is no API token'),
+        err: expect.stringContaining('this is not an API token'),
       });
-    expect((await paste('', [user.token])).err).toContain('leave it out of the command');
+    expect((await paste('', [user.token])).err).toContain('leave the token out of the command');
   });
 });

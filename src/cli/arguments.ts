@@ -1,8 +1,8 @@
 import { InvalidArgumentError, Option } from 'commander';
 
-/** Parsers for the arguments of commands. */
+/** Parsers for command arguments. */
 
-/** An integer from `min` to `max`. */
+/** Parses an integer from `min` to `max`. */
 export const integerFrom =
   (min: number, max = Number.MAX_SAFE_INTEGER) =>
   (text: string): number => {
@@ -12,13 +12,13 @@ export const integerFrom =
     throw new InvalidArgumentError(`expected an integer ${range}`);
   };
 
-/** Collects the ids of a repeated argument. In a local copy, those that the service does not know yet are negative. */
+/** Collects the ids of a repeated argument. Negative ids belong to bookmarks in a local copy that the service does not have yet. */
 export const gatherIds = (text: string, before: number[] = []): number[] => [
   ...before,
   text.startsWith('-') ? -integerFrom(1)(text.slice(1)) : integerFrom(1)(text),
 ];
 
-/** Collects the names of a repeated option; each may hold several, separated by commas. */
+/** Collects the tag names of a repeated option. Each value may hold several names, separated by commas. */
 export const gatherTags = (text: string, before: string[] = []): string[] => [
   ...before,
   ...text

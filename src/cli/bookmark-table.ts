@@ -2,7 +2,7 @@ import type { Bookmark } from '../domain/resources.ts';
 import { toLine } from './display-text.ts';
 import type { Table } from './table.ts';
 
-/** A table of bookmarks, a line for each. */
+/** Makes a table with one line per bookmark. */
 export const bookmarkTable = (bookmarks: readonly Bookmark[]): Table => ({
   columns: [
     { name: 'ID' },

@@ -8,16 +8,16 @@ import { openInBrowser } from './browser.ts';
 import { CliError, Interrupted } from './faults.ts';
 import type { Session } from './session.ts';
 
-/** Logging in by the browser (RFC 8252): the person approves there, and the code comes to a port of this computer. */
+/** Login through the browser (RFC 8252). The user approves it there, and the browser sends the code to a local port. */
 
-/** Longer than a login by a provider may take. */
+/** A sign-in through an identity provider takes less time than this. */
 const WAIT_MS = 15 * 60_000;
 
 const RETURN_PATH = '/signed-in';
 
 const APPROVE_AGAIN = 'Try again, or use an API token from the settings: bookmarks login --paste';
 
-/** The token of a session that the person approves in their browser. Throws a `CliError` where they do not. */
+/** Returns the token of a session that the user approves in the browser. Throws a `CliError` if they do not. */
 export async function loginByBrowser(
   session: Session,
   client: BookmarkClient,
@@ -34,7 +34,7 @@ export async function loginByBrowser(
     name: nameOfThisComputer(),
   };
   const address = `${origin}/login/app?${new URLSearchParams(parameters)}`;
-  session.terminal.note(`Approve the login in your browser. If none opens, go to:\n${address}`);
+  session.terminal.note(`Approve the login in your browser. If it does not open, go to:\n${address}`);
   void openInBrowser(session.environment.browser, address);
   const code = await inTime(session.signal, listener.code);
   const { token } = await client.exchangeCode(
@@ -44,17 +44,17 @@ export async function loginByBrowser(
   return token;
 }
 
-/** What the page calls the app: characters that it prints, 60 at most. */
+/** The name that the page shows for this app: at most 60 characters, all of which the page can display. */
 const nameOfThisComputer = (): string =>
   `bookmarks on ${hostname().replace(/[^\w.-]/g, '') || 'a computer'}`.slice(0, 60);
 
 interface Listener extends AsyncDisposable {
   redirectUri: string;
-  /** The code that the browser brings; rejects where the person declined. */
+  /** The code that the browser delivers. Rejects if the user declines. */
   code: Promise<string>;
 }
 
-/** Listens on a free port of this computer for the one callback that has the state. */
+/** Listens on a free local port for the one callback that carries the state. */
 async function listen(state: string, issuer: string): Promise<Listener> {
   let resolve!: (code: string) => void;
   let reject!: (error: Error) => void;
@@ -62,25 +62,25 @@ async function listen(state: string, issuer: string): Promise<Listener> {
     resolve = resolveCode;
     reject = rejectCode;
   });
-  // Nobody may be waiting yet.
+  // Prevents an unhandled rejection while nobody awaits the code.
   code.catch(() => {});
   const server = createServer((request, response) => {
     const given = readCallback(request, state);
-    if (given === undefined) return respond(response, 404, 'This is not the page that you look for.');
+    if (given === undefined) return respond(response, 404, 'Page not found.');
     const found = given.get('code');
     if (given.get('iss') !== issuer) {
       reject(
         new CliError(
           `the browser was at ${given.get('iss')}, not at ${issuer}`,
-          'Name that address: --url',
+          'Set the right address with --url',
           'FAILED',
         ),
       );
-      return respond(response, 400, 'The login did not come from the service that was asked.');
+      return respond(response, 400, 'This login came from a different service.');
     }
     if (found === null) {
       reject(new CliError('the login was declined in the browser', APPROVE_AGAIN, 'PERMISSION_DENIED'));
-      return respond(response, 200, 'You declined. You may close this window.');
+      return respond(response, 200, 'You declined the login. You may close this window.');
     }
     resolve(found);
     respond(response, 200, 'You are logged in on the command line. You may close this window.');
@@ -96,9 +96,9 @@ async function listen(state: string, issuer: string): Promise<Listener> {
   };
 }
 
-/** The parameters of a callback with the right state: whatever else calls this port ends nothing. */
+/** Returns the parameters of a callback with the right state. Other requests to this port are ignored. */
 function readCallback({ method, url = '' }: IncomingMessage, state: string): URLSearchParams | undefined {
-  // Not `new URL`, which throws for `//`: any program on this computer may send anything to this port.
+  // `new URL` throws for `//`, and any program on this computer can send anything to this port.
   const [pathname, query] = url.split('?', 2);
   if (method !== 'GET' || pathname !== RETURN_PATH) return undefined;
   const searchParams = new URLSearchParams(query);
@@ -118,7 +118,7 @@ function respond(response: ServerResponse, status: number, text: string): void {
     .end(`${text}\n`);
 }
 
-/** The code, unless the person presses Ctrl-C, or nobody approves for long. */
+/** Waits for the code. Rejects on Ctrl-C and when the time is up. */
 async function inTime(signal: AbortSignal, code: Promise<string>): Promise<string> {
   const either = AbortSignal.any([signal, AbortSignal.timeout(WAIT_MS)]);
   let stop = () => {};
@@ -127,7 +127,7 @@ async function inTime(signal: AbortSignal, code: Promise<string>): Promise<strin
       reject(
         signal.aborted
           ? new Interrupted()
-          : new CliError('nobody approved the login in the browser', APPROVE_AGAIN, 'FAILED'),
+          : new CliError('nobody approved the login in time', APPROVE_AGAIN, 'FAILED'),
       );
   });
   either.addEventListener('abort', stop, { once: true });

@@ -2,13 +2,12 @@ import { spawn } from 'node:child_process';
 
 const OPENERS: Partial<Record<NodeJS.Platform, string[]>> = {
   darwin: ['open'],
-  // Unlike `start`, it takes the address as it is: `&` and `^` mean nothing to it.
+  // Unlike `start`, this passes `&` and `^` through unchanged.
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 };
 
 /**
- * Shows a page in the user's browser: in the program `browser`, or else in the platform's own. Resolves with whether
- * that program could be started.
+ * Opens a page in `browser`, or in the platform's default browser. Resolves with true if the program started.
  */
 export function openInBrowser(browser: string | undefined, url: string): Promise<boolean> {
   const [program, ...args] = browser === undefined ? (OPENERS[process.platform] ?? ['xdg-open']) : [browser];

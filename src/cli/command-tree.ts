@@ -1,15 +1,15 @@
 import type { Command, Option } from 'commander';
 
-/** A command as completions and the manual describe it. */
+/** A command, as the completions and the manual describe it. */
 export interface CommandNode {
-  /** `tags rename`; empty for the program itself. */
+  /** The words of the command, for example `tags rename`. Empty for the program itself. */
   path: string;
   command: Command;
   commands: CommandNode[];
   options: Option[];
 }
 
-/** The commands of a program, as `--help` shows them. */
+/** Reads the tree of commands that `--help` shows. */
 export function readTree(command: Command, path = ''): CommandNode {
   const help = command.createHelp();
   return {
@@ -17,16 +17,16 @@ export function readTree(command: Command, path = ''): CommandNode {
     command,
     commands: help
       .visibleCommands(command)
-      // commander makes `help` anew for each listing; it completes like any command.
+      // commander creates a new `help` command for each call. Completion treats it like any other command.
       .map((inner) => readTree(inner, `${path} ${inner.name()}`.trim())),
     options: help.visibleOptions(command),
   };
 }
 
-/** The node and everything below it. */
+/** Lists a node and its descendants. */
 export const listNodes = (node: CommandNode): CommandNode[] => [node, ...node.commands.flatMap(listNodes)];
 
-/** `-t` and `--tag`, as far as the option has them. */
+/** The flags that an option has, for example `-t` and `--tag`. */
 export const flagsOf = ({ short, long }: Option): string[] =>
   [short, long].filter((flag) => flag != null) as string[];
 

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { type CommandNode, flagsOf, listNodes, readTree, takesValue } from './command-tree.ts';
 
-/** Completion scripts. They are generated from commander's commands, so they need no upkeep. */
+/** Completion scripts, generated from the commands that commander knows. */
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
 
-/** The completion script for a shell. */
+/** Writes the completion script for a shell. */
 export function writeCompletion(program: Command, shell: Shell): string {
   const nodes = listNodes(readTree(program));
   return { bash: writeBash, zsh: writeZsh, fish: writeFish }[shell](nodes);
@@ -17,7 +17,7 @@ interface Word {
   description: string;
 }
 
-/** The subcommands of a command, or else the choices of its first argument. */
+/** Lists the subcommands of a command. Without any, lists the choices of its first argument. */
 function listWords({ commands, command }: CommandNode): Word[] {
   if (commands.length > 0) {
     return commands.map((inner) => ({
@@ -28,7 +28,7 @@ function listWords({ commands, command }: CommandNode): Word[] {
   return (command.registeredArguments[0]?.argChoices ?? []).map((word) => ({ word, description: '' }));
 }
 
-/** The options of a command; those of the program apply to each. */
+/** Lists the options of a command, including the global ones. */
 function listOptions(node: CommandNode, root: CommandNode): Word[] {
   const options = node === root ? root.options : [...node.options, ...root.options];
   const words = options.flatMap((option) =>
@@ -39,7 +39,7 @@ function listOptions(node: CommandNode, root: CommandNode): Word[] {
   return words.filter(({ word }, i) => words.findIndex((other) => other.word === word) === i);
 }
 
-/** For each option with a value: the flags, and what the value may be. No choices: the shell offers file names. */
+/** For each option that takes a value: its flags and choices. Without choices, the shell offers file names. */
 const listValues = (nodes: readonly CommandNode[]) =>
   nodes.flatMap(({ path, options }) =>
     options.filter(takesValue).map((option) => ({
@@ -49,12 +49,12 @@ const listValues = (nodes: readonly CommandNode[]) =>
     })),
   );
 
-/** In single quotes, for all three shells. */
+/** Puts a text in single quotes, which all three shells understand. */
 const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 const join = (words: readonly Word[]): string => words.map(({ word }) => word).join(' ');
 
-/** The patterns of a `case` that finds the command that the words before the cursor name. */
+/** The patterns of a `case` that recognizes the command in the words before the cursor. */
 const pathCases = (nodes: readonly CommandNode[]): string =>
   nodes
     .slice(1)
@@ -132,7 +132,7 @@ if [[ \${funcstack[1]} == _bookmarks ]]; then _bookmarks "$@"; else compdef _boo
 `;
 }
 
-/** fish asks for each candidate whether it applies, and offers file names where no rule says otherwise. */
+/** fish evaluates a condition for each candidate, and offers file names unless a rule says otherwise. */
 function writeFish(nodes: readonly CommandNode[]): string {
   const fishQuote = (text: string) => `'${text.replace(/['\\]/g, '\\$&')}'`;
   const lines = nodes.flatMap((node) => {

@@ -3,7 +3,7 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CliError } from './faults.ts';
 
-/** The user for whom the command line works, stored between its runs. */
+/** The login that the command line stores between runs. */
 export interface Credentials {
   base_url: string;
   token: string;
@@ -12,7 +12,7 @@ export interface Credentials {
 
 const fileIn = (configDir: string): string => join(configDir, 'credentials.json');
 
-/** The stored credentials; undefined where there are none. */
+/** Reads the stored credentials. Returns undefined if there are none. */
 export async function readCredentials(configDir: string): Promise<Credentials | undefined> {
   const path = fileIn(configDir);
   let text: string;
@@ -32,9 +32,7 @@ export async function readCredentials(configDir: string): Promise<Credentials | 
   throw new CliError(`${path} is damaged`, 'Log in again: bookmarks login', 'FAILED');
 }
 
-/**
- * Stores credentials in a file that only its owner can read. A crash leaves the old ones or the new ones, complete.
- */
+/** Stores credentials in a file that only its owner can read. The write is atomic: a crash leaves the old file or the new one. */
 export async function storeCredentials(configDir: string, credentials: Credentials): Promise<void> {
   await mkdir(configDir, { recursive: true, mode: 0o700 });
   const path = fileIn(configDir);

@@ -1,4 +1,4 @@
-/** Text that users wrote, made safe for a terminal. */
+/** Makes text from users safe for a terminal. */
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g;
@@ -6,14 +6,11 @@ const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const CONTROLS_IN_LINES = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
-/**
- * Text of several lines with its control characters written out, as JSON writes them: a terminal shows them and does
- * nothing. JSON stays the same value.
- */
+/** Escapes the control characters of a text as JSON does, except line breaks and tabs. JSON keeps its value. */
 export const writeOutControls = (text: string): string =>
   text.replace(CONTROLS_IN_LINES, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
-/** The text on one line, without control characters: else a title could change what the screen shows. */
+/** Puts a text on one line and removes control characters, so that a title cannot control the terminal. */
 export const toLine = (text: string): string => text.replace(CONTROLS, ' ').trim();
 
 const WIDE =
@@ -30,7 +27,7 @@ export function displayWidth(text: string): number {
   return width;
 }
 
-/** The text at exactly this width: filled with blanks, or cut with an ellipsis. */
+/** Fits a text to an exact width: pads it with spaces or cuts it with an ellipsis. */
 export function fitToWidth(text: string, width: number): string {
   const whole = displayWidth(text);
   if (whole <= width) return text + ' '.repeat(width - whole);

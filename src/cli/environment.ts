@@ -1,17 +1,17 @@
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 
-/** What the command line takes from the environment. No other file of it reads the environment. */
+/** The settings that the command line reads from the environment. Only this file reads it. */
 export interface Environment {
-  /** `BOOKMARKS_URL`: the service, where no option names it. */
+  /** `BOOKMARKS_URL`: the address of the service, unless `--url` is given. */
   url: string | undefined;
-  /** `BOOKMARKS_TOKEN`: used instead of a stored token, for scripts. */
+  /** `BOOKMARKS_TOKEN`: replaces the stored token, for scripts. */
   token: string | undefined;
-  /** The folder of the credentials: in the XDG base directory for configuration, or its Windows counterpart. */
+  /** The folder of the credentials, in the XDG configuration directory or `%APPDATA%`. */
   configDir: string;
-  /** `BROWSER`: the program that shows an address, where the platform's own is not wanted. */
+  /** `BROWSER`: the program that opens web pages, instead of the platform's default. */
   browser: string | undefined;
-  /** `NO_COLOR`: no bold text. */
+  /** `NO_COLOR`: do not print bold text. */
   plain: boolean;
 }
 

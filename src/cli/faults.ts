@@ -1,15 +1,15 @@
 import { ApiError, type ClientErrorCode } from '../client/index.ts';
 import { UnreadableFile } from '../formats/entry.ts';
 
-/** Why the command line itself fails: codes of the API, `USAGE` for a wrong command, and `FAILED` for everything else. */
+/** Why the command line itself fails: a code of the API, `USAGE` for a wrong command, or `FAILED` for any other reason. */
 type CliErrorCode = 'USAGE' | 'NOT_FOUND' | 'INVALID_TOKEN' | 'PERMISSION_DENIED' | 'UNAVAILABLE' | 'FAILED';
 
-/** An error for the user of the command, in words. */
+/** An error that is shown to the user. */
 export class CliError extends Error {
   override readonly name = 'CliError';
-  /** What the user can do. */
+  /** What the user can do about it. */
   readonly advice: string | undefined;
-  /** Decides the exit code. */
+  /** Determines the exit code. */
   readonly code: CliErrorCode;
 
   constructor(message: string, advice?: string, code: CliErrorCode = 'USAGE') {
@@ -47,18 +47,19 @@ export class Interrupted extends Error {
 
 const ADVICE: Partial<Record<ClientErrorCode, string>> = {
   INVALID_TOKEN: 'Log in again: bookmarks login',
-  PERMISSION_DENIED: 'Log in with a token that may do this: bookmarks login',
+  PERMISSION_DENIED: 'Log in with a token that is allowed to do this: bookmarks login',
   LIMIT_EXCEEDED:
-    'Make room with `bookmarks rm`, or ask whoever runs the service for an account without this limit.',
-  RATE_LIMITED: 'Too much was asked for in too short a time; try again in a minute.',
-  CONNECTION_LOST: 'Does the service run, and is this its address? Another one: --url, or BOOKMARKS_URL.',
+    'Delete bookmarks with `bookmarks rm`, or ask the operator of the service to lift the limit.',
+  RATE_LIMITED: 'Too many requests; try again in a minute.',
+  CONNECTION_LOST: 'Is the service running at this address? Set another one with --url or BOOKMARKS_URL.',
   TIMEOUT: 'The service is slow or cannot be reached; try again later.',
-  UNEXPECTED_ANSWER: 'Is this the address of the Bookmark Service? Another one: --url, or BOOKMARKS_URL.',
-  INTERNAL_ERROR: 'A fault of the service: tell whoever runs it the request id.',
-  UNAVAILABLE: 'The service cannot answer now; try again later.',
+  UNEXPECTED_ANSWER:
+    'Is this the address of the Bookmark Service? Set another one with --url or BOOKMARKS_URL.',
+  INTERNAL_ERROR: 'The service failed. Send the request id to its operator.',
+  UNAVAILABLE: 'The service is unavailable; try again later.',
 };
 
-/** What is printed of an error: the message, and what to do. */
+/** What is printed about an error: the message, and what to do. */
 export interface Fault {
   error: string;
   code: string;
@@ -67,7 +68,7 @@ export interface Fault {
   advice?: string | undefined;
 }
 
-/** Describes an error in words; undefined for one that nobody expected, whose stack trace is printed. */
+/** Describes an error in words. Returns undefined for an unexpected one, whose stack trace is printed instead. */
 export function describeFault(error: unknown, baseUrl: string | undefined): Fault | undefined {
   if (error instanceof ApiError) return describeApiError(error, baseUrl);
   if (error instanceof CliError) return { error: error.message, code: error.code, advice: error.advice };
@@ -75,8 +76,8 @@ export function describeFault(error: unknown, baseUrl: string | undefined): Faul
   const { code, path, syscall } = error as NodeJS.ErrnoException;
   if (syscall === undefined || code === undefined) return undefined;
   const reasons: Record<string, string> = {
-    ENOENT: 'there is no such file or folder',
-    EACCES: 'permission is denied',
+    ENOENT: 'no such file or folder',
+    EACCES: 'permission denied',
     EISDIR: 'it is a folder',
     ENOSPC: 'the disk is full',
   };
@@ -94,7 +95,7 @@ function describeApiError({ message, code, status, requestId, cause }: ApiError,
   };
 }
 
-/** Node's code for a connection that could not be made: `ECONNREFUSED` and the like. */
+/** Returns Node's code for a failed connection, for example `ECONNREFUSED`. */
 function reasonOf(cause: unknown): string {
   type Reason = { code?: string; message?: string; errors?: { code?: string }[] };
   const { code, message, errors } = ((cause as Error | undefined)?.cause ?? {}) as Reason;

@@ -4,14 +4,14 @@ import type { SqliteStore } from '../client/sqlite-store.ts';
 import { CliError } from './faults.ts';
 import { openClient, type Session } from './session.ts';
 
-/** `--offline FILE`: read or write a local copy, without a connection. */
+/** `--offline FILE`: read or write a local copy without a connection. */
 export const offlineOption = (): Option =>
   new Option(
     '--offline <file>',
-    'use the copy in this SQLite file, without a connection; `sync FILE` sends it',
+    'use the local copy in this SQLite file, without a connection; `sync FILE` sends the changes',
   );
 
-/** Opens or creates a SQLite file. Node has `node:sqlite` since 22.13. */
+/** Opens or creates a SQLite file. Node has `node:sqlite` since version 22.13. */
 export async function openStore(file: string): Promise<SqliteStore> {
   const sqlite = await import('../client/sqlite-store.ts').catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ERR_UNKNOWN_BUILTIN_MODULE') throw error;
@@ -25,11 +25,11 @@ export async function openStore(file: string): Promise<SqliteStore> {
     return new sqlite.SqliteStore(file);
   } catch (error) {
     if (!(error instanceof sqlite.UnusableMirror)) throw error;
-    throw new CliError(error.message, 'Name a new file, or one that this command made');
+    throw new CliError(error.message, 'Name a new file, or one that this command created');
   }
 }
 
-/** Does something with the copy in a file. No request is sent, and no login is needed. */
+/** Works with the local copy in a file. It sends no request and needs no login. */
 export async function useOffline<T>(
   session: Session,
   file: string,
@@ -42,7 +42,7 @@ export async function useOffline<T>(
     if (!(error instanceof NotInCollection)) throw error;
     throw new CliError(
       `${file}: ${error.message}`,
-      `All of its bookmarks: bookmarks list --offline ${file}`,
+      `List its bookmarks: bookmarks list --offline ${file}`,
       'NOT_FOUND',
     );
   }

@@ -2,12 +2,12 @@
 import { readEnvironment } from './environment.ts';
 import { runCli } from './program.ts';
 
-/** The command line for users: `bookmarks`. */
+/** The command line for users, `bookmarks`. */
 
 const controller = new AbortController();
 process.once('SIGINT', () => controller.abort());
 process.once('SIGTERM', () => controller.abort());
-// The reader of the output may close it early: `bookmarks list | head`.
+// The reader may close the output early: `bookmarks list | head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
 const { stdin, stdout, stderr } = process;
@@ -17,5 +17,5 @@ process.exitCode = await runCli(
   { stdin, stdout, stderr },
   controller.signal,
 );
-// Standard input that is still open would keep the process alive.
+// An open standard input would keep the process alive.
 process.stdin.unref?.();

@@ -3,16 +3,16 @@ import { type CommandNode, listNodes, readTree } from './command-tree.ts';
 import { EXIT } from './faults.ts';
 
 const EXIT_MEANINGS: Record<keyof typeof EXIT, string> = {
-  done: 'Done.',
+  done: 'Success.',
   failed: 'Failed for another reason.',
-  usage: 'Wrong usage, or a value that the service refused.',
-  notFound: 'Something that was named does not exist.',
+  usage: 'Wrong usage, or the service refused a value.',
+  notFound: 'Not found: a bookmark, tag or other object does not exist.',
   denied: 'Not logged in, or the token does not allow this.',
-  limit: 'A limit is reached: requests, or bookmarks of the account.',
-  unavailable: 'The service cannot be reached, or is unavailable for now.',
+  limit: 'A limit was reached: the rate limit, or the number of bookmarks.',
+  unavailable: 'The service cannot be reached, or is temporarily unavailable.',
 };
 
-/** Text in roff: no character of it is a command. */
+/** Escapes a text for roff, so that it contains no commands. */
 const toRoff = (text: string): string =>
   text
     .replaceAll('\\', '\\e')
@@ -22,7 +22,7 @@ const toRoff = (text: string): string =>
 const describeEntry = (term: string, text: string): string =>
   `.TP\n.B ${toRoff(term)}\n${text && `${toRoff(text)}\n`}`;
 
-/** The manual page `bookmarks(1)`, generated from commander's commands. */
+/** Writes the manual page `bookmarks(1)` from the commands that commander knows. */
 export function writeManual(program: Command): string {
   const root = readTree(program);
   const commands = listNodes(root)
@@ -43,13 +43,13 @@ bookmarks \\- ${toRoff(program.description())}
 ${writeOptions(root)}.SH COMMANDS
 ${commands.map(writeCommand).join('')}.SH EXIT STATUS
 ${exits.join('')}${describeEntry('130', 'Interrupted by Ctrl-C.')}.SH ENVIRONMENT
-${describeEntry('BOOKMARKS_URL', 'The service. The option --url has precedence over it.')}${describeEntry(
+${describeEntry('BOOKMARKS_URL', 'The address of the service. The option --url takes precedence.')}${describeEntry(
   'BOOKMARKS_TOKEN',
-  'The token, in the place of a login.',
-)}${describeEntry('XDG_CONFIG_HOME', 'The folder in which the login is stored, in bookmark-service/credentials.json.')}${describeEntry(
+  'A token to use instead of the stored login.',
+)}${describeEntry('XDG_CONFIG_HOME', 'The configuration folder. It holds the login in bookmark-service/credentials.json.')}${describeEntry(
   'NO_COLOR',
   'If set, no text is bold.',
-)}${describeEntry('BROWSER', 'The program that shows a web page.')}`;
+)}${describeEntry('BROWSER', 'The program that opens web pages.')}`;
 }
 
 const writeOptions = ({ options, command }: CommandNode): string =>

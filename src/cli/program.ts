@@ -18,18 +18,18 @@ import { describeFault, EXIT, exitCodeOf, Interrupted } from './faults.ts';
 import type { Run, Session } from './session.ts';
 import { type Streams, Terminal } from './terminal.ts';
 
-/** Ended by Ctrl-C, with the number that shells use. */
+/** The exit code that shells use for a program that Ctrl-C ended. */
 const INTERRUPTED = 130;
 
-/** The package's own version, in the repository and in the package alike. */
+/** Reads the version from package.json, which has the same relative path in the repository and in the package. */
 const readVersion = (): string =>
   JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
 
 const HELP = `
-Environment: BOOKMARKS_URL, BOOKMARKS_TOKEN (in the place of a login), XDG_CONFIG_HOME, NO_COLOR, BROWSER
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 denied, 5 a limit is reached, 6 unavailable, 130 interrupted`;
+Environment: BOOKMARKS_URL, BOOKMARKS_TOKEN (instead of a login), XDG_CONFIG_HOME, NO_COLOR, BROWSER
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 denied, 5 limit reached, 6 unavailable, 130 interrupted`;
 
-/** Runs a command line; resolves with its exit code and never rejects. */
+/** Runs a command line. Resolves with the exit code and never rejects. */
 export async function runCli(
   args: readonly string[],
   environment: Environment,
@@ -44,7 +44,7 @@ export async function runCli(
   };
   const program = buildProgram(quiet, (command) => async (...given) => {
     // commander passes the command itself as the last argument.
-    const { json, url } = program.opts();
+    const { json = false, url } = program.opts();
     const terminal = new Terminal(streams, { json, plain: environment.plain });
     session = { terminal, environment, signal, url, baseUrl: undefined };
     await command(session, ...given.slice(0, -1));
@@ -60,7 +60,7 @@ export async function runCli(
   }
 }
 
-/** Lets `search -tag:name` reach the search text. commander would read it as `-t ag:name`. */
+/** Passes `search -tag:name` to the search. commander would read it as the option `-t ag:name`. */
 function keepNegations(program: Command, args: readonly string[]): string[] {
   const command = args.find((arg) => program.commands.some((each) => each.name() === arg));
   if (command !== 'search') return [...args];
@@ -71,14 +71,14 @@ function keepNegations(program: Command, args: readonly string[]): string[] {
   return [...given, '--', ...options.filter(isNegation), ...words];
 }
 
-/** All commands, with their options and descriptions. */
+/** Defines all commands with their options and descriptions. */
 export function buildProgram(streams: Streams, run: Run): Command {
   const program = new Command('bookmarks')
-    .description('Your bookmarks at the Bookmark Service')
+    .description('Manage your bookmarks at the Bookmark Service')
     .version(readVersion(), '--version')
-    .option('--url <address>', 'the service; BOOKMARKS_URL or the last login when absent')
-    .option('--json', 'answer in JSON, for scripts', false)
-    .showHelpAfterError('(--help tells more)')
+    .option('--url <address>', 'address of the service (default: BOOKMARKS_URL, or the last login)')
+    .option('--json', 'print results as JSON, for scripts')
+    .showHelpAfterError('(use --help for more information)')
     .configureHelp({ showGlobalOptions: true })
     .addHelpText('after', HELP);
   configure(program, streams);
@@ -100,14 +100,14 @@ export function buildProgram(streams: Streams, run: Run): Command {
   return program;
 }
 
-/** Lets commander write its messages to the command's streams, and not end the process. */
+/** Makes commander write to the given streams, and throw instead of ending the process. */
 function configure(command: Command, { stdout, stderr }: Streams): void {
   command
     .exitOverride()
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) });
 }
 
-/** commander has printed the fault already, except for scripts. */
+/** Prints a usage error as JSON. Without `--json`, commander has printed it already. */
 function printUsageFault(
   { message, code }: CommanderError,
   args: readonly string[],
@@ -120,7 +120,7 @@ function printUsageFault(
   return EXIT.usage;
 }
 
-/** Prints an error; returns the exit code. */
+/** Prints an error and returns the exit code. */
 function printFault(error: unknown, session: Session | undefined, { stderr }: Streams): number {
   const print = (text: string) => stderr.write(`${writeOutControls(text)}\n`);
   const fault = describeFault(error, session?.baseUrl);

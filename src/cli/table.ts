@@ -1,6 +1,6 @@
 import { displayWidth, fitToWidth } from './display-text.ts';
 
-/** Rows below the names of columns. Cells are display text. */
+/** Rows below a header of column names. Cells are display text. */
 export interface Table {
   columns: readonly Column[];
   rows: readonly (readonly string[])[];
@@ -8,7 +8,7 @@ export interface Table {
 
 interface Column {
   name: string;
-  /** May be cut where the screen is too narrow. */
+  /** Cut if the table is wider than the screen. */
   isFlexible?: boolean;
   /** Cut only after the other flexible columns have shrunk. */
   isMain?: boolean;
@@ -16,15 +16,13 @@ interface Column {
 
 const GAP = '  ';
 
-/** The smallest width to which a column is cut. */
+/** No column is cut below this width. */
 const MIN_WIDTH = 8;
 
-/** Other flexible columns shrink to this width before the main one is cut. */
+/** The other flexible columns shrink to this width before the main one is cut. */
 const BESIDE_MAIN_WIDTH = 16;
 
-/**
- * The lines of the table, the header first. No line is wider than the screen, as far as flexible columns can be cut.
- */
+/** Formats the lines of a table, header first. Flexible columns are cut so that lines fit the screen. */
 export function displayTable({ columns, rows }: Table, screenWidth: number): string[] {
   const header = columns.map(({ name }) => name);
   const widths = columns.map((_, i) =>
@@ -39,7 +37,7 @@ export function displayTable({ columns, rows }: Table, screenWidth: number): str
   );
 }
 
-/** Cuts the widest flexible columns until everything fits. */
+/** Cuts the widest flexible columns until the table fits. */
 function shrink(widths: number[], columns: readonly Column[], available: number): void {
   const flexible = columns.flatMap(({ isFlexible }, i) => (isFlexible ? [i] : []));
   const others = flexible.filter((i) => !columns[i]!.isMain);

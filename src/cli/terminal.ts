@@ -3,17 +3,17 @@ import type { Readable, Writable } from 'node:stream';
 import { writeOutControls } from './display-text.ts';
 import { displayTable, type Table } from './table.ts';
 
-/** The streams that a command reads and writes; tests pass their own. */
+/** The streams that a command reads and writes. Tests pass their own. */
 export interface Streams {
   stdin: Readable & { isTTY?: boolean };
   stdout: Writable & { isTTY?: boolean; columns?: number };
   stderr: Writable & { isTTY?: boolean; columns?: number };
 }
 
-/** Prints what a command has to say: results on standard output, everything else on standard error. */
+/** Prints the results of a command to standard output, and everything else to standard error. */
 export class Terminal {
   readonly streams: Streams;
-  /** Results are printed as JSON, for programs. */
+  /** Print results as JSON. */
   readonly isJson: boolean;
   readonly #isPlain: boolean;
   readonly #decoder = new TextDecoder();
@@ -26,8 +26,8 @@ export class Terminal {
   }
 
   /**
-   * Writes to standard output, as fast as its reader takes it. On a terminal no control character of what the service
-   * sent has an effect; a file or another program gets every byte.
+   * Writes to standard output and waits for backpressure. On a terminal, control characters are escaped so that text from the service
+   * cannot control it. Files and pipes receive every byte.
    */
   write(text: string | Uint8Array): Promise<void> {
     if (!this.streams.stdout.isTTY) return this.#send(text);
@@ -41,14 +41,14 @@ export class Terminal {
     if (!stdout.write(text)) await once(stdout, 'drain');
   }
 
-  /** Prints a result, as one line of JSON or in words. */
+  /** Prints a result, either in words or as a line of JSON. */
   print(value: unknown, words: () => string): Promise<void> {
     return this.write(`${this.isJson ? JSON.stringify(value) : words()}\n`);
   }
 
   /**
-   * Prints a result as a table: for people aligned and cut to the screen, for other programs complete, with tabs
-   * between the cells.
+   * Prints a result as a table. On a terminal the columns are aligned and cut to the screen. In a pipe or a file the cells are complete and
+   * separated by tabs.
    */
   table(table: Table, { header = true } = {}): Promise<void> {
     const { stdout } = this.streams;
@@ -65,10 +65,7 @@ export class Terminal {
     this.streams.stderr.write(`${writeOutControls(text)}\n`);
   }
 
-  /**
-   * Shows in one changing line how long work takes; nothing where standard error is no terminal. The result ends the
-   * line.
-   */
+  /** Starts a progress line on standard error. Prints nothing if that is not a terminal, or with `--json`. */
   progress(): Progress {
     const { stderr } = this.streams;
     this.#progress = new Progress(stderr.isTTY === true && !this.isJson ? stderr : undefined);
@@ -78,7 +75,7 @@ export class Terminal {
 
 const REDRAW_MS = 100;
 
-/** A line on standard error that shows the progress of work and disappears with the work. */
+/** A line on standard error that shows the progress of an operation and disappears when it ends. */
 class Progress implements Disposable {
   readonly #stream: Streams['stderr'] | undefined;
   readonly #beganAt = performance.now();
@@ -105,7 +102,7 @@ class Progress implements Disposable {
     this.#stream?.write(`\r\u001b[2K${writeOutControls(line).slice(0, (this.#stream.columns ?? 80) - 1)}`);
   }
 
-  /** Takes the line off the screen until it is drawn again. */
+  /** Removes the line from the screen until the next redraw. */
   clear(): void {
     if (this.#text !== '') this.#stream?.write('\r\u001b[2K');
   }

@@ -8,11 +8,11 @@ import type { Requester, RequestOptions } from './requester.ts';
 import type { Timing } from './timing.ts';
 
 export interface CollectionOptions {
-  /** Settles a field that was changed on both sides; default: `theirs`. Each one is reported. */
+  /** Resolves conflicts in fields that both sides changed. Default: `theirs`. Each conflict is reported. */
   onConflict?: ConflictPolicy | undefined;
 }
 
-/** The fields to change; a list of tags is what the bookmark shall have, and is sent as additions and removals. */
+/** The fields to change. `tags` is the complete new list. It is sent as additions and removals. */
 export interface LocalEdit {
   url?: string | undefined;
   title?: string | undefined;
@@ -20,17 +20,17 @@ export interface LocalEdit {
   tags?: string[] | undefined;
 }
 
-/** There is no bookmark with this id in the local copy. */
+/** The local copy has no bookmark with this id. */
 export class NotInCollection extends Error {
   override readonly name = 'NotInCollection';
 }
 
-/** How often one `sync` begins again because another process uses the same store. */
+/** How often one `sync` starts again because another process uses the same store. */
 const MAX_RESTARTS = 100;
 
 /**
- * A local copy that can be written to. Reads and writes touch the store only; `sync` sends the writes, in order, and
- * brings the copy up to date. A write that the store has is applied exactly once, or reported, whatever crashes.
+ * A writable local copy. Reads and writes use only the store. `sync` sends the writes in order and brings the copy up to date. Each stored
+ * write is applied exactly once or reported, even after a crash.
  */
 export class Collection {
   readonly #requester: Requester;
@@ -46,12 +46,12 @@ export class Collection {
     this.#policy = options.onConflict ?? 'theirs';
   }
 
-  /** The bookmark, with what is not sent yet. The id that `add` returned works for good. */
+  /** Returns a bookmark, including pending changes. The id that `add` returned stays valid. */
   async get(id: number): Promise<Bookmark | undefined> {
     return showState(await this.#store.update(id, () => ({})));
   }
 
-  /** All bookmarks, with what is not sent yet; those that the service does not know come first, with negative ids. */
+  /** Returns all bookmarks, including pending changes. Those that the service does not have yet come first, with negative ids. */
   async list(): Promise<Bookmark[]> {
     const { rows, writes: outbox } = await this.#store.readAll();
     const writes = new Map<number, PendingWrite[]>();
@@ -67,7 +67,7 @@ export class Collection {
     return shown.filter((bookmark) => bookmark !== undefined).sort((a, b) => a.id - b.id);
   }
 
-  /** Adds a bookmark. Its id is negative until the service has given it one. */
+  /** Adds a bookmark. Its id is negative until the service has assigned one. */
   async add(bookmark: NewBookmark): Promise<Bookmark> {
     const { url, title = '', comment = '', tags = [], created_at, on_duplicate = 'add' } = bookmark;
     const intent: Intent = {
@@ -86,12 +86,12 @@ export class Collection {
     ) as Bookmark;
   }
 
-  /** Changes the given fields; rejects with `NotInCollection` where there is no such bookmark. */
+  /** Changes the given fields. Rejects with `NotInCollection` if the bookmark does not exist. */
   async edit(id: number, edit: LocalEdit): Promise<Bookmark> {
     return (await this.#write(id, (shown) => toIntent(shown, edit))) as Bookmark;
   }
 
-  /** Deletes a bookmark; rejects with `NotInCollection` where there is no such bookmark. */
+  /** Deletes a bookmark. Rejects with `NotInCollection` if it does not exist. */
   async delete(id: number): Promise<void> {
     await this.#write(id, (bookmark) => ({ kind: 'delete', bookmark }));
   }
@@ -108,24 +108,24 @@ export class Collection {
     return showState(state);
   }
 
-  /** The writes that are not confirmed yet, in order. */
+  /** Returns the writes that the service has not confirmed yet, in order. */
   pending(): Promise<PendingWrite[]> {
     return this.#store.readOutbox();
   }
 
-  /** What was not simply applied. Reports stay until they are acknowledged. */
+  /** Returns conflicts, refusals and duplicates. Reports are kept until they are acknowledged. */
   reports(): Promise<Report[]> {
     return this.#store.readReports();
   }
 
-  /** Removes reports that were shown, or stored elsewhere. */
+  /** Removes these reports. Call it after they were shown or stored elsewhere. */
   async acknowledge(reports: readonly Report[]): Promise<void> {
     if (reports.length > 0) await this.#store.dropReports(Math.max(...reports.map(({ seq }) => seq)));
   }
 
   /**
-   * Sends what is pending and brings the copy up to date; resolves with all reports that are not acknowledged. Lost
-   * connections, 429 and 5xx are retried as the client does; then it rejects, and the next `sync` goes on from there.
+   * Sends pending writes and brings the copy up to date. Resolves with all reports that are not acknowledged. Lost connections and the
+   * statuses 429 and 5xx are retried for `retryForMs`. After that it rejects, and the next `sync` continues from there.
    */
   sync(options: RequestOptions = {}): Promise<Report[]> {
     const run = this.#syncing.then(() => this.#sync(options));
@@ -146,16 +146,16 @@ export class Collection {
         await this.#exchange(pushing);
         return await this.reports();
       } catch (error) {
-        // Another process has sent a write or applied a page meanwhile. Beginning again helps it, or finds it done.
+        // Another process has sent a write or applied a page in the meantime. Start again from the new state.
         if (!(error instanceof MirrorConflict) || restarts === MAX_RESTARTS) throw error;
       }
     }
   }
 
   async #exchange(pushing: Pushing): Promise<void> {
-    // A page must not be applied while it is unknown whether a request was done: see `MirrorStore.apply`.
+    // The outcome of a sent request must be known before a page is applied: see `MirrorStore.apply`.
     await finishAttempt(pushing);
-    // Merging with the newest state leaves little to conflict.
+    // Writes are merged with the newest state, so that few conflict.
     await this.#pull(pushing.options);
     if ((await this.#store.readNext()) !== undefined) {
       await pushWrites(pushing);
@@ -176,7 +176,7 @@ export class Collection {
 
 const trimAll = (names: readonly string[]): string[] => names.map((name) => name.trim());
 
-/** The intent of an edit; undefined where nothing changes. */
+/** Returns the intent of an edit. Returns undefined if nothing changes. */
 function toIntent(shown: Bookmark, edit: LocalEdit): Intent | undefined {
   const intent: Intent = { kind: 'edit', fields: {}, addTags: [], removeTags: [] };
   for (const name of TEXT_FIELDS) {

@@ -1,17 +1,17 @@
 import type { Clock } from './timing.ts';
 
-/** Ends a request when its caller aborts it, or when nothing has arrived for too long. */
+/** Cancels a request when the caller aborts it, or when nothing has arrived for too long. */
 export interface Deadline {
-  /** For `fetch`. */
+  /** Passed to `fetch`. */
   readonly signal: AbortSignal;
   readonly isExpired: boolean;
-  /** Something arrived: the time begins anew. */
+  /** Restarts the timeout after progress. */
   extend(): void;
-  /** Frees the timer and the listener. */
+  /** Removes the timer and the listener. */
   end(): void;
 }
 
-/** Starts a deadline of `timeoutMs` without progress. Throws the signal's reason where it was aborted before. */
+/** Starts a deadline that expires after `timeoutMs` without progress. Throws the signal's reason if it is already aborted. */
 export function startDeadline(clock: Clock, timeoutMs: number, signal: AbortSignal | undefined): Deadline {
   signal?.throwIfAborted();
   const controller = new AbortController();

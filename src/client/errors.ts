@@ -1,8 +1,8 @@
 import type { ErrorCode } from '../domain/resources.ts';
 
 /**
- * The codes of spec 7, and three of the client's own: `CONNECTION_LOST` (no response, or a part of one), `TIMEOUT`
- * (no response in time) and `UNEXPECTED_ANSWER` (a response that is not the service's, perhaps a proxy's).
+ * The codes of spec 7, and three codes of the client: `CONNECTION_LOST` (no response, or a truncated one), `TIMEOUT` (no response in time)
+ * and `UNEXPECTED_ANSWER` (a response that does not come from the service, perhaps from a proxy).
  */
 export type ClientErrorCode = ErrorCode | 'CONNECTION_LOST' | 'TIMEOUT' | 'UNEXPECTED_ANSWER';
 
@@ -14,13 +14,13 @@ export interface ApiErrorDetails {
   cause?: unknown;
 }
 
-/** Every failure of a request, except an abort, which rejects with the signal's own reason. */
+/** Any failure of a request except an abort, which rejects with the signal's own reason. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly code: ClientErrorCode;
-  /** The HTTP status; 0 without a response. */
+  /** The HTTP status. 0 if there was no response. */
   readonly status: number;
-  /** How long the service asks the client to wait; undefined where it does not say. */
+  /** How long the service asks the client to wait. Undefined if it does not say. */
   readonly retryAfterSeconds: number | undefined;
   /** The id of the request in the service's log. */
   readonly requestId: string;

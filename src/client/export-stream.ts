@@ -1,15 +1,12 @@
 import { ApiError } from './errors.ts';
 import type { Requester, RequestOptions } from './requester.ts';
 
-/** The end of an export that is complete. */
+/** Matches the end of a complete export. */
 const END = /\],"exported_at":"[^"]{20,40}","count":\d{1,16}\}\s*$/;
 
 const TAIL_BYTES = 128;
 
-/**
- * The bytes of an export; throws `CONNECTION_LOST` where they end before the export does. Nothing is retried once it
- * began.
- */
+/** Yields the bytes of an export. Throws `CONNECTION_LOST` if they end too early. Does not retry once the response has begun. */
 export async function* streamExport(
   requester: Requester,
   options?: RequestOptions,
@@ -22,7 +19,7 @@ export async function* streamExport(
   }
   if (END.test(new TextDecoder().decode(tail))) return;
   const requestId = headers.get('x-request-id') ?? '';
-  throw new ApiError('the export broke off', { code: 'CONNECTION_LOST', requestId });
+  throw new ApiError('the export was truncated', { code: 'CONNECTION_LOST', requestId });
 }
 
 function joinTail(tail: Uint8Array, chunk: Uint8Array): Uint8Array<ArrayBuffer> {

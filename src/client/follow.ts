@@ -3,20 +3,20 @@ import { type Requester, WITHOUT_END } from './requester.ts';
 import { POLL_PAUSE_MS, pausePolling, type Timing } from './timing.ts';
 
 export interface FollowOptions {
-  /** The cursor of the last batch that was stored, or the id of the last bookmark seen; absent: from the start. */
+  /** The cursor of the last stored batch, or the id of the last bookmark seen. Omit it to start from the beginning. */
   cursor?: string | number | undefined;
   /** Ends the iteration, which then throws the signal's reason. */
   signal?: AbortSignal | undefined;
-  /** false: end when everything that exists has come, instead of waiting for more. */
+  /** If false, end after all existing bookmarks instead of waiting for more. */
   follow?: boolean | undefined;
 }
 
 export interface SyncBatch {
-  /** By id, rising; never empty. */
+  /** Ordered by ascending id. Never empty. */
   bookmarks: Bookmark[];
-  /** Store it once the bookmarks are stored: `sync` goes on after them from here, in this process or another. */
+  /** Store it together with the bookmarks. `sync` continues after them from here, even in another process. */
   cursor: string;
-  /** Whether nothing more existed when the batch was read. */
+  /** True if there were no more bookmarks when the batch was read. */
   isCaughtUp: boolean;
 }
 
@@ -24,7 +24,7 @@ export interface SyncBatch {
 const LIST_LIMIT = 500;
 const SYNC_LIMIT = 100;
 
-/** A position: the last id that came and, during the first catch-up, where the list goes on. */
+/** The last id received and, during the first catch-up, the cursor of the list. */
 interface Position {
   lastId: number;
   listCursor: string | undefined;
@@ -36,18 +36,17 @@ const formatPosition = ({ lastId, listCursor }: Position): string =>
 function parsePosition(cursor: string | number): Position {
   const match = /^(\d{1,16})(?:\.(.+))?$/.exec(String(cursor));
   const lastId = Number(match?.[1]);
-  if (!Number.isSafeInteger(lastId)) throw new TypeError('cursor: expected one that sync() gave');
+  if (!Number.isSafeInteger(lastId)) throw new TypeError('cursor: expected a cursor from sync()');
   return { lastId, listCursor: match?.[2] };
 }
 
 /**
- * Everything after a cursor, in batches: first a catch-up by the list, whose pages hold five times as many bookmarks
- * as those of sync; then sync; then long polls.
+ * Yields everything after a cursor in batches. First it catches up through the list, which has larger pages than sync. Then it uses sync,
+ * and finally long polls.
  *
- * No bookmark falls into the gap between list and sync. Both go by rising id, and a user's ids become visible in
- * their order (decision 15). So when a page of the list shows id n, everything that becomes visible later has an id
- * above n, and sync from n finds it. For the same reason the last id of the last batch is all that has to be
- * remembered.
+ * No bookmark is lost between the list and sync. Both return ascending ids, and a user's ids become visible in order (decision 15). So
+ * everything that becomes visible after a list page has a larger id than the page, and sync finds it. For the same reason the last id is
+ * the only state to keep.
  */
 export async function* followBookmarks(
   requester: Requester,
@@ -102,8 +101,7 @@ async function* syncFrom(
       cursor = page.cursor;
       yield { bookmarks: page.bookmarks, cursor: String(cursor), isCaughtUp: !page.has_more };
     } else if (follow) {
-      // The poll was not held, or it was held by a replica that is about to end while its balancer still sends
-      // requests there.
+      // Either the poll was not held, or a replica that is shutting down held it while the load balancer still sends requests there.
       const wasShort = !page.waited || timing.clock.now() - askedMs < POLL_PAUSE_MS;
       await pausePolling(timing, { wasShort, retryAfterMs: page.retry_after_ms }, signal);
     }

@@ -1,16 +1,22 @@
 import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
 import { sortTags } from './memory-store.ts';
-import { findChangedTags, type MirrorPage, requireNext, requireNoAttempt, withoutThoseOf } from './mirror.ts';
+import {
+  findChangedTags,
+  type MirrorPage,
+  omitBookmarksOf,
+  requireNext,
+  requireNoAttempt,
+} from './mirror.ts';
 import type { BookmarkState, CollectionStore, PendingWrite, Report, StateChange } from './outbox.ts';
 
-/** A bookmark with the ids of its tags. Names of tags are held once, for all bookmarks. */
+/** A bookmark with the ids of its tags. Tag names are stored once for all bookmarks. */
 type StoredBookmark = Omit<Bookmark, 'tags'> & { tagIds: number[] };
 
 const TABLES = ['position', 'bookmarks', 'tags', 'outbox', 'localIds', 'ahead', 'reports'] as const;
 
 type Tables = Record<(typeof TABLES)[number], IDBObjectStore>;
 
-/** The version of the tables. A browser refuses to open a database of a newer version. */
+/** The version of the tables. Browsers refuse to open a database with a newer version. */
 const VERSION = 1;
 
 function createTables(db: IDBDatabase): void {
@@ -26,14 +32,14 @@ function createTables(db: IDBDatabase): void {
 const CURSOR = 'cursor';
 
 /**
- * A copy in an IndexedDB database, for browsers. Each change is one transaction, which is on the disk when its promise
- * resolves. Any number of tabs may use it at once.
+ * A local copy in an IndexedDB database, for browsers. Each change is one transaction, which is on disk when its promise resolves. Any
+ * number of tabs may use it at once.
  */
 export class IndexedDbStore implements CollectionStore {
   readonly #name: string;
   #db: Promise<IDBDatabase> | undefined;
 
-  /** Opens or creates the database with this name at its first use. */
+  /** Opens or creates the database with this name on first use. */
   constructor(name: string) {
     this.#name = name;
   }
@@ -49,7 +55,7 @@ export class IndexedDbStore implements CollectionStore {
       const carriers = await findCarriers(tables, page);
       await applyPage(tables, page);
       tables.position.put(page.cursor, CURSOR);
-      return withoutThoseOf(page, carriers);
+      return omitBookmarksOf(page, carriers);
     });
   }
 
@@ -96,17 +102,17 @@ export class IndexedDbStore implements CollectionStore {
     });
   }
 
-  /** The bookmark with this id as the service would return it, its tags in the order of their names. */
+  /** Returns the bookmark with this id as the service would, with its tags sorted by name. */
   find(id: number): Promise<Bookmark | undefined> {
     return this.#read((tables) => findBookmark(tables, id));
   }
 
-  /** All bookmarks, in the order of their ids. */
+  /** Returns all bookmarks, in order of ids. */
   async bookmarks(): Promise<Bookmark[]> {
     return (await this.readAll()).rows;
   }
 
-  /** All tags, also those without bookmarks, in the order of their names. */
+  /** Returns all tags sorted by name, including those without bookmarks. */
   async tags(): Promise<BookmarkTag[]> {
     return sortTags(await this.#read(({ tags }) => result(tags.getAll())));
   }
@@ -119,7 +125,7 @@ export class IndexedDbStore implements CollectionStore {
     return this.#transact('readwrite', work);
   }
 
-  /** Runs `work` in a transaction, which ends by itself once no request of it is pending: `work` awaits nothing else. */
+  /** Runs `work` in a transaction. A transaction ends as soon as it has no pending request, so `work` must await nothing else. */
   async #transact<T>(mode: IDBTransactionMode, work: (tables: Tables) => Promise<T>): Promise<T> {
     const transaction = (await this.#open()).transaction(TABLES, mode, { durability: 'strict' });
     const end = new Promise<void>((resolve, reject) => {
@@ -148,13 +154,13 @@ export class IndexedDbStore implements CollectionStore {
   }
 }
 
-/** Opens a database; calls `onClose` when the connection is closed, so that the next use opens another one. */
+/** Opens a database. Calls `onClose` when the connection is closed, so that the next use opens a new one. */
 async function open(name: string, onClose: () => void): Promise<IDBDatabase> {
   const request = indexedDB.open(name, VERSION);
   request.onupgradeneeded = () => createTables(request.result);
   const db = await result(request);
   db.onclose = onClose;
-  // Another tab deletes the database, or runs a newer version of the page.
+  // Another tab deletes the database or runs a newer version of the page.
   db.onversionchange = () => {
     onClose();
     db.close();
@@ -172,7 +178,7 @@ function abort(transaction: IDBTransaction): void {
   try {
     transaction.abort();
   } catch {
-    // It has ended already.
+    // The transaction has already ended.
   }
 }
 
@@ -197,7 +203,7 @@ function show({ tagIds, ...fields }: StoredBookmark, nameByTag: Map<number, stri
   return { id, url, title, comment, tags, created_at, updated_at };
 }
 
-/** The ids of the bookmarks that carry a tag which the page renames or deletes. */
+/** Returns the ids of bookmarks with a tag that the page renames or deletes. */
 async function findCarriers({ bookmarks, tags }: Tables, page: MirrorPage): Promise<number[]> {
   const shown = [...page.bookmarks.flatMap((bookmark) => bookmark.tags), ...page.tags];
   const ids = [...new Set(shown.map(({ id }) => id))];
@@ -233,7 +239,7 @@ function removeBookmark({ bookmarks, ahead }: Tables, id: number): void {
   ahead.delete(id);
 }
 
-/** Writes what `update` was told to; returns the id of the bookmark from now on. */
+/** Writes the changes of `update`. Returns the new id of the bookmark. */
 async function writeChange(tables: Tables, before: BookmarkState, change: StateChange): Promise<number> {
   const { outbox, localIds, ahead, reports } = tables;
   let id = change.row?.id ?? before.id;

@@ -19,13 +19,13 @@ export class MemoryOutbox {
     return this.#writes.values().next().value;
   }
 
-  /** The pending writes of a bookmark, by its id or the one that it had before. */
+  /** Returns the pending writes of a bookmark, by its current or its earlier local id. */
   read(given: number): Pending {
     const id = this.#idByLocal.get(given) ?? given;
     return { id, writes: this.all().filter((write) => write.id === id) };
   }
 
-  /** Writes a change; `isKnown`: the service's copy of the bookmark is in the store. */
+  /** Writes a change. `isKnown` is true if the store already has the service's copy of the bookmark. */
   write({ id: before, writes: old }: Pending, change: StateChange, isKnown: boolean): Pending {
     let id = change.row?.id ?? before;
     if (id !== before) this.#idByLocal.set(before, id);

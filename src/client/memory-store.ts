@@ -1,18 +1,18 @@
 import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
 import { compareByCodePoints, foldText } from '../domain/text.ts';
 import { MemoryOutbox } from './memory-outbox.ts';
-import { findChangedTags, type MirrorPage, requireNext, withoutThoseOf } from './mirror.ts';
+import { findChangedTags, type MirrorPage, omitBookmarksOf, requireNext } from './mirror.ts';
 import type { BookmarkState, CollectionStore, PendingWrite, Report, StateChange } from './outbox.ts';
 
-/** A bookmark with the ids of its tags. Names of tags are held once, for all bookmarks. */
+/** A bookmark with the ids of its tags. Tag names are stored once for all bookmarks. */
 type StoredBookmark = Omit<Bookmark, 'tags'> & { tagIds: number[] };
 
-/** A copy in memory, which is empty when a process starts. */
+/** A local copy in memory. */
 export class MemoryStore implements CollectionStore {
   readonly #outbox = new MemoryOutbox();
   readonly #bookmarks = new Map<number, StoredBookmark>();
   readonly #nameByTag = new Map<number, string>();
-  /** The ids of the bookmarks of each tag. */
+  /** The ids of each tag's bookmarks. */
   readonly #carriers = new Map<number, Set<number>>();
   #cursor: string | undefined;
 
@@ -36,7 +36,7 @@ export class MemoryStore implements CollectionStore {
     for (const { id, name } of tags) this.#nameByTag.set(id, name);
     for (const id of deleted_tags) this.#removeTag(id);
     this.#cursor = cursor;
-    return withoutThoseOf(page, carriers);
+    return omitBookmarksOf(page, carriers);
   }
 
   async update(id: number, work: (state: BookmarkState) => StateChange): Promise<BookmarkState> {
@@ -85,20 +85,20 @@ export class MemoryStore implements CollectionStore {
     return this.#bookmarks.size;
   }
 
-  /** The bookmark with this id as the service would return it, its tags in the order of their names. */
+  /** Returns the bookmark with this id as the service would, with its tags sorted by name. */
   find(id: number): Bookmark | undefined {
     const held = this.#bookmarks.get(id);
     return held && this.#show(held);
   }
 
-  /** All bookmarks, in the order of their ids. */
+  /** Yields all bookmarks, in order of ids. */
   *bookmarks(): Generator<Bookmark, void, undefined> {
     for (const id of [...this.#bookmarks.keys()].sort((a, b) => a - b)) {
       yield this.#show(this.#bookmarks.get(id)!);
     }
   }
 
-  /** All tags, also those without bookmarks, in the order of their names. */
+  /** Returns all tags sorted by name, including those without bookmarks. */
   tags(): BookmarkTag[] {
     return sortTags([...this.#nameByTag].map(([id, name]) => ({ id, name })));
   }
@@ -109,10 +109,10 @@ export class MemoryStore implements CollectionStore {
   }
 }
 
-/** Sorts tags by their names without regard to case, by code points, as the service does. */
+/** Sorts tags by name as the service does: by code points, ignoring case. */
 export const sortTags = (tags: BookmarkTag[]): BookmarkTag[] =>
   tags
     .map((tag) => ({ tag, key: foldText(tag.name) }))
-    // Between two pages of a catch-up two tags may have the same name.
+    // Two tags may share a name between two pages of a catch-up.
     .sort((a, b) => compareByCodePoints(a.key, b.key) || a.tag.id - b.tag.id)
     .map(({ tag }) => tag);

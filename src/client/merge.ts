@@ -3,15 +3,15 @@ import { foldText } from '../domain/text.ts';
 import { sortTags } from './memory-store.ts';
 import type { BookmarkState, FieldConflict, Intent, PendingWrite, TextField } from './outbox.ts';
 
-/** Who wins a field that both sides changed. A function returns the value to keep. */
+/** How to resolve a field that both sides changed. A function returns the value to keep. */
 export type ConflictPolicy = 'theirs' | 'mine' | ((conflict: Omit<FieldConflict, 'kept'>) => string);
 
 export const TEXT_FIELDS: readonly TextField[] = ['url', 'title', 'comment'];
 
-/** The id of a tag that the service does not know yet, as far as this copy can tell. */
+/** The id of a tag whose real id this copy does not know yet. */
 const NEW_TAG = 0;
 
-/** A bookmark as the user sees it: the service's with the pending writes above it. */
+/** Returns a bookmark as the user sees it: the service's copy with the pending writes applied. */
 export function showState({ id, row, writes }: BookmarkState): Bookmark | undefined {
   let shown = row;
   for (const { intent } of writes) shown = applyIntent(id, shown, intent);
@@ -30,7 +30,7 @@ function applyIntent(id: number, shown: Bookmark | undefined, intent: Intent): B
   return edited;
 }
 
-/** Adds names to a set of tags and takes tags out of it. Names are equal whatever their case. */
+/** Adds tags to a set and removes tags from it. Names are compared ignoring case. */
 export function mergeTags(
   tags: readonly BookmarkTag[],
   added: readonly string[],
@@ -46,14 +46,14 @@ export function mergeTags(
   return sortTags([...byName.values()]);
 }
 
-/** What has to be sent for a write, given the bookmark as the service has it. */
+/** The request that a write needs, given the service's current bookmark. */
 export type Plan =
   | { kind: 'send'; body: object; version: string | undefined; conflicts: FieldConflict[] }
   | { kind: 'done'; conflicts: FieldConflict[] }
   | { kind: 'gone' }
   | { kind: 'kept' };
 
-/** Merges a write with the service's bookmark by field. Conflicts are settled by the policy. */
+/** Merges a write with the service's bookmark, field by field. The policy resolves conflicts. */
 export function planWrite(
   { intent, seen }: PendingWrite,
   row: Bookmark | undefined,
@@ -90,7 +90,7 @@ function mergeFields(
     let kept = change.to;
     if (theirs !== change.from) {
       const conflict = { field, base: change.from, mine: change.to, theirs };
-      kept = settle(conflict, policy);
+      kept = resolveConflict(conflict, policy);
       conflicts.push({ ...conflict, kept });
     }
     if (kept !== theirs) body[field] = kept;
@@ -98,7 +98,7 @@ function mergeFields(
   return { body, conflicts };
 }
 
-function settle(conflict: Omit<FieldConflict, 'kept'>, policy: ConflictPolicy): string {
+function resolveConflict(conflict: Omit<FieldConflict, 'kept'>, policy: ConflictPolicy): string {
   if (typeof policy === 'function') return policy(conflict);
   return conflict[policy];
 }

@@ -3,46 +3,43 @@ import { type Requester, type RequestOptions, WITHOUT_END } from './requester.ts
 import { POLL_PAUSE_MS, pausePolling, type Timing } from './timing.ts';
 
 /**
- * Where a mirror keeps its copy: a `MemoryStore`; for Node a `SqliteStore`; for browsers an `IndexedDbStore`.
+ * Where a mirror keeps its copy: a `MemoryStore`, a `SqliteStore` for Node, or an `IndexedDbStore` for browsers.
  *
- * A store that applies pages as `Changes` says, and changes its cursor together with its content, is equal to the
- * collection at one moment after each page with `isCaughtUp`.
+ * A store must apply pages as `Changes` says, and change its cursor and content together. Then it equals the collection at one moment after
+ * each page with `isCaughtUp`.
  */
 export interface MirrorStore {
-  /** The cursor of the last page that was applied; undefined in a new store. */
+  /** Returns the cursor of the last applied page. Undefined in a new store. */
   readCursor(): Promise<string | undefined>;
   /**
-   * Applies a page and stores its cursor: both or neither, so that a crash between two pages loses nothing. The page
-   * follows the cursor `after`; a store that others can write to throws `MirrorConflict` where it is at another cursor.
+   * Applies a page and stores its cursor in one transaction, so that a crash loses nothing. The page follows the cursor `after`. A store
+   * that others can write to throws `MirrorConflict` if it is at another cursor.
    *
-   * Resolves with the ids of the bookmarks that show another tag name than before, or one tag less, because a tag was
-   * renamed or deleted. Bookmarks of the page itself are not among them.
+   * Resolves with the ids of bookmarks whose tags look different because a tag was renamed or deleted. Bookmarks of the page itself are not
+   * included.
    */
   apply(page: MirrorPage, after?: string | undefined): Promise<number[]>;
-  /** Bookmarks that the last page of a walk removes unless a page has shown them: see `CollectionStore`. */
+  /** Returns the bookmarks that the last page of a catch-up removes if no page contained them: see `CollectionStore`. */
   readAhead?(): Promise<number[]>;
 }
 
 /**
- * Something else has written to the store since the mirror read its cursor. Nothing was applied: what is older than the
- * store's content must not replace it. A mirror that is begun again goes on from what the store then holds.
+ * Another writer has changed the store since the mirror read its cursor. The page was not applied, because it could replace newer content.
+ * A new mirror continues from the store's current content.
  */
 export class MirrorConflict extends Error {
   override readonly name = 'MirrorConflict';
 }
 
-/** Throws `MirrorConflict` where a page does not follow the cursor of a store; a reset follows any. */
+/** Throws `MirrorConflict` if a page does not follow the store's cursor. A reset follows any cursor. */
 export function requireNext({ reset }: MirrorPage, after: string | undefined, at: string | undefined): void {
   if (reset || after === undefined || after === at) return;
-  throw new MirrorConflict('another mirror writes to this store');
+  throw new MirrorConflict('another mirror is writing to this store');
 }
 
-/**
- * Throws `MirrorConflict` while it is unknown whether a request of the outbox was done: its response could then be
- * older than the page.
- */
+/** Throws `MirrorConflict` while the outcome of a sent write is unknown. Its response could be older than the page. */
 export function requireNoAttempt(attempt: object | undefined): void {
-  if (attempt !== undefined) throw new MirrorConflict('a write to this store is under way');
+  if (attempt !== undefined) throw new MirrorConflict('a write to this store is in progress');
 }
 
 /** A page of `/bookmarks/changes`, as a store applies it. */
@@ -52,24 +49,21 @@ export interface MirrorOptions {
   store: MirrorStore;
   /** Ends the iteration, which then throws the signal's reason. */
   signal?: AbortSignal | undefined;
-  /** false: end when the copy is up to date, instead of waiting for changes. */
+  /** If false, end when the copy is up to date instead of waiting for changes. */
   follow?: boolean | undefined;
 }
 
-/** What one page brought, after the store has applied it. */
+/** The changes of one page, after the store has applied it. */
 export interface MirrorBatch {
-  /** Whether the copy was emptied and is filled anew. */
+  /** True if the copy was emptied and is being filled again. */
   reset: boolean;
   bookmarks: Bookmark[];
   deleted: number[];
   tags: BookmarkTag[];
   deletedTags: number[];
-  /**
-   * The ids of the bookmarks that changed because a tag was renamed or deleted, besides those in `bookmarks`. A
-   * consumer that keeps bookmarks elsewhere writes these too.
-   */
+  /** The ids of other bookmarks that changed because a tag was renamed or deleted. If you keep bookmarks elsewhere, write these too. */
   retagged: number[];
-  /** Whether nothing more existed when the page was read: the copy is up to date. */
+  /** True if the copy was up to date when the page was read. */
   isCaughtUp: boolean;
 }
 
@@ -77,8 +71,8 @@ export interface MirrorBatch {
 const LIMIT = 500;
 
 /**
- * Keeps a store up to date: reads what changed since its cursor, applies it, and waits for more. Yields each page
- * that changed something, and the first page after which the copy is up to date, also for an empty account.
+ * Keeps a store up to date. It reads changes since the store's cursor, applies them, and waits for more. Yields each page that changed
+ * something. Also yields the first page after which the copy is up to date, even for an empty account.
  */
 export async function* mirrorBookmarks(
   requester: Requester,
@@ -88,7 +82,7 @@ export async function* mirrorBookmarks(
   let cursor = await store.readCursor();
   for (let wasCaughtUp = false; ; ) {
     const askedMs = timing.clock.now();
-    // The first response says at once whether the copy is up to date.
+    // The first request does not wait, so that it shows whether the copy is up to date.
     const wait: boolean = follow && wasCaughtUp;
     const ahead: number[] = (await store.readAhead?.()) ?? [];
     const page: Changes = await requester.request(
@@ -110,7 +104,7 @@ export async function* mirrorBookmarks(
     wasCaughtUp = isCaughtUp;
     if (!follow && isCaughtUp) return;
     if (!wait || hasContent(page)) continue;
-    // The poll was not held, or it was held by a replica that is about to end.
+    // Either the poll was not held, or the replica that held it is shutting down.
     const wasShort = !page.waited || timing.clock.now() - askedMs < POLL_PAUSE_MS;
     await pausePolling(timing, { wasShort, retryAfterMs: page.retry_after_ms }, signal);
   }
@@ -132,7 +126,7 @@ const toBatch = (
   isCaughtUp: !has_more,
 });
 
-/** The ids of a page's tags whose name differs from the one that the store has, and of its deleted tags. */
+/** Returns the ids of tags whose name on the page differs from the store's, and of deleted tags. */
 export function findChangedTags(
   { reset, bookmarks, tags, deleted_tags }: MirrorPage,
   findName: (tagId: number) => string | undefined,
@@ -145,8 +139,8 @@ export function findChangedTags(
   return new Set([...renamed, ...deleted_tags]);
 }
 
-/** The ids of `carriers` that a page neither replaces nor deletes, rising. */
-export function withoutThoseOf({ bookmarks, deleted }: MirrorPage, carriers: Iterable<number>): number[] {
+/** Returns the ids in `carriers` that a page neither replaces nor deletes, in ascending order. */
+export function omitBookmarksOf({ bookmarks, deleted }: MirrorPage, carriers: Iterable<number>): number[] {
   const named = new Set([...bookmarks.map(({ id }) => id), ...deleted]);
   return [...new Set(carriers)].filter((id) => !named.has(id)).sort((a, b) => a - b);
 }

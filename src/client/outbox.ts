@@ -1,10 +1,10 @@
 import type { Bookmark, BookmarkTag, NewBookmark } from '../domain/resources.ts';
 import type { MirrorStore } from './mirror.ts';
 
-/** The fields that a conflict is settled for; tags merge as sets instead. */
+/** The fields that can conflict. Tags are merged as sets instead. */
 export type TextField = 'url' | 'title' | 'comment';
 
-/** What the user wanted, with what the user saw: the base of a merge. */
+/** What the user changed, and what the user saw before. The latter is the base of the merge. */
 export type Intent =
   | {
       kind: 'add';
@@ -15,12 +15,12 @@ export type Intent =
       kind: 'edit';
       fields: { [Name in TextField]?: { from: string; to: string } };
       addTags: string[];
-      /** By id, so that a tag renamed meanwhile is found; by name where its id is 0. */
+      /** Identified by id, so that a tag renamed in the meantime is found. A tag with the id 0 is identified by name. */
       removeTags: BookmarkTag[];
     }
   | { kind: 'delete'; bookmark: Bookmark };
 
-/** A field that both sides changed, and the value that it has now. */
+/** A field that both sides changed, and the value that was kept. */
 export interface FieldConflict {
   field: TextField;
   base: string;
@@ -29,11 +29,11 @@ export interface FieldConflict {
   kept: string;
 }
 
-/** A request as it is sent, and sent again after a crash: the same bytes under the same key. */
+/** A stored request. It is sent again with the same body and key after a crash. */
 export interface Attempt {
   key: string;
   body: object;
-  /** The version that the request was made for; undefined for an add. */
+  /** The version that the request was made for. Undefined for an add. */
   version: string | undefined;
   conflicts: FieldConflict[];
   startedMs: number;
@@ -41,25 +41,25 @@ export interface Attempt {
 
 /** A local write that the service has not confirmed yet. */
 export interface PendingWrite {
-  /** Rises with each write of the store. */
+  /** Increases with each write to the store. */
   seq: number;
-  /** Negative until the service has given the bookmark an id: minus the `seq` of its add. */
+  /** Negative until the service has assigned an id: then it is minus the `seq` of the add. */
   id: number;
   intent: Intent;
-  /** The `updated_at` that the user saw; undefined while an add before it is pending. */
+  /** The `updated_at` that the user saw. Undefined while an earlier add is pending. */
   seen: string | undefined;
-  /** Stored before the first send. Only the first write of the outbox can have one. */
+  /** Stored before the first send. Only the first write in the outbox can have one. */
   attempt?: Attempt | undefined;
 }
 
 /**
- * What became of a write that was not simply applied:
+ * The outcome of a write that was not applied as it was made:
  *
- * - `conflict`: a field was changed on both sides; `conflict` holds both values and the one that was kept
- * - `kept`: a deletion was dropped, because the bookmark was edited elsewhere
- * - `gone`: an edit was dropped, because the bookmark was deleted elsewhere; `intent` holds what was written
- * - `refused`: the service refuses it for good, or refused the add that it follows
- * - `duplicate`: the service had a bookmark with this url, and `on_duplicate` asked for that one
+ * - `conflict`: both sides changed a field; `conflict` holds both values and the one that was kept
+ * - `kept`: a deletion was dropped because the bookmark was edited elsewhere
+ * - `gone`: an edit was dropped because the bookmark was deleted elsewhere; `intent` holds the lost edit
+ * - `refused`: the service refused the write, or the add before it, for good
+ * - `duplicate`: the url was already saved, and `on_duplicate` asked for the existing bookmark
  */
 export interface Report {
   /** The `seq` of the write. */
@@ -72,43 +72,44 @@ export interface Report {
   message?: string | undefined;
 }
 
-/** A bookmark in the store, with the writes that are pending for it, in order. */
+/** A bookmark in the store with its pending writes, in order. */
 export interface BookmarkState {
-  /** The bookmark's id now: a negative one is replaced once the service has given an id. */
+  /** The current id. A negative id is replaced once the service has assigned one. */
   id: number;
-  /** As the service showed it last. */
+  /** The bookmark as the service last returned it. */
   row: Bookmark | undefined;
   writes: PendingWrite[];
 }
 
-/** What `update` writes. What is absent stays. */
+/** The changes that `update` writes. Omitted fields are kept. */
 export interface StateChange {
-  /** The pending writes from now on. One without `seq` is appended; in a new bookmark it gives the id. */
+  /** Replaces the pending writes. A write without `seq` is appended. For a new bookmark, its `seq` determines the id. */
   writes?: (Omit<PendingWrite, 'seq'> & { seq?: number })[];
-  /** The bookmark as the service shows it; null: it is gone there. With another id the writes move to that id. */
+  /** The bookmark as the service returned it. Null if it no longer exists there. If its id differs, the writes move to that id. */
   row?: Bookmark | null;
   reports?: Report[];
 }
 
-/** Where a collection keeps its copy, its outbox and its reports. */
+/** Stores the copy of a collection, its outbox and its reports. */
 export interface CollectionStore extends MirrorStore {
   /**
-   * Reads one bookmark and writes what `work` returns, in one transaction; nothing where `work` throws. The id 0 stands
-   * for a new bookmark. Resolves with the bookmark's id and state after that. `work` may run only once.
+   * Reads one bookmark and writes the changes that `work` returns, in one transaction. If `work` throws, nothing is written. The id 0
+   * stands for a new bookmark. Resolves with the new state. `work` runs at most once.
    */
   update(id: number, work: (state: BookmarkState) => StateChange): Promise<BookmarkState>;
-  /** The first write of the outbox. */
+  /** Returns the first write in the outbox. */
   readNext(): Promise<PendingWrite | undefined>;
-  /** All writes of the outbox, in order. */
+  /** Returns all writes in the outbox, in order. */
   readOutbox(): Promise<PendingWrite[]>;
-  /** All bookmarks as the service showed them last, with the outbox of the same moment. */
+  /** Returns all bookmarks as the service last returned them, and the outbox, from one transaction. */
   readAll(): Promise<{ rows: Bookmark[]; writes: PendingWrite[] }>;
   /**
-   * The ids of bookmarks that came with the response to an add and with no page since. The changes do not show the
-   * deletion of a bookmark that is newer than their cursor, so the last page of a walk removes those it did not show.
+   * Returns the ids of bookmarks that were stored from the response to an add, and have not been in a page since. The changes do not report
+   * the deletion of a bookmark that is newer than their cursor. So the last page of a catch-up removes those bookmarks that no page
+   * contained.
    */
   readAhead(): Promise<number[]>;
   readReports(): Promise<Report[]>;
-  /** Removes the reports of the writes up to `seq`. */
+  /** Removes the reports of all writes up to `seq`. */
   dropReports(seq: number): Promise<void>;
 }

@@ -5,13 +5,13 @@ import type { Attempt, BookmarkState, CollectionStore, PendingWrite, Report, Sta
 import { type Requester, type RequestOptions, randomId } from './requester.ts';
 
 /**
- * Sends the writes of an outbox, in order. Each goes through these steps, and a crash after any of them loses nothing:
+ * Sends the writes of an outbox, in order. Each write goes through these steps. A crash after any step loses nothing.
  *
- * 1. plan: merge the write with the service's bookmark; store the request and its key (`attempt`)
- * 2. send: the same request under the same key, however often
- * 3. settle: store the response's bookmark, remove the write, and report, in one transaction
+ * 1. plan: merge the write with the service's bookmark, and store the request and its key (`attempt`)
+ * 2. send: send the same request under the same key until it is answered
+ * 3. finish: in one transaction, store the bookmark from the response, remove the write, and add reports
  *
- * `CONFLICT` and `NOT_FOUND` lead back to 1, with the bookmark as the service has it now.
+ * On `CONFLICT` and `NOT_FOUND` it reads the bookmark again and returns to step 1.
  */
 export interface Pushing {
   requester: Requester;
@@ -21,25 +21,25 @@ export interface Pushing {
   options: RequestOptions;
 }
 
-/** The service keeps responses for 24 hours. A repeat that may come later than that first looks. */
+/** The service keeps responses for 24 hours. A later repeat of an add first checks whether the bookmark exists. */
 const KEY_LIFE_MS = 23 * 3_600_000;
 
 const PATHS = { add: '/bookmarks/add', edit: '/bookmarks/edit', delete: '/bookmarks/delete' } as const;
 
-/** Codes of refusals that no repeat changes. */
+/** Codes of refusals that are final: a repeat gets the same response. */
 const REFUSALS: ReadonlySet<string> = new Set(['VALIDATION_ERROR', 'LIMIT_EXCEEDED']);
 
-/** Resolves the write whose request may have reached the service, so that pages may be applied again. */
+/** Finishes the write whose request may have reached the service. Only then can the next page be applied. */
 export async function finishAttempt(pushing: Pushing): Promise<void> {
   const { requester, store, options } = pushing;
   const write = await store.readNext();
   if (write?.attempt === undefined) return;
-  // Rejects where the token is another account's by now: that one must not get the request.
+  // Rejects if the token now belongs to another account, which must not receive the request.
   await requester.request('/bookmarks/changes', { cursor: await store.readCursor(), limit: 1 }, options);
   await send(pushing, write, write.attempt);
 }
 
-/** Sends all writes. Rejects where the service cannot be reached or refuses the token; the rest stays. */
+/** Sends all writes. Rejects if the service cannot be reached or refuses the token. The remaining writes stay in the outbox. */
 export async function pushWrites(pushing: Pushing): Promise<void> {
   for (;;) {
     const write = await pushing.store.readNext();
@@ -49,7 +49,7 @@ export async function pushWrites(pushing: Pushing): Promise<void> {
   }
 }
 
-/** Stores what will be sent for a write; or settles it where nothing has to be sent. */
+/** Stores the request for a write. Removes the write instead if there is nothing to send. */
 async function begin(
   { store, policy, now }: Pushing,
   { id, seq }: PendingWrite,
@@ -57,7 +57,7 @@ async function begin(
   let attempt: Attempt | undefined;
   await store.update(id, (state) => {
     const [write] = state.writes;
-    // Another process was quicker.
+    // Another process was faster.
     if (write?.seq !== seq || write.attempt !== undefined) return {};
     const plan = planWrite(write, state.row, policy);
     if (plan.kind === 'gone' || plan.kind === 'kept') return drop(state, [toReport(write, plan.kind)]);
@@ -101,7 +101,10 @@ async function request(
   return response as Bookmark | EditedBookmark;
 }
 
-/** The writes after this one saw the version before it, unless somebody else wrote in between. */
+/**
+ * Stores a successful response. Later writes that were made on the same version now build on the response's version, unless another client
+ * changed the bookmark in between.
+ */
 function succeed(state: BookmarkState, response: Bookmark | EditedBookmark): StateChange {
   const [write, ...rest] = state.writes as [PendingWrite, ...PendingWrite[]];
   const { version, conflicts } = write.attempt!;
@@ -122,7 +125,7 @@ const isSame = (
   { created_at }: Bookmark,
 ): boolean => Date.parse(bookmark.created_at) === Date.parse(created_at);
 
-/** Reads the bookmark as it is now, and lets the write be planned again. */
+/** Reads the current bookmark, so that the write is planned again. */
 async function refresh(
   { requester, store, options }: Pushing,
   { id }: PendingWrite,
@@ -136,7 +139,7 @@ async function refresh(
   });
 }
 
-/** Removes a refused write; after a refused add also what was written to that bookmark. */
+/** Removes a refused write. If it was an add, also removes the later writes to that bookmark. */
 async function refuse(
   store: CollectionStore,
   { id }: PendingWrite,

@@ -1,22 +1,22 @@
 import { type Clock, sleep } from './timing.ts';
 
-/** While nothing is left of the quota, one request in this time may find out whether that is still so. */
+/** While the quota is used up, at most one request per this time checks whether the service accepts requests again. */
 const PROBE_MS = 1_000;
 
-/** The longest window that the service can have. */
+/** The longest rate-limit window of the service. */
 const MAX_RESET_MS = 3_600_000;
 
-/**
- * What is left of the token's quota by the headers of responses (spec 8). Requests wait here for quota, instead of
- * being refused.
- */
+/** Tracks the token's remaining quota from response headers (spec 8). Requests wait here until there is quota, instead of being refused. */
 export class Quota {
   readonly #clock: Clock;
   readonly #onWait: ((waitMs: number) => void) | undefined;
   #remaining = Number.POSITIVE_INFINITY;
   #resetAtMs = 0;
   #sent = 0;
-  /** The newest request whose headers were read: those of a poll are half a minute old when its response ends. */
+  /**
+   * The newest request whose headers were read. Responses to older requests are ignored, because a held poll can report the quota of half a
+   * minute ago.
+   */
   #newest = 0;
 
   constructor(clock: Clock, onWait?: ((waitMs: number) => void) | undefined) {
@@ -24,7 +24,7 @@ export class Quota {
     this.#onWait = onWait;
   }
 
-  /** Resolves with the request's number when it may be sent; rejects with the signal's reason. */
+  /** Resolves with the request's number when it may be sent. Rejects with the signal's reason. */
   async admit(signal?: AbortSignal): Promise<number> {
     signal?.throwIfAborted();
     for (;;) {
@@ -33,7 +33,7 @@ export class Quota {
       this.#onWait?.(waitMs);
       await sleep(this.#clock, waitMs, signal);
     }
-    // One of those that waited for the same moment goes first: a sliding window gives back one request at a time.
+    // Of several requests that waited, one goes first. A sliding window frees one request at a time.
     if (this.#remaining <= 0) this.#resetAtMs = this.#clock.now() + PROBE_MS;
     else this.#remaining -= 1;
     this.#sent += 1;
@@ -47,7 +47,7 @@ export class Quota {
     if (remaining === undefined || resetSeconds === undefined || request < this.#newest) return;
     this.#newest = request;
     this.#remaining = remaining - (this.#sent - request);
-    // By the service's own clock where the header is there, since this clock may be wrong. Browsers hide the header.
+    // Uses the service's clock if the response has a date, because the local clock may be wrong. Browsers hide that header.
     const date = Date.parse(headers.get('date') ?? '');
     const resetMs = resetSeconds * 1_000 - (Number.isNaN(date) ? this.#clock.now() : date);
     this.#resetAtMs = this.#clock.now() + Math.min(Math.max(resetMs, 0), MAX_RESET_MS);

@@ -2,45 +2,41 @@ import { FIELD_NAMES, type FieldName } from '../domain/bookmark-fields.ts';
 import type { Bookmark } from '../domain/resources.ts';
 import type { RequestOptions } from './requester.ts';
 
-/** A bookmark as it is held locally: its id, and the fields to be compared. */
+/** A local bookmark: its id, and the fields to compare. */
 export type LocalBookmark = Pick<Bookmark, 'id'> & Partial<Omit<Bookmark, 'id'>>;
 
 export interface ReconcileOptions extends RequestOptions {
-  /** Return the result even where more than half of the local set no longer exists. */
+  /** Return the result even if more than half of the local set no longer exists. */
   force?: boolean | undefined;
 }
 
 export interface Reconciliation {
-  /** On the service, and not here. */
+  /** Bookmarks that exist only on the service. */
   added: Bookmark[];
-  /** Different in a field; as they are on the service. */
+  /** Bookmarks that differ in a field, as they are on the service. */
   changed: Bookmark[];
-  /** The ids of those that are here and no longer exist on the service. */
+  /** The ids of local bookmarks that no longer exist on the service. */
   gone: number[];
-  /** The number of those that are equal. */
+  /** The number of bookmarks that are equal. */
   unchanged: number;
 }
 
-/**
- * So many bookmarks are missing that the account or the database is more likely wrong than that somebody deleted
- * them.
- */
+/** So many bookmarks are missing that a wrong account or database is more likely than deletions. */
 export class TooManyGone extends Error {
   override readonly name = 'TooManyGone';
   readonly gone: number;
   readonly local: number;
 
   constructor(gone: number, local: number) {
-    super(`${gone} of ${local} bookmarks are gone from the service; nothing is reported unless forced`);
+    super(`${gone} of ${local} bookmarks no longer exist on the service; set force to get the result`);
     this.gone = gone;
     this.local = local;
   }
 }
 
 /**
- * Compares the local set with the pages of the whole list. The result is exact for bookmarks that nobody changes
- * meanwhile: the list returns each bookmark that exists from its start to its end once, so none of them counts as
- * gone. A renamed or deleted tag does not change `updated_at`; compare `tags` too.
+ * Compares the local set with all pages of the list. The result is exact for bookmarks that nobody changes in the meantime, because the
+ * list returns each of them exactly once. A renamed or deleted tag does not change `updated_at`, so compare `tags` too.
  */
 export async function reconcile(
   pages: AsyncIterable<Bookmark[]>,
@@ -70,7 +66,7 @@ function differs(known: LocalBookmark, bookmark: Bookmark): boolean {
   );
 }
 
-/** The value by which a field is compared: of tags the ids and names, in their order. */
+/** Returns the value by which a field is compared. Tags are compared by ids and names, in order. */
 const textOf = (value: Bookmark[FieldName]): unknown => (Array.isArray(value) ? nameTags(value) : value);
 
 const nameTags = (tags: Bookmark['tags']): string => JSON.stringify(tags.map(({ id, name }) => [id, name]));

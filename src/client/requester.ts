@@ -7,41 +7,40 @@ import { type OnUpload, type OpenResponse, openRequest, readJson, type Sending }
 
 export type Path = keyof Endpoints;
 
-/** A request is about to be sent again. */
+/** Describes a request that is about to be sent again. */
 export interface RetryEvent {
   path: Path;
   error: ApiError;
-  /** Failures of this request in a row. */
+  /** How often this request has failed in a row. */
   failures: number;
   waitMs: number;
 }
 
 export interface RequestOptions {
-  /** Ends the request, its waits and its retries, and rejects with the signal's reason. */
+  /** Cancels the request, including its waits and retries. The call rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
-  /** The longest time without progress, in ms. The time for which the service may hold a request is added. */
+  /** The longest time without progress, in ms. The time for which the service may hold the request is added. */
   timeoutMs?: number | undefined;
-  /** How long a failed request is retried, in ms from the first failure; 0: not at all. */
+  /** How long a failed request is retried, in ms from the first failure. 0 disables retries. */
   retryForMs?: number | undefined;
-  /** Called with the number of bytes of the response so far. */
+  /** Called with the number of response bytes received so far. */
   onProgress?: ((bytes: number) => void) | undefined;
-  /** Called with the number of bytes of the request that were sent so far, and with their total. Not for browsers. */
+  /** Called with the number of request bytes sent so far and their total. Not available in browsers. */
   onUpload?: OnUpload | undefined;
 }
 
 export interface KeyedOptions extends RequestOptions {
   /**
-   * Makes repeats of the same request harmless for 24 hours, also from another process: up to 255 visible ASCII
-   * characters. Default: a new key for each call. Revocations have none unless you name one: with a key they wait for
-   * the account's other writes.
+   * Makes repeats of a request harmless for 24 hours, even from another process. Up to 255 visible ASCII characters. The default is a new
+   * key per call. Revocations have no default key: with a key they wait for the account's other writes.
    */
   idempotencyKey?: string | undefined;
 }
 
-/** Whatever happens to the service, the request is retried. */
+/** Retries the request forever. */
 export const WITHOUT_END = { retryForMs: Number.POSITIVE_INFINITY };
 
-/** The client's options with their defaults. */
+/** The client's options, with defaults filled in. */
 interface RequesterOptions {
   baseUrl: string;
   token: string | undefined;
@@ -55,14 +54,16 @@ interface RequesterOptions {
 }
 
 /**
- * How a request to an endpoint is sent. `read` and `poll` change nothing, so they are retried; the service may hold a
- * `poll`. `keyed` carries an `Idempotency-Key`, so the service runs its repeats once. A `write` is not
- * retried, unless the caller names a key that the endpoint takes.
- * `public` is not retried either. It carries no token and is limited by address, not by the token's quota.
+ * How a request to an endpoint is sent.
+ *
+ * - `read` and `poll` change nothing, so they are retried. The service may hold a `poll`.
+ * - `keyed` carries an `Idempotency-Key`, so it is retried and the service runs it once.
+ * - `write` is not retried, unless the caller passes a key that the endpoint accepts.
+ * - `public` is not retried. It carries no token and counts against the limit per address, not the token's quota.
  */
 type Kind = 'read' | 'poll' | 'keyed' | 'write' | 'public';
 
-/** Every endpoint of the service: one that is missing here does not compile. */
+/** Every endpoint of the service. A missing endpoint is a type error. */
 const KINDS: Readonly<Record<Path, Kind>> = {
   '/user/profile': 'read',
   '/auth/invite': 'public',
@@ -95,9 +96,7 @@ const KINDS: Readonly<Record<Path, Kind>> = {
   '/import': 'keyed',
 };
 
-/**
- * How long the service may hold a request: 30 s a poll; an import 2 minutes to receive it and 2 minutes to run it.
- */
+/** How long the service may hold a request. A poll is held for up to 30 s. An import may take 2 minutes to upload and 2 minutes to run. */
 function holdMs(path: Path, body: object): number {
   if (path === '/import') return 240_000;
   return KINDS[path] === 'poll' && 'wait' in body && body.wait === true ? 30_000 : 0;
@@ -108,10 +107,10 @@ const keyHeader = (
   key = KINDS[path] === 'keyed' ? randomId() : undefined,
 ): Record<string, string> => (key === undefined ? {} : { 'idempotency-key': key });
 
-/** The parts of a request that are the same in every attempt. */
+/** The parts of a request that all attempts share. */
 type Prepared = Pick<Sending, 'url' | 'body' | 'headers' | 'timeoutMs'>;
 
-/** Sends requests within the quota, with a timeout, and retries them where that is safe. */
+/** Sends requests within the quota and with a timeout. Retries them if that is safe. */
 export class Requester {
   readonly #options: RequesterOptions;
   readonly #quota: Quota;
@@ -121,7 +120,7 @@ export class Requester {
     this.#quota = new Quota(options.clock, options.onQuotaWait);
   }
 
-  /** Sends a request; resolves with the body of the response, rejects with an `ApiError` or the signal's reason. */
+  /** Sends a request. Resolves with the body of the response. Rejects with an `ApiError` or the signal's reason. */
   request<P extends Path>(
     path: P,
     body: Endpoints[P]['request'],
@@ -132,7 +131,7 @@ export class Requester {
     );
   }
 
-  /** Sends a request; resolves when the response begins. Where it breaks off later, nothing is retried. */
+  /** Sends a request and resolves when the response begins. A body that is truncated later is not retried. */
   open(path: Path, body: object, options: RequestOptions = {}): Promise<OpenResponse> {
     return this.#repeat(path, options, this.#prepare(path, body, options), async (response) => response);
   }
@@ -162,7 +161,7 @@ export class Requester {
     const isRepeatable = ['read', 'poll'].includes(KINDS[path]) || 'idempotency-key' in same.headers;
     let firstFailureMs: number | undefined;
     for (let failures = 1; ; failures += 1) {
-      // The service logs this id, so that an attempt whose response was lost can be found in its log.
+      // The service logs this id, which identifies an attempt whose response was lost.
       const requestId = `${callId}.${failures}`;
       const headers = { ...same.headers, 'x-request-id': requestId };
       try {
@@ -185,7 +184,7 @@ export class Requester {
   }
 }
 
-/** 128 random bits as 32 hexadecimal digits. Unlike `crypto.randomUUID` it exists on pages without TLS too. */
+/** Returns 128 random bits as 32 hexadecimal digits. Unlike `crypto.randomUUID`, it also works on pages without TLS. */
 export function randomId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');

@@ -2,15 +2,20 @@ import type { BookmarkSearch } from '../domain/resources.ts';
 import { parseWebUrl } from '../domain/web-url.ts';
 
 /**
- * The search syntax of the page, the CLI and this client: words, `"a phrase"`, `tag:name` or `#name`, `-tag:name`,
- * `under:name` (the tag or one below it, as `a/b` is below `a`), `site:example.org`, `before:2026-01-31`, `after:2026-01` and `is:untagged`. A value with spaces is put in quotes:
- * `tag:"to read"`; two quotes in a row stand for one.
+ * The search syntax of the page, the CLI and this client:
+ *
+ * - words and `"a phrase"`
+ * - `tag:name` or `#name`, and `-tag:name`
+ * - `under:name`: the tag or one below it; `a/b` is below `a`
+ * - `site:example.org`, `before:2026-01-31`, `after:2026-01` and `is:untagged`
+ *
+ * A value that contains spaces is quoted: `tag:"to read"`. Inside quotes, two quotes in a row mean one.
  */
 
-/** A part of a search text that is searched as plain text, and why. */
+/** A part of a search text that is searched as plain text, and the reason. */
 export interface SearchProblem {
   part: string;
-  /** The operator does not exist, it cannot be negated, its value is invalid, or it contradicts `tag:` or `under:`. */
+  /** The operator is unknown, cannot be negated, has an invalid value, or contradicts `tag:` or `under:`. */
   kind: 'unknown' | 'minus' | 'value' | 'untagged';
 }
 
@@ -24,7 +29,7 @@ export interface ParsedSearch {
   problems: SearchProblem[];
 }
 
-/** A part of a search text as it was typed. A plain word has no `key`; that of a phrase is `"`. */
+/** A part of a search text as typed. A plain word has no `key`. The key of a phrase is `"`. */
 interface SearchPart {
   text: string;
   isNegated: boolean;
@@ -34,7 +39,7 @@ interface SearchPart {
 
 const PART = /(-?)(#|[a-z]{2,}:|(?="))(?:"((?:[^"]|"")*)(?:"|$)|(\S*))|\S+/gi;
 
-/** Splits a search text into its parts. `https://example.org` and `#` alone are words. */
+/** Splits a search text into its parts. `https://example.org` and a bare `#` are words. */
 export const splitSearch = (text: string): SearchPart[] =>
   [...text.matchAll(PART)].map(([part, minus, prefix, quoted, bare]) => {
     const value = (quoted?.replaceAll('""', '"') ?? bare ?? '').trim();
@@ -44,7 +49,7 @@ export const splitSearch = (text: string): SearchPart[] =>
     return { text: part, isNegated: minus === '-', key, value };
   });
 
-/** Reads a search text. An operator without a value, as `tag:` while it is typed, is left out. */
+/** Parses a search text. Ignores operators without a value, for example `tag:` while it is being typed. */
 export function parseSearch(text: string): ParsedSearch {
   const words: string[] = [];
   const problems: SearchProblem[] = [];
@@ -63,7 +68,7 @@ export function parseSearch(text: string): ParsedSearch {
   return { search: { query: words.join(' '), ...search }, problems };
 }
 
-/** Adds an operator to a search; returns why it cannot. */
+/** Adds an operator to a search. Returns a problem if it cannot be applied. */
 function applyOperator(
   search: SearchFilter,
   { key, value, isNegated }: SearchPart,
@@ -107,11 +112,11 @@ const MOST_PHRASES = 10;
 
 const MOST_PATHS = 10;
 
-/** The host of a host name or of a whole url. */
+/** Returns the host of a host name or a whole url. */
 const readHost = (text: string): string | undefined =>
   parseWebUrl(/^https?:/i.test(text) ? text : `http://${text}`)?.hostname;
 
-/** The local midnight at which a year, a month or a day begins, moved by some ms; undefined for anything else. */
+/** Returns the local midnight at which a year, a month or a day begins, plus `shiftMs`. Returns undefined for other texts. */
 function readDay(text: string, shiftMs: number): string | undefined {
   const match = /^([1-9]\d{3})(?:-(\d\d))?(?:-(\d\d))?$/.exec(text);
   if (match === null) return undefined;
@@ -124,8 +129,8 @@ function readDay(text: string, shiftMs: number): string | undefined {
 const formatValue = (value: string): string =>
   /[\s"]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;
 
-/** `tag:name` as it is typed. */
+/** Formats `tag:name` as a user would type it. */
 export const formatTag = (name: string): string => `tag:${formatValue(name)}`;
 
-/** `under:name` as it is typed. */
+/** Formats `under:name` as a user would type it. */
 export const formatUnder = (name: string): string => `under:${formatValue(name)}`;

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { type MirrorPage, requireNoAttempt } from './mirror.ts';
 import type { BookmarkState, PendingWrite, Report, StateChange } from './outbox.ts';
 
-/** The tables of the writes that the service has not confirmed, of local ids, and of reports. */
+/** The tables of pending writes, local ids and reports. */
 export const OUTBOX_SCHEMA = `
   create table outbox (
     seq integer primary key autoincrement,
@@ -59,7 +59,7 @@ export class SqliteOutbox {
     return rows.map((row) => row.bookmark_id);
   }
 
-  /** The pending writes of a bookmark, by its id or the one that it had before. */
+  /** Returns the pending writes of a bookmark, by its current or its earlier local id. */
   read(given: number): Pending {
     const known = this.#db.prepare('select bookmark_id from local_ids where local_id = ?').get(given);
     const id = (known as { bookmark_id: number } | undefined)?.bookmark_id ?? given;
@@ -69,7 +69,7 @@ export class SqliteOutbox {
     return { id, writes: (rows as unknown as OutboxRow[]).map(showWrite) };
   }
 
-  /** Writes a change; `isKnown`: the service's copy of the bookmark is in the store. */
+  /** Writes a change. `isKnown` is true if the store already has the service's copy of the bookmark. */
   write({ id: before, writes: old }: Pending, change: StateChange, isKnown: boolean): Pending {
     const id = change.row?.id ?? before;
     if (id !== before) {

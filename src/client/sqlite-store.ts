@@ -1,14 +1,14 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
 import { sortTags } from './memory-store.ts';
-import { findChangedTags, type MirrorPage, requireNext, withoutThoseOf } from './mirror.ts';
+import { findChangedTags, type MirrorPage, omitBookmarksOf, requireNext } from './mirror.ts';
 import type { BookmarkState, CollectionStore, PendingWrite, Report, StateChange } from './outbox.ts';
 import { OUTBOX_SCHEMA, SqliteOutbox } from './sqlite-outbox.ts';
 
 /** The version of the tables. A file with another version is refused. */
 const VERSION = 2;
 
-/** The file's owner may read the tables too: a row for each bookmark, each tag, and each tag of a bookmark. */
+/** Users may read these tables directly. There is one row per bookmark, per tag, and per tag of a bookmark. */
 const SCHEMA = `
   create table position (only_row integer primary key check (only_row = 1), cursor text not null) strict;
   create table bookmarks (
@@ -43,21 +43,20 @@ const SELECT_BOOKMARKS = `
     ) as tags
   from bookmarks b`;
 
-/** The file is no mirror, or one that another version of this program wrote. */
+/** The file is not a local copy, or another version of this program wrote it. */
 export class UnusableMirror extends Error {
   override readonly name = 'UnusableMirror';
 }
 
 /**
- * A mirror's copy in a SQLite file, for Node. Each page is one transaction, so the copy goes on from its cursor
- * whenever its process dies. Several processes may read and write a file at once. Of several mirrors all but the
- * quickest throw `MirrorConflict`.
+ * A local copy in a SQLite file, for Node. Each page is one transaction, so the copy continues from its cursor after a crash. Several
+ * processes can read and write a file at once. If several mirrors use it, all but the first to write throw `MirrorConflict`.
  */
 export class SqliteStore implements CollectionStore, Disposable {
   readonly #db: DatabaseSync;
   readonly #outbox: SqliteOutbox;
 
-  /** Opens or creates a file; throws `UnusableMirror` for a file that is something else. */
+  /** Opens or creates a file. Throws `UnusableMirror` if the file has other content. */
   constructor(path: string) {
     this.#db = new DatabaseSync(path);
     this.#outbox = new SqliteOutbox(this.#db);
@@ -66,7 +65,7 @@ export class SqliteStore implements CollectionStore, Disposable {
     } catch (error) {
       this.#db.close();
       if (error instanceof UnusableMirror) throw error;
-      throw new UnusableMirror(`${path} is no mirror: ${(error as Error).message}`);
+      throw new UnusableMirror(`${path} is not a local copy: ${(error as Error).message}`);
     }
   }
 
@@ -80,7 +79,7 @@ export class SqliteStore implements CollectionStore, Disposable {
       const { count } = this.#db.prepare('select count(*) as count from sqlite_schema').get() as {
         count: number;
       };
-      if (version !== 0 || count > 0) throw new UnusableMirror('the file holds something else than a mirror');
+      if (version !== 0 || count > 0) throw new UnusableMirror('the file has other content');
       this.#db.exec(SCHEMA);
     });
   }
@@ -96,11 +95,11 @@ export class SqliteStore implements CollectionStore, Disposable {
       const carriers = this.#findCarriers(page);
       this.#write(page);
       this.#writeCursor(page.cursor);
-      return withoutThoseOf(page, carriers);
+      return omitBookmarksOf(page, carriers);
     });
   }
 
-  /** The ids of the bookmarks that carry a tag which the page renames or deletes. */
+  /** Returns the ids of bookmarks with a tag that the page renames or deletes. */
   #findCarriers(page: MirrorPage): number[] {
     const name = this.#db.prepare('select name from tags where id = ?');
     const changed = findChangedTags(page, (id) => (name.get(id) as { name: string } | undefined)?.name);
@@ -174,20 +173,20 @@ export class SqliteStore implements CollectionStore, Disposable {
     return count;
   }
 
-  /** The bookmark with this id as the service would return it, its tags in the order of their names. */
+  /** Returns the bookmark with this id as the service would, with its tags sorted by name. */
   find(id: number): Bookmark | undefined {
     const row = this.#db.prepare(`${SELECT_BOOKMARKS} where b.id = ?`).get(id);
     return row && showBookmark(row as unknown as BookmarkRow);
   }
 
-  /** All bookmarks, in the order of their ids. */
+  /** Yields all bookmarks, in order of ids. */
   *bookmarks(): Generator<Bookmark, void, undefined> {
     for (const row of this.#db.prepare(`${SELECT_BOOKMARKS} order by b.id`).iterate()) {
       yield showBookmark(row as unknown as BookmarkRow);
     }
   }
 
-  /** All tags, also those without bookmarks, in the order of their names. */
+  /** Returns all tags sorted by name, including those without bookmarks. */
   tags(): BookmarkTag[] {
     const rows = this.#db.prepare('select id, name from tags').all() as unknown as BookmarkTag[];
     return sortTags(rows.map(({ id, name }) => ({ id, name })));
@@ -198,7 +197,7 @@ export class SqliteStore implements CollectionStore, Disposable {
   }
 
   #transact<T>(work: () => T): T {
-    // `immediate` takes the write lock now, so that of two processes one waits, instead of failing in the middle.
+    // `immediate` takes the write lock at once. A second process then waits here instead of failing later in the transaction.
     this.#db.exec('begin immediate');
     try {
       const result = work();

@@ -1,15 +1,15 @@
-/** Time as the client sees it; tests inject their own. */
+/** The client's source of time. Tests inject their own. */
 export interface Clock {
-  /** Milliseconds since the epoch; never steps back. */
+  /** Milliseconds since the epoch. Never goes back. */
   now(): number;
-  /** Runs a function after a delay. The function that it returns cancels it. */
+  /** Runs a function after a delay. Returns a function that cancels it. */
   after(delayMs: number, run: () => void): () => void;
 }
 
-/** The longest delay of a timer; a longer one would fire at once. */
+/** The longest delay that a timer supports. A longer one would fire at once. */
 const MAX_DELAY_MS = 2_147_483_647;
 
-/** The platform's clock; steps of the wall clock do not affect it. */
+/** The platform's clock. Adjustments of the wall clock do not affect it. */
 export const systemClock: Clock = {
   now: () => performance.timeOrigin + performance.now(),
   after(delayMs, run) {
@@ -18,9 +18,7 @@ export const systemClock: Clock = {
   },
 };
 
-/**
- * Resolves after a delay; rejects at once with the signal's reason when it aborts. Leaves no timer and no listener.
- */
+/** Resolves after a delay. On abort, rejects at once with the signal's reason. Leaves no timer or listener behind. */
 export async function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted();
   await new Promise<void>((resolve, reject) => {
@@ -36,22 +34,22 @@ export async function sleep(clock: Clock, delayMs: number, signal?: AbortSignal)
   });
 }
 
-/** What everything that waits is given. */
+/** What every function that waits needs. */
 export interface Timing {
   clock: Clock;
-  /** A number from 0 to below 1, for jitter. */
+  /** Returns a number from 0 up to but not including 1, for jitter. */
   random: () => number;
 }
 
-/** The pause after a poll that was not held (decision 16), so that polls do not become a busy loop. */
+/** The pause after a poll that the service did not hold (decision 16). It prevents a busy loop. */
 export const POLL_PAUSE_MS = 1_000;
 
-/** The longest time that a service may ask a poll to stay away. */
+/** The longest pause that the client accepts from `retry_after_ms`. */
 const MAX_RETURN_MS = 60_000;
 
 /**
- * Waits before the next poll, if it must: with jitter after one that was not held, and as long as a replica that is about to
- * end asks (`retry_after_ms`). Rejects with the signal's reason.
+ * Waits before the next poll if necessary. Pauses with jitter after a poll that was not held. Also waits as long as a replica that is
+ * shutting down asks (`retry_after_ms`). Rejects with the signal's reason.
  */
 export async function pausePolling(
   { clock, random }: Timing,
@@ -67,8 +65,8 @@ const BACKOFF_FIRST_MS = 300;
 const BACKOFF_CAP_MS = 20_000;
 
 /**
- * How long to wait after the nth failure in a row: doubling from 0.3 s to 20 s. The second half of it is random, so
- * that the clients of a service that comes back do not all send at once.
+ * Returns the wait after the nth failure in a row, which doubles from 0.3 s to 20 s. Half of it is random, so that clients do not all
+ * return at once when the service recovers.
  */
 export function backoffMs(failures: number, random: () => number): number {
   const ceiling = Math.min(BACKOFF_CAP_MS, BACKOFF_FIRST_MS * 2 ** Math.min(failures - 1, 20));

@@ -3,7 +3,7 @@ import { type Deadline, startDeadline } from './deadline.ts';
 import { ApiError } from './errors.ts';
 import type { Clock } from './timing.ts';
 
-/** One request as it is sent. Sending it again sends the same bytes. */
+/** A request in its final form. Each attempt sends the same bytes. */
 export interface Sending {
   url: string;
   headers: Record<string, string>;
@@ -12,7 +12,7 @@ export interface Sending {
   /** The longest time without progress. */
   timeoutMs: number;
   signal: AbortSignal | undefined;
-  /** Called with the number of bytes of the response so far. */
+  /** Called with the number of response bytes received so far. */
   onProgress: ((bytes: number) => void) | undefined;
   onUpload: OnUpload | undefined;
 }
@@ -24,16 +24,16 @@ interface Transport {
   clock: Clock;
 }
 
-/** A response whose body is still to come. */
+/** A response whose headers have arrived, but not its body. */
 export interface OpenResponse {
   headers: Headers;
-  /** The pieces of the body; throws an `ApiError` where it breaks off. Read it to its end, or call `return`. */
+  /** The chunks of the body. Throws an `ApiError` if the body is truncated. Read it to the end, or call `return`. */
   chunks: AsyncGenerator<Uint8Array, void, undefined>;
 }
 
 /**
- * Sends a request once, without retries. Calls `onHeaders` with the headers of any response; resolves with a success,
- * rejects with an `ApiError` or the signal's reason.
+ * Sends a request once, without retries. Calls `onHeaders` with the headers of any response. Resolves if the response is a success. Rejects
+ * with an `ApiError` or the signal's reason.
  */
 export async function openRequest(
   { fetch, clock }: Transport,
@@ -47,7 +47,7 @@ export async function openRequest(
       method: 'POST',
       ...describeBody(sending, deadline),
       signal: deadline.signal,
-      // The service redirects nobody: a token or an invite code must not follow to another origin.
+      // The service never redirects. A redirect must not carry a token or an invite code to another origin.
       redirect: 'error',
     });
     deadline.extend();
@@ -63,7 +63,7 @@ export async function openRequest(
 
 const UPLOAD_CHUNK_BYTES = 65_536;
 
-/** The body in one piece, or in chunks whose progress is reported and extends the deadline. */
+/** Sends the body at once, or in chunks that report progress and extend the deadline. */
 function describeBody({ headers, body, onUpload }: Sending, deadline: Deadline): UploadInit {
   if (onUpload === undefined) return { headers, body };
   const bytes = new TextEncoder().encode(body);
@@ -82,12 +82,12 @@ function describeBody({ headers, body, onUpload }: Sending, deadline: Deadline):
     headers: { ...headers, 'content-length': String(bytes.length) },
     body: stream,
     duplex: 'half',
-    // The standard has `fetch` with credentials hide a 401 to a stream, which it could not send again.
+    // With credentials, `fetch` would hide a 401 response to a streamed body, because it cannot send the stream again.
     credentials: 'omit',
   };
 }
 
-/** `duplex` is not among the types of every runtime. */
+/** Some runtimes lack `duplex` in their types. */
 type UploadInit = RequestInit & { duplex?: 'half' };
 
 async function* readChunks(
@@ -99,12 +99,12 @@ async function* readChunks(
   let bytes = 0;
   try {
     for (;;) {
-      const piece = await reader?.read();
-      if (piece === undefined || piece.done) return;
+      const result = await reader?.read();
+      if (result === undefined || result.done) return;
       deadline.extend();
-      bytes += piece.value.length;
+      bytes += result.value.length;
       sending.onProgress?.(bytes);
-      yield piece.value;
+      yield result.value;
     }
   } catch (error) {
     throw describeFailure(error, sending, deadline);
@@ -114,7 +114,7 @@ async function* readChunks(
   }
 }
 
-/** The whole body as text. */
+/** Reads the whole body as text. */
 export async function readText(chunks: AsyncIterable<Uint8Array>): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
@@ -122,17 +122,17 @@ export async function readText(chunks: AsyncIterable<Uint8Array>): Promise<strin
   return text + decoder.decode();
 }
 
-/** The whole body as JSON. Where it is not complete, the connection was lost. */
+/** Reads the whole body as JSON. An incomplete body counts as a lost connection. */
 export async function readJson<T>(chunks: AsyncIterable<Uint8Array>, requestId: string): Promise<T> {
   const text = await readText(chunks);
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new ApiError('the response is not complete', { code: 'CONNECTION_LOST', requestId, cause });
+    throw new ApiError('the response is incomplete', { code: 'CONNECTION_LOST', requestId, cause });
   }
 }
 
-/** Makes an error of a failed `fetch` or read: the caller's abort, a timeout or a lost connection. */
+/** Turns a failed `fetch` or read into an error: an abort by the caller, a timeout or a lost connection. */
 function describeFailure(
   error: unknown,
   { signal, requestId, timeoutMs }: Sending,
@@ -144,7 +144,7 @@ function describeFailure(
   }
   if (signal?.aborted) return signal.reason;
   if (/redirect/.test(String(((error as Error).cause as Error | undefined)?.message)))
-    return new ApiError('the address redirects elsewhere', { code: 'UNEXPECTED_ANSWER', requestId });
+    return new ApiError('the address redirects to another one', { code: 'UNEXPECTED_ANSWER', requestId });
   return new ApiError('the connection was lost or could not be made', {
     code: 'CONNECTION_LOST',
     requestId,
@@ -186,7 +186,7 @@ function parseErrorBody(text: string): { error?: string; code?: string } {
   }
 }
 
-/** Whole seconds, as the service sends them, or a date, as proxies may send it. */
+/** Reads whole seconds, which the service sends, or a date, which proxies may send. */
 function readRetryAfter(headers: Headers): number | undefined {
   const text = headers.get('retry-after') ?? '';
   if (/^\d{1,9}$/.test(text)) return Number(text);

@@ -4,11 +4,11 @@ import { cutText, foldText } from '../domain/text.ts';
 import { parseTimestamp } from '../domain/timestamp.ts';
 import { findUrlFault } from '../domain/web-url.ts';
 
-/** What the service will refuse, found before anything is sent, in the words of its response. */
+/** Predicts which entries of an import the service will refuse, with the same messages as its response. */
 
 /** An entry that the service would refuse. */
 export interface Refusal {
-  /** The place among the entries, from 0. */
+  /** The index of the entry, from 0. */
   index: number;
   url: string | null;
   error: string;
@@ -61,7 +61,7 @@ function findFieldFault(given: unknown, field: Field): string | undefined {
   }
 }
 
-/** What the service will say of an entry of an import; undefined for a valid one. */
+/** Returns the service's error for an entry. Returns undefined if the entry is valid. */
 function findEntryFault(entry: unknown): string | undefined {
   if (!isObject(entry)) return 'expected an object';
   for (const name of namesGivenTo('import')) {
@@ -71,7 +71,7 @@ function findEntryFault(entry: unknown): string | undefined {
   return undefined;
 }
 
-/** The entries that the service will refuse, in their order. */
+/** Lists the entries that the service will refuse, in order. */
 export function findRefusals(entries: readonly unknown[]): Refusal[] {
   return entries.flatMap((entry, index) => {
     const fault = findEntryFault(entry);

@@ -3,7 +3,7 @@ import { type ForeignBookmark, type Format, UnreadableFile } from './entry.ts';
 import { splitFolders } from './folders.ts';
 import { CSV_COLUMNS, readCell } from './write-csv.ts';
 
-/** CSV with a header: the exports of Raindrop, Pocket and Instapaper, and tables with usual names of columns. */
+/** Reads CSV with a header: exports of Raindrop, Pocket and Instapaper, and tables with common column names. */
 
 type Row = Record<string, string>;
 
@@ -14,7 +14,7 @@ interface CsvFile {
 
 const URL_COLUMNS = ['url', 'href', 'link', 'uri'];
 
-/** Spreadsheets write semicolons in some countries. */
+/** In some countries, spreadsheets separate cells with semicolons. */
 function findDelimiter(header: string): string {
   const counts = [',', ';', '\t'].map((delimiter) => [delimiter, header.split(delimiter).length] as const);
   return counts.reduce((most, next) => (next[1] > most[1] ? next : most))[0];
@@ -29,11 +29,11 @@ const readHeader = (text: string): { line: string; columns: string[] } => {
   };
 };
 
-/** Whether a text begins like a table with a column of urls. */
+/** True if a text begins like a table with a url column. */
 export const looksLikeCsv = (text: string): boolean =>
   readHeader(text).columns.some((name) => URL_COLUMNS.includes(name));
 
-/** The bookmarks of a table, in its order. Throws `UnreadableFile` where the text is no table. */
+/** Parses the bookmarks of a table, in order. Throws `UnreadableFile` if the text is not valid CSV. */
 export function parseCsv(text: string): CsvFile {
   const { line, columns } = readHeader(text);
   let rows: Row[];
@@ -47,11 +47,11 @@ export function parseCsv(text: string): CsvFile {
       ...(`${columns}` === `${CSV_COLUMNS}` && { cast: readCell }),
     });
   } catch (error) {
-    if (error instanceof CsvError) throw new UnreadableFile(`the file is no whole CSV: ${error.message}`);
+    if (error instanceof CsvError) throw new UnreadableFile(`the file is not complete CSV: ${error.message}`);
     throw error;
   }
   const format = recognize(columns);
-  // Tables made from Pinboard's posts keep its names of columns; the title is in `description`.
+  // Tables made from Pinboard posts keep its column names: the title is in `description`.
   const fromRow = columns.includes('extended') ? fromPinboardRow : fromUsualRow;
   return {
     format,
@@ -73,11 +73,11 @@ function recognize(columns: readonly string[]): Format {
 
 interface Place {
   folders: string[][];
-  /** Tags for what other programs keep as a state. */
+  /** Tags for the states of other programs, for example unread. */
   tags: string[];
 }
 
-/** A path as this service writes it, with backslashes, or as others do. */
+/** Splits a path. Paths of this service escape `/` with a backslash. */
 const readPath = (text: string): string[][] => [splitFolders(text) ?? text.split('/')];
 
 const readUsualFolder = (row: Row): Place => ({
@@ -106,14 +106,14 @@ const READERS: Partial<Record<Format, (row: Row) => Place>> = {
   },
 };
 
-/** Names between commas or bars, or a JSON array of names, which Instapaper writes. */
+/** Splits names at commas or bars. Also reads a JSON array of names, which Instapaper writes. */
 function splitTags(text: string): string[] {
   if (text.startsWith('[')) {
     try {
       const names: unknown = JSON.parse(text);
       if (Array.isArray(names)) return names.filter((name) => typeof name === 'string');
     } catch {
-      // A name may begin with a bracket.
+      // Not JSON: a name may begin with a bracket.
     }
   }
   return text.split(/[,|]/);

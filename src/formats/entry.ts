@@ -19,7 +19,7 @@ export type Format =
   | 'csv';
 
 export interface ReadOptions {
-  /** Whether the path of a bookmark's folder becomes a tag. */
+  /** Turn the path of a bookmark's folder into a tag. */
   foldersAsTags: boolean;
 }
 
@@ -27,22 +27,22 @@ export interface ReadOptions {
 export interface ForeignBookmark {
   url: string;
   title?: unknown;
-  /** Paragraphs; empty ones, and those that are no text, are left out. */
+  /** Paragraphs. Values that are empty or not strings are dropped. */
   comment?: unknown[];
   tags?: readonly string[];
-  /** The paths of its folders, each with the names from the outermost on. */
+  /** The paths of its folders, as names from the outermost folder inwards. */
   folders?: readonly (readonly string[])[];
-  /** In any form that `readDate` understands. */
+  /** In any form that `readDate` reads. */
   createdAt?: unknown;
   updatedAt?: unknown;
 }
 
-/** The file holds no bookmarks that can be read; the message says why, and what to do. */
+/** The file contains no readable bookmarks. The message says why, and what to do. */
 export class UnreadableFile extends Error {
   override readonly name = 'UnreadableFile';
 }
 
-/** An entry that is no web page: a bookmarklet, a saved search, a file. */
+/** An entry that is not a web page, for example a bookmarklet or a local file. */
 interface LeftOut {
   url: string;
   title: string;
@@ -52,30 +52,30 @@ export interface ParsedFile {
   format: Format;
   entries: ImportEntry[];
   leftOut: LeftOut[];
-  /** The number of entries whose url came before; their tags and texts were added to the first one. */
+  /** The number of entries whose url appeared before. Their tags and texts were added to the first entry. */
   combined: number;
-  /** The folders that become tags, in the order of the file, with the number of their bookmarks in it. */
+  /** The folders that become tags, in file order, with their numbers of bookmarks. */
   folders: { folder: string[]; tag: string; bookmarks: number }[];
 }
 
 const textOf = (value: unknown): string =>
   typeof value === 'string' ? value.replaceAll('\0', '').toWellFormed().trim() : '';
 
-/** Bookmark files count in seconds, milliseconds or microseconds since 1970, or in microseconds since 1601. */
+/** Converts to milliseconds since 1970. Files use seconds, milliseconds or microseconds since 1970, or microseconds since 1601. */
 function epochToMs(value: number): number {
-  // Before 1970 as well.
+  // Also dates before 1970, which are negative.
   if (value < 1e11) return value * 1_000;
   if (value < 1e14) return value;
-  // Microseconds since 1970 would be beyond the year 2286, so these are Chromium's, from 1601.
+  // Since 1970, this many microseconds would be after the year 2286. So this is Chromium's time, since 1601.
   return value < 1e16 ? value / 1_000 : value / 1_000 - 11_644_473_600_000;
 }
 
-/** Months as numbers come in either order: nobody can tell which date `01/02/2020` is. */
+/** Day and month come in either order, so a date like `01/02/2020` is ambiguous. */
 const isUnclear = (text: string): boolean => /^-?\d[-\d./ :]*$/.test(text) && !/^\d{4}-\d\d-\d\d/.test(text);
 
 /**
- * The date in RFC 3339; undefined where there is none, the number 0 included. Without an offset it is UTC. What could be
- * several dates stays as it is: the service says that it is none.
+ * Converts a date to RFC 3339. A time without an offset is UTC. Returns undefined for the number 0 and for text that is not a date. Returns
+ * an ambiguous date unchanged, which the service then refuses.
  */
 export function readDate(value: unknown): string | undefined {
   const text = typeof value === 'number' ? String(value) : textOf(value);
@@ -109,7 +109,7 @@ function toEntry({
   };
 }
 
-/** Names without repetitions, whatever their case; the first spelling stays. */
+/** Removes empty and repeated names, ignoring case. The first spelling is kept. */
 function distinct(names: readonly string[]): string[] {
   const byKey = new Map<string, string>();
   for (const name of names.map(textOf)) {
@@ -120,8 +120,8 @@ function distinct(names: readonly string[]): string[] {
 }
 
 /**
- * Makes import entries of another program's bookmarks. A url that comes several times, for instance in several
- * folders, becomes one entry with all its tags: an import would skip the later ones.
+ * Turns another program's bookmarks into import entries. Entries with the same url, for example from several folders, are combined into one
+ * with all tags. Otherwise the import would skip the later ones.
  */
 export function collect(
   format: Format,

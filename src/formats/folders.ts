@@ -1,13 +1,13 @@
 /**
- * Folders as tags. A folder's path becomes one tag, `Work/Databases`. In a folder's name a backslash stands before `/`
- * and before `\\`, so that the path can be read back.
+ * Converts folders to tags. The path of a folder becomes one tag, for example `Work/Databases`. A backslash escapes `/` and `\\` in a
+ * folder's name, so that the path can be read back.
  */
 
-/** The tag of a folder, given the names of the folders from the outermost on. */
+/** Returns the tag for a path of folder names, outermost first. */
 export const joinFolders = (names: readonly string[]): string =>
   names.map((name) => name.replace(/[\\/]/g, '\\$&')).join('/');
 
-/** The names of the folders of a tag, from the outermost on; undefined for a tag that no folder becomes. */
+/** Returns the folder names of a tag, outermost first. Returns undefined for a tag that is not a valid path. */
 export function splitFolders(tag: string): string[] | undefined {
   const names = [''];
   for (let at = 0; at < tag.length; at += 1) {
@@ -21,10 +21,10 @@ export function splitFolders(tag: string): string[] | undefined {
   return isPath ? names : undefined;
 }
 
-/** The longest name of a tag, in characters. */
+/** The maximum length of a tag name, in characters. */
 const MAX_LENGTH = 255;
 
-/** The tag of a folder as far as it fits: of a path that is too long the outermost folders are left out. */
+/** Returns the tag for a path. Drops the outermost folders of a path that is too long. */
 export function folderTag(path: readonly string[]): string {
   const names = path.map((name) => name.trim()).filter(Boolean);
   while (names.length > 1 && joinFolders(names).length > MAX_LENGTH) names.shift();

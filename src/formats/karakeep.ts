@@ -1,12 +1,12 @@
 import type { ForeignBookmark } from './entry.ts';
 
-/** Karakeep's JSON export. Texts and uploaded files have no url, so they are left out. */
+/** Reads Karakeep's JSON export. Texts and uploaded files are left out because they have no url. */
 
 export interface KarakeepBookmark {
   createdAt?: unknown;
   title?: unknown;
   tags?: unknown;
-  /** Ids of lists. */
+  /** The ids of its lists. */
   lists?: unknown;
   content: { type?: unknown; url?: unknown; text?: unknown } | null;
   description?: unknown;
@@ -31,7 +31,7 @@ const isList = (value: unknown): value is KarakeepList =>
   typeof (value as KarakeepList).id === 'string' &&
   typeof (value as KarakeepList).name === 'string';
 
-/** The names of a list and of those that it is in, from the outermost on. */
+/** Returns the names of a list and its ancestors, outermost first. */
 function pathOf(id: string, byId: ReadonlyMap<string, KarakeepList>): string[] {
   const names: string[] = [];
   const seen = new Set<string>();

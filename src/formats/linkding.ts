@@ -1,6 +1,6 @@
 import type { ForeignBookmark } from './entry.ts';
 
-/** linkding's JSON: the response of its `/api/bookmarks/`. Its settings page exports HTML, see `netscape`. */
+/** Reads linkding's JSON, the response of its `/api/bookmarks/`. `netscape.ts` reads the HTML that its settings page exports. */
 
 export interface LinkdingBookmark {
   url: string;

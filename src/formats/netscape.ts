@@ -3,18 +3,17 @@ import type { ForeignBookmark, Format } from './entry.ts';
 import { GENERATOR } from './write-netscape.ts';
 
 /**
- * The HTML bookmark file of browsers; Pinboard, Raindrop and linkding write it with additions. `<DT><H3>` names a
- * folder, and the `<DL>` after it holds the folder's entries. `<DT><A HREF>` is a bookmark, and the `<DD>` after it
- * is its text.
+ * Reads the HTML bookmark file of browsers, which Pinboard, Raindrop, linkding and Pocket extend. `<DT><H3>` names a folder, and the `<DL>`
+ * after it contains the folder's entries. `<DT><A HREF>` is a bookmark, and the `<DD>` after it is its description.
  */
 
 type Attributes = Record<string, string>;
 
-/** Folders that the browser or service made itself: their names say nothing about their bookmarks. */
+/** True for folders that the browser or service created. Their names say nothing about their bookmarks. */
 const isOwnFolder = (attributes: Attributes): boolean =>
   attributes.personal_toolbar_folder === 'true' || attributes.unfiled_bookmarks_folder === 'true';
 
-/** The bookmarks of a file, in its order. Missing or unclosed elements do no harm. */
+/** Parses the bookmarks of a file, in order. Tolerates missing and unclosed elements. */
 export function parseNetscape(html: string): { format: Format; bookmarks: ForeignBookmark[] } {
   const reader = new NetscapeReader();
   const parser = new Parser({
@@ -36,16 +35,16 @@ interface Draft {
 
 class NetscapeReader {
   readonly #drafts: Draft[] = [];
-  /** The folder of each open list; null where it does not become a tag. */
+  /** The folder of each open list. Null if it does not become a tag. */
   readonly #folders: (string | null)[] = [];
   #heading: { attributes: Attributes; name: string } | undefined;
   #pageTitle = '';
   #isOwn = false;
-  /** The element to which text belongs now. */
+  /** The element that receives the current text. */
   #target: 'title' | 'heading' | 'description' | 'page' | 'section' | undefined;
   /** The heading of one of Pocket's lists: `Unread` or `Read Archive`. */
   #section = '';
-  /** The bookmark to which a description would belong. */
+  /** The bookmark that the next description belongs to. */
   #latest: Draft | undefined;
 
   /** Pocket's `ril_export.html` has lists below headings instead of folders. */
@@ -118,7 +117,7 @@ class NetscapeReader {
   }
 
   #openLink(attributes: Attributes): void {
-    // A link within a description is part of it.
+    // A link inside a description is part of the description.
     if (attributes.href === undefined || this.#target === 'description') return;
     const folders = this.#folders.filter((folder) => folder !== null);
     const section = this.format === 'pocket' ? this.#section.trim() : '';
@@ -129,7 +128,7 @@ class NetscapeReader {
 
   #folderOf(heading: { attributes: Attributes; name: string } | undefined): string | null {
     if (heading === undefined || isOwnFolder(heading.attributes)) return null;
-    // Raindrop's folder for bookmarks that are in no collection.
+    // Raindrop's folder for bookmarks outside all collections.
     if (this.#pageTitle.includes('Raindrop.io') && heading.name === 'Unsorted') return null;
     return heading.name;
   }
@@ -153,12 +152,12 @@ class NetscapeReader {
   }
 }
 
-/** Tags that linkding adds to an archived bookmark. */
+/** The tags that linkding adds to an archived bookmark. */
 const ARCHIVED_MARKS = new Set(['linkding:archived', 'linkding:bookmarks.archived']);
 
 const splitTags = (text: string): string[] => text.split(',').map((tag) => tag.trim());
 
-/** linkding marks its notes within the description; Pinboard's text may be a quotation. */
+/** Splits a description into paragraphs. linkding marks its notes inside the description. Pinboard may wrap the text in a quotation. */
 export function readDescription(text: string): string[] {
   const [description = '', notes = ''] = text.split('[linkding-notes]');
   const [note = ''] = notes.split('[/linkding-notes]');

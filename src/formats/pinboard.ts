@@ -2,9 +2,9 @@ import { Parser } from 'htmlparser2';
 import type { ForeignBookmark } from './entry.ts';
 import { readDescription } from './netscape.ts';
 
-/** Pinboard's JSON and XML: the responses of its `posts/all`. Its HTML is read by `netscape`. */
+/** Reads Pinboard's JSON and XML, the responses of its `posts/all`. `netscape.ts` reads its HTML. */
 
-/** A post: `description` is the title and `extended` the text; `false` stands where there is none. */
+/** A post. `description` is the title and `extended` the text. A missing title or text is `false`. */
 export interface PinboardPost {
   href: string;
   description?: unknown;
@@ -31,7 +31,7 @@ export const fromPost = ({
   createdAt: time,
 });
 
-/** The posts of the XML format. */
+/** Parses the posts of the XML format. */
 export function parsePinboardXml(xml: string): ForeignBookmark[] {
   const bookmarks: ForeignBookmark[] = [];
   const parser = new Parser(

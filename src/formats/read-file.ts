@@ -8,19 +8,19 @@ import { parseNetscape } from './netscape.ts';
 import { fromPost, type PinboardPost, parsePinboardXml } from './pinboard.ts';
 import { fromChromium, fromFirefox, isChromiumFile, isFirefoxBackup } from './trees.ts';
 
-/** From an exported file to the entries of an import. The content of the file shows which program wrote it. */
+/** Turns an exported file into the entries of an import. Detects the program that wrote it from the content. */
 
 const KNOWN =
-  "JSON of this service, a browser's bookmarks (HTML, Firefox's JSON backup, Chrome's file Bookmarks), a list of " +
-  'OneTab, CSV with a column url, or an export of Pinboard (JSON, XML, HTML), Raindrop (CSV, HTML), ' +
+  "a JSON export of this service, a browser's bookmarks (HTML, Firefox's JSON backup, Chrome's Bookmarks file), a list " +
+  'from OneTab, CSV with a column url, or an export of Pinboard (JSON, XML, HTML), Raindrop (CSV, HTML), ' +
   'linkding (HTML, JSON), Karakeep (JSON), buku (HTML, JSON), Pocket (CSV, HTML) or Instapaper (CSV)';
 
-/** A file, and which of its entries the service will refuse. */
+/** A parsed file, with the entries that the service will refuse. */
 export interface CheckedFile extends ParsedFile {
   refusals: Refusal[];
 }
 
-/** Reads a file of bookmarks, and checks its entries as the service does; throws `UnreadableFile`. */
+/** Reads a bookmark file and checks its entries as the service does. Throws `UnreadableFile`. */
 export function readBookmarkFile(bytes: Uint8Array, options: ReadOptions): CheckedFile {
   const parsed = parseFile(bytes, options);
   return { ...parsed, refusals: findRefusals(parsed.entries) };
@@ -38,10 +38,10 @@ function parseFile(bytes: Uint8Array, options: ReadOptions): ParsedFile {
     return collect(format, bookmarks, options);
   }
   if (looksLikeOneTab(start)) return collect('onetab', parseOneTab(text), options);
-  throw new UnreadableFile(`the file is none that can be imported; expected ${KNOWN}`);
+  throw new UnreadableFile(`the file format is unknown; expected ${KNOWN}`);
 }
 
-/** Decodes the text by its first bytes or its `<META>`; UTF-8 where neither names an encoding. */
+/** Decodes the text. The encoding comes from the first bytes or the `<META>` element; the default is UTF-8. */
 function decode(bytes: Uint8Array): string {
   const label = findEncoding(bytes);
   try {
@@ -58,7 +58,7 @@ function findEncoding(bytes: Uint8Array): string {
   return /<meta[^>]+charset=["']?([\w-]{1,40})/i.exec(head)?.[1]?.toLowerCase() ?? 'utf-8';
 }
 
-/** OneTab's export: a line for each tab, `URL | TITLE`, and a blank line between two groups. */
+/** OneTab exports one tab per line, `URL | TITLE`, with blank lines between groups. */
 const looksLikeOneTab = (start: string): boolean => /^https?:\/\/\S+( \| .*)?(\r?\n|$)/i.test(start);
 
 const parseOneTab = (text: string): ForeignBookmark[] =>
@@ -71,7 +71,7 @@ const parseOneTab = (text: string): ForeignBookmark[] =>
       return { url, title: title.join(' | ') };
     });
 
-/** buku's `--print --json`. */
+/** A record of buku's `--print --json`. */
 interface BukuRecord {
   uri: string;
   title?: unknown;
@@ -91,7 +91,7 @@ function readHtml(text: string, options: ReadOptions): ParsedFile {
   if (bookmarks.length > 0 || /<!DOCTYPE NETSCAPE-Bookmark-file/i.test(text)) {
     return collect(format, bookmarks, options);
   }
-  throw new UnreadableFile(`the file holds HTML without bookmarks; expected ${KNOWN}`);
+  throw new UnreadableFile(`the file contains HTML without bookmarks; expected ${KNOWN}`);
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -109,7 +109,7 @@ function readJson(text: string, options: ReadOptions): ParsedFile {
     : isObject(value)
       ? (value.bookmarks ?? value.results)
       : undefined;
-  if (!Array.isArray(entries)) throw new UnreadableFile(`the file holds other JSON; expected ${KNOWN}`);
+  if (!Array.isArray(entries)) throw new UnreadableFile(`the file contains unknown JSON; expected ${KNOWN}`);
   const isForeign = entries.length > 0;
   if (isForeign && every<PinboardPost>(entries, 'href'))
     return collect('pinboard', entries.map(fromPost), options);
@@ -123,7 +123,7 @@ function readJson(text: string, options: ReadOptions): ParsedFile {
   }
   const isOwn = !isForeign || entries.some((entry) => isObject(entry) && 'url' in entry);
   if (isOwn && (!isObject(value) || !('results' in value))) {
-    // Unchanged: the service itself says what is wrong with an entry.
+    // Passed on unchanged, so that the service reports what is wrong with an entry.
     return {
       format: 'bookmark-service',
       entries: entries as ImportEntry[],
@@ -132,13 +132,13 @@ function readJson(text: string, options: ReadOptions): ParsedFile {
       folders: [],
     };
   }
-  throw new UnreadableFile(`the file holds other JSON; expected ${KNOWN}`);
+  throw new UnreadableFile(`the file contains unknown JSON; expected ${KNOWN}`);
 }
 
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new UnreadableFile('the file is no whole JSON: it begins as JSON does, but does not end so');
+    throw new UnreadableFile('the file is not complete JSON');
   }
 }

@@ -6,16 +6,16 @@ import { joinFolders, splitFolders } from './folders.ts';
 export interface TagNode {
   /** The last part of the tag's path. */
   name: string;
-  /** The whole path: what a search under this part asks for. */
+  /** The full path, which a search for everything below this node uses. */
   path: string;
-  /** The tag as a whole; null for a part of a path that is no tag itself. */
+  /** The full name of the tag. Null for a part of a path that is not a tag itself. */
   tag: string | null;
-  /** The bookmarks that have this very tag. */
+  /** The number of bookmarks that have exactly this tag. */
   bookmark_count: number;
   tags: TagNode[];
 }
 
-/** Puts the tag `a/b` below `a`. A tag that is not a path of folders, such as `and/`, stays as it is. */
+/** Puts the tag `a/b` below `a`. A tag that is not a valid path, for example `and/`, becomes a root. */
 export function growTree(tags: readonly Tag[]): TagNode[] {
   const roots: TagNode[] = [];
   const nodes = new Map<string, TagNode>();

@@ -1,6 +1,6 @@
 import type { ForeignBookmark } from './entry.ts';
 
-/** Files that keep bookmarks in a tree of folders: Firefox's JSON backup, and Chromium's file `Bookmarks`. */
+/** Reads files that keep bookmarks in a tree of folders: Firefox's JSON backup and Chromium's `Bookmarks` file. */
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -10,20 +10,20 @@ const childrenOf = (node: Record<string, unknown>): Record<string, unknown>[] =>
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-/** How a program names what it writes. */
+/** The field names that a program uses. */
 interface Shape {
   url: string;
   title: string;
   createdAt: string;
   updatedAt: string;
-  /** Whether a folder was made by the program itself, so that its name says nothing. */
+  /** True for a folder that the program created itself. Its name says nothing about the bookmarks. */
   isOwn(node: Record<string, unknown>): boolean;
 }
 
-/** The bookmarks below a node, in the order of the file. */
+/** Returns the bookmarks below a node, in file order. */
 function walk(top: Record<string, unknown>, shape: Shape, isTopOwn: boolean): ForeignBookmark[] {
   const found: ForeignBookmark[] = [];
-  // A list of its own instead of recursion: a file may nest deeper than the stack.
+  // An explicit stack, because a file may be nested deeper than the call stack allows.
   const open = [{ node: top, path: [] as string[], isOwn: isTopOwn }];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const { node, path, isOwn } = next;
@@ -63,17 +63,17 @@ const CHROMIUM: Shape = {
   isOwn: () => false,
 };
 
-/** Whether a value is a backup of Firefox (`bookmarks-….json`). */
+/** True for a Firefox backup (`bookmarks-….json`). */
 export const isFirefoxBackup = (value: unknown): value is Record<string, unknown> =>
   isObject(value) && textOf(value.type).startsWith('text/x-moz-place');
 
-/** Firefox's bookmarks. Its old backups have a folder with an entry for each tag, which repeats what is elsewhere. */
+/** Reads Firefox's bookmarks. Skips the tags folder of old backups, which repeats bookmarks from other folders. */
 export const fromFirefox = (backup: Record<string, unknown>): ForeignBookmark[] =>
   childrenOf({ children: [backup] }).flatMap((top) =>
     walk({ ...top, children: childrenOf(top).filter(({ root }) => root !== 'tagsFolder') }, FIREFOX, true),
   );
 
-/** Whether a value is the file `Bookmarks` of a profile of Chromium, Chrome, Edge or Brave. */
+/** True for the `Bookmarks` file of a Chromium, Chrome, Edge or Brave profile. */
 export const isChromiumFile = (value: unknown): value is { roots: Record<string, unknown> } =>
   isObject(value) && isObject(value.roots);
 

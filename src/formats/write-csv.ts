@@ -1,11 +1,11 @@
 import type { Bookmark } from '../domain/resources.ts';
 
 /**
- * Writes CSV (RFC 4180): Raindrop's columns, which importers of Raindrop and Pocket's successors know, and
- * `updated_at`. Tags stand between commas; those with a comma, a bar or a bracket at the start make the cell a JSON array.
+ * Writes CSV (RFC 4180) with Raindrop's columns, which many importers know, and `updated_at`. Tags are separated by commas. If a tag
+ * contains a comma or a bar, or begins with a bracket, the cell is a JSON array.
  */
 
-/** Spreadsheets run a cell that begins so. Quotes before it count too, so that one can be taken off again. */
+/** A spreadsheet would run a cell that begins like this. Leading quotes match too, so that reading removes exactly one quote. */
 const FORMULA = /^'*[=+\-@]/;
 
 function formatCell(text: string): string {
@@ -13,11 +13,11 @@ function formatCell(text: string): string {
   return /[",\r\n]|^\s|\s$/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert;
 }
 
-/** The text that `writeCsvRow` made this cell of. */
+/** Returns the text that `writeCsvRow` wrote as this cell. */
 export const readCell = (cell: string): string =>
   cell.startsWith("'") && FORMULA.test(cell) ? cell.slice(1) : cell;
 
-/** A row with its line break. */
+/** Formats a row, including its line break. */
 export const writeCsvRow = (cells: readonly string[]): string => `${cells.map(formatCell).join(',')}\r\n`;
 
 export const CSV_COLUMNS = ['url', 'title', 'note', 'tags', 'created', 'updated_at'];

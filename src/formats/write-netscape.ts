@@ -2,11 +2,9 @@ import type { Bookmark } from '../domain/resources.ts';
 import { parseWebUrl } from '../domain/web-url.ts';
 import { joinFolders, splitFolders } from './folders.ts';
 
-/**
- * Writes the bookmark file that browsers and other services import, with tags as Pinboard and linkding write them.
- */
+/** Writes the HTML bookmark file that browsers and other services import. Tags use the attribute of Pinboard and linkding. */
 
-/** Says that texts and tags are as the service has them, without the marks of other programs. */
+/** Marks a file of this service. Its texts and tags are read unchanged, without the markers of other programs. */
 export const GENERATOR = 'bookmark-service';
 
 const NETSCAPE_HEAD = `<!DOCTYPE NETSCAPE-Bookmark-file-1>
@@ -29,22 +27,22 @@ const ENTITIES: Record<string, string> = {
 
 const escapeText = (text: string): string => text.replace(/[&<>"\r]/g, (character) => ENTITIES[character]!);
 
-/** Chromium reads the file by lines, so that a link or a folder must be in one. */
+/** Chromium reads the file line by line, so each link and each folder must be on one line. */
 const escapeLine = (text: string): string => escapeText(text).replaceAll('\n', '&#10;');
 
-/** Seconds beyond it would be read as milliseconds: it is in the year 5138. */
+/** Readers take larger numbers for milliseconds. This one is in the year 5138. */
 const LAST_SECOND = 99_999_999_999;
 
-/** Seconds since 1970; what no reader would take for these seconds, as the text of the time. */
+/** Formats a time as seconds since 1970. Writes RFC 3339 if readers would misread the number. */
 function formatSeconds(time: string): string {
   const seconds = Math.floor(Date.parse(time) / 1_000);
   return seconds === 0 || Math.abs(seconds) > LAST_SECOND ? time : String(seconds);
 }
 
-/** Whether a browser may be given a url as a link: http and https alone, whatever a service sends. */
+/** True for http and https. No other url may become a link, because a browser could run it. */
 export const isWebUrl = (url: string): boolean => parseWebUrl(url) !== null;
 
-/** A bookmark, with the tags that the attribute TAGS gives it. */
+/** Formats a bookmark as a link. `names` become its TAGS attribute. */
 function formatLink({ url, title, comment, created_at, updated_at }: Bookmark, names: string[]): string {
   const link =
     `<DT><A HREF="${escapeLine(url)}" ADD_DATE="${formatSeconds(created_at)}" ` +
@@ -60,20 +58,23 @@ interface Folder {
 const openFolder = (): Folder => ({ folders: new Map(), links: [] });
 
 interface NetscapeOptions {
-  /** Whether tags without a path become folders too. Chromium and Safari ignore TAGS. */
+  /** Turn tags without a path into folders too. Chromium and Safari ignore TAGS. */
   tagFolders?: boolean;
 }
 
-/** The folders of a tag: those of a path, of a name with a backslash for `/`, and of one that TAGS cannot hold. */
+/**
+ * Returns the folders of a tag that must be written as folders: a path, a name with an escaped `/`, or a name with a comma, which TAGS
+ * cannot hold.
+ */
 function foldersOf(name: string): string[] | undefined {
   const path = splitFolders(name);
   return path !== undefined && (path[0] !== name || name.includes(',')) ? path : undefined;
 }
 
 /**
- * A bookmark file whose folders come from tags with a path, like `Work/Databases`. A tag that begins the path of another
- * one is a folder too. A bookmark is in each of its folders; its other tags are in TAGS. Holds all in memory: folders
- * come from the whole collection.
+ * Writes a bookmark file whose folders come from tags with a path, for example `Work/Databases`. A tag that begins another tag's path is a
+ * folder too. A bookmark appears in each of its folders, and its other tags are in TAGS. The writer keeps all bookmarks in memory, because
+ * any of them can add a folder.
  */
 export class NetscapeWriter {
   readonly #bookmarks: Bookmark[] = [];
@@ -87,8 +88,8 @@ export class NetscapeWriter {
     this.#bookmarks.push(bookmark);
   }
 
-  /** The pieces of the file. */
-  *pieces(): Generator<string, void, undefined> {
+  /** Yields the file in chunks. */
+  *chunks(): Generator<string, void, undefined> {
     yield NETSCAPE_HEAD;
     yield* formatFolder(this.#arrange(), 1);
     yield NETSCAPE_END;
@@ -142,9 +143,9 @@ function* formatFolder({ folders, links }: Folder, depth: number): Generator<str
   for (const link of links) yield indent + link;
 }
 
-/** The whole file of a few bookmarks. */
+/** Formats a whole file. */
 export function formatNetscapeFile(bookmarks: Iterable<Bookmark>, options: NetscapeOptions = {}): string[] {
   const writer = new NetscapeWriter(options);
   for (const bookmark of bookmarks) writer.add(bookmark);
-  return [...writer.pieces()];
+  return [...writer.chunks()];
 }

@@ -6,7 +6,7 @@ import { readCredentials, removeCredentials, storeCredentials } from '../credent
 import { CliError } from '../faults.ts';
 import { findBaseUrl, openClient, openOwnClient, type Run, type Session } from '../session.ts';
 
-/** Of an invite, or of a page that signs in another device. */
+/** An invite code, or the longer code that signs in another device. */
 const CODE = /^[A-Z0-9]{8}([A-Z0-9]{4})?$/;
 const TOKEN = /^bk[as]_\d+_[\w-]+$/;
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
@@ -15,23 +15,23 @@ const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 export function addAccountCommands(program: Command, run: Run): void {
   program
     .command('login')
-    .description('log in by the browser, or with a code or a token')
-    .argument('[code-or-token]', 'read from standard input when absent and that is no terminal')
-    .option('--paste', 'ask, hidden, for an API token that was made in the settings', false)
-    .option('--email <address>', 'the one that the invite was sent to')
+    .description('log in through the browser, or with a code or token')
+    .argument('[code-or-token]', 'read from standard input if omitted, unless that is a terminal')
+    .option('--paste', 'prompt for an API token from the settings, without showing it')
+    .option('--email <address>', 'the address that the invite was sent to')
     .action(run(login));
   program
     .command('logout')
-    .description('end the session, and forget its token here')
-    .option('--local', 'only forget it here', false)
+    .description('end the session and delete the stored token')
+    .option('--local', 'only delete the stored token; it stays valid')
     .action(run(logout));
-  program.command('whoami').description('say who is logged in').action(run(whoami));
+  program.command('whoami').description('show who is logged in').action(run(whoami));
 }
 
 async function login(
   session: Session,
   given: string | undefined,
-  { email: invited, paste }: { email?: string; paste: boolean },
+  { email: invited, paste = false }: { email?: string; paste?: boolean },
 ): Promise<void> {
   const { terminal, environment, signal } = session;
   const stored = await readCredentials(environment.configDir).catch(() => undefined);
@@ -48,28 +48,29 @@ async function login(
   await terminal.print({ email, base_url: baseUrl }, () => `Logged in as ${email} at ${baseUrl}`);
 }
 
-/** What the command line, the screen or standard input gives. */
+/** Takes the code or token from the command line, or asks for it. */
 function readSecret(session: Session, given: string | undefined, paste: boolean): Promise<string> {
   if (paste) return pasteToken(session, given);
   return given === undefined ? askSecret(session) : Promise.resolve(given);
 }
 
-/** A code or a token, which the screen does not show. */
+/** Asks for a code or a token without showing it. */
 async function askSecret(session: Session): Promise<string> {
   const secret = await askLine(session, 'Code or token: ', { secret: true });
-  if (!secret) throw new CliError('no code and no token was given');
+  if (!secret) throw new CliError('no code or token was given');
   return secret;
 }
 
-/** An API token, typed or pasted without being shown. On the command line other users of the machine could read it. */
+/** Asks for an API token without showing it. Other users of the machine could read it on the command line. */
 async function pasteToken(session: Session, given: string | undefined): Promise<string> {
-  if (given !== undefined) throw new CliError('--paste asks for the token: leave it out of the command');
+  if (given !== undefined)
+    throw new CliError('--paste prompts for the token; leave the token out of the command');
   const token = await askLine(session, 'API token: ', { secret: true });
   if (token?.startsWith('bka_') && TOKEN.test(token)) return token;
-  throw new CliError('this is no API token', 'An API token begins with bka_; make one in the settings.');
+  throw new CliError('this is not an API token', 'API tokens begin with bka_; create one in the settings.');
 }
 
-/** The token for an invite code, or the token itself where the user typed one. */
+/** Exchanges an invite code for a token. Returns a token as it is. */
 async function exchange(
   { signal }: Session,
   client: ReturnType<typeof openClient>,
@@ -81,7 +82,7 @@ async function exchange(
   if (!CODE.test(code)) {
     throw new CliError(
       'this is neither a code nor a token',
-      'An invite code has 8 letters and digits, a code from another device 12, a token begins with bks_ or bka_',
+      'Invite codes have 8 letters and digits, codes from another device have 12, and tokens begin with bks_ or bka_',
     );
   }
   try {
@@ -89,8 +90,8 @@ async function exchange(
   } catch (error) {
     if (!(error instanceof ApiError && error.code === 'NOT_FOUND')) throw error;
     throw new CliError(
-      'this code is unknown, used or expired',
-      'An invite code works once, and for some days: ask for another. A code from another device works for five minutes.',
+      'this code is unknown, expired or already used',
+      'An invite code works once and expires after some days; ask for a new one. A code from another device works for five minutes.',
     );
   }
 }
@@ -98,10 +99,10 @@ async function exchange(
 function warnOfPlainHttp({ terminal }: Session, baseUrl: string): void {
   const { protocol, hostname } = new URL(baseUrl);
   if (protocol === 'https:' || LOOPBACK.test(hostname)) return;
-  terminal.note(`Beware: ${baseUrl} is not encrypted; whoever is on the way can read your token.`);
+  terminal.note(`Warning: ${baseUrl} is not encrypted; others on the network can read your token.`);
 }
 
-async function logout(session: Session, { local }: { local: boolean }): Promise<void> {
+async function logout(session: Session, { local = false }: { local?: boolean }): Promise<void> {
   const { terminal, environment, signal } = session;
   const stored = await readCredentials(environment.configDir);
   if (stored === undefined) throw new CliError('you are not logged in', undefined, 'INVALID_TOKEN');
@@ -112,8 +113,8 @@ async function logout(session: Session, { local }: { local: boolean }): Promise<
       if (error instanceof ApiError && error.code === 'INVALID_TOKEN') return;
       if (error instanceof ApiError && error.status === 0) {
         throw new CliError(
-          `the session was not ended: ${stored.base_url} cannot be reached`,
-          'Try again later, or forget the token here only: bookmarks logout --local',
+          `${stored.base_url} cannot be reached, so the session was not ended`,
+          'Try again later, or delete only the stored token: bookmarks logout --local',
           'UNAVAILABLE',
         );
       }
@@ -123,7 +124,7 @@ async function logout(session: Session, { local }: { local: boolean }): Promise<
   await removeCredentials(environment.configDir);
   const ended = isSession && !local;
   await terminal.print({ logged_out: true, revoked: ended }, () =>
-    ended ? 'Logged out' : 'Forgotten here; the token is valid until it is revoked or expires',
+    ended ? 'Logged out' : 'Deleted the stored token; it is valid until it is revoked or expires',
   );
 }
 
@@ -137,7 +138,7 @@ async function whoami(session: Session): Promise<void> {
     return [
       `${profile.email} (${tier}) at ${session.baseUrl}`,
       `${profile.bookmark_count}${limit} bookmarks`,
-      `token: ${profile.scope}${until === undefined ? '' : `, until ${until}`}`,
+      `token: ${profile.scope}${until === undefined ? '' : `, expires ${until}`}`,
     ].join('\n');
   });
 }

@@ -21,38 +21,38 @@ export function addBookmarkCommands(program: Command, run: Run): void {
     .argument('<url>')
     .option('--title <text>')
     .option('--comment <text>')
-    .addOption(tagsOption('a tag; several: repeat it, or part them by commas'))
-    .option('--created-at <time>', 'when it was saved, like 2026-01-31T12:00:00Z; default: now')
+    .addOption(tagsOption('a tag; repeat the option, or separate several with commas'))
+    .option('--created-at <time>', 'when it was saved, for example 2026-01-31T12:00:00Z (default: now)')
     .addOption(
       new Option(
         '--on-duplicate <what>',
-        'where the url is there already: add another, return that one, or fail (default: add another, and say so)',
+        'if the url is already saved: add another bookmark, return the existing one, or fail (default: add another and print a note)',
       ).choices(['add', 'return', 'error']),
     )
     .addOption(offlineOption())
     .action(run(add));
   program
     .command('edit')
-    .description('change a bookmark, or the tags of several; what is not given stays')
-    .argument('<id...>', 'as `list` shows them', gatherIds)
+    .description('change a bookmark, or the tags of several; omitted fields are kept')
+    .argument('<id...>', 'ids from `list`', gatherIds)
     .option('--new-url <url>')
     .option('--title <text>')
     .option('--comment <text>')
-    .addOption(tagsOption('its tags from now on, in the place of all it has'))
-    .option('--no-tags', 'take all its tags off')
-    .option('--add-tag <name>', 'a further tag of all of them; may be repeated', gatherTags)
-    .option('--remove-tag <name>', 'take this tag off all of them; may be repeated', gatherTags)
+    .addOption(tagsOption('replace all its tags with this one; may be repeated'))
+    .option('--no-tags', 'remove all its tags')
+    .option('--add-tag <name>', 'add this tag to every bookmark; may be repeated', gatherTags)
+    .option('--remove-tag <name>', 'remove this tag from every bookmark; may be repeated', gatherTags)
     .addOption(offlineOption())
     .action(run(edit));
   program
     .command('rm')
     .description('move bookmarks to the trash')
-    .argument('<id...>', 'as `list` shows them', gatherIds)
+    .argument('<id...>', 'ids from `list`', gatherIds)
     .addOption(offlineOption())
     .action(run(remove));
   program
     .command('get')
-    .description('find a bookmark by its id, or those of a url')
+    .description('show a bookmark by its id, or all bookmarks with a url')
     .argument('<id-or-url>')
     .action(run(get));
   program
@@ -63,36 +63,36 @@ export function addBookmarkCommands(program: Command, run: Run): void {
   program
     .command('search')
     .description(
-      'find bookmarks, the one added or imported last first, whatever its date, unless --sort says otherwise',
+      'search bookmarks; by default, the most recently added or imported come first, regardless of their dates',
     )
-    .argument('[word...]', 'each must occur in url, title or comment; also operators, as below')
-    .addOption(tagsOption('only those that carry it; several: all of them'))
+    .argument('[word...]', 'words that must all occur in the url, title or comment; or operators, see below')
+    .addOption(tagsOption('only bookmarks with this tag; if repeated, with all of them'))
     .option(
       '--tag-under <name>',
-      'only those with it or a tag below it, like work/a below work; may be repeated',
+      'only bookmarks with this tag or a tag below it, for example work/a below work; may be repeated',
       gatherTags,
     )
-    .option('--without-tag <name>', 'only those that do not carry it; may be repeated', gatherTags)
-    .option('--untagged', 'only those without any tag')
-    .option('--after <time>', 'only those saved after this time, like 2026-01-31T12:00:00Z')
-    .option('--before <time>', 'only those saved before this time')
-    .option('--site <host>', 'only those of this host and its subdomains')
-    .addOption(new Option('--sort <order>').choices(SORTS).default(SORTS[0]))
-    .option('--page <n>', 'further results', integerFrom(1), 1)
-    .option('--per-page <n>', 'up to 100', integerFrom(1, 100), 50)
+    .option('--without-tag <name>', 'only bookmarks without this tag; may be repeated', gatherTags)
+    .option('--untagged', 'only bookmarks without tags')
+    .option('--after <time>', 'only bookmarks saved after this time, for example 2026-01-31T12:00:00Z')
+    .option('--before <time>', 'only bookmarks saved before this time')
+    .option('--site <host>', 'only bookmarks of this host and its subdomains')
+    .addOption(new Option('--sort <order>', 'order of the results').choices(SORTS).default(SORTS[0]))
+    .option('--page <n>', 'page of the results', integerFrom(1), 1)
+    .option('--per-page <n>', 'results per page, up to 100', integerFrom(1, 100), 50)
     .addHelpText('after', SEARCH_HELP)
     .action(run(search));
   program
     .command('list')
-    .description('list all bookmarks in the order in which they were added or imported, whatever their dates')
-    .option('-n, --limit <n>', 'at most so many', integerFrom(1))
+    .description('list all bookmarks in the order they were added or imported, regardless of their dates')
+    .option('-n, --limit <n>', 'print at most this many', integerFrom(1))
     .addOption(offlineOption())
     .action(run(list));
 }
 
 const SEARCH_HELP = `
 Operators: tag:NAME, -tag:NAME, under:NAME, site:HOST, after:2026-01, before:2026-01-31, is:untagged.
-Quote a phrase, and a name that has spaces: '"to be or not"' tag:"to read". A shell takes #NAME for a comment; write tag:NAME.`;
+Quote phrases, and names that contain spaces: '"to be or not"' tag:"to read". Shells treat #NAME as a comment; use tag:NAME instead.`;
 
 interface Fields {
   title?: string;
@@ -109,13 +109,13 @@ interface AddOptions extends Fields {
   offline?: string;
 }
 
-/** The url as typed; `https://` is added where it begins with a host name. */
+/** Adds `https://` to a url that begins with a host name. */
 const completeUrl = (text: string): string =>
   /^[\w-]+(\.[\w-]+)+(:\d+)?([/?#]|$)/.test(text) ? `https://${text}` : text;
 
-/** The service refuses other urls. Offline, nobody else says so before `sync`. */
+/** Checks a url before it is stored offline. Otherwise the service would refuse it only at the next `sync`. */
 function requireUrl(url: string | undefined): void {
-  if (url !== undefined && !isWebUrl(url)) throw new CliError(`${url} is neither an http nor an https url`);
+  if (url !== undefined && !isWebUrl(url)) throw new CliError(`${url} is not an http or https url`);
 }
 
 async function add(
@@ -134,7 +134,7 @@ async function add(
   if (offline !== undefined) {
     requireUrl(sent.url);
     if (createdAt !== undefined && Number.isNaN(Date.parse(createdAt)))
-      throw new CliError(`${createdAt} is no time`, 'Expected one like 2026-01-31T12:00:00Z');
+      throw new CliError(`${createdAt} is not a valid time`, 'Expected a time like 2026-01-31T12:00:00Z');
     const added = await useOffline(session, offline, (collection) => collection.add(sent));
     return session.terminal.print(added, () => `Added ${describe(added)}`);
   }
@@ -145,7 +145,7 @@ async function add(
   if (onDuplicate === undefined) await warnOfDuplicates(session, client, bookmark);
 }
 
-/** Names the other bookmarks of the same url. The bookmark is stored, so that a failure here is none of the command. */
+/** Reports other bookmarks with the same url. Failures are ignored because the bookmark is already stored. */
 async function warnOfDuplicates(
   { terminal, signal }: Session,
   client: BookmarkClient,
@@ -154,7 +154,9 @@ async function warnOfDuplicates(
   const found = await client.getBookmarks({ url }, { signal }).catch(() => undefined);
   const others = (found?.bookmarks ?? []).filter((other) => other.id !== id).map((other) => other.id);
   if (others.length === 0) return;
-  terminal.note(`This url was saved before: ${others.join(', ')}. To avoid that: --on-duplicate return`);
+  terminal.note(
+    `This url is already saved: ${others.join(', ')}. Use --on-duplicate return to avoid duplicates`,
+  );
 }
 
 interface EditOptions extends Fields {
@@ -173,14 +175,14 @@ async function edit(session: Session, ids: number[], options: EditOptions): Prom
   const isTags = addTag !== undefined || removeTag !== undefined;
   if (!isWhole && !isTags) {
     throw new CliError(
-      'nothing to change was given',
+      'no changes were given',
       'Expected --new-url, --title, --comment, --tag, --no-tags, --add-tag or --remove-tag',
     );
   }
   if (isWhole && (isTags || ids.length > 1)) {
     throw new CliError(
-      'this can be changed on one bookmark at a time',
-      'On several: --add-tag and --remove-tag',
+      'these fields can be changed only on one bookmark at a time',
+      'For several bookmarks, use --add-tag and --remove-tag',
     );
   }
   if (offline !== undefined) {
@@ -201,7 +203,7 @@ async function edit(session: Session, ids: number[], options: EditOptions): Prom
 }
 
 interface OfflineEdit {
-  /** Fields were given, and not tags to add or remove. */
+  /** Fields are given, rather than tags to add or remove. */
   isWhole: boolean;
   addTag: string[] | undefined;
   removeTag: string[] | undefined;
@@ -235,10 +237,10 @@ function requireIds(ids: readonly number[]): void {
   throw new CliError(`${local} is an id in a local copy`, 'Name its file: --offline FILE');
 }
 
-/** As many ids as one request takes. */
+/** The service's limit of ids in one request. */
 const BATCH_SIZE = 500;
 
-/** Changes or deletes bookmarks, so many at a time; fails where some are not there, once the others are done. */
+/** Changes or deletes bookmarks in batches. Throws at the end if any id does not exist. */
 async function eachBatch(
   session: Session,
   ids: readonly number[],
@@ -252,7 +254,11 @@ async function eachBatch(
   const changed = [...new Set(ids)].filter((id) => !missing.includes(id));
   if (missing.length > 0) {
     if (changed.length > 0) session.terminal.note(`${done} ${changed.join(', ')}`);
-    throw new CliError(`${missing.join(', ')} does not exist`, 'All bookmarks: bookmarks list', 'NOT_FOUND');
+    throw new CliError(
+      `${missing.join(', ')} ${missing.length === 1 ? 'does' : 'do'} not exist`,
+      'List all bookmarks: bookmarks list',
+      'NOT_FOUND',
+    );
   }
   await session.terminal.print({ [done.toLowerCase()]: changed }, () => `${done} ${changed.join(', ')}`);
 }
@@ -281,11 +287,11 @@ async function get(session: Session, given: string): Promise<void> {
   const client = await openOwnClient(session);
   const found = await client.getBookmarks(chooseBookmark(given), { signal });
   if (terminal.isJson) return terminal.print(found, () => '');
-  if (found.bookmarks.length === 0) return terminal.note('there is none');
+  if (found.bookmarks.length === 0) return terminal.note('no bookmark found');
   await terminal.table(bookmarkTable(found.bookmarks));
 }
 
-/** A bookmark by its id, or those of a url. */
+/** Reads the argument as an id, or else as a url. */
 const chooseBookmark = (given: string): { id: number } | { url: string } =>
   /^\d+$/.test(given) ? { id: integerFrom(1)(given) } : { url: completeUrl(given) };
 
@@ -295,10 +301,10 @@ async function openBookmark(session: Session, given: string): Promise<void> {
   const { bookmarks } = await client.getBookmarks(chooseBookmark(given), { signal });
   const url = bookmarks[0]?.url;
   if (url === undefined) throw new CliError(`no bookmark has the url ${given}`, undefined, 'NOT_FOUND');
-  // The browser might run another kind of link.
-  if (!isWebUrl(url)) throw new CliError('its url is neither http nor https', undefined, 'FAILED');
+  // The browser could run a link of another kind, for example `javascript:`.
+  if (!isWebUrl(url)) throw new CliError('the url is neither http nor https', undefined, 'FAILED');
   if (!(await openInBrowser(environment.browser, url))) {
-    throw new CliError('no browser could be started', 'Name its program in BROWSER', 'FAILED');
+    throw new CliError('no browser could be started', 'Set BROWSER to the program to use', 'FAILED');
   }
   await terminal.print({ opened: url }, () => `Opened ${toLine(url)}`);
 }
@@ -332,7 +338,7 @@ async function search(session: Session, words: string[], options: SearchCommandO
   } = options;
   const { search: typed, problems } = parseSearch(words.map(quoteOperator).join(' '));
   for (const { part } of problems)
-    terminal.note(`${part} is no operator that applies here: searched as text`);
+    terminal.note(`${part} is not a valid operator here; searching for it as text`);
   const client = await openOwnClient(session);
   const query: BookmarkSearch = {
     ...typed,
@@ -358,7 +364,7 @@ async function search(session: Session, words: string[], options: SearchCommandO
 
 const noneWhereEmpty = (names: string[]): string[] | undefined => (names.length > 0 ? names : undefined);
 
-/** Restores the quotes that the shell took: `tag:"to read"` arrives as `tag:to read`. */
+/** Restores the quotes that the shell removed: `tag:"to read"` arrives as `tag:to read`. */
 function quoteOperator(word: string): string {
   const [, operator, value = ''] = /^(-?(?:#|[a-z]{2,}:))([^"]*\s[^"]*)$/i.exec(word) ?? [];
   return operator === undefined || value.startsWith('//') ? word : `${operator}"${value}"`;

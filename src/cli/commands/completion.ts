@@ -6,7 +6,7 @@ import type { Run, Session } from '../session.ts';
 export function addCompletionCommand(program: Command, run: Run): void {
   program
     .command('completion')
-    .description('print a script that completes commands and options in your shell')
+    .description('print a completion script for your shell')
     .addArgument(new Argument('<shell>').choices(SHELLS))
     .addHelpText(
       'after',

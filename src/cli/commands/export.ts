@@ -10,7 +10,7 @@ import { openOwnClient, type Run, type Session } from '../session.ts';
 
 type ExportFormat = 'json' | 'html' | 'csv';
 
-/** How often an export is tried, where it broke off before anything was written to standard output. */
+/** How often an interrupted export to a file is attempted. */
 const ATTEMPTS = 3;
 
 /** Adds `export`. */
@@ -18,29 +18,29 @@ export function addExportCommand(program: Command, run: Run): void {
   program
     .command('export')
     .description('export all bookmarks')
-    .argument('[file]', 'standard output when absent or -')
+    .argument('[file]', 'the file to write; standard output if omitted or -')
     .addOption(
       new Option(
         '-f, --format <format>',
-        'json: all that `import` takes back; html: for browsers, with folders; csv: for spreadsheets and other ' +
-          'services (default: by the end of the file name, else json)',
+        'json: everything, for `import`; html: for browsers, with folders; csv: for spreadsheets and other ' +
+          'services (default: by the file extension, or else json)',
       ).choices(['json', 'html', 'csv']),
     )
-    .option('--tag-folders', 'html: a folder for each tag, also for tags without a path', false)
+    .option('--tag-folders', 'html: make a folder for every tag, even for tags without a path')
     .action(run(exportAll));
 }
 
 async function exportAll(
   session: Session,
   file: string | undefined,
-  { format = formatOf(file), tagFolders }: { format?: ExportFormat; tagFolders: boolean },
+  { format = formatOf(file), tagFolders = false }: { format?: ExportFormat; tagFolders?: boolean },
 ): Promise<void> {
-  if (tagFolders && format !== 'html') throw new CliError('--tag-folders is for --format html');
-  const read = (client: BookmarkClient) => pieces(session, client, format, tagFolders);
+  if (tagFolders && format !== 'html') throw new CliError('--tag-folders requires --format html');
+  const read = (client: BookmarkClient) => readChunks(session, client, format, tagFolders);
   const client = await openOwnClient(session);
   const { terminal } = session;
   if (file === undefined || file === '-') {
-    for await (const piece of read(client)) await terminal.write(piece);
+    for await (const chunk of read(client)) await terminal.write(chunk);
     if (format === 'json') await terminal.write('\n');
     return;
   }
@@ -48,15 +48,13 @@ async function exportAll(
   await terminal.print({ file, bytes }, () => `Exported to ${file} (${bytes.toLocaleString('en')} bytes)`);
 }
 
-/** What somebody who names a file so will take it for. */
+/** Guesses the format from the file's extension. */
 function formatOf(file = ''): ExportFormat {
   if (/\.html?$/i.test(file)) return 'html';
   return /\.csv$/i.test(file) ? 'csv' : 'json';
 }
 
-/**
- * Writes to a draft beside the file and renames it at the end, so the old file stays until the export is complete.
- */
+/** Writes a draft next to the file and renames it at the end. Until then the old file is kept. */
 async function writeWhole(
   session: Session,
   file: string,
@@ -64,10 +62,10 @@ async function writeWhole(
 ): Promise<number> {
   const draft = `${file}.${randomBytes(6).toString('hex')}`;
   for (let attempt = 1; ; attempt += 1) {
-    // Only its owner may read the file.
+    // The file is readable only by its owner.
     const handle = await open(draft, 'w', 0o600);
     try {
-      const bytes = await writePieces(handle, session, read());
+      const bytes = await writeChunks(handle, session, read());
       await handle.sync();
       await handle.close();
       await rename(draft, file);
@@ -77,12 +75,12 @@ async function writeWhole(
       await rm(draft, { force: true });
       const mayRetry = error instanceof ApiError && error.code === 'CONNECTION_LOST' && attempt < ATTEMPTS;
       if (!mayRetry) throw error;
-      session.terminal.note('the export broke off; beginning anew');
+      session.terminal.note('the export was interrupted; starting again');
     }
   }
 }
 
-async function writePieces(
+async function writeChunks(
   handle: FileHandle,
   { terminal }: Session,
   source: AsyncIterable<Uint8Array | string>,
@@ -90,8 +88,8 @@ async function writePieces(
   using progress = terminal.progress();
   progress.set('exporting');
   let bytes = 0;
-  for await (const piece of source) {
-    const data = Buffer.from(piece as string);
+  for await (const chunk of source) {
+    const data = Buffer.from(chunk as string);
     await handle.writeFile(data);
     bytes += data.length;
     progress.set(`exporting, ${(bytes / 1e6).toFixed(1)} MB`);
@@ -99,7 +97,7 @@ async function writePieces(
   return bytes;
 }
 
-function pieces(
+function readChunks(
   session: Session,
   client: BookmarkClient,
   format: ExportFormat,
@@ -116,7 +114,7 @@ async function* writeHtml(
 ): AsyncGenerator<string, void, undefined> {
   const writer = new NetscapeWriter({ tagFolders });
   for await (const page of readWebPages(session, client)) for (const bookmark of page) writer.add(bookmark);
-  yield* writer.pieces();
+  yield* writer.chunks();
 }
 
 async function* writeCsv(session: Session, client: BookmarkClient): AsyncGenerator<string, void, undefined> {
@@ -124,7 +122,7 @@ async function* writeCsv(session: Session, client: BookmarkClient): AsyncGenerat
   for await (const page of readWebPages(session, client)) yield page.map(formatCsv).join('');
 }
 
-/** Links that are neither http nor https are left out: no service should hold one, and a browser might run it. */
+/** Leaves out links that are neither http nor https, because a browser could run them. */
 async function* readWebPages(
   { terminal, signal }: Session,
   client: BookmarkClient,
@@ -135,5 +133,5 @@ async function* readWebPages(
     leftOut += page.length - links.length;
     yield links;
   }
-  if (leftOut > 0) terminal.note(`left out, as their urls are neither http nor https: ${leftOut}`);
+  if (leftOut > 0) terminal.note(`left out because their urls are not http or https: ${leftOut}`);
 }

@@ -16,51 +16,51 @@ import { openOwnClient, type Run, type Session } from '../session.ts';
 const MAX_ENTRIES = 100_000;
 const MAX_BODY_BYTES = 67_108_864;
 
-/** Long enough for another import of the same user to end. */
+/** Long enough for another import of the same account to end. */
 const RETRY_FOR_MS = 180_000;
 
-/** How many errors are printed one by one. */
+/** At most this many lines are printed from a list. */
 const SHOWN_FAULTS = 10;
 
 interface ImportOptions {
-  replace: boolean;
-  yes: boolean;
-  dryRun: boolean;
+  replace?: boolean;
+  yes?: boolean;
+  dryRun?: boolean;
   folders: boolean;
   skipped?: string;
   tag?: string[];
 }
 
 const HELP = `
-Takes what these export, and sees by itself which of them it is:
+Imports files from these sources and detects the format:
   this service   JSON, as \`bookmarks export\` writes it
-  any browser    HTML ("Export bookmarks"), Firefox's JSON backup, Chrome's file Bookmarks
+  any browser    HTML ("Export bookmarks"), a Firefox JSON backup, Chrome's Bookmarks file
   Pinboard       JSON, XML or HTML; "to read" becomes the tag toread
   Raindrop       CSV or HTML; collections become tags, favorites the tag favorite
   linkding       HTML or the API's JSON; unread becomes the tag toread, archived the tag archived
   Karakeep       JSON; lists become tags, archived the tag archived, favourites the tag favorite
   Pocket         CSV or HTML; unread becomes the tag toread, archived the tag archived
-  Instapaper     CSV; the same, and folders become tags
+  Instapaper     CSV; unread, archived, liked and folders become tags
   buku           HTML or JSON
-  OneTab         the list of "Export URLs"
-  others         CSV with a header that has a column url
-A folder's path becomes one tag, like Work/Databases. A / in a folder's name becomes \\/.
-Everything here is private, so flags for private bookmarks are dropped.
-An import is one transaction: after a fault all of it is there or nothing. It takes at most 100,000 bookmarks.
-Where the service refuses some of them, the others are imported and the command ends with 1.`;
+  OneTab         the text of "Export URLs"
+  others         CSV with a header row and a column named url
+The path of a folder becomes one tag, for example Work/Databases. A / in a folder's name becomes \\/.
+All bookmarks in this service are private, so privacy flags are dropped.
+An import is one transaction: if it is interrupted, either everything is imported or nothing. It takes at most 100,000 bookmarks.
+If the service refuses some bookmarks, it imports the others and the command exits with 1.`;
 
 /** Adds `import`. */
 export function addImportCommand(program: Command, run: Run): void {
   program
     .command('import')
-    .description('import bookmarks from a file of this service, a browser or another service')
-    .argument('<file>', '- for standard input')
-    .option('--replace', 'put them in the place of ALL your bookmarks', false)
-    .option('-y, --yes', 'do not ask before replacing', false)
-    .option('--dry-run', 'only say what is in the file, and what will not be imported', false)
-    .option('--skipped <file>', 'write what is not imported, and why, to this file as CSV')
-    .option('--no-folders', 'do not make tags of folders')
-    .addOption(tagsOption('give this tag to all of them too'))
+    .description('import bookmarks from a file of this service, a browser or another program')
+    .argument('<file>', 'the file, or - for standard input')
+    .option('--replace', 'replace ALL your bookmarks with those in the file')
+    .option('-y, --yes', 'do not ask for confirmation')
+    .option('--dry-run', 'only report what the file contains and what would not be imported')
+    .option('--skipped <file>', 'write the entries that are not imported, with the reason, to this CSV file')
+    .option('--no-folders', 'do not turn folders into tags')
+    .addOption(tagsOption('also add this tag to every bookmark; may be repeated'))
     .addHelpText('after', HELP)
     .action(run(importFile));
 }
@@ -105,8 +105,8 @@ async function readEntries(
   const bytes = file === '-' ? await buffer(terminal.streams.stdin) : await readFile(file);
   const parsed = readBookmarkFile(bytes, { foldersAsTags: folders });
   const entries = parsed.entries.map((entry) => addTags(entry, tag));
-  requireBounds(file, entries);
-  // Once more, since the tags of --tag count too.
+  requireLimits(file, entries);
+  // Checked again because the tags of `--tag` count towards the limits.
   return { ...parsed, entries, refusals: tag.length === 0 ? parsed.refusals : findRefusals(entries) };
 }
 
@@ -121,7 +121,7 @@ async function send(
     progress.set(
       bytes < total
         ? `uploading, ${megabytes(bytes)} of ${megabytes(total)} MB`
-        : `uploaded ${megabytes(total)} MB; the service writes ${count(bookmarks.length)}, all or none`,
+        : `uploaded ${megabytes(total)} MB; the service is importing ${count(bookmarks.length)}`,
     );
   return await client.importBookmarks(
     { bookmarks, mode },
@@ -131,27 +131,31 @@ async function send(
 
 const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1);
 
-/** Entries that are not objects stay as they are: the service describes what is wrong. */
+/** Adds tags to an entry. Leaves malformed entries unchanged, because the service reports what is wrong with them. */
 function addTags(entry: ImportEntry, tags: string[]): ImportEntry {
   const given = entry?.tags ?? [];
   if (tags.length === 0 || !Array.isArray(given)) return entry;
   return { ...entry, tags: [...given, ...tags] };
 }
 
-function requireBounds(file: string, bookmarks: ImportEntry[]): void {
-  const advice = 'An import is one transaction, so it is not split by itself: import the file in parts.';
+function requireLimits(file: string, bookmarks: ImportEntry[]): void {
+  const advice =
+    'An import is one transaction, so the command does not split it. Split the file and import the parts.';
   if (bookmarks.length > MAX_ENTRIES) {
-    throw new CliError(`${file} holds ${count(bookmarks.length)}; an import takes at most 100,000`, advice);
+    throw new CliError(
+      `${file} contains ${count(bookmarks.length)}; an import takes at most 100,000`,
+      advice,
+    );
   }
   if (Buffer.byteLength(JSON.stringify(bookmarks)) > MAX_BODY_BYTES - 1_024) {
-    throw new CliError(`${file} holds more than the 64 MiB that an import takes`, advice);
+    throw new CliError(`${file} contains more than the 64 MiB that an import takes`, advice);
   }
 }
 
 async function confirmReplace(session: Session, entries: number): Promise<void> {
-  const question = `Put ${count(entries)} in the place of ALL your bookmarks? [y/N] `;
+  const question = `Replace ALL your bookmarks with ${count(entries)} from the file? [y/N] `;
   if (session.terminal.streams.stdin.isTTY !== true) {
-    throw new CliError('--replace removes all your bookmarks', 'Where nobody can be asked, say --yes too.');
+    throw new CliError('--replace removes all your bookmarks', 'Add --yes to confirm.');
   }
   const answer = await askLine(session, question);
   if (!/^y(es)?$/i.test(answer ?? '')) throw new CliError('nothing was changed', undefined, 'FAILED');
@@ -161,7 +165,7 @@ const count = (bookmarks: number): string =>
   `${bookmarks.toLocaleString('en')} ${bookmarks === 1 ? 'bookmark' : 'bookmarks'}`;
 
 const NAMES: Record<CheckedFile['format'], string> = {
-  'bookmark-service': 'JSON of this service',
+  'bookmark-service': 'a JSON export of this service',
   netscape: 'a browser’s bookmark file',
   pinboard: 'a Pinboard export',
   raindrop: 'a Raindrop export',
@@ -172,13 +176,15 @@ const NAMES: Record<CheckedFile['format'], string> = {
   firefox: 'a Firefox backup',
   chrome: 'a Chrome bookmark file',
   onetab: 'a OneTab list',
-  buku: 'a list of buku',
-  csv: 'CSV',
+  buku: 'a buku export',
+  csv: 'a CSV file',
 };
 
 function describeFile({ format, entries, combined }: CheckedFile): string {
   const merged =
-    combined === 0 ? '' : `; ${combined.toLocaleString('en')} that were there twice are combined`;
+    combined === 0
+      ? ''
+      : `; ${combined.toLocaleString('en')} ${combined === 1 ? 'duplicate' : 'duplicates'} combined`;
   return `${count(entries.length)} in ${NAMES[format]}${merged}`;
 }
 
@@ -199,7 +205,7 @@ function describeRefusals(title: string, refusals: readonly Refusal[]): string[]
   return [`${title}: ${refusals.length.toLocaleString('en')}`, ...shorten(lines)];
 }
 
-/** Writes every entry that is not imported, with the reason. */
+/** Writes every entry that was not imported to a file, with the reason. */
 async function writeSkipped(
   file: string | undefined,
   { leftOut }: CheckedFile,
@@ -209,7 +215,7 @@ async function writeSkipped(
   const rows = [
     ['url', 'title', 'reason'],
     ...refusals.map(({ url, error }) => [url ?? '', '', error]),
-    ...leftOut.map(({ url, title }) => [url, title, 'is no web page']),
+    ...leftOut.map(({ url, title }) => [url, title, 'not a web page']),
   ];
   await writeFile(file, rows.map(writeCsvRow).join(''), { mode: 0o600 });
 }
@@ -219,11 +225,11 @@ function describeLeftOut({ leftOut }: CheckedFile): string[] {
   const lines = leftOut.map(
     ({ url, title }) => `  ${toLine(title || url).slice(0, 60)}: ${toLine(url).slice(0, 60)}`,
   );
-  return [`Left out, since they are no web pages: ${leftOut.length}`, ...shorten(lines)];
+  return [`Left out because they are not web pages: ${leftOut.length}`, ...shorten(lines)];
 }
 
 function describeResult(parsed: CheckedFile, { imported, skipped, errors }: ImportResult): string[] {
-  const there = skipped === 0 ? '' : `, ${skipped.toLocaleString('en')} skipped: they are there already`;
+  const there = skipped === 0 ? '' : `, ${skipped.toLocaleString('en')} skipped because they already exist`;
   return [
     describeFile(parsed),
     `Imported ${count(imported)}${there}`,
@@ -237,5 +243,5 @@ const shorten = (lines: string[]): string[] =>
     ? lines
     : [
         ...lines.slice(0, SHOWN_FAULTS),
-        `  and ${lines.length - SHOWN_FAULTS} more; --json or --skipped names all`,
+        `  and ${lines.length - SHOWN_FAULTS} more; list all with --json or --skipped`,
       ];

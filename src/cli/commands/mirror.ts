@@ -6,38 +6,42 @@ import { openStore } from '../local-copy.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
 
 interface MirrorCommandOptions {
-  follow: boolean;
+  follow?: boolean;
 }
 
 /** Adds `mirror`. */
 export function addMirrorCommand(program: Command, run: Run): void {
   program
     .command('mirror <file>')
-    .description('make a SQLite file hold what the service holds, or bring it up to date')
-    .option('-f, --follow', 'keep it true until Ctrl-C', false)
+    .description('copy all bookmarks to a SQLite file, or bring the copy up to date')
+    .option('-f, --follow', 'keep it up to date until Ctrl-C')
     .addHelpText(
       'after',
-      '\nOther programs may read its tables at any time: bookmarks, tags and bookmark_tags.',
+      '\nOther programs can read its tables at any time: bookmarks, tags and bookmark_tags.',
     )
     .action(run(mirror));
 }
 
-async function mirror(session: Session, file: string, { follow }: MirrorCommandOptions): Promise<void> {
+async function mirror(
+  session: Session,
+  file: string,
+  { follow = false }: MirrorCommandOptions,
+): Promise<void> {
   const client = await openOwnClient(session);
   using store = await openStore(file);
   try {
-    await keepTrue(session, client, store, follow);
+    await keepUpToDate(session, client, store, follow);
   } catch (error) {
     if (!(error instanceof MirrorConflict)) throw error;
     throw new CliError(
-      `${file}: another process writes to it`,
-      `End one of the two, or run bookmarks sync ${file}; nothing is lost`,
+      `${file}: another process is writing to it`,
+      `Stop one of them, or run bookmarks sync ${file}. Nothing is lost.`,
       'FAILED',
     );
   }
 }
 
-async function keepTrue(
+async function keepUpToDate(
   session: Session,
   client: BookmarkClient,
   store: SqliteStore,

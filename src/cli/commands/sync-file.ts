@@ -4,13 +4,10 @@ import { CliError } from '../faults.ts';
 import { openStore } from '../local-copy.ts';
 import { openOwnClient, type Session } from '../session.ts';
 
-/** Reports of these kinds are about a write that was not applied. */
+/** Reports of these kinds mean that a write was not applied. */
 const NOT_APPLIED: ReadonlySet<Report['kind']> = new Set(['gone', 'kept', 'refused']);
 
-/**
- * Sends what was written to a file offline, and brings the file up to date. Prints what was not simply applied; fails
- * where a write was not applied at all.
- */
+/** Sends the offline writes of a file and brings the file up to date. Prints conflicts and refusals. Fails if any write was not applied. */
 export async function syncFile(session: Session, file: string, onConflict: ConflictPolicy): Promise<void> {
   const { terminal, signal } = session;
   const client = await openOwnClient(session);
@@ -25,7 +22,7 @@ export async function syncFile(session: Session, file: string, onConflict: Confl
     for (const report of reports) await terminal.write(`${toLine(describeReport(report))}\n`);
     await terminal.write(`${bookmarks} bookmarks; ${pending} local changes were pending\n`);
   }
-  // Not before they are printed: a command that is killed in between prints them again.
+  // Acknowledged after printing, so a command that is killed in between prints them again.
   await collection.acknowledge(reports);
   if (lost.length === 0) return;
   throw new CliError(`${lost.length} local changes were not applied`, undefined, 'FAILED');
@@ -33,16 +30,17 @@ export async function syncFile(session: Session, file: string, onConflict: Confl
 
 function describeReport({ kind, id, intent, conflict, message }: Report): string {
   const what = intent.kind === 'edit' ? `${id}` : `${id} (${intent.bookmark.url})`;
-  if (kind === 'refused') return `${what}: not applied, the service refuses it: ${message}`;
-  if (kind === 'gone') return `${what}: not applied, it was deleted elsewhere: ${describeEdit(intent)}`;
-  if (kind === 'kept') return `${what}: not deleted, it was changed elsewhere`;
-  if (kind === 'duplicate') return `${what}: its url was there already`;
+  if (kind === 'refused') return `${what}: not applied because the service refused it: ${message}`;
+  if (kind === 'gone')
+    return `${what}: not applied because it was deleted elsewhere: ${describeEdit(intent)}`;
+  if (kind === 'kept') return `${what}: not deleted because it was changed elsewhere`;
+  if (kind === 'duplicate') return `${what}: its url was already saved`;
   const { field, mine, theirs, kept } = conflict!;
   const quote = JSON.stringify;
-  return `${what}: ${field} was changed on both sides: here ${quote(mine)}, there ${quote(theirs)}; it is ${quote(kept)} now`;
+  return `${what}: ${field} was changed on both sides: here ${quote(mine)}, there ${quote(theirs)}; kept ${quote(kept)}`;
 }
 
-/** What an edit wrote, so that it can be written again. */
+/** Describes what an edit wrote, so that the user can repeat it. */
 function describeEdit(intent: Report['intent']): string {
   if (intent.kind !== 'edit') return '';
   const fields = Object.entries(intent.fields).map(([name, { to }]) => `${name} ${JSON.stringify(to)}`);

@@ -9,8 +9,8 @@ import { openOwnClient, type Run, type Session } from '../session.ts';
 import { syncFile } from './sync-file.ts';
 
 interface SyncOptions {
-  follow: boolean;
-  new: boolean;
+  follow?: boolean;
+  new?: boolean;
   cursor?: string;
   cursorFile?: string;
   onConflict?: 'theirs' | 'mine';
@@ -21,29 +21,29 @@ export function addSyncCommand(program: Command, run: Run): void {
   program
     .command('sync')
     .description(
-      'print every bookmark once, the oldest first; with --follow, each change as it comes, deletions too; ' +
-        'with a file, send what was written to it offline and bring it up to date',
+      'print all bookmarks, oldest first; with --follow, also each later change, including deletions; ' +
+        'with a file, send its offline changes and bring it up to date',
     )
-    .argument('[file]', 'a SQLite file that add, edit or rm --offline, or mirror, wrote; or a new one')
-    .option('-f, --follow', 'go on until Ctrl-C', false)
+    .argument('[file]', 'a SQLite file from mirror or from a command with --offline, or a new file')
+    .option('-f, --follow', 'keep running until Ctrl-C')
     .addOption(
-      new Option('--cursor <cursor>', 'begin after this bookmark id').conflicts(['cursorFile', 'new']),
+      new Option('--cursor <cursor>', 'start after this bookmark id').conflicts(['cursorFile', 'new']),
     )
     .addOption(
-      new Option('--cursor-file <file>', 'begin where the last run with this file ended').conflicts('new'),
+      new Option('--cursor-file <file>', 'start where the last run with this file ended').conflicts('new'),
     )
-    .option('--new', 'begin with what comes from now on', false)
+    .option('--new', 'start from now and skip existing bookmarks')
     .addOption(
       new Option(
         '--on-conflict <whose>',
-        'with a file: which value stays where both sides changed a field (default: theirs)',
+        'with a file: which value to keep if both sides changed a field (default: theirs)',
       ).choices(['theirs', 'mine']),
     )
     .addHelpText(
       'after',
-      '\nWith --json each bookmark is a line of its own; with --follow further lines are {"deleted": ID},' +
-        '\n{"tag": {"id": ID, "name": NAME}}, {"deleted_tag": ID}, and {"reset": true}: all begins anew.' +
-        '\nWith a file it prints what was not simply applied, and exits with 1 where a local change was not applied.',
+      '\nWith --json, each line is one bookmark. With --follow, lines can also be {"deleted": ID},' +
+        '\n{"tag": {"id": ID, "name": NAME}}, {"deleted_tag": ID}, or {"reset": true}: start again with an empty copy.' +
+        '\nWith a file, it prints conflicts and refused changes, and exits with 1 if a local change was not applied.',
     )
     .action(run(sync));
 }
@@ -53,8 +53,8 @@ async function sync(session: Session, file: string | undefined, options: SyncOpt
     const { onConflict = 'theirs', ...others } = options;
     if (Object.values(others).some(Boolean))
       throw new CliError(
-        'a file goes with --on-conflict only',
-        'To follow a file: bookmarks mirror --follow',
+        'a file can be combined only with --on-conflict',
+        'To keep a file up to date, use bookmarks mirror --follow',
       );
     return syncFile(session, file, onConflict);
   }
@@ -66,7 +66,7 @@ async function sync(session: Session, file: string | undefined, options: SyncOpt
   else await printNew(session, client, start, options.cursorFile);
 }
 
-/** Prints the bookmarks after a cursor of `sync`, and returns those that it printed. */
+/** Prints the bookmarks after a cursor of `sync` and returns them as JSON texts by id. */
 async function printNew(
   session: Session,
   client: BookmarkClient,
@@ -75,8 +75,8 @@ async function printNew(
 ): Promise<Map<number, string>> {
   if (!isSyncCursor(cursor)) {
     throw new CliError(
-      'this cursor was kept by sync --follow',
-      'Go on with --follow, or begin with a new file',
+      'this cursor was written by sync --follow',
+      'Continue with --follow, or start with a new file',
     );
   }
   const { terminal, signal } = session;
@@ -84,7 +84,7 @@ async function printNew(
   for await (const batch of client.sync({ cursor, signal, follow: false })) {
     await printBookmarks(session, batch.bookmarks, printed.size === 0);
     for (const bookmark of batch.bookmarks) printed.set(bookmark.id, JSON.stringify(bookmark));
-    // Stored after printing: a crash in between prints a bookmark twice, but loses none.
+    // Stored after printing, so a crash in between prints a bookmark twice but never loses one.
     if (cursorFile !== undefined) await storeCursor(cursorFile, batch.cursor);
   }
   if (printed.size === 0 && !terminal.isJson) terminal.note('nothing new');
@@ -92,9 +92,8 @@ async function printNew(
 }
 
 /**
- * Prints each change after a cursor. After the id of a bookmark it first prints the bookmarks that are new since. The
- * cursor of changes is taken before that, so that no change is lost in between, and what both return alike is printed
- * once.
+ * Prints each change after a cursor. If the cursor is a bookmark id, it first prints the bookmarks added since then. It reads the cursor
+ * for changes before that, so that no change is lost in between. Bookmarks that both reads return unchanged are printed once.
  */
 async function follow(
   session: Session,
@@ -127,10 +126,12 @@ async function follow(
 
 async function printPage(session: Session, page: MirrorPage, isFirst: boolean): Promise<void> {
   const { terminal } = session;
-  if (page.reset && !isFirst) await terminal.print({ reset: true }, () => 'all begins anew');
+  if (page.reset && !isFirst)
+    await terminal.print({ reset: true }, () => 'starting again from the beginning');
   if (page.bookmarks.length > 0) await printBookmarks(session, page.bookmarks, isFirst);
   for (const id of page.deleted) await terminal.print({ deleted: id }, () => `${id} was deleted`);
-  for (const tag of page.tags) await terminal.print({ tag }, () => `tag ${tag.id} is ${toLine(tag.name)}`);
+  for (const tag of page.tags)
+    await terminal.print({ tag }, () => `tag ${tag.id} is now named ${toLine(tag.name)}`);
   for (const id of page.deleted_tags) {
     await terminal.print({ deleted_tag: id }, () => `tag ${id} was deleted`);
   }
@@ -143,7 +144,7 @@ async function printBookmarks({ terminal }: Session, bookmarks: Bookmark[], isFi
 
 const FROM_START = '0';
 
-/** The id of a bookmark, perhaps with a position of the list: the cursor of `sync` without `--follow`. */
+/** Recognizes the cursor of `sync` without `--follow`: a bookmark id, possibly followed by a list position. */
 const isSyncCursor = (cursor: string): boolean => /^\d{1,16}(\.\S+)?$/.test(cursor);
 
 async function findStart({ signal }: Session, client: BookmarkClient, options: SyncOptions): Promise<string> {
@@ -156,8 +157,8 @@ async function findStart({ signal }: Session, client: BookmarkClient, options: S
   const given = options.cursor ?? kept ?? FROM_START;
   if (isSyncCursor(given) || (kept !== undefined && /^[\w-]{1,200}$/.test(given))) return given;
   throw new CliError(
-    `${given.slice(0, 40)} is no cursor`,
-    'Expected the id of a bookmark, or a file that sync wrote',
+    `${given.slice(0, 40)} is not a cursor`,
+    'Expected a bookmark id, or a file that sync wrote',
   );
 }
 

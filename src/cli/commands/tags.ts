@@ -9,34 +9,34 @@ import { openOwnClient, type Run, type Session } from '../session.ts';
 
 /** Adds `tags` and its subcommands. */
 export function addTagCommands(program: Command, run: Run): void {
-  const tags = program.command('tags').description('list tags; create, rename, merge and delete them');
+  const tags = program.command('tags').description('list, create, rename, merge and delete tags');
   tags
     .command('list', { isDefault: true })
     .description('list all tags')
-    .option('--tree', 'show the tag a/b below the tag a', false)
+    .option('--tree', 'show the tag a/b below the tag a')
     .action(run(list));
   tags.command('create').description('create a tag').argument('<name>').action(run(create));
   tags
     .command('rename')
-    .description('rename a tag on all bookmarks that carry it')
+    .description('rename a tag on all its bookmarks')
     .argument('<name>')
     .argument('<new-name>')
-    .option('--with-children', 'also rename all tags below it, like work/a below work')
+    .option('--with-children', 'also rename all tags below it, for example work/a below work')
     .action(run(rename));
   tags
     .command('merge')
-    .description('put one tag in the place of another, on all bookmarks that carry that')
-    .argument('<name>', 'the tag that goes')
-    .argument('<into>', 'the tag that stays')
+    .description('replace a tag with another one on all its bookmarks')
+    .argument('<name>', 'the tag to replace')
+    .argument('<into>', 'the tag to keep')
     .action(run(merge));
   tags
     .command('rm')
-    .description('delete a tag; the bookmarks that carry it stay')
+    .description('delete a tag; its bookmarks are kept')
     .argument('<name>')
     .action(run(remove));
 }
 
-async function list(session: Session, { tree }: { tree: boolean }): Promise<void> {
+async function list(session: Session, { tree = false }: { tree?: boolean }): Promise<void> {
   const { terminal, signal } = session;
   const list = await (await openOwnClient(session)).listTags({ signal });
   if (terminal.isJson) return terminal.print(tree ? { tags: growTree(list.tags) } : list, () => '');
@@ -82,7 +82,7 @@ async function merge(session: Session, name: string, into: string): Promise<void
   if (gone.id === kept.id) throw new CliError('a tag cannot be merged into itself');
   const tag = await client.mergeTags({ id: gone.id, into_id: kept.id }, { signal: session.signal });
   await session.terminal.print(tag, () => {
-    const count = tag.bookmark_count === 1 ? '1 bookmark carries' : `${tag.bookmark_count} bookmarks carry`;
+    const count = tag.bookmark_count === 1 ? '1 bookmark has' : `${tag.bookmark_count} bookmarks have`;
     return `Merged ${toLine(gone.name)} into ${toLine(tag.name)}; ${count} it now`;
   });
 }
@@ -102,5 +102,5 @@ async function findTag({ signal }: Session, client: BookmarkClient, name: string
   const { tags } = await client.listTags({ signal });
   const found = tags.find((tag) => foldText(tag.name) === key);
   if (found !== undefined) return found;
-  throw new CliError(`there is no tag ${JSON.stringify(name)}`, 'All tags: bookmarks tags', 'NOT_FOUND');
+  throw new CliError(`there is no tag ${JSON.stringify(name)}`, 'List all tags: bookmarks tags', 'NOT_FOUND');
 }

@@ -6,7 +6,7 @@ import { openOwnClient, type Run, type Session } from '../session.ts';
 
 const NEVER = 'never';
 
-/** A number of days, or `never`: commander takes null for no value. */
+/** Parses a number of days, or `never`. commander would read null as a missing value. */
 function parseDays(text: string): number | typeof NEVER {
   if (text === NEVER) return NEVER;
   try {
@@ -16,17 +16,19 @@ function parseDays(text: string): number | typeof NEVER {
   }
 }
 
-/** Adds `tokens` and `sessions` with their subcommands. They need a login by a session: by an invite, or in a browser. */
+/** Adds `tokens` and `sessions` with their subcommands. They need a session, which a login in the browser or by an invite opens. */
 export function addTokenCommands(program: Command, run: Run): void {
-  const tokens = program.command('tokens').description('list API tokens; create and revoke them');
+  const tokens = program.command('tokens').description('list, create and revoke API tokens');
   tokens.command('list', { isDefault: true }).description('list your API tokens').action(run(listTokens));
   tokens
     .command('create')
-    .description('create an API token; it is shown once')
-    .argument('<name>', 'what it is for')
-    .addOption(new Option('--scope <scope>', 'what it allows').choices(['read', 'write']).default('read'))
+    .description('create an API token; it is shown only once')
+    .argument('<name>', 'what the token is for')
     .addOption(
-      new Option('--days <days>', `how long it is valid, 1 to 365, or ${NEVER}`)
+      new Option('--scope <scope>', 'what the token allows').choices(['read', 'write']).default('read'),
+    )
+    .addOption(
+      new Option('--days <days>', `days until it expires: 1 to 365, or ${NEVER}`)
         .argParser(parseDays)
         .default(90),
     )
@@ -34,19 +36,19 @@ export function addTokenCommands(program: Command, run: Run): void {
   tokens
     .command('revoke')
     .description('revoke an API token')
-    .argument('<id>', 'as the list shows it', integerFrom(1))
+    .argument('<id>', 'an id from `tokens list`', integerFrom(1))
     .action(run(revokeToken));
 
-  const sessions = program.command('sessions').description('list your sessions; end them');
+  const sessions = program.command('sessions').description('list and end your sessions');
   sessions.command('list', { isDefault: true }).description('list your sessions').action(run(listSessions));
   sessions
     .command('revoke')
     .description('end a session')
-    .argument('<id>', 'as the list shows it', integerFrom(1))
+    .argument('<id>', 'an id from `sessions list`', integerFrom(1))
     .action(run(revokeSession));
   sessions
     .command('revoke-others')
-    .description('end all sessions but this one')
+    .description('end all sessions except this one')
     .action(run(revokeOtherSessions));
 }
 
@@ -95,13 +97,13 @@ async function createToken(
     { name, scope, expires_in_days: days === NEVER ? null : days },
     { signal: session.signal },
   );
-  if (!session.terminal.isJson) session.terminal.note('It is shown this once:');
+  if (!session.terminal.isJson) session.terminal.note('The token is shown only once:');
   await session.terminal.print(made, () => toLine(made.token));
 }
 
 async function revokeToken(session: Session, id: number): Promise<void> {
   const revoked = await (await openOwnClient(session)).revokeToken(id, { signal: session.signal });
-  await session.terminal.print(revoked, () => `Revoked ${id}`);
+  await session.terminal.print(revoked, () => `Revoked token ${id}`);
 }
 
 async function listSessions(session: Session): Promise<void> {
@@ -120,10 +122,10 @@ async function listSessions(session: Session): Promise<void> {
 
 async function revokeSession(session: Session, id: number): Promise<void> {
   const revoked = await (await openOwnClient(session)).revokeSession(id, { signal: session.signal });
-  await session.terminal.print(revoked, () => `Ended ${id}`);
+  await session.terminal.print(revoked, () => `Ended session ${id}`);
 }
 
 async function revokeOtherSessions(session: Session): Promise<void> {
   const ended = await (await openOwnClient(session)).revokeOtherSessions({ signal: session.signal });
-  await session.terminal.print(ended, () => `Ended ${ended.revoked}`);
+  await session.terminal.print(ended, () => `Sessions ended: ${ended.revoked}`);
 }

@@ -4,29 +4,29 @@ import { toLine } from '../display-text.ts';
 import { CliError } from '../faults.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
 
-/** How many ids a request takes. */
+/** The service's limit of ids in one request. */
 const BATCH = 500;
 
 /** Adds `trash` and its subcommands. */
 export function addTrashCommands(program: Command, run: Run): void {
   const trash = program
     .command('trash')
-    .description('list deleted bookmarks; restore them, or delete them for good');
+    .description('list, restore or permanently delete bookmarks in the trash');
   trash
     .command('list', { isDefault: true })
-    .description('list deleted bookmarks, the last deleted first')
-    .option('-n, --limit <n>', 'at most so many', integerFrom(1))
+    .description('list deleted bookmarks, most recently deleted first')
+    .option('-n, --limit <n>', 'print at most this many', integerFrom(1))
     .action(run(list));
   trash
     .command('restore')
-    .description('restore deleted bookmarks, which get new ids')
-    .argument('<id...>', 'as `trash list` shows them', gatherIds)
+    .description('restore deleted bookmarks; they get new ids')
+    .argument('<id...>', 'ids from `trash list`', gatherIds)
     .action(run(restore));
   trash
     .command('rm')
-    .description('delete bookmarks in the trash for good')
-    .argument('[id...]', 'as `trash list` shows them', gatherIds)
-    .option('--all', 'everything in the trash', false)
+    .description('permanently delete bookmarks in the trash')
+    .argument('[id...]', 'ids from `trash list`', gatherIds)
+    .option('--all', 'delete everything in the trash')
     .action(run(remove));
 }
 
@@ -81,7 +81,7 @@ async function restore(session: Session, ids: number[]): Promise<void> {
     missing.push(...done.missing);
   }
   if (restored.length === 0)
-    throw new CliError('none of these is in the trash', 'All: bookmarks trash', 'NOT_FOUND');
+    throw new CliError('none of these is in the trash', 'List the trash: bookmarks trash', 'NOT_FOUND');
   await session.terminal.print({ restored, missing }, () =>
     [
       ...restored.map(({ id, new_id }) => `Restored ${id} as ${new_id}`),
@@ -90,16 +90,20 @@ async function restore(session: Session, ids: number[]): Promise<void> {
   );
 }
 
-async function remove(session: Session, ids: number[] | undefined, { all }: { all: boolean }): Promise<void> {
+async function remove(
+  session: Session,
+  ids: number[] | undefined,
+  { all = false }: { all?: boolean },
+): Promise<void> {
   if (all === (ids !== undefined && ids.length > 0)) {
-    throw new CliError('name the bookmarks by their ids, or say --all', undefined, 'USAGE');
+    throw new CliError('name the bookmarks by their ids, or use --all', undefined, 'USAGE');
   }
   const client = await openOwnClient(session);
   const options = { signal: session.signal };
   let count = 0;
   if (all) count = (await client.emptyTrash(options)).count;
   else for (const batch of batches(ids!)) count += (await client.deleteFromTrash(batch, options)).count;
-  await session.terminal.print({ deleted: count }, () => `Deleted ${count} for good`);
+  await session.terminal.print({ deleted: count }, () => `Permanently deleted ${count}`);
 }
 
 const batches = (ids: readonly number[]): number[][] =>
