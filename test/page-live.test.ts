@@ -290,6 +290,38 @@ describe('when something fails', () => {
     await page.getByText('You are offline').waitFor({ state: 'hidden' });
   });
 
+  browserTest('a total that cannot be read does not keep the list from reading on', async () => {
+    const reader = await browsers.reader(service);
+    const bookmarks = Array.from({ length: 400 }, (_, at) => ({
+      url: `https://example.org/${at}`,
+      title: `Number ${at}`,
+    }));
+    await call(reader, '/import', { bookmarks });
+    const page = await reader.open();
+    await page.getByText('400 of 10,000').waitFor();
+    await untilFollowing(service);
+    for (const loaded of [150, 250]) {
+      await page.mouse.wheel(0, 100_000);
+      await expect
+        .poll(() => page.evaluate(() => document.querySelector<HTMLElement>('.rows')!.offsetHeight))
+        .toBe(loaded * 68);
+    }
+    // A bookmark that the page has not read is deleted: only the service knows the total now.
+    const refused = page.waitForResponse((response) => response.status() === 400);
+    const body = { error: 'per_page: is unheard of', code: 'VALIDATION_ERROR' };
+    await failAt(page, '/bookmarks/search', 1, { status: 400, json: body });
+    const oldest = { sort: 'oldest', per_page: 1 };
+    const found = await call<{ bookmarks: { id: number }[] }>(reader, '/bookmarks/search', oldest);
+    await call(reader, '/bookmarks/delete', { id: found.bookmarks[0]!.id });
+    await refused;
+    await expect
+      .poll(async () => {
+        await page.mouse.wheel(0, 100_000);
+        return titlesOf(page);
+      })
+      .toContain('Number 2');
+  });
+
   browserTest('a 503 is tried again', async () => {
     const reader = await browsers.reader(service);
     await add(reader, 'There');
