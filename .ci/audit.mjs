@@ -1,11 +1,12 @@
-// Asks the package registry for known vulnerabilities of the production dependencies. Fails for high and critical ones;
-// exits with 75 (not done) where the registry cannot be reached or has no advisories. Runs on the machine's own Node.
+// Asks the package registry for known vulnerabilities of the production dependencies. Fails for high and critical
+// ones. Exits with 75 (not done) if the registry cannot be reached or has no advisories. Runs on the machine's own
+// Node.
 import { spawnSync } from 'node:child_process';
 
 const GRAVE = ['high', 'critical'];
 const NOT_DONE = 75;
 
-/** What npm printed, or nothing where it failed in a way that has no answer. */
+/** Parses npm's output; undefined if it is not JSON. */
 function readReport(output) {
   try {
     return JSON.parse(output);
@@ -21,7 +22,10 @@ function describe({ name, severity, range, via }) {
   return `${severity}: ${name} ${range}: ${titles.join('; ')}`;
 }
 
-/** Returns the exit code: 0 for no grave vulnerability, 1 for some or a failure of npm, 75 if nothing could be asked. */
+/**
+ * Returns the exit code: 0 without grave vulnerabilities, 1 with some or if npm failed, 75 if the registry gave no
+ * answer.
+ */
 function judge(report, errors) {
   if (report?.metadata?.vulnerabilities) {
     const grave = Object.values(report.vulnerabilities).filter(({ severity }) => GRAVE.includes(severity));
@@ -32,7 +36,8 @@ function judge(report, errors) {
     );
     return grave.length === 0 ? 0 : 1;
   }
-  // So npm describes a registry that does not answer, or not as asked; a fault of this project it describes otherwise.
+  // npm reports a missing or invalid answer of the registry in this form. It reports faults of this project
+  // differently.
   if (typeof report?.message === 'string') {
     console.log(`audit: not done, the registry gave no advisories: ${report.message}`);
     return NOT_DONE;

@@ -1,4 +1,4 @@
-// Reads vitest's JSON reports, names what failed or was skipped, and prints the line that ends a run. Plain JavaScript,
+// Reads vitest's JSON reports, lists failed and skipped tests, and prints the last line of a run. Plain JavaScript,
 // because it runs on the machine's own Node.
 //
 //   count.mjs --report 'npm test'=FILE … --failed 'npm run check' … --skipped 'why a step was not done' …
@@ -23,7 +23,7 @@ for (const failure of failures) console.log(`failed: ${failure}`);
 console.log(`${passed} passed, ${failures.length} failed, ${skippedCount} skipped`);
 process.exitCode = failures.length === 0 ? 0 : 1;
 
-/** Counts the tests of a command. A step that failed without a failed test to explain it counts as one failure. */
+/** Counts the tests of a command. A step that failed without a failed test counts as one failure. */
 function countTests(command, path) {
   const files = readReport(command, path);
   const tests = files.flatMap((file) => file.assertionResults);

@@ -1,6 +1,6 @@
-// Node 26, which the npm package `node` brings along, links libatomic.so.1, and the smallest systems lack it. Runs
-// before anything is installed, so on the machine's own Node and without packages: installs the library on Debian as
-// root, says what to install elsewhere.
+// Node 26, from the npm package `node`, links to libatomic.so.1, which minimal systems lack. This runs on the
+// machine's own Node before packages are installed. As root on Debian it installs the library; elsewhere it says what
+// to install.
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 
@@ -8,7 +8,7 @@ function hasLibrary() {
   try {
     return execFileSync('/sbin/ldconfig', ['-p'], { encoding: 'utf8' }).includes('libatomic.so.1');
   } catch {
-    // No glibc, or a system that keeps its libraries in another way: nothing that could be said about it.
+    // Without glibc or ldconfig, the library cannot be checked.
     return true;
   }
 }

@@ -4,23 +4,29 @@ import { fileURLToPath } from 'node:url';
 import { parseAllDocuments, stringify } from 'yaml';
 
 /**
- * What `k8s/release.sh` needs for a canary. `objects MANIFESTS PODS` prints its Deployment, Service and disruption budget; `route
- * MANIFESTS WEIGHT` the route that sends it this share of the requests; `compare NAMESPACE SECONDS` how the pods of both tracks serve.
- * Plain JavaScript, for whatever Node the operator has.
+ * Helps `k8s/release.sh` with a canary, with three commands.
+ *
+ * - `objects MANIFESTS PODS` prints its Deployment, Service and disruption budget.
+ * - `route MANIFESTS WEIGHT` prints the routes that send it this percentage of the requests.
+ * - `compare NAMESPACE SECONDS` prints how the pods of both tracks serve.
+ *
+ * Plain JavaScript, because it runs on the operator's own Node.
  */
 
 const CANARY = 'api-canary';
 
-/** Fewer requests of the canary say nothing. */
+/** Fewer requests to the canary do not allow a verdict. */
 const FEWEST = 200;
 
-/** So many times the failures of the stable track, and this share more, are a difference. */
+/**
+ * The canary is worse if its share of bad requests exceeds this factor times the stable share, plus this constant.
+ */
 const WORSE_FACTOR = 2;
 const WORSE_SHARE = { failed: 0.001, slow: 0.01 };
 
 const NAMED = ['Deployment', 'Service', 'PodDisruptionBudget'];
 
-/** The canary's Deployment, Service and disruption budget, made of those of `api`. */
+/** Makes the canary's Deployment, Service and disruption budget from those of `api`. */
 export const makeCanary = (objects, pods) =>
   objects
     .filter(({ kind, metadata }) => NAMED.includes(kind) && metadata.name === 'api')
@@ -38,7 +44,7 @@ function toCanary(object, pods) {
   return object;
 }
 
-/** The overlay's routes, which give the canary this share of 100. */
+/** The overlay's routes, with this percentage of requests for the canary. */
 export const splitRoutes = (objects, weight) =>
   objects
     .filter(({ kind }) => kind === 'HTTPRoute')
@@ -55,7 +61,7 @@ export const splitRoutes = (objects, weight) =>
       }
     });
 
-/** Requests that failed and that were slow, of all, by the metrics of several pods. */
+/** Counts failed and slow requests, from the metrics of several pods. */
 export function countEvents(texts) {
   const counts = { failed: { bad: 0, all: 0 }, slow: { bad: 0, all: 0 } };
   for (const text of texts)
@@ -67,7 +73,7 @@ export function countEvents(texts) {
   return counts;
 }
 
-/** What happened between two counts; a process that began anew counts from 0. */
+/** The events between two counts. If a process restarted, its counters began at 0 again. */
 function difference(before, after) {
   const between = (kind) =>
     after[kind].all < before[kind].all
@@ -78,7 +84,7 @@ function difference(before, after) {
 
 const shareOf = ({ bad, all }) => (all === 0 ? 0 : bad / all);
 
-/** `as good`, `worse` by which kind, or `unknown` while too few requests came. */
+/** Returns `as good`, `worse` with the kinds, or `unknown` if there were too few requests. */
 export function judge(stable, canary) {
   const worse = ['failed', 'slow'].filter(
     (kind) => shareOf(canary[kind]) > WORSE_FACTOR * shareOf(stable[kind]) + WORSE_SHARE[kind],

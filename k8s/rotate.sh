@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Changes the role with which the service comes to Postgres, under load: k8s/rotate.sh, with ADMIN_DATABASE_URL straight to
-# Postgres, of a Citus cluster to its coordinator, as a role that may alter bookmarks_a and bookmarks_b. Of the two one serves;
-# the other gets a new password on every node, serves from here on, and the first loses its login. Stopped anywhere, run it
-# again: it goes on with the same password.
+# Switches the role with which the service connects to Postgres, under load: k8s/rotate.sh
+# ADMIN_DATABASE_URL leads directly to Postgres (of a Citus cluster, to its coordinator), as a role that may alter bookmarks_a
+# and bookmarks_b. One of the two serves. The other gets a new password on every node and takes over; the first loses its
+# login. If the script stops halfway, run it again: it continues with the same password.
 set -euo pipefail
-: "${ADMIN_DATABASE_URL:?straight to Postgres, as a role that may alter roles}"
+: "${ADMIN_DATABASE_URL:?directly to Postgres, as a role that may alter roles}"
 namespace=${NAMESPACE:-bookmarks}
 roll_out_limit=${ROLL_OUT_LIMIT:-20m}
 umask 077
@@ -13,14 +13,14 @@ trap 'rm -rf "$folder"' EXIT
 
 stop() { echo "rotate: $*" >&2 && exit 1; }
 
-# Fails where there is a line of what failed, and prints each.
+# Prints lines of failures. Fails if there are any.
 report() { [ -z "$1" ] || { printf '%s\n' "$1" | sed 's/^/rotate: /' >&2 && return 1; }; }
 
 in_namespace() { kubectl --namespace "$namespace" "$@"; }
 read_secret() { in_namespace get secret "$1" --output "go-template={{index .data \"$2\" | base64decode}}"; }
 
-# Secrets go by files, pipes and the environment: anybody on the machine can read the arguments of a program.
-# Writes keys of a Secret, as pairs of a key and a file with its value; the other keys stay.
+# Writes keys of a Secret, given as pairs of a key and a file with its value; other keys are kept. Secrets are passed
+# by files, pipes and the environment, because anybody on the machine can read the arguments of a program.
 write_secret() {
   local name=$1 values=''
   shift
@@ -37,8 +37,8 @@ roll() {
   for deployment in "$@"; do in_namespace rollout status "deployment/$deployment" --timeout="$roll_out_limit"; done
 }
 
-# The administrator's url leads to the database that serves, as the nodes of a cluster are known there alone; its password
-# stands apart.
+# Makes the administrator's url point to the service's database, because a cluster's nodes are known only there.
+# Separates the password from the url.
 read_admin_url() {
   local rest=${ADMIN_DATABASE_URL#*://} migrate database authority user=''
   migrate=$(read_secret connections MIGRATE_DATABASE_URL)
@@ -54,13 +54,13 @@ read_admin_url() {
   fi
 }
 
-# Runs what standard input has. Terse, as the context of an error would repeat the statement.
+# Runs SQL from standard input. Terse, because the context of an error would repeat the statement.
 run_sql() {
   PGPASSWORD=${admin_password-${PGPASSWORD-}} psql --no-psqlrc --quiet --tuples-only --no-align \
     --set=ON_ERROR_STOP=1 --set=VERBOSITY=terse --dbname="$admin_url"
 }
 
-# Two runs at once would give one role two passwords. The lock is that of a session, which ends with this process.
+# Two runs at once would give one role two passwords. The lock belongs to a session that ends with this process.
 take_lock() {
   mkfifo "$folder/open"
   {
@@ -73,17 +73,18 @@ take_lock() {
     kill -0 "$session" 2>/dev/null || stop 'Postgres cannot be reached; nothing was changed'
     sleep 0.1
   done
-  [ "$(cat "$folder/locked")" = taken ] || stop 'another run is at work; nothing was changed'
+  [ "$(cat "$folder/locked")" = taken ] || stop 'another run is in progress; nothing was changed'
 }
 
-# Whether the database is that of a Citus cluster, whose coordinator knows the nodes, also one that was added or replaced.
+# Finds out whether this is a Citus cluster, and whether all its nodes are active. The coordinator knows all nodes,
+# even new ones.
 find_cluster() {
   is_cluster=$(run_sql <<<"select to_regclass('pg_catalog.pg_dist_node') is not null;")
   [ "$is_cluster" = t ] || return 0
   local faults
   faults=$(
     run_sql <<'EOS'
-select 'ADMIN_DATABASE_URL is not of the coordinator'
+select 'ADMIN_DATABASE_URL does not lead to the coordinator'
 from pg_catalog.pg_dist_local_group
 where groupid <> 0
 union all
@@ -91,15 +92,15 @@ select nodename || ':' || nodeport || ' is not active: activate it, or remove it
 from pg_catalog.pg_dist_node as node
 where noderole::text <> 'secondary'
   and not isactive
-  -- A clone has the roles of the node that it follows. Older versions have no such column.
+  -- A clone has the roles of the node that it follows. Older versions lack this column.
   and not coalesce((to_jsonb(node) ->> 'nodeisclone')::boolean, false);
 EOS
   )
   [ -z "$faults" ] || stop "$faults; nothing was changed"
 }
 
-# Runs one statement from standard input on the one Postgres, or on every node of the cluster, which the coordinator reaches;
-# says which nodes failed. No rows of it are printed.
+# Runs one statement from standard input on the one Postgres, or on every node of the cluster through the coordinator.
+# Prints the nodes that failed, but no rows.
 on_every_node() {
   cat >"$folder/statement"
   if [ "$is_cluster" = f ]; then
@@ -119,7 +120,7 @@ EOS
   report "$failures"
 }
 
-# Each node alters the role for itself: nodes that passed it on to each other would wait for each other.
+# Each node alters the role by itself. If nodes propagated it to each other, they would block each other.
 alter_role() {
   on_every_node <<EOS
 do \$do\$
@@ -131,7 +132,8 @@ end
 EOS
 }
 
-# What Postgres keeps of a password: the logs of servers have statements, and must not have the password.
+# The verifier that Postgres stores for a password. Statements appear in the servers' logs, which must not contain the
+# password.
 make_verifier() {
   PASSWORD=$password node -e '
     const { createHash, createHmac, pbkdf2Sync, randomBytes } = require("node:crypto");
@@ -144,8 +146,8 @@ make_verifier() {
   '
 }
 
-# Where nodes come to each other with the role's password, which pg_dist_authinfo has, they need the new one. A superuser alone
-# sees whether it has any; of whom that is not, the check of the nodes says what is missing.
+# Nodes may connect to each other with the role's password from pg_dist_authinfo. Then they need the new one. Only a
+# superuser can read that table; for other administrators, the check of the nodes reports what is missing.
 pass_to_nodes() {
   local has_passwords
   has_passwords=$(
@@ -174,7 +176,7 @@ end
 EOS
 }
 
-# Nodes come to each other as the role that is at work.
+# Nodes connect to each other with the session's role.
 check_nodes() {
   [ "$is_cluster" = t ] || return 0
   local failures
@@ -189,13 +191,13 @@ EOS
   report "$failures"
 }
 
-# Which role the url serves with, or another one is at work.
+# Finds the serving role, and whether a run was interrupted.
 read_state() {
   url=$(read_secret connections DATABASE_URL)
   case $url in
     postgres://bookmarks_a:*) serving=bookmarks_a other=bookmarks_b ;;
     postgres://bookmarks_b:*) serving=bookmarks_b other=bookmarks_a ;;
-    *) stop 'DATABASE_URL is neither of bookmarks_a nor of bookmarks_b' ;;
+    *) stop 'the user of DATABASE_URL is neither bookmarks_a nor bookmarks_b' ;;
   esac
   read_secret pgbouncer userlist.txt >"$folder/userlist.txt"
   old=$serving new=$other
@@ -203,32 +205,32 @@ read_state() {
   if grep -qxF "$mark$new" "$folder/userlist.txt"; then
     password=$(sed -n "s/^\"$new\" \"\(.*\)\"\$/\1/p" "$folder/userlist.txt")
     [ -n "$password" ] ||
-      stop "userlist.txt of the Secret pgbouncer has no password of $new; put it back, or take its line '$mark$new' away"
-    echo "== the last run did not end: on with $new"
+      stop "userlist.txt of the Secret pgbouncer has no password of $new; restore it, or delete the line '$mark$new'"
+    echo "== the last run was interrupted: continuing with $new"
   else
     password=$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')
   fi
 }
 
-# Has PgBouncer's users without lines that begin so.
+# Removes matching lines from PgBouncer's users.
 forget_users() {
   grep -vE "$1" "$folder/userlist.txt" >"$folder/kept" || true
   mv "$folder/kept" "$folder/userlist.txt"
 }
 
-# With the new password PgBouncer's Secret gets this line, a comment to PgBouncer, until the first role is locked everywhere.
+# While a rotation is in progress, PgBouncer's Secret contains this line, which is a comment for PgBouncer.
 mark='; k8s/rotate.sh changes over to '
 read_admin_url
 take_lock
 find_cluster
 read_state
 
-# Where PgBouncer no longer knows the first role no pod uses it, and all that is left is to lock it.
+# If PgBouncer no longer knows the first role, no pod uses it. Then only locking it is left.
 if [ "$serving" = "$old" ] || grep -q "^\"$old\" " "$folder/userlist.txt"; then
   echo "== $new may log in"
   verifier=$(make_verifier)
   { alter_role "$new" "login password '$verifier'" && pass_to_nodes && check_nodes; } ||
-    stop "PgBouncer and the pods were left as they were, and $serving serves; run this again when it is mended"
+    stop "PgBouncer and the pods were not changed, and $serving serves; fix the fault and run this again"
 
   echo "== PgBouncer knows both"
   forget_users "^\"$new\" |^$mark"
@@ -252,7 +254,7 @@ fi
 echo "== $old may not log in any more"
 { alter_role "$old" 'nologin password null' &&
   on_every_node <<<"select count(pg_terminate_backend(pid)) from pg_stat_activity where usename = '$old';"; } ||
-  stop "$new serves, but $old may still log in there; run this again when it is mended"
+  stop "$new serves, but $old may still log in there; fix the fault and run this again"
 forget_users "^$mark"
 write_secret pgbouncer userlist.txt "$folder/userlist.txt"
 echo "rotate: $new serves"

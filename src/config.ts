@@ -5,7 +5,7 @@ import { parseRedisAddress, type RedisAddress } from './coordination/redis-addre
 import { findContradiction, SIGN_IN_SCHEMAS, type SignInSettings, toSettings } from './sign-in/variables.ts';
 import { findUrlFault } from './store/database-url.ts';
 
-/** A variable of the environment cannot be used. The message names it, the fault and an example. */
+/** An environment variable is invalid. The message names it, the fault and an example. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
@@ -55,10 +55,13 @@ const isOrigin = (text: string): boolean => {
   return url !== null && text === `${url.protocol}//${url.host}`;
 };
 
-/** Whether only this machine can reach a host name or an address. */
+/** Whether a host name or address is reachable only from this machine. */
 export const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|\[?::1\]?)$/.test(host);
 
-/** On plain HTTP a browser's session could be read on the way, and a `Secure` cookie would not be sent at all. */
+/**
+ * HTTPS, or HTTP on loopback. Elsewhere on plain HTTP, others could read the session, and browsers would not send a
+ * `Secure` cookie.
+ */
 function isSafeOrigin(text: string): boolean {
   if (!isOrigin(text)) return false;
   const { protocol, hostname } = new URL(text);
@@ -80,7 +83,7 @@ const trustProxy = z
     return /^\d{1,2}$/.test(text) ? Number(text) : splitList(text);
   })
   .refine((value) => !Array.isArray(value) || (value.length > 0 && value.every(isNetwork)), {
-    error: 'expected a number of proxies or a list of their networks; everyone cannot be trusted',
+    error: 'expected the number of proxies or a list of their networks; trusting everyone is not allowed',
   })
   .default(false)
   .meta({ example: '10.0.0.0/8' });
@@ -93,8 +96,8 @@ const redisAddress = z
     ctx.issues.push({
       code: 'custom',
       message:
-        'expected redis:// or rediss:// and a host, a port or the number of a database, one url or several separated ' +
-        'by commas, or redis+sentinel://host:26379,host:26379/name; what is special in a password is written as %40',
+        'expected redis:// or rediss:// with a host, a port and an optional database number; one url or several separated ' +
+        'by commas, or redis+sentinel://host:26379,host:26379/name; write special characters in a password like %40',
       input: text,
     });
     return z.NEVER;
@@ -115,7 +118,7 @@ const caFile = z
   .optional()
   .meta({ example: '/etc/redis/ca.pem' });
 
-/** `key=value` by commas, percent-encoded as OpenTelemetry's specification has it. */
+/** `key=value`, separated by commas, percent-encoded as in OpenTelemetry's specification. */
 const resourceAttributes = z
   .string()
   .transform((text, ctx): Record<string, string> => {
@@ -132,10 +135,10 @@ const resourceAttributes = z
   .default({})
   .meta({ example: 'service.instance.id=api-1,deployment.environment.name=production' });
 
-/** A setting: the variable that holds it, and how its text is checked and read. */
+/** A setting: the name of its variable, and the schema that checks and parses the text. */
 const variable = <Schema extends z.ZodType>(name: string, schema: Schema) => ({ name, schema });
 
-/** Every setting but those of signing in. docs/configuration.md describes the variables. */
+/** All settings except those of signing in. docs/configuration.md describes the variables. */
 const SETTINGS = {
   production: variable(
     'NODE_ENV',
@@ -154,7 +157,7 @@ const SETTINGS = {
       .default('info')
       .meta({ example: 'info' }),
   ),
-  /** The share of requests that are logged, from 0 to 1; failures, slow ones and those about tokens are in any case. */
+  /** The share of logged requests, from 0 to 1. Failures, slow requests and those about tokens are always logged. */
   logRequests: variable(
     'LOG_REQUESTS',
     z
@@ -164,9 +167,9 @@ const SETTINGS = {
       .transform((text) => (text === 'all' ? 1 : text === 'errors' ? 0 : 1 / Number(text.slice(2))))
       .meta({ example: '1/100' }),
   ),
-  /** Absent: the service starts an embedded Postgres in `dataDir`. */
+  /** If absent, the service starts an embedded Postgres in `dataDir`. */
   databaseUrl: variable('DATABASE_URL', databaseUrl),
-  /** For imports, whose statements take longer than a pooler allows others; absent: `databaseUrl`. */
+  /** A separate url for imports, whose statements take longer than a pooler allows. Default: `databaseUrl`. */
   databaseImportUrl: variable('DATABASE_IMPORT_URL', databaseUrl),
   dataDir: variable('DATA_DIR', z.string().default('.data').meta({ example: '.data' })),
   databasePoolSize: variable('DATABASE_POOL_SIZE', integer(1, 1_000, 10)),
@@ -179,7 +182,7 @@ const SETTINGS = {
       .default(true)
       .meta({ example: 'true' }),
   ),
-  /** Whether `migrate` distributes the tables over the nodes of a Citus cluster; one that it has distributed stays so. */
+  /** Whether `migrate` distributes the tables over the nodes of a Citus cluster. This cannot be undone. */
   databaseSharding: variable(
     'DATABASE_SHARDING',
     z
@@ -188,11 +191,11 @@ const SETTINGS = {
       .transform((text) => (text === 'none' ? undefined : text))
       .meta({ example: 'citus' }),
   ),
-  /** Where Redis is; absent: there is one replica, coordinated in its process. */
+  /** If absent, there can be only one replica, and it coordinates in its own process. */
   redisAddress: variable('REDIS_URL', redisAddress),
-  /** PEM text of the authority that signed Redis' certificates; absent: the authorities that Node knows. */
+  /** The certificate authority of Redis in PEM. Default: Node's own list. */
   redisCa: variable('REDIS_CA_FILE', caFile),
-  /** For the Sentinels themselves. */
+  /** The password of the Sentinels, not of Redis. */
   redisSentinelPassword: variable('REDIS_SENTINEL_PASSWORD', z.string().optional().meta({ secret: true })),
   redisPrefix: variable(
     'REDIS_PREFIX',
@@ -216,7 +219,7 @@ const SETTINGS = {
     wholeNumber(1, 500_000).optional().meta({ example: '2500' }),
   ),
   rateLimitWindowSeconds: variable('RATE_LIMIT_WINDOW_SECONDS', integer(1, 3_600, 60)),
-  /** Wrong invite codes of all clients that name no e-mail address, in any 60 s. */
+  /** The limit of wrong invite codes per 60 s, over all clients that send no e-mail address. */
   inviteFailuresPerMinute: variable('INVITE_FAILURES_PER_MINUTE', integer(1, 1_000_000, 600)),
   syncWaitSeconds: variable('SYNC_WAIT_SECONDS', integer(1, 30, 29)),
   maxWaiters: variable('MAX_WAITERS', integer(1, 1_000_000, 12_000)),
@@ -228,7 +231,7 @@ const SETTINGS = {
   sessionDays: variable('SESSION_DAYS', integer(1, 3_650, 90)),
   /** How long edits and deletions are kept for `/bookmarks/changes`. */
   changesDays: variable('CHANGES_DAYS', integer(1, 3_650, 90)),
-  /** Deleted bookmarks can be restored for so many days. */
+  /** How long deleted bookmarks can be restored. */
   trashDays: variable('TRASH_DAYS', integer(1, 3_650, 30)),
   corsOrigins: variable(
     'CORS_ORIGINS',
@@ -240,8 +243,8 @@ const SETTINGS = {
       .meta({ example: 'https://app.example.org,chrome-extension://abcdefghijklmnop' }),
   ),
   /**
-   * The origin at which people see the service: `https`, or `http` on loopback. Absent: a service that listens on
-   * loopback takes its own; another one has no pages, and no sessions of browsers.
+   * The service's public origin: `https`, or `http` on loopback. If absent, a service on loopback uses its own
+   * address, and any other has no pages and no browser sessions.
    */
   publicUrl: variable(
     'PUBLIC_URL',
@@ -254,7 +257,7 @@ const SETTINGS = {
       .optional()
       .meta({ example: 'https://bookmarks.example.org', secret: true }),
   ),
-  /** The proxies whose `X-Forwarded-For` is believed: their number, or their networks; `false`: none. */
+  /** The proxies whose `X-Forwarded-For` is trusted, as a number or a list of networks; `false` for none. */
   trustProxy: variable('TRUST_PROXY', trustProxy),
   requestTimeoutSeconds: variable('REQUEST_TIMEOUT_SECONDS', integer(1, 3_600, 120)),
   /** Whether responses are compressed for clients that accept it. */
@@ -266,7 +269,7 @@ const SETTINGS = {
       .transform((value) => value === 'on')
       .meta({ example: 'off' }),
   ),
-  /** Whether linkding's API is served as well. */
+  /** Whether the service also offers linkding's API. */
   compatLinkding: variable(
     'COMPAT_LINKDING',
     z
@@ -277,12 +280,12 @@ const SETTINGS = {
   ),
   drainSeconds: variable('DRAIN_SECONDS', integer(0, 60, 0)),
   /**
-   * Requests are refused while the mean delay of the event loop, or the longest wait for a connection, is above this;
-   * 0: never.
+   * Requests are refused while the event loop's mean delay, or the longest wait for a connection, exceeds this. 0
+   * disables the check.
    */
   overloadEventLoopMs: variable('OVERLOAD_EVENT_LOOP_MS', integer(0, 60_000, 500)),
   overloadPoolWaitMs: variable('OVERLOAD_POOL_WAIT_MS', integer(0, 60_000, 2_000)),
-  /** Who runs the operator's commands, for the audit. */
+  /** The name of the operator who runs admin commands, for the audit. */
   adminOperator: variable(
     'ADMIN_OPERATOR',
     z
@@ -291,15 +294,15 @@ const SETTINGS = {
       .optional()
       .meta({ example: 'ann@example.org' }),
   ),
-  /** How long `migrate` tries again while Postgres cannot be reached, or a table is in use. */
+  /** How long `migrate` retries while Postgres cannot be reached or a table is in use. */
   migrateWaitSeconds: variable('MIGRATE_WAIT_SECONDS', integer(0, 3_600, 60)),
-  /** Bytes of responses that clients have not taken, of all users, beyond which requests are refused. */
+  /** The limit of bytes that clients have not read yet, over all users. Beyond it, requests are refused. */
   maxOutboundBacklog: variable('UNSENT_BYTES', integer(1_048_576, 1_099_511_627_776, 268_435_456)),
-  /** How long a client may take nothing of its response before its connection is cut. */
+  /** A client that reads too little for this long is disconnected. */
   responseStallSeconds: variable('RESPONSE_STALL_SECONDS', integer(1, 3_600, 30)),
-  /** Absent: no metrics. */
+  /** If absent, the process serves no metrics. */
   metricsPort: variable('METRICS_PORT', port.optional().meta({ example: '9464' })),
-  /** Collector of traces; absent: none. */
+  /** The collector of traces. If absent, nothing is traced. */
   otlpEndpoint: variable(
     'OTEL_EXPORTER_OTLP_ENDPOINT',
     z
@@ -317,7 +320,7 @@ const SETTINGS = {
       .default(1)
       .meta({ example: '0.01' }),
   ),
-  /** What names this process to the collector, beside the service and its role. */
+  /** Further attributes that identify this process in traces. */
   traceResource: variable('OTEL_RESOURCE_ATTRIBUTES', resourceAttributes),
 };
 
@@ -327,19 +330,19 @@ type Values = { -readonly [Name in keyof Settings]: z.output<Settings[Name]['sch
 
 const TOKENS_PER_ACCOUNT = 5;
 
-/** The configuration of a process: typed, checked and complete. */
+/** The complete configuration of a process, checked and typed. */
 export type Config = Values & {
   rateLimitRequestsPremium: number;
   rateLimitRequestsPerAccount: number;
   rateLimitRequestsPerAccountPremium: number;
-  /** How people sign in besides invites. */
+  /** How people sign in, apart from invites. */
   signIn: SignInSettings;
 };
 
 type SignInSchemas = typeof SIGN_IN_SCHEMAS;
 type SignInValues = { [Name in keyof SignInSchemas]: z.output<SignInSchemas[Name]> };
 
-/** Where a message shows how to set a variable. */
+/** An example of a variable for error messages. */
 const describeExample = (name: string, schema: z.ZodType): string =>
   `for example ${name}=${String(schema.meta()?.example)}`;
 
@@ -353,7 +356,7 @@ function readVariable(env: Environment, name: string, schema: z.ZodType): unknow
   );
 }
 
-/** Reads the variables of signing in; refuses combinations that mean nothing, or something dangerous. */
+/** Reads the variables of signing in. Refuses contradictory or dangerous combinations. */
 function readSignIn(env: Environment): SignInSettings {
   const values = Object.fromEntries(
     Object.entries(SIGN_IN_SCHEMAS).map(([name, schema]) => [name, readVariable(env, name, schema)]),
@@ -377,14 +380,14 @@ function refuseIncomplete(config: Config): void {
   );
 }
 
-/** The provider sends people back to where they see the service, which no request may say. */
+/** A provider redirects people to the service's public address, which no request can tell reliably. */
 function refuseUnreachable({ signIn, publicUrl, host }: Config): void {
   if (signIn.provider === undefined || publicUrl !== undefined || isLoopback(host)) return;
   const { name, schema } = SETTINGS.publicUrl;
-  throw new ConfigError(`${name}: required where OIDC_ISSUER is set; ${describeExample(name, schema)}`);
+  throw new ConfigError(`${name}: required if OIDC_ISSUER is set; ${describeExample(name, schema)}`);
 }
 
-/** An account's limit is five times a token's. Premium accounts have the limits of others unless they have their own. */
+/** By default, an account's limit is five times a token's, and premium accounts have the same limits as others. */
 function completeRateLimits({
   rateLimitRequests,
   rateLimitRequestsPremium,
@@ -400,7 +403,7 @@ function completeRateLimits({
   };
 }
 
-/** Reads and checks the environment; throws a `ConfigError` for the first variable that cannot be used. */
+/** Reads and checks the environment. Throws a `ConfigError` for the first invalid variable. */
 export function readConfig(env: Environment = process.env): Config {
   const settings = Object.fromEntries(
     Object.entries(SETTINGS).map(([setting, { name, schema }]) => [setting, readVariable(env, name, schema)]),

@@ -29,29 +29,29 @@ import type { DatabaseUnavailable } from './store/errors.ts';
 import { type DatabaseOptions, openDatabase } from './store/open-database.ts';
 import { type DatabaseProbe, openProbe } from './store/probe.ts';
 
-/** What a process works with, and gives to every route and job: opened once, closed in reverse order. */
+/** Everything that routes and jobs of a process share. It is opened once and closed in reverse order. */
 export interface Context {
   readonly config: Config;
   readonly log: Logger;
   readonly database: Database;
-  /** A pool of its own for imports, whose statements may take minutes. */
+  /** A separate pool for imports, whose statements may take minutes. */
   readonly importDatabase: Database;
   readonly coordination: Coordination;
-  /** Says whether the database responds, without waiting behind requests. */
+  /** Checks whether the database responds, without queueing behind requests. */
   readonly probe: DatabaseProbe;
-  /** What statements met lately that the probe's read may not meet. */
+  /** Recent faults of statements that the probe's read may not meet. */
   readonly databaseFaults: DatabaseFaults;
   readonly principals: KnownPrincipals;
-  /** Tokens that were used and whose use is still to be noted. */
+  /** Tokens whose last use must be stored. */
   readonly lastUses: LastUses;
   readonly pageReader: PageReader<number, Page>;
   readonly changesReader: PageReader<ChangesStart, ChangesPage>;
   readonly metrics: Metrics;
   readonly tracing: Tracing;
   readonly outboundBacklog: OutboundBacklog;
-  /** Bytes of the bodies of requests that are under way. */
+  /** Bytes of request bodies that are being received or handled. */
   readonly received: HeldBytes;
-  /** Refuses requests while the replica has too much to do. */
+  /** Refuses requests while the replica is overloaded. */
   readonly overload: Overload;
   /** Limits how many requests of one user run at a time. The key is the user's id. */
   readonly requestPermits: Semaphore<number>;
@@ -59,15 +59,18 @@ export interface Context {
   readonly importPermits: Semaphore<number>;
   /** Parses and checks the bodies of imports. */
   readonly preparers: Preparers;
-  /** Whom people sign in by; undefined: there are invites only. */
+  /** The sign-in provider; undefined if people sign in by invite only. */
   readonly provider: Provider | undefined;
-  /** Where people see the service; undefined: it serves no pages. A default start knows it once it listens. */
+  /**
+   * The public origin; undefined if the service has no pages. Without `PUBLIC_URL` it is known only once the service
+   * listens.
+   */
   readonly site: {
     origin: string | undefined;
-    /** The same address by the name `localhost`, of a default start: passkeys need a name. */
+    /** The same origin with the name `localhost`, if `PUBLIC_URL` is not set. Passkeys need a host name. */
     namedOrigin?: string | undefined;
   };
-  /** `draining` is set once, when the process is asked to end. */
+  /** `draining` becomes true once, when the process is told to end. */
   readonly lifecycle: { draining: boolean };
   close(): Promise<void>;
 }
@@ -77,34 +80,43 @@ const WAITS_PER_TOKEN = 16;
 /** Eight of the largest pages. */
 const UNSENT_BYTES_PER_USER = 8 * 1_048_576;
 
-/** 25 of the longest bookmarks, or 16 imports that are not staged; of all users an eighth of a pod's memory. */
+/**
+ * A user can have 25 of the longest bookmarks, or 16 imports that are not staged. All users together get an eighth of
+ * a pod's memory.
+ */
 const RECEIVED_BYTES = { userBytes: 16 * 1_048_576, processBytes: 256 * 1_048_576 };
 
-/** How long a request waits for earlier ones of its user. With the 7 s of an operation it is 10 s at most. */
+/** How long a request waits for earlier ones of its user. Together with the operation's 7 s this is at most 10 s. */
 const PERMIT_WAIT_MS = 3_000;
 
-/** Connections that short reads share. Two: Postgres then runs them on two cores. */
+/** Connections shared by short reads. With two, Postgres runs the reads on two cores. */
 const SHARED_CONNECTIONS = 2;
 
-/** How many of the connections short reads share; the others stay the most, so that no user's half takes them all. */
+/**
+ * The number of shared connections. At least two thirds of the pool stay unshared, so that one user's permits never
+ * cover them all.
+ */
 const countShared = ({ databasePoolSize, databasePrepare }: Config): number =>
   databasePrepare && databasePoolSize >= 3 * SHARED_CONNECTIONS ? SHARED_CONNECTIONS : 0;
 
 /**
- * Permits for each user, half as many as a pool has connections, so that no user takes them all: the slowest searches
- * take seconds each, and a write during an import of the same user keeps its connection until the import ends.
+ * Permits per user: half as many as the pool has connections, so that no user takes them all. The slowest searches
+ * take seconds, and a write during an import of the same user keeps its connection until the import ends.
  */
 const halfForEachUser = (connections: number, waitMs: number) =>
   new Semaphore<number>({
     permits: Math.max(1, Math.floor(connections / 2)),
     waitMs,
-    refusalError: () => unavailable('too many requests of this account are under way', 1),
+    refusalError: () => unavailable('too many requests of this account are in progress', 1),
   });
 
-/** With the token's look-up (3 s) a request waits 10 s for the database at most; an import may wait longer. */
+/** With the token's lookup (3 s) a request waits at most 10 s for the database. Imports may wait longer. */
 const OPERATION_DEADLINE_MS = 7_000;
 
-/** Opens what a process works with; `databaseUrl` is the configured or the embedded one, `role` names it in traces. */
+/**
+ * Opens the context of a process. `databaseUrl` is the configured or the embedded one. `role` names the process in
+ * traces.
+ */
 export async function openContext(
   config: Config,
   log: Logger,
@@ -198,7 +210,7 @@ export async function openContext(
   return context;
 }
 
-/** Listens for Prometheus; rejects with a message that names the variable where the port cannot be used. */
+/** Serves metrics for Prometheus. If the port cannot be used, rejects with a message that names the variable. */
 async function listenForMetrics({ registry }: Metrics, { host, metricsPort }: Config) {
   try {
     return await serveMetrics(registry, host, metricsPort!);
@@ -217,7 +229,7 @@ async function openConfiguredTracing(
   return endpoint === undefined ? noTracing : openTracing({ endpoint, ratio, role, resource });
 }
 
-/** The statement of an import may take as long as its request waits, and may wait as long for a connection. */
+/** An import's statement may take as long as its request waits, and may wait as long again for a connection. */
 function importPoolOptions(config: Config): Partial<DatabaseOptions> {
   const longestMs = config.importWaitSeconds * 1_000;
   return {
@@ -231,7 +243,7 @@ function importPoolOptions(config: Config): Partial<DatabaseOptions> {
   };
 }
 
-/** Where Redis is, for whoever opens coordination; `undefined` where none is configured. */
+/** How to reach Redis; `undefined` if none is configured. */
 export const redisAccess = (config: Config): RedisAccess | undefined =>
   config.redisAddress && {
     address: config.redisAddress,

@@ -9,5 +9,5 @@ const exitCode = await runProgram(process.argv.slice(2), {
   out: (text) => (process.stdout.write(text) ? undefined : once(process.stdout, 'drain')),
   err: (text) => process.stderr.write(text),
 });
-// A role that serves may have found a fault since then.
+// A serving role may have set an exit code after a fault. Do not overwrite it with 0.
 if (exitCode !== 0) process.exitCode = exitCode;

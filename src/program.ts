@@ -11,10 +11,10 @@ import { DatabaseUnavailable } from './store/errors.ts';
 import { SchemaMismatch } from './store/migrations.ts';
 import { ShardingRefused } from './store/sharding.ts';
 
-/** What `node src/main.ts …` does: its roles and the operator's commands. */
+/** The command line of `node src/main.ts`: roles and admin commands. */
 
 const ROLES: Record<ServingRole, string> = {
-  all: 'serve the API and run imports in one process, after migrating the database (the default)',
+  all: 'migrate the database, then serve the API and run imports in one process (default)',
   api: 'serve the API',
   worker: 'run imports',
 };
@@ -22,7 +22,7 @@ const ROLES: Record<ServingRole, string> = {
 function buildProgram(host: CommandHost): Command {
   const program = new Command('bookmark-service')
     .description(
-      'The Bookmark Service. It is configured by environment variables; docs/configuration.md lists them.',
+      'The Bookmark Service. Configure it with environment variables, listed in docs/configuration.md.',
     )
     .showHelpAfterError()
     .exitOverride()
@@ -33,13 +33,13 @@ function buildProgram(host: CommandHost): Command {
       .description(description)
       .action(() => serve(role as ServingRole));
   }
-  program.command('migrate').description('bring the database to the newest schema').action(runMigrations);
-  const admin = program.command('admin').description('users, invites and tokens; results are JSON');
+  program.command('migrate').description('migrate the database to the newest schema').action(runMigrations);
+  const admin = program.command('admin').description('manage users, invites and tokens; prints JSON');
   addAdminCommands(admin, host);
   return program;
 }
 
-/** Errors that the operator can mend: printed as one message, without a stack trace. */
+/** Errors that the operator can fix. They are printed as one message without a stack trace. */
 const isForOperator = (error: unknown): error is Error =>
   [
     CommandError,
@@ -50,7 +50,7 @@ const isForOperator = (error: unknown): error is Error =>
     DatabaseUnavailable,
   ].some((kind) => error instanceof kind) || (error as NodeJS.ErrnoException).syscall === 'listen';
 
-/** What would be an argument too many for the role that is the default. */
+/** Refuses an unknown command, which commander would take for an argument of the default role. */
 function refuseUnknownCommand(program: Command, name: string | undefined): void {
   if (name === undefined || /^(-|help$)/.test(name)) return;
   if (program.commands.some((command) => command.name() === name)) return;
@@ -61,8 +61,8 @@ const describeForOperator = (error: Error): string =>
   error instanceof DatabaseUnavailable ? `DATABASE_URL: ${error.message}` : error.message;
 
 /**
- * Runs a command line; resolves with the exit code, once a command has ended or a role serves. Never rejects. The roles
- * and `migrate` read the process's own environment.
+ * Runs a command line. Resolves with the exit code when a command has ended or a role is serving. Never rejects. The
+ * roles and `migrate` read the process's own environment.
  */
 export async function runProgram(args: readonly string[], host: CommandHost): Promise<number> {
   try {

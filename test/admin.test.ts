@@ -82,9 +82,15 @@ test("token revoke --all revokes every token and session of a user, and no other
   const { id } = (await user.post('/user/profile')).body;
   const tokens = [user.token, await service.token(id, 'read')];
   const other = await service.user();
-  expectRefusal(await run('token revoke --all'), /name --id, or --all and --email/);
-  expectRefusal(await run(`token revoke --email ${user.email}`), /name --id, or --all and --email/);
-  expectRefusal(await run(`token revoke --id 1-1 --all --email ${user.email}`), /name --id, or --all/);
+  expectRefusal(await run('token revoke --all'), /give either --id, or both --all and --email/);
+  expectRefusal(
+    await run(`token revoke --email ${user.email}`),
+    /give either --id, or both --all and --email/,
+  );
+  expectRefusal(
+    await run(`token revoke --id 1-1 --all --email ${user.email}`),
+    /give either --id, or both --all/,
+  );
   expect(await responseOf(`token revoke --all --email ${user.email}`)).toEqual({ revoked: 2 });
   for (const token of tokens) expect((await profile(token)).body.code).toBe('INVALID_TOKEN');
   expect((await profile(other.token)).status).toBe(200);
@@ -128,7 +134,7 @@ describe.concurrent('user', () => {
 
   test('create refuses an address that is taken, whatever its case (decision 22)', async () => {
     await service.user({ email: 'Taken@example.org' });
-    expectRefusal(await run('user create --email tAKEN@example.org'), /e-mail address is there already/);
+    expectRefusal(await run('user create --email tAKEN@example.org'), /e-mail address already exists/);
   });
 
   test('set changes the tier, and prints the user', async () => {
@@ -163,8 +169,11 @@ describe.concurrent('user', () => {
     expect(await responseOf(`user show --id ${user.id}`)).toEqual(shown);
     expectRefusal(await run('user show --id 999999999'), /no user has this id/);
     expectRefusal(await run('user show --email nobody@example.org'), /no user has this e-mail/);
-    expectRefusal(await run('user show'), /name --email or --id/);
-    expectRefusal(await run(`user show --id ${user.id} --email shown@example.org`), /name --email or --id/);
+    expectRefusal(await run('user show'), /give either --email or --id/);
+    expectRefusal(
+      await run(`user show --id ${user.id} --email shown@example.org`),
+      /give either --email or --id/,
+    );
     expectRefusal(await run('user show --id 1;2'), /expected the id of a user/);
   });
 
@@ -376,7 +385,7 @@ describe.concurrent('as a process', () => {
     const env = { DATABASE_URL: service.database.url };
     const made = readOutput(await runProcess('user create --email process@example.org', env));
     expect(made).toMatchObject({ email: 'process@example.org' });
-    expectRefusal(await runProcess('user create --email process@example.org', env), /is there already/);
+    expectRefusal(await runProcess('user create --email process@example.org', env), /already exists/);
     expectRefusal(await runProcess('user create', env), /--email/);
   });
 

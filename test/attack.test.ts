@@ -109,7 +109,7 @@ describe('clients that are slow', () => {
       `Host: a\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json`,
     );
     const response = await sendRaw(hasty.origin, authorized);
-    expect(response).toMatchObject({ status: 400, body: { error: 'request: did not arrive in time' } });
+    expect(response).toMatchObject({ status: 400, body: { error: 'request: took too long to arrive' } });
   });
 });
 
@@ -458,7 +458,7 @@ describe('bodies that do not end', () => {
       const [refused] = await Promise.race(clients.map((client) => client.responses()));
       expect(refused).toMatchObject({
         status: 503,
-        body: { code: 'UNAVAILABLE', error: 'other requests of this account are still on their way' },
+        body: { code: 'UNAVAILABLE', error: 'other request bodies of this account are still being received' },
       });
       expect(Number(refused!.headers.get('retry-after'))).toBeGreaterThan(0);
       expect((await user.post('/bookmarks/add', { url: 'http://e/' })).status).toBe(200);

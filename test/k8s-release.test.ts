@@ -154,7 +154,7 @@ test('a migration that fails is told with its log, and the pods are left as they
 test('a migration that does not end is given up', async () => {
   const { code, output, calls } = await release({ job: [''] });
   expect([code, calls]).toEqual([1, MIGRATION]);
-  expect(output).toContain('not over after 3 s');
+  expect(output).toContain('not finished after 3 s');
 });
 
 test('before the migration is over nothing that runs is changed: neither the pods nor PgBouncer', () => {
@@ -183,7 +183,7 @@ test.each(['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'CreateContai
   async (reason) => {
     const { code, output, calls } = await release({ job: [''], waits: ['ContainerCreating', reason] });
     expect([code, calls]).toEqual([1, MIGRATION]);
-    expect(output).toContain(`the migration is stopped by ${reason}; the pods were left as they were`);
+    expect(output).toContain(`the migration is stopped by ${reason}; the pods were not changed`);
   },
 );
 

@@ -170,7 +170,7 @@ test('a second run beside the first one changes nothing', async () => {
   expect((await rotation.run()).code).toBe(0);
   rotation.before('');
   expect(readFileSync(join(second, 'output'), 'utf8')).toBe(
-    'rotate: another run is at work; nothing was changed\n',
+    'rotate: another run is in progress; nothing was changed\n',
   );
   expect(await rotation.reach()).toEqual(['bookmarks_b']);
 });
@@ -248,7 +248,7 @@ describe('with several nodes', () => {
     for (const _ of [1, 2]) {
       const { code, output } = await rotation.run();
       expect([code, output]).toEqual([1, expect.stringContaining(`rotate: ${lost.name}: `)]);
-      expect(output).toContain('PgBouncer and the pods were left as they were, and bookmarks_a serves');
+      expect(output).toContain('PgBouncer and the pods were not changed, and bookmarks_a serves');
       await expectUntouched(rotation);
     }
     // The two others have a password that nobody knows any more.
@@ -365,7 +365,7 @@ describe('with several nodes', () => {
     const { code, output } = await rotation.run({ admin: worker });
     expect([code, output]).toEqual([
       1,
-      'rotate: ADMIN_DATABASE_URL is not of the coordinator; nothing was changed\n',
+      'rotate: ADMIN_DATABASE_URL does not lead to the coordinator; nothing was changed\n',
     ]);
     await expectUntouched(rotation);
   });

@@ -19,7 +19,7 @@ test('a replica judges by the delays of the last half second alone: an hour of r
       overload.refuse();
       return false;
     } catch (error) {
-      expect((error as Error).message).toBe('the service has too much to do');
+      expect((error as Error).message).toBe('the service is overloaded');
       return true;
     }
   };

@@ -111,7 +111,7 @@ describe.concurrent('roles', () => {
     const env = { DATABASE_URL: server.url, MIGRATE_WAIT_SECONDS: '60' };
     await server.kill();
     const { ended, untilLogged } = startCommand(['migrate'], env);
-    await untilLogged('migration tries again');
+    await untilLogged('migration failed; retrying');
     await server.restart();
     expect(await ended).toMatchObject({ code: 0, errors: '' });
   });
@@ -250,7 +250,7 @@ describe.concurrent('wrong configuration is one line that names the variable, an
 
   test('a folder that nobody can make', async () => {
     const { code, errors } = await runCommand(['api'], { DATA_DIR: '/proc/bookmarks', PORT: '0' });
-    expect([code, errors]).toEqual([1, expect.stringMatching(/^cannot make the data folder .*DATA_DIR/)]);
+    expect([code, errors]).toEqual([1, expect.stringMatching(/^cannot create the data folder .*DATA_DIR/)]);
   });
 
   test('a port that is taken', async () => {

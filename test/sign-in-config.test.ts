@@ -55,7 +55,7 @@ describe('what is configured', () => {
     );
     for (const file of [blank, join(folder, 'missing'), folder])
       expect(messageFor({ ...env, OIDC_CLIENT_SECRET_FILE: file })).toMatch(
-        /^OIDC_CLIENT_SECRET_FILE: expected a file that holds the secret/,
+        /^OIDC_CLIENT_SECRET_FILE: expected a file that contains the secret/,
       );
   });
 
@@ -135,40 +135,36 @@ describe('what contradicts itself is refused at the start', () => {
     [
       'a client without a provider',
       { OIDC_CLIENT_ID: 'x' },
-      /^OIDC_ISSUER: required where OIDC_CLIENT_ID is set/,
+      /^OIDC_ISSUER: required if OIDC_CLIENT_ID is set/,
     ],
-    ['trust in nobody', { OIDC_TRUST_EMAIL: 'true' }, /^OIDC_ISSUER: required where OIDC_TRUST_EMAIL is set/],
-    ['sign-up without a provider', { SIGN_UP: 'open' }, /^OIDC_ISSUER: required where SIGN_UP=open/],
-    ['no client', without('OIDC_CLIENT_ID'), /^OIDC_CLIENT_ID: required where OIDC_ISSUER is set/],
-    [
-      'no secret',
-      without('OIDC_CLIENT_SECRET'),
-      /^OIDC_CLIENT_SECRET: required where OIDC_ISSUER is set, or /,
-    ],
+    ['trust in nobody', { OIDC_TRUST_EMAIL: 'true' }, /^OIDC_ISSUER: required if OIDC_TRUST_EMAIL is set/],
+    ['sign-up without a provider', { SIGN_UP: 'open' }, /^OIDC_ISSUER: required if SIGN_UP=open/],
+    ['no client', without('OIDC_CLIENT_ID'), /^OIDC_CLIENT_ID: required if OIDC_ISSUER is set/],
+    ['no secret', without('OIDC_CLIENT_SECRET'), /^OIDC_CLIENT_SECRET: required if OIDC_ISSUER is set, or /],
     [
       'two secrets',
       { ...PROVIDER, OIDC_CLIENT_SECRET_FILE: new URL('../package.json', import.meta.url).pathname },
-      /^OIDC_CLIENT_SECRET: given twice/,
+      /^OIDC_CLIENT_SECRET: set together with OIDC_CLIENT_SECRET_FILE/,
     ],
     [
       'accounts for addresses that nobody vouches for',
       { ...PROVIDER, SIGN_UP: 'open' },
-      /^OIDC_TRUST_EMAIL: has to be true where SIGN_UP=open/,
+      /^OIDC_TRUST_EMAIL: must be true if SIGN_UP=open/,
     ],
     [
       'trust in addresses that are not asked for',
       { ...PROVIDER, OIDC_TRUST_EMAIL: 'true', OIDC_SCOPES: 'openid' },
-      /^OIDC_SCOPES: email has to be among them/,
+      /^OIDC_SCOPES: must include email if/,
     ],
     [
       'domains of addresses that are not asked for',
       { ...PROVIDER, OIDC_ALLOWED_DOMAINS: 'example.org', OIDC_SCOPES: 'openid' },
-      /^OIDC_SCOPES: email has to be among them/,
+      /^OIDC_SCOPES: must include email if/,
     ],
     [
       'a service that does not know where people see it',
       { ...PROVIDER, HOST: '0.0.0.0' },
-      /^PUBLIC_URL: required where OIDC_ISSUER is set/,
+      /^PUBLIC_URL: required if OIDC_ISSUER is set/,
     ],
   ])('%s', (_what, env, message) => {
     expect(messageFor(env as Env)).toMatch(message);

@@ -1,6 +1,6 @@
--- The rights of those who serve, who read and write rows and own nothing, and of the one who backs up, who reads. Run as the
--- owner of the database, after administrator.sql, before the first migration and after a restore; it may be run any number of
--- times:
+-- Grants rights: the serving roles read and write rows and own nothing; the backup role reads. Run it as the owner of
+-- the database, after administrator.sql, before the first migration, and after a restore. It may be run again at any
+-- time.
 --   psql "$MIGRATE_DATABASE_URL" --set=ON_ERROR_STOP=1 --file=k8s/database/roles.sql
 begin;
 grant usage on schema public to bookmarks_serving, bookmarks_backup;
@@ -8,7 +8,7 @@ grant select, insert, update, delete on all tables in schema public to bookmarks
 grant usage on all sequences in schema public to bookmarks_serving;
 grant select on all tables in schema public to bookmarks_backup;
 grant select on all sequences in schema public to bookmarks_backup;
--- And on what later migrations make.
+-- The same rights on objects of later migrations.
 alter default privileges in schema public grant select, insert, update, delete on tables to bookmarks_serving;
 alter default privileges in schema public grant usage on sequences to bookmarks_serving;
 alter default privileges in schema public grant select on tables to bookmarks_backup;

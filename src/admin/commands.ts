@@ -23,7 +23,7 @@ import { openUserExport } from '../store/user-export.ts';
 import { issueInvite } from './invites.ts';
 import { type AdminContext, CommandError, type CommandHost, commandRunner, type RunCommand } from './run.ts';
 
-/** The operator's commands. Each prints one JSON object, or an error on standard error. */
+/** The admin commands. Each prints one JSON object, or an error on standard error. */
 
 function parseEmail(text: string): string {
   const email = text.trim();
@@ -60,9 +60,9 @@ function parseName(text: string): string {
 const email = () =>
   new Option('--email <email>', "the user's e-mail address").argParser(parseEmail).makeOptionMandatory();
 const premium = () =>
-  new Option('--premium <flag>', 'whether the account has no cap').choices(['true', 'false']);
+  new Option('--premium <flag>', 'whether the account has no bookmark limit').choices(['true', 'false']);
 
-/** For commands that revoke or delete, and for the one that finds the token to revoke. */
+/** For commands that revoke or delete, and for those that find what to revoke. */
 const ANY_SCHEMA = { onAnySchema: true };
 
 const noUser = () => new CommandError('no user has this e-mail address');
@@ -76,25 +76,26 @@ async function requireUserId({ database }: AdminContext, address: string): Promi
 function addUserCommands(user: Command, run: RunCommand): void {
   user
     .command('create')
-    .description('make a user')
+    .description('create a user')
     .addOption(email())
-    .option('--premium', 'without cap', false)
+    .option('--premium', 'without a bookmark limit', false)
     .action((options) =>
       run(async ({ database }) => {
         const made = await createUser(database, options.email, foldText(options.email), options.premium);
-        if (made === undefined) throw new CommandError('a user with this e-mail address is there already');
+        if (made === undefined) throw new CommandError('a user with this e-mail address already exists');
         return made;
       }),
     );
   user
     .command('show')
-    .description('show a user, by address or by the id that logs hold')
+    .description('show a user, by e-mail address or by the id in the logs')
     .option('--email <email>', "the user's e-mail address", parseEmail)
     .option('--id <id>', "the user's id", parseId)
     .action((options: { email?: string; id?: number }) =>
       run(async ({ database }) => {
         const { email: address, id } = options;
-        if ((address === undefined) === (id === undefined)) throw new CommandError('name --email or --id');
+        if ((address === undefined) === (id === undefined))
+          throw new CommandError('give either --email or --id');
         const key = address === undefined ? { id: id! } : { emailKey: foldText(address) };
         const found = await findUser(database, key);
         if (found === undefined)
@@ -106,7 +107,9 @@ function addUserCommands(user: Command, run: RunCommand): void {
     .command('list')
     .description('list users by id')
     .option('--after <id>', 'only users with a higher id', parseId, 0)
-    .addOption(new Option('--limit <limit>', 'how many at most').argParser(parseLimit).default(100))
+    .addOption(
+      new Option('--limit <limit>', 'the maximum number of users').argParser(parseLimit).default(100),
+    )
     .action(({ after, limit }: { after: number; limit: number }) =>
       run(async ({ database }) => {
         const users = await listUsers(database, after, limit + 1);
@@ -127,7 +130,7 @@ function addUserCommands(user: Command, run: RunCommand): void {
     );
   user
     .command('suspend')
-    .description('refuse all requests and sign-ins of a user; nothing is deleted')
+    .description('refuse all requests and sign-ins of a user; deletes nothing')
     .addOption(email())
     .action((options) =>
       run(async (context) => {
@@ -152,7 +155,7 @@ function addUserCommands(user: Command, run: RunCommand): void {
     );
   user
     .command('export')
-    .description('print all that is stored about a user, for a data-protection request')
+    .description('print all data about a user, for a data-protection request')
     .addOption(email())
     .action((options) =>
       run(async ({ database }) => {
@@ -163,7 +166,7 @@ function addUserCommands(user: Command, run: RunCommand): void {
     );
   user
     .command('delete')
-    .description('delete a user with all that is theirs')
+    .description('delete a user and all their data')
     .addOption(email())
     .action((options) =>
       run(async (context) => {
@@ -178,9 +181,11 @@ function addUserCommands(user: Command, run: RunCommand): void {
 function addInviteCommands(invite: Command, run: RunCommand): void {
   invite
     .command('create')
-    .description('issue an invite code; it works once and makes the user if there is none')
+    .description('issue an invite code; it works once and creates the user if needed')
     .addOption(email())
-    .addOption(new Option('--days <days>', 'how long it works, up to 30').argParser(parseDays(30)).default(7))
+    .addOption(
+      new Option('--days <days>', 'days until it expires, up to 30').argParser(parseDays(30)).default(7),
+    )
     .action((options) => run(({ database }) => issueInvite(database, options.email, options.days)));
 }
 
@@ -190,13 +195,11 @@ function addTokenCommands(token: Command, run: RunCommand): void {
     .description('issue an API token; it is shown once')
     .addOption(email())
     .addOption(
-      new Option('--scope <scope>', 'what it allows').choices(['read', 'write']).makeOptionMandatory(),
+      new Option('--scope <scope>', 'what the token allows').choices(['read', 'write']).makeOptionMandatory(),
     )
-    .addOption(new Option('--name <name>', 'what it is for').argParser(parseName).default(''))
+    .addOption(new Option('--name <name>', 'what the token is for').argParser(parseName).default(''))
     .addOption(
-      new Option('--days <days>', 'how long it lives; until revoked if not given').argParser(
-        parseDays(36_500),
-      ),
+      new Option('--days <days>', 'days until it expires; default: never').argParser(parseDays(36_500)),
     )
     .action((options: { email: string; scope: Scope; name: string; days?: number }) =>
       run(async (context) => {
@@ -222,15 +225,15 @@ function addTokenCommands(token: Command, run: RunCommand): void {
     );
   token
     .command('revoke')
-    .description('revoke a token, or all of a user; requests that wait with it end at once')
-    .option('--id <id>', 'as `token list` gives it')
-    .option('--all', 'all tokens and sessions of the user of --email')
-    .option('--email <email>', "the user's e-mail address, with --all", parseEmail)
+    .description('revoke a token, or all tokens of a user; their held requests end at once')
+    .option('--id <id>', 'the id from `token list`')
+    .option('--all', 'all tokens and sessions of the user given by --email')
+    .option('--email <email>', "the user's e-mail address; use it with --all", parseEmail)
     .action((options: { id?: string; all?: true; email?: string }) =>
       run(async (context) => {
         const { id, all, email: address } = options;
         if (all !== (address === undefined ? undefined : true) || (all === true) === (id !== undefined))
-          throw new CommandError('name --id, or --all and --email');
+          throw new CommandError('give either --id, or both --all and --email');
         if (id === undefined) return revokeAll(context, address!);
         const [, userId, tokenId] = /^(\d{1,16})-(\d{1,16})$/.exec(id) ?? [];
         const isRevoked =
@@ -252,16 +255,18 @@ async function revokeAll(context: AdminContext, address: string): Promise<object
 function addEpochCommands(epoch: Command, run: RunCommand): void {
   epoch
     .command('renew')
-    .description("have all clients of /bookmarks/changes begin anew, after a volume's snapshot was put back")
+    .description('make all clients of /bookmarks/changes start over, after a volume snapshot was restored')
     .action(() => run(async ({ database }) => ({ epoch: await beginEpoch(database) }), ANY_SCHEMA));
 }
 
 function addAuditCommands(audit: Command, run: RunCommand): void {
   audit
     .command('list')
-    .description("list operators' commands, newest first")
-    .option('--before <id>', 'only those with a lower id', parseId, Number.MAX_SAFE_INTEGER)
-    .addOption(new Option('--limit <limit>', 'how many at most').argParser(parseLimit).default(100))
+    .description('list the commands of operators, newest first')
+    .option('--before <id>', 'only commands with a lower id', parseId, Number.MAX_SAFE_INTEGER)
+    .addOption(
+      new Option('--limit <limit>', 'the maximum number of commands').argParser(parseLimit).default(100),
+    )
     .action(({ before, limit }: { before: number; limit: number }) =>
       run(async ({ database }) => {
         const actions = await listAudit(database, before, limit + 1);
@@ -270,7 +275,7 @@ function addAuditCommands(audit: Command, run: RunCommand): void {
     );
 }
 
-/** A command as the audit records it: its name, and the options that were given. `audit list` itself is not recorded. */
+/** The audit record of a command: its name and the given options. `audit list` is not recorded. */
 function describeCommand(command: Command, operator: string | undefined): AuditedCommand | undefined {
   const action = `${command.parent!.name()} ${command.name()}`;
   if (action === 'audit list') return undefined;
@@ -286,7 +291,7 @@ function describeCommand(command: Command, operator: string | undefined): Audite
 /** Adds `user`, `invite`, `token`, `epoch` and `audit` to the `admin` command. */
 export function addAdminCommands(admin: Command, host: CommandHost): void {
   admin.addOption(
-    new Option('--operator <name>', 'who you are, for `audit list`; default: ADMIN_OPERATOR').argParser(
+    new Option('--operator <name>', 'your name for `audit list`; default: ADMIN_OPERATOR').argParser(
       parseName,
     ),
   );
@@ -297,9 +302,9 @@ export function addAdminCommands(admin: Command, host: CommandHost): void {
   const run = commandRunner(host, (config) =>
     describeCommand(begun!, admin.opts<{ operator?: string }>().operator ?? config.adminOperator),
   );
-  addUserCommands(admin.command('user').description('users'), run);
-  addInviteCommands(admin.command('invite').description('invites'), run);
-  addTokenCommands(admin.command('token').description('tokens'), run);
-  addEpochCommands(admin.command('epoch').description('the history that the database tells'), run);
-  addAuditCommands(admin.command('audit').description('what operators did'), run);
+  addUserCommands(admin.command('user').description('manage users'), run);
+  addInviteCommands(admin.command('invite').description('issue invites'), run);
+  addTokenCommands(admin.command('token').description('manage tokens'), run);
+  addEpochCommands(admin.command('epoch').description('restart the change history after a restore'), run);
+  addAuditCommands(admin.command('audit').description('show what operators did'), run);
 }

@@ -7,7 +7,7 @@ const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
 
 const drawCode = (): string => Array.from({ length: 8 }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
 
-/** Issues an invite for an e-mail address; it expires after `days` and works once (decision 22). */
+/** Issues an invite for an e-mail address. It works once and expires after `days` (decision 22). */
 export async function issueInvite(db: Database, email: string, days: number) {
   for (;;) {
     const invite = await createInvite(db, drawCode(), email, foldText(email), days);

@@ -8,43 +8,43 @@ import type { Database } from '../store/database.ts';
 import { checkSchema, migrate } from '../store/migrations.ts';
 import { openDatabase } from '../store/open-database.ts';
 
-/** The command cannot do what it was asked to. The message is for the operator. */
+/** A command failed for a reason that its message explains to the operator. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
 
-/** What a command is given. */
+/** The dependencies of a command. */
 export interface AdminContext {
   database: Database;
-  /** Wakes the waiters of a channel on every replica. */
+  /** Notifies the waiters of a channel on every replica. */
   notify(channel: string): void;
 }
 
 interface CommandOptions {
   /**
-   * Runs whatever the version of the schema: to revoke or delete must not wait for the right version of the service.
+   * Runs with any version of the schema. Revoking and deleting must not wait for a matching version of the service.
    */
   onAnySchema?: boolean;
 }
 
-/** What a command line runs in: its configuration, standard output and standard error. */
+/** The surroundings of a command line: configuration, standard output and standard error. */
 export interface CommandHost {
   readConfig(): Config;
-  /** Resolves when there is room for more. */
+  /** Resolves when the stream has room for more. */
   out(text: string): Promise<unknown> | undefined;
   err(text: string): void;
 }
 
-/** What a command prints: one JSON object, or its text in parts. */
+/** What a command prints: one JSON object, or text in chunks. */
 type Result = object | AsyncIterable<string>;
 
-/** Runs a command on the configured or the embedded database and prints its result as one JSON object. */
+/** Runs a command on the configured or the embedded database, and prints its result as one JSON object. */
 export type RunCommand = (
   command: (context: AdminContext) => Promise<Result>,
   options?: CommandOptions,
 ) => Promise<void>;
 
-/** Runs the commands of a host; each is recorded as `describe` says, or not at all. */
+/** Runs the commands of a host. `describe` returns the audit record of a command, or undefined for none. */
 export const commandRunner =
   (host: CommandHost, describe: (config: Config) => AuditedCommand | undefined): RunCommand =>
   async (command, { onAnySchema = false } = {}) => {
@@ -53,13 +53,13 @@ export const commandRunner =
     await using stack = new AsyncDisposableStack();
     const database = await openCommandDatabase(config, stack, onAnySchema);
     const id = audited && (await beginAudit(database, audited));
-    if (audited && id === undefined) host.err('the schema is too old to record this command\n');
+    if (audited && id === undefined) host.err('this command is not in the audit: the schema is too old\n');
     let outcome: 'done' | 'failed' = 'failed';
     try {
       await print(host, await runAndNotify(config, database, command));
       outcome = 'done';
     } finally {
-      // Whether or not this can be written: the command has ended as it has.
+      // A failure to record the outcome does not change it.
       if (id !== undefined) await endAudit(database, id, outcome).catch(() => {});
     }
   };
@@ -69,7 +69,7 @@ async function print(host: CommandHost, result: Result): Promise<void> {
     await host.out(`${JSON.stringify(result)}\n`);
     return;
   }
-  for await (const part of result) await host.out(part);
+  for await (const chunk of result) await host.out(chunk);
   await host.out('\n');
 }
 
@@ -78,7 +78,7 @@ async function openCommandDatabase(
   stack: AsyncDisposableStack,
   onAnySchema: boolean,
 ): Promise<Database> {
-  // Standard output is for the result alone.
+  // Standard output is only for the result.
   const log = openLog('silent');
   let url = config.databaseUrl;
   if (url === undefined) {
@@ -100,12 +100,12 @@ async function runAndNotify(
 ): Promise<Result> {
   const channels = new Set<string>();
   const result = await command({ database, notify: (channel) => channels.add(channel) });
-  if (config.redisAddress && channels.size > 0) await wakeAll(config, channels);
+  if (config.redisAddress && channels.size > 0) await notifyAll(config, channels);
   return result;
 }
 
-/** Wakes the waiters on all replicas. While Redis is away each replica checks by itself. */
-async function wakeAll(config: Config, channels: Iterable<string>): Promise<void> {
+/** Notifies the waiters on all replicas. While Redis is away, each replica checks by itself. */
+async function notifyAll(config: Config, channels: Iterable<string>): Promise<void> {
   const coordination = await openCoordination(
     { redis: redisAccess(config), windowMs: 1_000, maxHeld: 1, maxHeldPerHolder: 1 },
     { log: openLog('silent'), runImport: async () => {} },

@@ -4,18 +4,21 @@ import { dirname, join } from 'node:path';
 import { EmbeddedPostgresError } from './errors.ts';
 import { canReach, giveFolder, type ServerAccount } from './server-account.ts';
 
-/** Programs do not get this process's environment: PGPORT and the like would change what they do, and it holds secrets. */
+/**
+ * Programs do not inherit this process's environment. It contains secrets, and variables such as PGPORT would change
+ * their behavior.
+ */
 export const PROGRAM_ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC' };
 
-/** PostgreSQL's programs that the service runs, as absolute paths. */
+/** The PostgreSQL programs that the service runs, as absolute paths. */
 export interface Binaries {
   initdb: string;
   postgres: string;
 }
 
 /**
- * Finds the programs in the npm package of this platform. If the account cannot reach `node_modules`, for instance below
- * /root, copies them once into `dataDir`.
+ * Finds the programs in the npm package of this platform. If the account cannot reach `node_modules`, for example
+ * below /root, copies them into `dataDir` once.
  */
 export async function provideBinaries(dataDir: string, account: ServerAccount): Promise<Binaries> {
   const installed = await findInstalled();
@@ -48,7 +51,7 @@ async function findInstalled(): Promise<Binaries> {
   }
 }
 
-/** The packages of some platforms were published without the executable bit. */
+/** The packages of some platforms lack the executable bit. */
 function makeExecutable(program: string): void {
   try {
     accessSync(program, constants.X_OK);

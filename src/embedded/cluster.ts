@@ -14,7 +14,7 @@ const MAJOR_VERSION = '18';
 const USER = 'bookmarks';
 const DATABASE = 'bookmarks';
 
-/** The files of a PostgreSQL server, which its manual calls a cluster, and the password of its only user. */
+/** The files of a PostgreSQL server (a cluster, in its manual) and the password of its only user. */
 export interface Cluster {
   pgdata: string;
   password: string;
@@ -23,7 +23,7 @@ export interface Cluster {
 /** The folder of the cluster in a data folder. */
 export const clusterDirOf = (dataDir: string): string => join(dataDir, 'postgres');
 
-/** Reads the cluster of a data folder; throws if another version of PostgreSQL made it. */
+/** Reads the cluster of a data folder. Throws if another major version of PostgreSQL created it. */
 export function readCluster(dataDir: string): Cluster {
   const clusterDir = clusterDirOf(dataDir);
   const pgdata = join(clusterDir, 'data');
@@ -31,19 +31,19 @@ export function readCluster(dataDir: string): Cluster {
   if (version === MAJOR_VERSION)
     return { pgdata, password: readFileSync(join(clusterDir, 'password'), 'utf8') };
   throw new EmbeddedPostgresError(
-    `the data in ${clusterDir} was made by PostgreSQL ${version}, this is ${MAJOR_VERSION}: ` +
-      'set DATA_DIR to another folder, or move the data over with pg_dump',
+    `the data in ${clusterDir} was created by PostgreSQL ${version}, but this is ${MAJOR_VERSION}: ` +
+      'set DATA_DIR to another folder, or move the data with pg_dump',
   );
 }
 
-/** The url of the cluster's database while its server listens at the port. */
+/** The url of the cluster's database while its server listens on the port. */
 export function urlOf(cluster: Cluster, port: number): string {
   return `postgres://${USER}:${cluster.password}@127.0.0.1:${port}/${DATABASE}`;
 }
 
 /**
- * Makes the cluster of a data folder if there is none. The files are made in a draft folder, which is renamed when it is
- * complete. So a crash leaves at most a draft.
+ * Creates the cluster of a data folder if there is none. It is created in a draft folder that is renamed at the end,
+ * so a crash leaves at most a draft.
  */
 export async function makeCluster(
   dataDir: string,
@@ -65,7 +65,7 @@ export async function makeCluster(
   const create = `create database ${DATABASE}\n`;
   await run(binaries.postgres, ['--single', '-D', pgdata, ...settings, 'postgres'], account, create);
   await rename(draft, clusterDirOf(dataDir));
-  // Otherwise a power loss could undo the renaming, and the next start would remove the draft with the data in it.
+  // Without this, a power loss could undo the renaming. The next start would then delete the draft with the data.
   if (fsync) syncFolder(dataDir);
 }
 
@@ -76,7 +76,7 @@ function syncFolder(folder: string): void {
 }
 
 async function run(program: string, args: string[], account: ServerAccount, input = ''): Promise<void> {
-  // A process group of its own: Ctrl-C at the terminal ends the service alone, and the next start removes the draft.
+  // A separate process group, so that Ctrl-C ends only the service. The next start removes the draft.
   const child = spawn(program, args, { ...account, env: PROGRAM_ENVIRONMENT, detached: true, cwd: '/' });
   child.stdin.on('error', () => {});
   child.stdin.end(input);

@@ -2,7 +2,7 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
-/** What the owner does with the data: serves it until it is stopped, or runs one command on it and ends. */
+/** The purpose of an owner: a service that runs until it is stopped, or one command. */
 export type Purpose = 'service' | 'command';
 
 /** The process that owns a data folder. */
@@ -19,9 +19,11 @@ export interface FolderLock {
 const SQLITE_BUSY = 5;
 
 /**
- * Takes the data folder for this process. Returns its owner if another process has it, or undefined if that one has not
- * written down yet who it is. SQLite takes a file lock of the operating system. The system frees the lock when the
- * process ends, so a crash leaves no lock behind.
+ * Takes the data folder for this process. If another process has it, returns that owner, or undefined if it is not
+ * known yet.
+ *
+ * SQLite takes a file lock of the operating system. The system frees it when the process ends, so a crash leaves no
+ * lock.
  */
 export function takeFolderLock(dataDir: string, purpose: Purpose): FolderLock | FolderOwner | undefined {
   const ownerFile = join(dataDir, 'owner.json');
@@ -44,18 +46,18 @@ export function takeFolderLock(dataDir: string, purpose: Purpose): FolderLock | 
   };
 }
 
-/** Reads the owner; undefined if the file is missing or names a process that has ended. */
+/** Reads the owner. Undefined if the file is missing or names a process that has ended. */
 function readOwner(file: string): FolderOwner | undefined {
   try {
     const owner = JSON.parse(readFileSync(file, 'utf8')) as FolderOwner;
     return isAlive(owner.pid) ? owner : undefined;
   } catch {
-    // The owner has just removed it.
+    // The owner has just removed the file.
     return undefined;
   }
 }
 
-/** Whether a process runs, of whatever user. */
+/** Whether a process of any user exists. */
 export function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);

@@ -9,47 +9,46 @@ import { type FolderLock, type FolderOwner, type Purpose, takeFolderLock } from 
 import { POLL_INTERVAL_MS, readPort, type ServerSettings, startServer } from './server.ts';
 import { canReach, chooseServerAccount, type ServerAccount } from './server-account.ts';
 
-// The PostgreSQL of `npm start`. What each file protects from:
-// folder-lock.ts     two services on the same data, however either of them ended
-// cluster.ts         a crash while the data is created; data of another version
-// server.ts          a service that is killed; Ctrl-C that ends the server before the service; a port that is taken;
-//                    a process id that another process has by now; a hang
-// server-account.ts  a start as root, which Postgres refuses
-// binaries.ts        a package that is not installed, or that the server's account cannot reach
+// The PostgreSQL of `npm start`. What each file protects against:
+// folder-lock.ts: two services that use the same data, even after a crash of one.
+// cluster.ts: a crash while the data is created, and data of another version.
+// server.ts: a killed service, a server that Ctrl-C ends before the service, a port in use, a reused process id, a
+// hang.
+// server-account.ts: a start as root, which Postgres refuses.
+// binaries.ts: a package that is not installed, or that the server's account cannot reach.
 
 /** The database of a data folder, ready for connections. */
 export interface EmbeddedPostgres {
-  /** Of the database `bookmarks`; holds the password, so it stays out of logs. */
+  /** The url of the database `bookmarks`. It contains the password, so never log it. */
   readonly url: string;
   /** The server's process, if this process started it. */
   readonly pid?: number;
-  /** Stops the server within 5 s and frees the data, if this process started it. May be called twice. */
+  /** If this process started the server, stops it within 5 s and frees the data. May be called twice. */
   stop(): Promise<void>;
 }
 
-/** How the embedded Postgres is opened. */
+/** How to open the embedded Postgres. */
 interface EmbeddedPostgresOptions {
-  /** Created if it is missing; relative to the working directory. */
+  /** Created if missing. Relative to the working directory. */
   dataDir: string;
   log: Pick<BaseLogger, 'info' | 'error'>;
-  /** Server parameters that replace the service's own, for tests. */
+  /** Server parameters that override the service's own, for tests. */
   settings?: ServerSettings;
 }
 
-/** How long to wait for the data while a command has it, or while a service that has it is still starting. */
+/** The maximum wait for the data while a command uses it, or while a service that has it is starting. */
 const OWNER_WAIT_MS = 30_000;
 
 /**
- * Opens the database in `dataDir`, which is created at the first use: starts a PostgreSQL server on a free port of
- * 127.0.0.1. Throws `EmbeddedPostgresError` if it cannot, for instance while another service uses the same data.
+ * Opens the database in `dataDir` and creates it on first use. Starts a PostgreSQL server on a free port of
+ * 127.0.0.1. Throws `EmbeddedPostgresError` if that fails, for example because another service uses the same data.
  */
 export async function openEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   return open(options, 'service');
 }
 
 /**
- * Opens the same database for a command: on the server of a running service, which goes on running, or else on a server
- * that it starts and stops itself.
+ * Opens the same database for a command. Uses the server of a running service, or starts one and stops it afterwards.
  */
 export async function attachEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   return open(options, 'command');
@@ -73,11 +72,11 @@ async function open(options: EmbeddedPostgresOptions, purpose: Purpose): Promise
 
 const inUse = (dataDir: string, owner: FolderOwner | undefined) =>
   new EmbeddedPostgresError(
-    `the data in ${dataDir} is in use by process ${owner?.pid ?? 'unknown'}: stop that one first, ` +
+    `the data in ${dataDir} is in use by process ${owner?.pid ?? 'unknown'}: stop that process first, ` +
       'or set DATA_DIR to another folder',
   );
 
-/** The url of the server that another process started; undefined while it takes no connections. */
+/** The url of a server that another process started. Undefined while it does not accept connections. */
 function findUrl(dataDir: string): string | undefined {
   if (!existsSync(clusterDirOf(dataDir))) return undefined;
   const cluster = readCluster(dataDir);
@@ -90,23 +89,23 @@ function prepareDataDir(folder: string): { dataDir: string; account: ServerAccou
   const account = chooseServerAccount(clusterDirOf(wanted));
   try {
     const made = makeFolder(wanted);
-    // The server's account has a folder of its own in it, which it must reach whatever the umask is.
+    // The server's account must reach its own folder inside this one, whatever the umask is.
     if (made && account.uid !== undefined) chmodSync(wanted, 0o755);
   } catch (error) {
     throw new EmbeddedPostgresError(
-      `cannot make the data folder (${(error as Error).message}): set DATA_DIR to one`,
+      `cannot create the data folder (${(error as Error).message}): set DATA_DIR to another folder`,
     );
   }
   if (canReach(account, wanted)) return { dataDir: realpathSync(wanted), account };
   throw new EmbeddedPostgresError(
-    `PostgreSQL does not run as root but as user ${account.uid}, who cannot reach the data folder ${wanted}: ` +
-      'set DATA_DIR to a folder outside of private ones, e.g. DATA_DIR=/var/lib/bookmark-service',
+    `PostgreSQL does not run as root but as user ${account.uid}, which cannot reach the data folder ${wanted}: ` +
+      'set DATA_DIR to a folder that this user can reach, e.g. DATA_DIR=/var/lib/bookmark-service',
   );
 }
 
 /**
- * Makes a folder and those above it. Returns false if it is there. Node's own `recursive` never returns for a folder that
- * the system refuses as if its parent were missing, as in /proc.
+ * Creates a folder and its parents. Returns false if it exists. Node's own `recursive` option loops forever in
+ * folders like /proc, which report a missing parent.
  */
 function makeFolder(path: string): boolean {
   if (existsSync(path)) return false;
@@ -115,7 +114,7 @@ function makeFolder(path: string): boolean {
     mkdirSync(path, { mode: 0o700 });
     return true;
   } catch (error) {
-    // Another process was faster.
+    // Another process created it first.
     if (existsSync(path)) return false;
     throw error;
   }
@@ -150,7 +149,7 @@ async function serve(
     let stopping: Promise<void> | undefined;
     void server.ended.then(() => {
       if (!stopping)
-        log.error({ pid: server.pid, logFile }, 'the embedded PostgreSQL ended; start the service again');
+        log.error({ pid: server.pid, logFile }, 'the embedded PostgreSQL has stopped; restart the service');
     });
     const stop = () => (stopping ??= server.stop().finally(() => lock.release()));
     return { url: urlOf(cluster, server.port), pid: server.pid, stop };

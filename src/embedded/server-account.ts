@@ -2,15 +2,15 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { EmbeddedPostgresError } from './errors.ts';
 
-/** The operating system's user that runs the server, as options of `spawn`; empty for the user of this process. */
+/** The operating-system user that runs the server, as options of `spawn`. Empty for the current user. */
 export interface ServerAccount {
   uid?: number;
   gid?: number;
 }
 
 /**
- * Chooses the account that runs the server. Postgres refuses to run as root. So for root, it is the owner of the data if
- * there is data, else `postgres` or `nobody`.
+ * Chooses the account that runs the server. Postgres refuses to run as root. So root uses the owner of existing data,
+ * or else `postgres` or `nobody`.
  */
 export function chooseServerAccount(clusterDir: string): ServerAccount {
   if (process.getuid?.() !== 0) return {};
@@ -19,19 +19,19 @@ export function chooseServerAccount(clusterDir: string): ServerAccount {
   const account = lookUpAccount('postgres') ?? lookUpAccount('nobody');
   if (account) return account;
   throw new EmbeddedPostgresError(
-    'PostgreSQL does not run as root and this system has neither a user `postgres` nor `nobody`: ' +
+    'PostgreSQL does not run as root and this system has no user `postgres` or `nobody`: ' +
       'start the service as an ordinary user, or set DATABASE_URL',
   );
 }
 
-/** Whether the account can pass through a folder and read it. */
+/** Whether the account can read and enter a folder. */
 export function canReach(account: ServerAccount, folder: string): boolean {
   if (account.uid === undefined) return true;
   const script = 'test -r "$1" && test -x "$1"';
   return spawnSync('/bin/sh', ['-c', script, 'sh', folder], { ...account, cwd: '/' }).status === 0;
 }
 
-/** Gives a folder and all in it to the account. */
+/** Gives a folder and its contents to the account. */
 export function giveFolder({ uid, gid }: ServerAccount, folder: string): void {
   if (uid !== undefined) execFileSync('chown', ['-R', `${uid}:${gid}`, folder]);
 }

@@ -11,68 +11,68 @@ import type { ServerAccount } from './server-account.ts';
 /** Server parameters by name, as `postgres -c name=value` takes them. */
 export type ServerSettings = Record<string, string | number>;
 
-/** How a server is started. */
+/** How to start a server. */
 interface ServerOptions {
   /** The path of the program. */
   postgres: string;
   pgdata: string;
   logFile: string;
   account: ServerAccount;
-  /** Replace the service's own. */
+  /** Override the service's own parameters. */
   settings: ServerSettings;
 }
 
-/** A server that is a child of this process and takes connections. */
+/** A server that runs as a child of this process and accepts connections. */
 export interface RunningServer {
   pid: number;
   port: number;
-  /** Resolves when the server's process has ended, for whatever reason. */
+  /** Resolves when the server's process has ended for any reason. */
   ended: Promise<void>;
-  /** Stops it within 5 s; does nothing if it has ended already. */
+  /** Stops the server within 5 s. Does nothing if it has ended. */
   stop(): Promise<void>;
 }
 
-/** For one machine and one service: safe on disk, reached over loopback only, quiet about row values. */
+/** For one machine and one service: durable, reachable over loopback only, and without row values in the log. */
 const SETTINGS: ServerSettings = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
   max_connections: 100,
   shared_buffers: '128MB',
   fsync: 'on',
-  // Nothing here archives or replicates, and without it bulk loads write less.
+  // There is no archiving or replication, and bulk loads write less without them.
   wal_level: 'minimal',
   max_wal_senders: 0,
-  // Compiling takes longer than any statement of the service, and workers cost more than they gain on a small machine.
+  // Compilation takes longer than any statement of the service, and workers do not pay off on a small machine.
   jit: 'off',
   max_parallel_workers_per_gather: 0,
   timezone: 'UTC',
   log_timezone: 'UTC',
-  // The client gets every error. Details and statements hold users' rows, so they stay out of the log file.
+  // Clients get every error. Details and statements contain users' data, so they stay out of the log file.
   log_error_verbosity: 'terse',
   log_min_error_statement: 'panic',
 };
 
-/** How often a file of the server is read, which cannot be awaited. */
+/** How often a file of the server is read, because changes to it cannot be awaited. */
 export const POLL_INTERVAL_MS = 20;
 
-/** A fast shutdown that takes longer is ended by force. The next start recovers from the log what was not written. */
+/** A fast shutdown that takes longer is killed. The next start then recovers from the write-ahead log. */
 const FAST_STOP_MS = 4_000;
 
-/** How long to wait for an earlier server, and then how long to try again if its backends or the port prevent it. */
+/** The maximum wait for an earlier server, and then again for its backends or its port. */
 const START_LIMIT_MS = 10_000;
 
 const MAY_PASS =
   /pre-existing shared memory block|could not create any TCP\/IP sockets|Address already in use/;
 
 /**
- * Runs the server, and beside it a shell that waits for the end of a pipe of this process. However this process ends, the
- * pipe ends with it, and the shell then shuts the server down.
+ * Runs the server, and next to it a shell that waits for the end of a pipe from this process. However this process
+ * ends, the pipe ends too, and the shell then shuts the server down.
  */
 const RUN_SERVER = '(read -r _ <&3; kill -INT $$) 2>/dev/null & exec "$@" 3<&-';
 
 /**
- * Starts the server, on a free port unless the settings name one. Waits for its recovery after a crash. Throws
- * `EmbeddedPostgresError` with the server's log if it does not start.
+ * Starts the server on a free port, unless the settings name one. Waits for crash recovery. If the server does not
+ * start, throws `EmbeddedPostgresError` with its log.
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { pgdata, logFile, settings } = options;
@@ -88,18 +88,18 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     if (await waitUntilReady(child, pgdata)) return describeServer(child, port, ended);
     const log = readFileSync(logFile, 'utf8').trim();
     if (!MAY_PASS.test(log) || Date.now() > giveUpAt)
-      throw new EmbeddedPostgresError(`PostgreSQL does not start: ${log}`);
+      throw new EmbeddedPostgresError(`PostgreSQL did not start: ${log}`);
     await sleep(100);
   }
 }
 
-/** Reads the port of the server that runs on a cluster; undefined while it takes no connections. */
+/** Reads the port of the server that runs on a cluster. Undefined while it does not accept connections. */
 export function readPort(pgdata: string): number | undefined {
   const lines = readPidFile(pgdata);
   return lines[7]?.trim() === 'ready' ? Number(lines[3]) : undefined;
 }
 
-/** The lines of `postmaster.pid`, in which a server describes itself; none if there is no server. */
+/** The lines of `postmaster.pid`, which describe a server. None if there is no server. */
 function readPidFile(pgdata: string): string[] {
   try {
     return readFileSync(join(pgdata, 'postmaster.pid'), 'utf8').split('\n');
@@ -108,21 +108,21 @@ function readPidFile(pgdata: string): string[] {
   }
 }
 
-/** Waits until the process in `postmaster.pid` has ended. It may also be another process that has got its id. */
+/** Waits until the process in `postmaster.pid` has ended. That process may be an unrelated one with a reused id. */
 async function waitForEarlierServer(pgdata: string): Promise<void> {
   const giveUpAt = Date.now() + START_LIMIT_MS;
   while (isAlive(Number(readPidFile(pgdata)[0])) && Date.now() < giveUpAt) await sleep(POLL_INTERVAL_MS);
 }
 
 /**
- * Changes the `postmaster.pid` of a server that was killed, so that Postgres starts even if another process has its id
- * by now. Postgres ignores a file that names its grandparent. It still reads from the file which memory segment to
- * check, and does not start while an earlier server or its backends use that.
+ * Edits the `postmaster.pid` of a killed server, so that Postgres starts even if another process has reused its id.
+ * Postgres ignores a file that names its grandparent. It still checks the memory segment named in the file, and does
+ * not start while an earlier server or its backends use that.
  */
 function disownPidFile(pgdata: string): void {
   const lines = readPidFile(pgdata);
   if (lines.length === 0) return;
-  // Root must not follow a symbolic link in a folder of another user.
+  // Root must not follow a symbolic link in another user's folder.
   const flags = constants.O_WRONLY | constants.O_TRUNC | constants.O_NOFOLLOW;
   const file = openSync(join(pgdata, 'postmaster.pid'), flags);
   writeFileSync(file, [process.pid, ...lines.slice(1)].join('\n'));
@@ -140,7 +140,7 @@ function spawnServer({ postgres, account, pgdata, logFile, settings }: ServerOpt
       ...account,
       env: { ...PROGRAM_ENVIRONMENT, PG_GRANDPARENT_PID: String(process.pid) },
       cwd: '/',
-      // A session of its own: Ctrl-C at the terminal reaches the service alone, which stops the server last.
+      // A separate session, so that Ctrl-C reaches only the service, which stops the server last.
       detached: true,
       stdio: ['ignore', log, log, 'pipe'],
     });
@@ -149,7 +149,7 @@ function spawnServer({ postgres, account, pgdata, logFile, settings }: ServerOpt
   }
 }
 
-/** Resolves to true when the server takes connections, to false if it ends before. */
+/** Resolves to true when the server accepts connections, to false if it ends before. */
 async function waitUntilReady(child: ChildProcess, pgdata: string): Promise<boolean> {
   while (isRunning(child)) {
     if (readPidFile(pgdata)[0] === String(child.pid) && readPort(pgdata) !== undefined) return true;
@@ -171,7 +171,7 @@ function describeServer(child: ChildProcess, port: number, ended: Promise<void>)
   return { pid: child.pid!, port, ended, stop };
 }
 
-/** A port that is free now: Postgres cannot choose one by itself. */
+/** Finds a free port, because Postgres cannot choose one by itself. */
 async function findFreePort(): Promise<number> {
   const probe = createServer();
   await new Promise<void>((resolve, reject) => probe.once('error', reject).listen(0, '127.0.0.1', resolve));

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
-import type { BreakReason, RequestClass } from '../observability/metrics.ts';
+import type { AbortReason, RequestClass } from '../observability/metrics.ts';
 import type { Connection } from './connections.ts';
 import type { Route } from './route.ts';
 
@@ -114,7 +114,7 @@ export function reportAborted(
   );
 }
 
-function findReason(connection: Connection, request: FastifyRequest, reply: FastifyReply): BreakReason {
+function findReason(connection: Connection, request: FastifyRequest, reply: FastifyReply): AbortReason {
   if (request.wasAborted) return 'service';
   if (connection.isStalled) return 'stalled';
   return reply.raw.headersSent ? 'client' : 'unanswered';

@@ -14,8 +14,8 @@ interface ErrorFields {
 }
 
 /**
- * The fields of an error that may be logged. An allow-list: errors of Postgres hold row values, errors of Redis hold
- * the arguments of the command.
+ * The fields of an error that may be logged. This is an allow-list, because errors of Postgres contain row values and
+ * errors of Redis contain arguments of the command.
  */
 export function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) };
@@ -33,12 +33,12 @@ export function describeError(error: unknown): object {
 }
 
 /**
- * Lines are written together, since a write costs more than making a line: after 4 KiB, 100 ms, or at the end of the
- * process.
+ * Lines are written in batches, because a write costs more than a line: after 4 KiB, after 100 ms, and when the
+ * process ends.
  */
 const LINES = { sync: false, minLength: 4_096, periodicFlush: 100 };
 
-/** The time in ISO 8601; the text is made once a millisecond. */
+/** The time in ISO 8601. The text is formatted at most once per millisecond. */
 function openIsoTime(): () => string {
   let madeAt = 0;
   let text = '';
@@ -53,8 +53,8 @@ function openIsoTime(): () => string {
 }
 
 /**
- * The process's log on standard output: JSON lines, at most 100 ms late; for people at a terminal, plain lines. With
- * `isStarting` a terminal shows what happens in one changing line, until the line `LISTENING`.
+ * The process's log on standard output: JSON lines, at most 100 ms late. A terminal gets plain lines instead. With
+ * `isStarting`, a terminal shows progress in one changing line until the message `LISTENING`.
  */
 export const openLog = (level: string, { isStarting = false } = {}): Logger =>
   pino(

@@ -9,64 +9,70 @@ import type { DatabaseProbe } from '../store/probe.ts';
 import { countStagedImports } from '../store/sweep.ts';
 import { REVISION, VERSION } from './version.ts';
 
-/** The service's metrics for Prometheus. The values of labels never grow with the number of users. */
+/** The service's metrics for Prometheus. The number of label values does not grow with the number of users. */
 
 /**
- * What a request is to whoever promises availability: `poll` reads what is new, held or not, `import` an array of bookmarks;
- * `read` and `write` are by scope; `other` is no endpoint of the API. Probes are in no class, and are not counted.
+ * The class of a request, for the service-level objectives. `poll` reads news, held or not. `import` is an import.
+ * `read` and `write` follow the scope. `other` is everything outside the API. Probes have no class and are not
+ * counted.
  */
 export type RequestClass = 'read' | 'write' | 'poll' | 'import' | 'other';
 
-/** A request with its response. */
+/** A request and its response. */
 interface FinishedRequest {
   route: string;
   class: RequestClass;
   status: number;
   seconds: number;
-  /** Held as a long poll: timed as a wait, not as a request. */
+  /** Held as a long poll, so its time is a wait. */
   held: boolean;
 }
 
 /**
- * Why a response did not leave whole: its client took nothing of it, or went; the service could not go on; or the client
- * went before there was one.
+ * Why a response was aborted: the client stopped reading (`stalled`), the client left (`client`), the service failed
+ * (`service`), or the client left before the response (`unanswered`).
  */
-const BREAK_REASONS = ['stalled', 'client', 'service', 'unanswered'] as const;
-export type BreakReason = (typeof BREAK_REASONS)[number];
+const ABORT_REASONS = ['stalled', 'client', 'service', 'unanswered'] as const;
+export type AbortReason = (typeof ABORT_REASONS)[number];
 
-/** Why a request is refused early; `account`: too much of what was sent to its own one has not been read. */
+/**
+ * Why a request is refused early. `unsent` and `account`: all clients, or this account's clients, have not read too
+ * many bytes. `received` and `account_received`: the same for request bodies.
+ */
 const OVERLOAD_REASONS = ['event_loop', 'pool', 'unsent', 'account', 'received', 'account_received'] as const;
 export type OverloadReason = (typeof OVERLOAD_REASONS)[number];
 
-/** What is guessed, and whether the guess was tried and wrong, or refused as too many were wrong before. */
+/** What was guessed. `failed`: the guess was tried and wrong. `refused`: there were too many wrong guesses before. */
 const CREDENTIALS = ['invite', 'bearer'] as const;
 export type Credential = (typeof CREDENTIALS)[number];
 const GUESS_ENDS = ['failed', 'refused'] as const;
 type AttemptEnd = (typeof GUESS_ENDS)[number];
 
-/** How a staged import ends: `given_up` where it ended every worker that began it. */
+/** How a staged import ended. `given_up`: every worker that started it died. */
 const IMPORT_ENDS = ['done', 'failed', 'cancelled', 'given_up'] as const;
 
 export type ImportEnd = (typeof IMPORT_ENDS)[number];
 
-/** What is read at each scrape rather than reported. */
+/** Sources that are read at each scrape. */
 interface MetricsSources {
   database: Database;
   importDatabase: Database;
   probe: DatabaseProbe;
   coordination: Coordination;
-  /** The largest number of polls that this replica holds. */
+  /** The maximum of polls that this replica holds. */
   maxWaiters: number;
-  /** Bytes of responses that clients have not taken. */
+  /** Bytes of responses that clients have not read. */
   outboundBacklog: { readonly total: number };
-  /** Unsent bytes beyond which requests are refused. */
+  /** Beyond this many unread bytes, requests are refused. */
   maxOutboundBacklog: number;
 }
 
-/** What the promise of service is about: classes of requests, notifications that reach their poll, and speed. */
+/**
+ * The service-level objectives: success by class of request, quick responses after notifications (`wake`), and speed.
+ */
 const PROMISED = ['read', 'write', 'poll', 'import', 'wake', 'speed'] as const;
 
-/** A poll that is answered later after its notification, or a request that takes longer, breaks the promise. */
+/** A poll that responds later after its notification is bad, and so is a slower request. */
 const WAKE_LIMIT_SECONDS = 0.5;
 const REQUEST_LIMIT_SECONDS = 1;
 
@@ -74,7 +80,7 @@ const REQUEST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 const WAIT_BUCKETS = [0.1, 0.5, 1, 2.5, 5, 10, 15, 20, 25, 28, 30, 35];
 const IMPORT_BUCKETS = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 
-/** Where the rest of the service reports events, and what Prometheus scrapes. The registry is its own. */
+/** The service reports events here, and Prometheus scrapes the registry. */
 export class Metrics {
   readonly registry = new Registry();
   readonly #registers = [this.registry];
@@ -82,26 +88,26 @@ export class Metrics {
 
   readonly #requests = new Counter({
     name: 'bookmarks_http_requests_total',
-    help: 'Requests with a response, probes left out; classes are read, write, poll, import and other.',
+    help: 'Requests with a response, except probes. Classes: read, write, poll, import and other.',
     labelNames: ['route', 'class', 'status'],
     registers: this.#registers,
   });
   readonly #promised = new Counter({
     name: 'bookmarks_slo_events_total',
-    help: 'What the promise of service is about, by whether it was kept (good) or broken (bad).',
+    help: 'Events of the service-level objectives, good or bad.',
     labelNames: ['class', 'result', 'version'],
     registers: this.#registers,
   });
   readonly #durations = new Histogram({
     name: 'bookmarks_http_request_duration_seconds',
-    help: 'Time from request to response, held polls left out.',
+    help: 'Time from request to response, except held polls.',
     labelNames: ['route'],
     buckets: REQUEST_BUCKETS,
     registers: this.#registers,
   });
-  readonly #broken = new Counter({
+  readonly #aborted = new Counter({
     name: 'bookmarks_http_broken_responses_total',
-    help: 'Responses that did not leave whole.',
+    help: 'Aborted responses.',
     labelNames: ['reason'],
     registers: this.#registers,
   });
@@ -113,56 +119,56 @@ export class Metrics {
   });
   readonly #wakeDelays = new Histogram({
     name: 'bookmarks_wake_delay_seconds',
-    help: "From a notification's arrival at this replica to the bookmarks that it found.",
+    help: 'Time from the arrival of a notification at this replica to the response of the poll.',
     buckets: REQUEST_BUCKETS,
     registers: this.#registers,
   });
   readonly #imports = new Counter({
     name: 'bookmarks_import_jobs_total',
-    help: 'Staged imports by how they ended: run or given up by this worker, or cancelled by this replica.',
+    help: 'Staged imports by outcome: run or given up by this worker, or cancelled by this replica.',
     labelNames: ['state'],
     registers: this.#registers,
   });
   readonly #importDurations = new Histogram({
     name: 'bookmarks_import_duration_seconds',
-    help: 'Time that staged imports took this worker.',
+    help: 'Duration of staged imports on this worker.',
     buckets: IMPORT_BUCKETS,
     registers: this.#registers,
   });
   readonly #poolWaits = new Histogram({
     name: 'bookmarks_database_pool_wait_seconds',
-    help: 'Time that statements waited for a connection, where they had to.',
+    help: 'Time that statements waited for a connection, if they waited.',
     labelNames: ['pool'],
     buckets: REQUEST_BUCKETS,
     registers: this.#registers,
   });
   readonly #defects = new Counter({
     name: 'bookmarks_database_defects_total',
-    help: 'Statements that Postgres refused for a reason that nobody foresaw.',
+    help: 'Statements that Postgres refused with an unexpected error.',
     labelNames: ['sqlstate'],
     registers: this.#registers,
   });
   readonly #unavailable = new Counter({
     name: 'bookmarks_database_unavailable_total',
-    help: 'Statements that failed because Postgres did not serve.',
+    help: 'Statements that failed because Postgres was unavailable.',
     labelNames: ['reason'],
     registers: this.#registers,
   });
   readonly #overloads = new Counter({
     name: 'bookmarks_overload_refusals_total',
-    help: 'Requests refused with 503 because the replica had too much to do.',
+    help: 'Requests refused with 503 because the replica was overloaded.',
     labelNames: ['reason'],
     registers: this.#registers,
   });
   readonly #guesses = new Counter({
     name: 'bookmarks_credential_guesses_total',
-    help: 'Invite codes and tokens that do not exist: tried (failed), or refused after too many.',
+    help: 'Wrong invite codes and tokens: tried (failed), or refused after too many failures.',
     labelNames: ['credential', 'end'],
     registers: this.#registers,
   });
   readonly #signIns = new Counter({
     name: 'bookmarks_sign_ins_total',
-    help: 'Logins by the provider by how they ended; unreachable, slow, invalid and client are its failures.',
+    help: 'Logins by the provider, by outcome. Failures of the provider: unreachable, slow, invalid and client.',
     labelNames: ['outcome'],
     registers: this.#registers,
   });
@@ -176,7 +182,7 @@ export class Metrics {
     for (const state of IMPORT_ENDS) this.#imports.inc({ state }, 0);
     for (const reason of OVERLOAD_REASONS) this.#overloads.inc({ reason }, 0);
     for (const outcome of SIGN_IN_OUTCOMES) this.#signIns.inc({ outcome }, 0);
-    for (const reason of BREAK_REASONS) this.#broken.inc({ reason }, 0);
+    for (const reason of ABORT_REASONS) this.#aborted.inc({ reason }, 0);
     for (const credential of CREDENTIALS)
       for (const end of GUESS_ENDS) this.#guesses.inc({ credential, end }, 0);
     this.#defects.inc({ sqlstate: 'XX000' }, 0);
@@ -191,7 +197,7 @@ export class Metrics {
     this.#addCounters();
   }
 
-  /** A request has its response. Imports, exports and held polls take their time, and promise no speed. */
+  /** Counts a finished request. Imports, exports and held polls have no objective of speed. */
   finished({ route, class: requestClass, status, seconds, held }: FinishedRequest): void {
     this.#requests.inc({ route, class: requestClass, status });
     if (held) this.#waits.observe(seconds);
@@ -206,54 +212,54 @@ export class Metrics {
     this.#promised.inc({ class: promised, result: isKept ? 'good' : 'bad', version: VERSION });
   }
 
-  /** A response was truncated. */
-  responseAborted(reason: BreakReason): void {
-    this.#broken.inc({ reason });
+  /** Counts an aborted response. */
+  responseAborted(reason: AbortReason): void {
+    this.#aborted.inc({ reason });
   }
 
-  /** A poll was woken: the time from the notification's arrival at this replica to the page that it found. */
+  /** A notified poll has its page, this long after the notification arrived at this replica. */
   pollResponded(seconds: number): void {
     this.#wakeDelays.observe(seconds);
     this.#promise('wake', seconds <= WAKE_LIMIT_SECONDS);
   }
 
-  /** An import ended on this replica. */
+  /** Counts an import that ended on this replica. */
   importEnded(state: ImportEnd, seconds: number): void {
     this.#imports.inc({ state });
     if (state === 'done' || state === 'failed') this.#importDurations.observe(seconds);
   }
 
-  /** A statement had to wait for a connection. */
+  /** Records that a statement waited for a connection. */
   waitedForConnection(pool: 'api' | 'import', seconds: number): void {
     this.#poolWaits.observe({ pool }, seconds);
   }
 
-  /** Postgres refused a statement for a reason that nobody foresaw, by its SQLSTATE. */
+  /** Counts a statement that Postgres refused with an unexpected error. */
   databaseFailed(sqlState: string): void {
     this.#defects.inc({ sqlstate: sqlState });
   }
 
-  /** A statement failed because the database does not serve now. */
+  /** Counts a statement that failed because the database is unavailable. */
   databaseUnavailable(reason: UnavailableReason): void {
     this.#unavailable.inc({ reason });
   }
 
-  /** A request was refused because the replica has too much to do. */
+  /** Counts a request that was refused because of overload. */
   overloaded(reason: OverloadReason): void {
     this.#overloads.inc({ reason });
   }
 
-  /** Somebody presented an invite code or a token that does not exist. */
+  /** Counts a wrong invite code or token. */
   guessed(credential: Credential, end: AttemptEnd): void {
     this.#guesses.inc({ credential, end });
   }
 
-  /** A login by the provider ended, or could not begin. */
+  /** Counts a login by the provider that ended or could not start. */
   signInEnded(outcome: SignInOutcome): void {
     this.#signIns.inc({ outcome });
   }
 
-  /** From now on each scrape reads these sources too, and Node's own metrics. */
+  /** Adds these sources, and Node's own metrics, to each scrape. */
   watch(sources: MetricsSources): void {
     this.#sources = sources;
     collectDefaultMetrics({ register: this.registry });
@@ -265,13 +271,13 @@ export class Metrics {
     );
     this.#gauge(
       'bookmarks_waiters_limit',
-      'Polls that this replica holds at most.',
+      'Maximum of polls that this replica holds.',
       [],
       (gauge, { maxWaiters }) => gauge.set(maxWaiters),
     );
     this.#gauge(
       'bookmarks_coordination_degraded',
-      '1 while Redis is away for a part.',
+      '1 while a part of the coordination works without Redis.',
       ['part'],
       (gauge, { coordination: { away } }) => {
         for (const part of SHARED_PARTS) gauge.set({ part }, away.includes(part) ? 1 : 0);
@@ -285,17 +291,17 @@ export class Metrics {
     );
     this.#gauge(
       'bookmarks_unsent_bytes',
-      'Bytes of responses that clients have not taken.',
+      'Bytes of responses that clients have not read.',
       [],
       (gauge, { outboundBacklog }) => gauge.set(outboundBacklog.total),
     );
     this.#gauge(
       'bookmarks_unsent_bytes_limit',
-      'Beyond so many unsent bytes requests are refused.',
+      'Limit of unread bytes. Beyond it, requests are refused.',
       [],
       (gauge, { maxOutboundBacklog }) => gauge.set(maxOutboundBacklog),
     );
-    // Before the gauge that makes a statement: its own connection is not counted as in use.
+    // Registered before the gauge that runs a statement, so that its connection does not count as in use.
     const ofPools = (name: string, help: string, of: 'size' | 'inUse' | 'waiting') =>
       this.#gauge(name, help, ['pool'], (gauge, { database, importDatabase }) => {
         for (const [pool, { gauges }] of Object.entries({ api: database, import: importDatabase }))
@@ -306,11 +312,11 @@ export class Metrics {
     ofPools('bookmarks_database_pool_waiting', 'Statements that wait for a connection.', 'waiting');
     this.#gauge(
       'bookmarks_imports_staged',
-      'Staged imports that are not over.',
+      'Staged imports that have not ended.',
       ['state'],
       async (gauge, { database }) => {
         gauge.reset();
-        // While the database is away the other metrics must still be there: they show that it is.
+        // If the database is away, the other metrics must still be served: they report it.
         const counts = await countStagedImports(database).catch(() => []);
         for (const [state, count] of counts) gauge.set({ state }, count);
       },
@@ -337,15 +343,21 @@ export class Metrics {
         },
       });
     };
-    total('bookmarks_wakes_published_total', 'Wakes sent to other replicas.', [], (counter, counters) =>
-      counter.inc(counters.wakesPublished),
+    total(
+      'bookmarks_wakes_published_total',
+      'Notifications sent to other replicas.',
+      [],
+      (counter, counters) => counter.inc(counters.wakesPublished),
     );
-    total('bookmarks_wakes_received_total', 'Wakes heard from other replicas.', [], (counter, counters) =>
-      counter.inc(counters.wakesReceived),
+    total(
+      'bookmarks_wakes_received_total',
+      'Notifications received from other replicas.',
+      [],
+      (counter, counters) => counter.inc(counters.wakesReceived),
     );
     total(
       'bookmarks_limiter_decisions_total',
-      'Decisions of the rate limiter; `fallback` ones, made without Redis, are admitted or refused as well.',
+      'Decisions of the rate limiter. Those made without Redis count as `fallback` and also as admitted or refused.',
       ['decision'],
       (counter, counters) => {
         for (const decision of ['admitted', 'refused', 'fallback'] as const)
@@ -374,13 +386,13 @@ export class Metrics {
   }
 }
 
-/** The names of the service's own series, sorted. Dashboards and alerts may use them besides Node's. */
+/** The names of the service's own metrics, sorted. Dashboards and alerts may use only these and Node's. */
 export const METRIC_NAMES: readonly string[] = new Metrics().registry
   .getMetricsAsArray()
   .map(({ name }) => name)
   .sort();
 
-/** Serves `GET /metrics`, and nothing else, on a port of its own. */
+/** Serves only `GET /metrics`, on a separate port. */
 export async function serveMetrics(registry: Registry, host: string, port: number): Promise<Server> {
   const server = createServer((request, response) => {
     if (request.method !== 'GET' || request.url !== '/metrics') return void response.writeHead(404).end();

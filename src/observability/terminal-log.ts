@@ -1,4 +1,4 @@
-/** The message of the line that ends the start. */
+/** The message that marks the end of the start. */
 export const LISTENING = 'listening';
 
 const WARN = 40;
@@ -7,11 +7,14 @@ const LEVELS: Record<number, string> = { 10: 'trace', 20: 'debug', 40: 'warning'
 
 const CLEAR_LINE = '\r\u001b[2K';
 
-/** Values that a client sent may be in a line: no control character reaches the terminal. */
+/** Removes control characters from values that a client may have sent. */
 const toPlain = (value: unknown): string =>
   JSON.stringify(value).replace(/[\u007f-\u009f\u2028-\u202e]/g, '');
 
-/** Prints pino's lines for people. Until the service listens, what is no warning shares one line, which then disappears. */
+/**
+ * Prints pino's lines for people. Until the service listens, everything below a warning shares one line, which then
+ * disappears.
+ */
 export class TerminalLog {
   readonly #out: { write(text: string): unknown; columns?: number };
   #isStarting: boolean;

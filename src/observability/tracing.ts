@@ -13,22 +13,25 @@ import type { Database, Sql, Statement } from '../store/database.ts';
 import { VERSION } from './version.ts';
 
 /**
- * Traces by OpenTelemetry: of requests, statements, calls of Redis, and jobs across the queue. Its SDK is loaded only
- * where a collector is configured.
+ * OpenTelemetry traces of requests, statements, Redis calls, and jobs across the queue. The SDK is loaded only if a
+ * collector is configured.
  */
 
-/** Gives the span that has begun a better name. */
+/** Renames the current span. */
 type RenameSpan = (name: string) => void;
 
-/** Begins and ends spans. */
+/** Starts and ends spans. */
 export interface Tracing {
-  /** Runs the function in a new span below the active one; a rejection marks it as failed. Without one there is no span. */
+  /**
+   * Runs the function in a child span of the active one. A rejection marks the span as failed. Without an active
+   * span, runs it without a span.
+   */
   span<T>(name: string, attributes: Attributes, run: (rename: RenameSpan) => Promise<T>): Promise<T>;
-  /** Runs the function in a new span that continues the trace of another process. */
+  /** Runs the function in a new span that continues another process's trace. */
   resume<T>(traceParent: string | null, name: string, run: () => Promise<T>): Promise<T>;
   /** The current span as a W3C `traceparent`. */
   readonly traceParent: string | undefined;
-  /** Sends the spans that were not sent yet. */
+  /** Sends all pending spans. */
   close(): Promise<void>;
 }
 
@@ -40,15 +43,15 @@ export const noTracing: Tracing = {
   close: async () => {},
 };
 
-/** How tracing is opened. */
+/** How to open tracing. */
 interface TracingOptions {
-  /** Of the OTLP collector (HTTP). */
+  /** The url of the OTLP collector (HTTP). */
   endpoint: string;
-  /** Share of the traces that begin here which is recorded. */
+  /** The share of traces started here that are recorded. */
   ratio: number;
-  /** What the process does. */
+  /** The role of the process. */
   role: string;
-  /** What names the process besides; an attribute here stands above ours. */
+  /** Further attributes of the process. They override ours. */
   resource: Readonly<Record<string, string>>;
 }
 
@@ -89,10 +92,11 @@ export async function openTracing({ endpoint, ratio, role, resource }: TracingOp
   };
 }
 
-/** The tracer that begins the spans of this service. */
+/** The tracer for the service's spans. */
 export const tracer = () => trace.getTracer('bookmark-service', VERSION);
 
-// What nobody asked for (sweeps, probes, scrapes) begins no trace: an idle service would send nothing else.
+// Work without a request (sweeps, probes, scrapes) starts no trace. Otherwise an idle service would send only such
+// traces.
 const span: Tracing['span'] = (name, attributes, run) =>
   trace.getActiveSpan() === undefined
     ? run(() => {})
@@ -109,7 +113,7 @@ async function endWith<T>(active: Span, run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {
-    // Only the error's name: messages of the database may hold values.
+    // Only the error's name, because messages of the database may contain values.
     active.setStatus({ code: SpanStatusCode.ERROR, message: (error as Error).name });
     throw error;
   } finally {
@@ -123,8 +127,8 @@ function formatTraceParent(): string | undefined {
 }
 
 /**
- * The context of a request: its client's trace, where that has a usable `traceparent`. It is recorded in the share that
- * ours are, for a client that asks for all of its own to be recorded would fill the collector.
+ * The context of a request. It continues the client's trace if `traceparent` is valid. Only the usual share is
+ * recorded: a client that asks for all of its traces would otherwise fill the collector.
  */
 export function continueClientTrace(text: unknown, ratio: number) {
   const parent = parseTraceParent(text);
@@ -133,7 +137,7 @@ export function continueClientTrace(text: unknown, ratio: number) {
   return trace.setSpanContext(parent, { ...client, traceFlags: TraceFlags.NONE });
 }
 
-/** The context of a `traceparent`; the current one where the text is not usable. */
+/** The context of a `traceparent`; the current one if the text is invalid. */
 function parseTraceParent(text: unknown) {
   const match = typeof text === 'string' && /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(text);
   if (!match) return context.active();
@@ -147,7 +151,10 @@ const OF_POSTGRES = { 'db.system.name': 'postgresql' };
 /** Functions of Postgres itself, which say nothing about a statement. */
 const OF_THE_SERVER = /^(unnest|generate_series|jsonb?_\w+|lateral)$/;
 
-/** A statement in two words: the function that it calls, or what it does to its first table. Values are no part of it. */
+/**
+ * A short name for a statement: the function that it calls, or what it does to its first table. Never contains
+ * values.
+ */
 export function nameStatement(text: string): string {
   const called = [...text.matchAll(/\bfrom (\w+)\s*\(/g)].find(([, name]) => !OF_THE_SERVER.test(name!));
   if (called) return `call ${called[1]}`;
@@ -159,7 +166,7 @@ export function nameStatement(text: string): string {
     : `read ${/\bfrom (\w+)/.exec(text)?.[1] ?? ''}`.trim();
 }
 
-/** Names the span by the statement that the driver was given: its texts, without the values between them. */
+/** Names the span after the texts of its statement, without the values between them. */
 const named =
   <T>(run: (sql: Sql) => Statement<T>, rename: RenameSpan) =>
   (sql: Sql): Statement<T> => {
@@ -168,7 +175,7 @@ const named =
     return statement;
   };
 
-/** The same pool, with a span for each statement. */
+/** Wraps the pool with a span for each statement. */
 export const traceDatabase = (database: Database, { span }: Tracing): Database => ({
   sql: database.sql,
   get gauges() {
@@ -194,7 +201,7 @@ const tracePending = (pending: PendingValues, { span }: Tracing): PendingValues 
   take: (kind, key) => span('redis take', { 'db.system.name': 'redis' }, () => pending.take(kind, key)),
 });
 
-/** The same coordination, with a span for each call of Redis that a request waits for. */
+/** Wraps the coordination with a span for each Redis call that a request waits for. */
 export const traceCoordination = (coordination: Coordination, tracing: Tracing): Coordination => ({
   limiters: Object.fromEntries(
     Object.entries(coordination.limiters).map(([name, limiter]) => [name, traceLimiter(limiter, tracing)]),

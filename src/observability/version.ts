@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 const readJson = (path: string) => JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8'));
 
-/** What the image says of itself: its build writes the file. */
+/** The version in the file that the image's build writes, or that of package.json. */
 function readBuild(): { version: string; revision: string } {
   try {
     return readJson('../../build.json');
@@ -11,5 +11,5 @@ function readBuild(): { version: string; revision: string } {
   }
 }
 
-/** The version of this service: the image's, or package.json's; and the commit that the image was made of. */
+/** The version of this service, and the commit that its image was built from. */
 export const { version: VERSION, revision: REVISION } = readBuild();

@@ -7,15 +7,15 @@ import type { Database } from '../store/database.ts';
 import { type LoginSession, linkIdentity, signInByProvider } from '../store/identities.ts';
 import type { PrincipalKey } from '../store/tokens.ts';
 
-/** The session that the browser has now. */
+/** The new session of the browser. */
 interface OpenedSession {
   token: string;
   userId: number;
 }
 
 /**
- * Opens a session for whom the provider named. `present` is the session that the browser brought, `client` the browser's name. Throws a `SignInError`
- * where this is nobody who may sign in, or not who was expected.
+ * Opens a session for the person that the provider authenticated. `present` is the browser's current session,
+ * `client` the browser's name. Throws a `SignInError` if the person may not sign in, or is not the expected one.
  */
 export async function completeLogin(
   { config, database }: { config: Config; database: Database },
@@ -47,7 +47,7 @@ export async function completeLogin(
   throw new SignInError(result.refusal === 'token' ? 'no-session' : result.refusal);
 }
 
-/** The session that began the linking: another one, or none, may not end it. */
+/** Only the session that started the linking may complete it. */
 function requireSame(intent: Intent & { kind: 'link' }, present: PrincipalKey | undefined): PrincipalKey {
   const isSame = present?.userId === intent.userId && present.hash.toString('hex') === intent.session;
   if (!isSame) throw new SignInError('no-session');

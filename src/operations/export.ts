@@ -11,28 +11,29 @@ import { beginExport, type ExportBounds, type ExportPage, readExportPage } from 
 
 const PAGE_SIZE = 500;
 
-/** What an export works with. */
+/** The dependencies of an export. */
 interface ExportOptions {
   database: Database;
   requestPermits: Semaphore<number>;
   outboundBacklog: OutboundBacklog;
-  /** How long it waits for a permit, and for room, before it gives up. */
+  /** The maximum wait for a permit, and for room in the backlog. */
   waitMs: number;
 }
 
-/** A page that counts as unsent until it is released. */
+/** A page that counts as outbound backlog until it is released. */
 interface HeldPage extends ExportPage {
   release: () => void;
 }
 
 type Pages = AsyncGenerator<HeldPage, undefined>;
 type NextPage = IteratorResult<HeldPage, undefined>;
-type Piece = string | Buffer;
+type Chunk = string | Buffer;
 
 /**
- * Begins an export; throws before the first byte where it cannot. The stream then holds two pages at a time, and no
- * connection while a slow client reads; it throws, and so breaks off, where a `replace` came or the token was revoked.
- * Each statement takes a permit of the user, and none is made while too much of what the user was sent is unread.
+ * Starts an export. Throws before the first byte if it cannot start. The stream holds at most two pages, and no
+ * connection while a slow client reads. It is aborted if a `replace` happens or the token is revoked.
+ *
+ * Each statement takes a permit of the user. No statement runs while the user has too many unread bytes.
  */
 export async function exportBookmarks(options: ExportOptions, principal: Principal): Promise<Readable> {
   const bounds = await options.requestPermits.run(principal.userId, () =>
@@ -40,12 +41,12 @@ export async function exportBookmarks(options: ExportOptions, principal: Princip
   );
   const pages = readPages(options, principal, bounds);
   const first = await pages.next();
-  const stream = streamPieces(writeExport(bounds, first, pages));
-  // A generator that was never begun ends without its `finally`.
+  const stream = streamChunks(writeExport(bounds, first, pages));
+  // A generator that never started does not run its `finally` block.
   return stream.once('close', () => first.value?.release());
 }
 
-async function* writeExport(bounds: ExportBounds, first: NextPage, pages: Pages): AsyncGenerator<Piece> {
+async function* writeExport(bounds: ExportBounds, first: NextPage, pages: Pages): AsyncGenerator<Chunk> {
   let next = Promise.resolve(first);
   let count = 0;
   try {
@@ -53,7 +54,7 @@ async function* writeExport(bounds: ExportBounds, first: NextPage, pages: Pages)
     for (;;) {
       const { value: page } = await next;
       if (page === undefined) break;
-      // Postgres renders the next page while this one goes out.
+      // Postgres renders the next page while this one is sent.
       next = pages.next();
       next.catch(() => {});
       yield* writePage(page, count > 0);
@@ -65,29 +66,29 @@ async function* writeExport(bounds: ExportBounds, first: NextPage, pages: Pages)
   }
 }
 
-function* writePage({ bookmarks, release }: HeldPage, isLater: boolean): Generator<Piece> {
+function* writePage({ bookmarks, release }: HeldPage, isLater: boolean): Generator<Chunk> {
   try {
     if (isLater) yield ',';
     yield bookmarks;
   } finally {
-    // It has gone out, or never will.
+    // The page was sent, or the stream was destroyed.
     release();
   }
 }
 
-/** A stream that asks for a piece only once the one before it has been taken, but for what a socket buffers. */
-function streamPieces(pieces: AsyncGenerator<Piece>): Readable {
+/** A stream that takes a chunk only after the previous one was read. Only the socket buffers. */
+function streamChunks(chunks: AsyncGenerator<Chunk>): Readable {
   return new Readable({
     objectMode: true,
     highWaterMark: 0,
     read() {
-      pieces.next().then(
+      chunks.next().then(
         ({ value, done }) => this.push(done ? null : value),
         (error: Error) => this.destroy(error),
       );
     },
     destroy(error, done) {
-      pieces.return(undefined).then(() => done(error), done);
+      chunks.return(undefined).then(() => done(error), done);
     },
   });
 }
@@ -97,7 +98,7 @@ async function* readPages(options: ExportOptions, principal: Principal, bounds: 
     const page = await readPage(options, principal, afterId, bounds);
     if (page.generation !== bounds.generation) {
       page.release();
-      throw unavailable('the bookmarks were replaced meanwhile');
+      throw unavailable('the bookmarks were replaced during the export');
     }
     if (page.lastId === null) return;
     yield page;
@@ -105,7 +106,7 @@ async function* readPages(options: ExportOptions, principal: Principal, bounds: 
   }
 }
 
-/** Reads a page once there is room for it, and counts it. */
+/** Waits for room, reads a page and counts it as backlog. */
 async function readPage(
   { database, requestPermits, outboundBacklog, waitMs }: ExportOptions,
   principal: Principal,
@@ -117,9 +118,9 @@ async function readPage(
     const hasRoom = await outboundBacklog.waitForExportRoom(userId, waitMs);
     if (!hasRoom) throw unavailable('earlier responses to this account have not been read yet', 5);
     const read = async () => {
-      // Others may have taken the room meanwhile.
+      // Another request may have taken the room.
       if (!outboundBacklog.hasRoomForExport(userId)) return undefined;
-      // Counts the page while it is read, so that other exports of the user see that its room is taken.
+      // Reserves the room while the page is read, so that other exports of the user see it.
       const release = outboundBacklog.hold(userId, PAGE_BYTES);
       try {
         const page = await readExportPage(database, principal, afterId, bounds, PAGE_SIZE);

@@ -1,12 +1,12 @@
 import type { Database } from '../store/database.ts';
 import { noteUses, type PrincipalKey } from '../store/tokens.ts';
 
-/** Tokens of one statement. */
+/** Tokens per statement. */
 const BATCH = 1_000;
 
 /**
- * The tokens whose use is to be noted. A request only adds its token, and waits for nothing; what is lost with the process,
- * or because Postgres was away, the next look-up of the token finds due again.
+ * Collects the tokens whose last use must be stored. A request only adds its token and does not wait. If a use is
+ * lost with the process, or because Postgres is away, the next lookup of the token finds it due again.
  */
 export class LastUses {
   readonly #due = new Map<string, PrincipalKey>();
@@ -16,12 +16,12 @@ export class LastUses {
     this.#capacity = capacity;
   }
 
-  /** Notes a use, once for a token however often it is called; nothing where too many wait already. */
+  /** Adds a token once, however often this is called. Does nothing if too many are waiting. */
   add({ key, userId, hash }: PrincipalKey & { key: string }): void {
     if (this.#due.size < this.#capacity) this.#due.set(key, { userId, hash });
   }
 
-  /** Writes what is due, batch by batch; rejects with the rest dropped where Postgres does not take it. */
+  /** Writes the collected uses in batches. If Postgres fails, rejects and drops the rest. */
   async write(database: Database, sessionDays: number): Promise<void> {
     const owners = [...this.#due.values()];
     this.#due.clear();

@@ -8,9 +8,9 @@ import type { Database } from '../store/database.ts';
 
 const SAMPLE_MS = 500;
 
-const TOO_BUSY = 'the service has too much to do';
+const TOO_BUSY = 'the service is overloaded';
 
-/** Longer bodies are refused where those of all users together are too much. */
+/** Longer bodies are refused while the bodies of all users exceed the limit. */
 const SHORT_BODY_BYTES = 65_536;
 
 const MESSAGES: Record<OverloadReason, string> = {
@@ -19,7 +19,7 @@ const MESSAGES: Record<OverloadReason, string> = {
   unsent: TOO_BUSY,
   account: 'earlier responses to this account have not been read yet',
   received: TOO_BUSY,
-  account_received: 'other requests of this account are still on their way',
+  account_received: 'other request bodies of this account are still being received',
 };
 
 interface Watched {
@@ -39,8 +39,8 @@ interface RecentDelays {
 }
 
 /**
- * Watches how long work waits for the event loop and for a connection of the pool, and how much of what was sent is unread;
- * refuses requests at once where a response would come late or be one too many. Held polls are no load.
+ * Refuses requests early when the replica is overloaded. It watches the delay of the event loop, the wait for a
+ * connection of the pool, and the bytes that clients have not read. Held polls cause no load.
  */
 export class Overload {
   readonly #watched: Watched;
@@ -61,18 +61,18 @@ export class Overload {
     this.#delays.reset();
   }
 
-  /** Throws `UNAVAILABLE` with a jittered `Retry-After` while there is too much for a request of this user. */
+  /** Throws `UNAVAILABLE` with a random `Retry-After` while the replica, or this user, is over a limit. */
   refuse(userId?: number): void {
     const reason = this.#reasonFor(userId);
     if (reason !== undefined) this.#throw(reason);
   }
 
-  /** The same before a token is looked up. That takes a moment, unless the database cannot be asked in time. */
+  /** Like `refuse`, before the lookup of a token. A lookup is short, so only a slow database counts. */
   refuseLookup(): void {
     if (this.#isPoolLate) this.#throw('pool');
   }
 
-  /** The same before more is held of a body of which `bytes` are held. */
+  /** Like `refuse`, before more of a body is read. `bytes` of it are held already. */
   refuseBody(userId: number, bytes: number): void {
     const refusal = this.#watched.received.refusal(userId);
     if (refusal === 'account') this.#throw('account_received');

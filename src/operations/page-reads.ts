@@ -12,27 +12,26 @@ import {
 } from '../store/changes.ts';
 import type { Database } from '../store/database.ts';
 
-/** How long a batch waits for the one before it, at most; its statement then has that much less time. */
+/** The maximum wait of a batch for the previous one. The statement's deadline is shortened by the same time. */
 const WAIT_BEHIND_MS = 500;
 
-/** Responses are written in one go, while nobody else is served: those of many polls go in parts. */
+/** All responses of a batch are written in one tick, so this limits how long the event loop is blocked. */
 const BATCH_SIZE = 250;
 
 /**
- * Checks are gathered for so long, and a batch of them waits for the one before it: at most ten statements a second,
- * however many polls are held.
+ * The pause between two batches of checks. It limits them to ten statements per second, however many polls are held.
  */
 const CHECK_PAUSE_MS = 100;
 
-/** What one poll asks for: whether there is something after its start. */
+/** A poll's question: is there anything after its start? */
 export interface Check<Start> {
   principal: Principal;
   start: Start;
 }
 
-/** How a kind of page is read, for one principal and for several tokens of one user. */
+/** How to read one kind of page, for one principal or for several tokens of one user. */
 interface PageSource<Start, Result> {
-  /** The same for equal starts. */
+  /** A text that is the same for equal starts. */
   nameOf(start: Start): string;
   read(db: Database, principal: Principal, start: Start, limit: number, deadlineMs: number): Promise<Result>;
   readForAll(
@@ -42,11 +41,11 @@ interface PageSource<Start, Result> {
     limit: number,
     deadlineMs: number,
   ): Promise<Result & { valid: string[] }>;
-  /** The positions of those checks whose page has something, or whose token is no longer valid. */
+  /** The positions of the checks with news, or with a token that is no longer valid. */
   findNews(db: Database, checks: readonly Check<Start>[], deadlineMs: number): Promise<number[]>;
 }
 
-/** Bookmarks after an id, rising (spec 4.2). */
+/** Bookmarks after an id, in ascending order (section 4.2). */
 export const SYNC_PAGES: PageSource<number, Page> = {
   nameOf: String,
   read: readPage,
@@ -54,7 +53,7 @@ export const SYNC_PAGES: PageSource<number, Page> = {
   findNews: findNewBookmarks,
 };
 
-/** What changed after a position. */
+/** Changes after a position. */
 export const CHANGES_PAGES: PageSource<ChangesStart, ChangesPage> = {
   nameOf: JSON.stringify,
   read: readChanges,
@@ -68,7 +67,7 @@ interface BatchResult<Result> {
   valid: ReadonlySet<string>;
 }
 
-/** The principals that one statement serves. */
+/** The principals whose reads share one statement. */
 interface Batch<Result> {
   principals: Map<string, Principal>;
   size: number;
@@ -77,9 +76,9 @@ interface Batch<Result> {
 }
 
 /**
- * Reads pages, by one statement for all who ask for the same page at the same moment: the devices of one account are woken
- * together, and then poll again together. Whoever asks while that page is being read is served by the next statement, so
- * that a page is never older than the request for it.
+ * Reads pages. One statement serves all reads of the same page at the same moment, because the devices of an account
+ * are notified together and then poll again together. A read that arrives while a statement runs waits for the next
+ * one, so a page is never older than the request for it.
  */
 export class PageReader<Start, Result> {
   readonly #database: Database;
@@ -90,10 +89,7 @@ export class PageReader<Start, Result> {
   #checks: (Check<Start> & { news: PromiseWithResolvers<boolean> })[] = [];
   #isChecking = false;
 
-  /**
-   * Each statement takes a permit of its user. `deadlineMs` is what the database gives a statement, from its call to its
-   * result.
-   */
+  /** Each statement takes a permit of its user. `deadlineMs` is the database's time limit for a statement. */
   constructor(
     database: Database,
     source: PageSource<Start, Result>,
@@ -106,7 +102,7 @@ export class PageReader<Start, Result> {
     this.#deadlineMs = deadlineMs;
   }
 
-  /** The principal's page; throws `INVALID_TOKEN` where the token is no longer valid. */
+  /** Reads the principal's page. Throws `INVALID_TOKEN` if the token is no longer valid. */
   async read(principal: Principal, start: Start, limit: number): Promise<Result> {
     const name = `${principal.userId} ${limit} ${this.#source.nameOf(start)}`;
     const last = this.#last.get(name);
@@ -120,8 +116,8 @@ export class PageReader<Start, Result> {
   }
 
   /**
-   * Whether the principal should read the page again: it has something now, or the token is no longer valid. One statement
-   * for the polls of all users, for all of them may ask at once.
+   * Whether the principal should read the page again, because there is news or the token is no longer valid. One
+   * statement checks the polls of all users, because they may all ask at once.
    */
   hasNews(principal: Principal, start: Start): Promise<boolean> {
     const news = Promise.withResolvers<boolean>();
@@ -161,7 +157,7 @@ export class PageReader<Start, Result> {
     start: Start,
     limit: number,
   ): Promise<BatchResult<Result>> {
-    // Even with none before it, those who were woken in the same moment join first.
+    // This `await` also lets all reads of the same moment join the batch.
     await (before && endOf(before));
     const deadlineMs = before ? this.#deadlineMs - WAIT_BEHIND_MS : this.#deadlineMs;
     const [principal] = batch.principals.values();

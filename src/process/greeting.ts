@@ -4,8 +4,8 @@ import type { Context } from '../context.ts';
 const EMAIL = 'you@localhost';
 
 /**
- * Prints for a newcomer where to begin: the address, an invite, and last a link to the page. The link signs in once: its
- * code is in the part that no browser sends, and the page takes it by itself on the own machine only.
+ * Prints how to start: the API's address, an invite, and a link to the page. The link signs in once. Its code is in
+ * the URL's fragment, which browsers do not send. The page uses it without a question only on the same machine.
  */
 export async function greet(context: Context, origin: string): Promise<void> {
   const invite = await issueInvite(context.database, EMAIL, 7);
@@ -14,7 +14,7 @@ export async function greet(context: Context, origin: string): Promise<void> {
     '',
     `The API: ${origin}/api/v1 (reference: ${origin}/docs)`,
     `Invite code: ${invite.code}`,
-    'Your bookmarks (this link signs you in, once):',
+    'Your bookmarks (this link signs you in once):',
     `${context.site.namedOrigin ?? context.site.origin ?? origin}/#code=${link.code}`,
     '',
   ];

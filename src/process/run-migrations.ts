@@ -5,13 +5,10 @@ import { type Logger, openLog } from '../observability/log.ts';
 import { DatabaseUnavailable, translateError } from '../store/errors.ts';
 import { migrate } from '../store/migrations.ts';
 
-/** The pause before the next try. A failover takes some ten seconds, so more tries would gain nothing. */
+/** The pause before the next try. A failover takes about ten seconds, so shorter pauses gain nothing. */
 const PAUSE_MS = 1_000;
 
-/**
- * Whether another try may succeed: Postgres cannot be reached, or a table was in use for longer than a migration
- * waits.
- */
+/** Whether another try may succeed: Postgres cannot be reached, or a migration waited too long for a table in use. */
 function isTransient(error: unknown): boolean {
   const { cause } = error as Error;
   const translated = translateError(cause ?? error, true);
@@ -20,7 +17,7 @@ function isTransient(error: unknown): boolean {
   return !isRefused;
 }
 
-/** Migrates. Tries again for up to `MIGRATE_WAIT_SECONDS` where that may help; then rejects with the last error. */
+/** Migrates. Retries transient errors for up to `MIGRATE_WAIT_SECONDS`, then rejects with the last one. */
 export async function migrateWithRetries(
   url: string,
   { migrateWaitSeconds, databaseSharding }: Pick<Config, 'migrateWaitSeconds' | 'databaseSharding'>,
@@ -33,7 +30,7 @@ export async function migrateWithRetries(
       return void (await migrate({ url, log, sharding: databaseSharding, lockWaitMs }));
     } catch (error) {
       if (!isTransient(error) || performance.now() + PAUSE_MS > giveUpAt) throw error;
-      log.warn({ err: error }, 'migration tries again');
+      log.warn({ err: error }, 'migration failed; retrying');
     }
     await sleep(PAUSE_MS);
   }

@@ -11,28 +11,23 @@ import { checkSchema, migrate } from '../store/migrations.ts';
 import { greet } from './greeting.ts';
 import { startSweeper } from './sweeper.ts';
 
-/** The life of a serving process: it opens, listens, waits for a signal, drains, and closes in reverse order. */
+/** The life of a serving process: open, listen, wait for a signal, drain, and close in reverse order. */
 
 export type ServingRole = 'all' | 'api' | 'worker';
 
-/**
- * When the process drains, held polls get their responses spread over this time, so that their clients do not all
- * come back at once.
- */
+/** A draining process responds to held polls over this time, so that their clients do not all return at once. */
 const DRAIN_SPREAD_MS = 3_000;
 
-/** How long a worker may go on with an import. After that it gives the import back, and another worker takes it. */
+/** How long a stopping worker may continue an import. Then it returns the import to the queue for another worker. */
 const WORKER_GRACE_MS = 15_000;
 
-/**
- * How long closing may take after `DRAIN_SECONDS`: with it a process ends well within the grace period of its pod.
- */
+/** The time limit for closing, after `DRAIN_SECONDS`. It ends the process well within the grace period of its pod. */
 export const CLOSE_LIMIT_MS = 20_000;
 
-/** How long requests in flight may go on after an uncaught fault. Then the process ends with 1. */
+/** How long requests may continue after an uncaught error. Then the process exits with code 1. */
 const FAULT_LIMIT_MS = 5_000;
 
-/** Serves in a role until a signal comes. Rejects where it cannot start, with everything closed again. */
+/** Serves in a role until a signal. If the start fails, closes everything and rejects. */
 export async function serve(role: ServingRole): Promise<void> {
   const config = readConfig();
   const log = openLog(config.logLevel, { isStarting: true });
@@ -50,7 +45,7 @@ export async function serve(role: ServingRole): Promise<void> {
     if (embedded) await greet(context, app.listeningOrigin);
   } catch (error) {
     await stack.disposeAsync();
-    // The line of the start may be on the screen.
+    // The progress line of the start may still be on the screen.
     if (process.stdout.isTTY) process.stdout.write('\n');
     throw error;
   }
@@ -71,8 +66,8 @@ async function start(
   const stopSweeper = startSweeper(context, role !== 'api');
   stack.defer(stopSweeper);
   const app = role === 'worker' ? buildHealthApp(context) : await buildApp(context);
-  // The app and the worker close at the same time: requests may wait for the worker as long as it runs, and no new
-  // ones come.
+  // The app and the worker close together. Open requests may wait for the worker while it runs, and new ones are
+  // refused.
   const closes: (() => Promise<unknown>)[] = [() => app.close()];
   stack.defer(async () => void (await Promise.all(closes.map((close) => close()))));
   if (role !== 'api') {
@@ -80,17 +75,20 @@ async function start(
     closes.push(() => coordination.imports.stopWorker(WORKER_GRACE_MS));
   }
   await listen(app, config);
-  // From here on others may know of the process, and a signal must let requests in flight end.
+  // From now on the process may have clients, so a signal must let open requests finish.
   endOnSignal(context, stack);
   log.info({ role, origin: app.listeningOrigin }, LISTENING);
   log.flush();
   return app;
 }
 
-/** Connections that may wait to be accepted, for all clients reconnect at once after a failover. Linux caps it at somaxconn. */
+/**
+ * The length of the queue for new connections. After a failover all clients reconnect at once. Linux caps this at
+ * somaxconn.
+ */
 const LISTEN_BACKLOG = 16_384;
 
-/** Listens; rejects with a message that names the variables where the address cannot be used. */
+/** Listens. If the address cannot be used, rejects with a message that names the variables. */
 async function listen(app: FastifyInstance, { host, port }: Config): Promise<void> {
   try {
     await app.listen({ host, port, backlog: LISTEN_BACKLOG });
@@ -109,8 +107,8 @@ function buildHealthApp(context: Context): FastifyInstance {
 }
 
 /**
- * Ends the process in order at the first SIGTERM or SIGINT, at once at the second; with exit code 1 after an uncaught
- * fault.
+ * Ends the process gracefully at the first SIGTERM or SIGINT, and immediately at the second. After an uncaught error
+ * it also ends, with exit code 1.
  */
 function endOnSignal(context: Context, stack: AsyncDisposableStack): void {
   const { log, lifecycle } = context;

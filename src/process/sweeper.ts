@@ -14,9 +14,8 @@ import {
 import { beginRound, serveInTurn, type UserWork } from './user-rounds.ts';
 
 /**
- * Deletes what has expired: every replica does, and one finds nothing that another has done. Queues imports whose job was
- * lost: processes with a worker do, for what all queued all would find. They also build the Bloom filters of new search blocks. Writes when tokens
- * were used last.
+ * Periodic work of every process: it deletes expired rows and writes the last uses of tokens. Processes with a worker
+ * also queue imports whose job was lost, and build the Bloom filters of new search blocks.
  */
 
 const EXPIRED_INTERVAL_MS = 60_000;
@@ -25,8 +24,8 @@ const USES_INTERVAL_MS = 10_000;
 const FILTER_INTERVAL_MS = 3_000;
 
 /**
- * A staged import that no worker has for longer may have lost its job: Redis restarted empty, or a process died. With the
- * 9 s of a lease another worker has it within 13 s.
+ * A staged import without a worker for this long may have lost its job, because Redis restarted empty or a process
+ * died. Including the 9 s of a lease, another worker takes the import within 13 s.
  */
 const REQUEUE_AFTER_MS = 3_000;
 
@@ -36,10 +35,10 @@ async function requeueImports({ database, coordination }: Context): Promise<void
   }
 }
 
-/** Often: an upload whose replica died blocks the next large import of its user. */
+/** Runs often, because an abandoned upload blocks its user's next large import. */
 async function deleteAbandonedImports({ database, log }: Context): Promise<void> {
   const deleted = await deleteOldImports(database);
-  if (deleted > 0) log.info({ deleted }, 'old imports swept');
+  if (deleted > 0) log.info({ deleted }, 'deleted old imports');
 }
 
 const writeLastUses = ({ lastUses, database, config }: Context): Promise<void> =>
@@ -50,11 +49,13 @@ const PENDING_FILTERS: UserWork = {
   doBatch: ({ database }, userId) => signBlocks(database, userId),
 };
 
-/** Builds the Bloom filters of blocks that were written since; until then searches read these whole. */
+/**
+ * Builds the Bloom filters of blocks written since the last run. Until then searches read these blocks completely.
+ */
 export const buildPendingFilters = (context: Context, round = beginRound()): Promise<void> =>
   serveInTurn(context, PENDING_FILTERS, round);
 
-/** Deletes all that has expired, batch by batch: one batch a minute would fall behind what clients leave. */
+/** Deletes all expired rows in batches until none are left. One batch per minute could fall behind. */
 export async function deleteLeftovers({ config, database, lifecycle, log }: Context): Promise<void> {
   let deleted = 0;
   const steps = [
@@ -62,18 +63,18 @@ export async function deleteLeftovers({ config, database, lifecycle, log }: Cont
     () => deleteOldResponses(database),
     () => deleteOldChanges(database, config.changesDays),
     () => deleteOldTrash(database, config.trashDays),
-    // Of a sharded database every node has the invites: while one is down none of them can be deleted.
+    // In a sharded database every node has a copy of the invites, so none can be deleted while a node is down.
     () => deleteExpiredInvites(database),
   ];
   for (const step of steps) {
     for (let count = 1; count > 0 && !lifecycle.draining; deleted += count) count = await step();
   }
-  if (deleted > 0) log.info({ deleted }, 'leftovers swept');
+  if (deleted > 0) log.info({ deleted }, 'deleted expired rows');
 }
 
 /**
- * Runs a sweep at an interval with jitter, so that replicas do not sweep together; never two at once. Returns what
- * stops it.
+ * Runs a sweep at an interval with jitter, so that replicas do not sweep together. Runs never overlap. The returned
+ * function stops it.
  */
 function repeat(
   context: Context,
@@ -99,7 +100,7 @@ function repeat(
   };
 }
 
-/** Starts sweeping. The function that it returns stops it, and resolves when sweeps at work have ended. */
+/** Starts sweeping. The returned function stops it, and resolves when running sweeps have ended. */
 export function startSweeper(context: Context, hasWorker: boolean): () => Promise<void> {
   const filters = beginRound();
   const stops = [

@@ -2,21 +2,24 @@ import { setImmediate } from 'node:timers/promises';
 import type { Context } from '../context.ts';
 import type { Database } from '../store/database.ts';
 
-/** How often users are looked for while some are at work. */
+/** A round looks for more users after this time, even if some still have work. */
 const FIND_AGAIN_MS = 1_000;
 
-/** Users that are found at a time. */
+/** The number of users found at a time. */
 const FOUND_TOGETHER = 1_000;
 
-/** What a sweep does for each of some users. */
+/** Work that a sweep does per user. */
 export interface UserWork {
-  /** At most `limit` users for whom there is work, with ids above `after`, in the order of ids. */
+  /** Finds at most `limit` users with work, with ids above `after`, in ascending order. */
   find(database: Database, after: number, limit: number): Promise<number[]>;
-  /** Does a batch of a user's work; resolves to whether more of it is left. */
+  /** Does a batch of a user's work. Resolves to whether more is left. */
   doBatch(context: Context, userId: number): Promise<boolean>;
 }
 
-/** How far a sweep has come: to the last user that it found. It goes on behind that one, also where it failed there. */
+/**
+ * The progress of a sweep: the last user that it found. It continues after that user, even if that user's work
+ * failed.
+ */
 export interface Round {
   after: number;
   readonly foundTogether: number;
@@ -25,8 +28,8 @@ export interface Round {
 export const beginRound = (foundTogether = FOUND_TOGETHER): Round => ({ after: 0, foundTogether });
 
 /**
- * Does the work of all users, some at a time, round after round until one leaves nothing. However many users there are whose
- * work never ends, or fails: those with higher ids are found next.
+ * Does the work of all users, a group at a time. Repeats the round until nothing is left. Users whose work never ends
+ * or always fails do not block the others, because each group continues at higher ids.
  */
 export async function serveInTurn(context: Context, work: UserWork, round: Round): Promise<void> {
   const { lifecycle } = context;
@@ -39,7 +42,10 @@ export async function serveInTurn(context: Context, work: UserWork, round: Round
   } while (isLeft && !lifecycle.draining);
 }
 
-/** Serves the next users of the round, each at least once, for a second or so; resolves to whether work of them is left. */
+/**
+ * Serves the next group of users for about a second, each user at least once. Resolves to whether they have work
+ * left.
+ */
 async function serveNext(context: Context, work: UserWork, round: Round): Promise<boolean> {
   const found = await work.find(context.database, round.after, round.foundTogether);
   round.after = found.length < round.foundTogether ? 0 : found.at(-1)!;
@@ -47,13 +53,13 @@ async function serveNext(context: Context, work: UserWork, round: Round): Promis
   let users = startAnywhere(found);
   while (users.length > 0 && performance.now() < findAgainAt) {
     users = await serveEach(context, work, users);
-    // Batches of one user must not keep this process from its requests.
+    // Lets the event loop serve requests between batches.
     await setImmediate();
   }
   return users.length > 0;
 }
 
-/** Does a batch of each user; returns the users of whom more is left, none while this process drains. */
+/** Does a batch for each user. Returns the users with more work; none while the process drains. */
 async function serveEach(context: Context, work: UserWork, users: readonly number[]): Promise<number[]> {
   const unfinished: number[] = [];
   for (const userId of users) {
@@ -63,7 +69,7 @@ async function serveEach(context: Context, work: UserWork, users: readonly numbe
   return unfinished;
 }
 
-/** The same users from any of them on: replicas that have found them at the same time seldom meet at one. */
+/** Rotates the list by a random amount, so that replicas with the same users rarely work on the same one. */
 function startAnywhere(users: readonly number[]): number[] {
   const start = Math.floor(Math.random() * users.length);
   return [...users.slice(start), ...users.slice(0, start)];

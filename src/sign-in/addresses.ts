@@ -4,15 +4,16 @@ import type { ProviderIdentity } from './provider.ts';
 import { SignInError } from './sign-in-error.ts';
 import { foldDomain, type ProviderSettings, type SignUp } from './variables.ts';
 
-/** What an address that a provider names is worth here. */
+/** Decides what a provider's claim about an e-mail address permits here. */
 
 const EMAIL = z.email({ pattern: z.regexes.unicodeEmail }).max(254);
 
 const lowerAscii = (text: string): string => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
 /**
- * The address as accounts are found by it. `undefined` for what is none, and for one that only folding makes equal to
- * another one: `K` (U+212A, the Kelvin sign) in the place of k is another mailbox, whose owner is somebody else.
+ * The key that finds accounts by an address. Undefined for an invalid address. Also undefined for an address that
+ * equals another one only after Unicode normalization: with `K` (U+212A, the Kelvin sign) in place of k, it is
+ * another person's mailbox.
  */
 function claimKey(email: string | undefined): string | undefined {
   if (email === undefined || !isStorable(email) || !EMAIL.safeParse(email).success) return undefined;
@@ -20,7 +21,7 @@ function claimKey(email: string | undefined): string | undefined {
   return key === lowerAscii(email) ? key : undefined;
 }
 
-/** Throws where the operator lets only addresses of certain domains in, and this person's verified one is in none. */
+/** Throws if the operator allows only certain domains and the person has no verified address in them. */
 export function requireAllowedDomain(
   { allowedDomains }: ProviderSettings,
   { email = '', emailVerified }: ProviderIdentity,
@@ -31,7 +32,7 @@ export function requireAllowedDomain(
   if (!allowedDomains.includes(domain)) throw new SignInError('domain');
 }
 
-/** What the address of this person may do on their first login. */
+/** What this person's address permits on their first login. */
 export const claimOf = (
   { trustEmail }: ProviderSettings,
   signUp: SignUp,

@@ -4,13 +4,16 @@ import type { PendingValues } from '../coordination/port.ts';
 import { isAllowedRedirect, REDIRECT_LENGTH } from './app-redirects.ts';
 import { CODE_CHALLENGE, CODE_VERIFIER, hashParts, verifierFits } from './pkce.ts';
 
-/** Codes that apps exchange for sessions (RFC 6749 4.1, RFC 8252): 60 s, once, bound to the app by PKCE. */
+/**
+ * Codes that apps exchange for sessions (RFC 6749 section 4.1, RFC 8252). A code works once, within 60 s, and PKCE
+ * binds it to the app.
+ */
 
-/** Printed on a page as what the app calls itself: nothing that hides, or turns text round. */
+/** The name of an app, shown on a page. No invisible characters, and none that reverse text. */
 const APP_NAME = /^[^\p{C}\p{Zl}\p{Zp}]{1,60}$/u;
 const MAX_RAW_NAME = 512;
 
-/** What an app asks with, in the query of `/login/app` and in the body that approves it. */
+/** An app's request, in the query of `/login/app` and in the body that approves it. */
 export const appRequestSchema = (claimed: readonly string[]) =>
   z.object({
     redirect_uri: z
@@ -18,31 +21,32 @@ export const appRequestSchema = (claimed: readonly string[]) =>
       .max(REDIRECT_LENGTH, `at most ${REDIRECT_LENGTH} characters`)
       .refine(
         (text) => isAllowedRedirect(text, claimed),
-        'expected http://127.0.0.1:port/… or http://[::1]:port/…, or an address that this service knows',
+        'expected http://127.0.0.1:port/… or http://[::1]:port/…, or an address in APP_REDIRECTS',
       ),
     code_challenge: z.string().regex(CODE_CHALLENGE, 'expected a SHA-256 in base64url, 43 characters'),
     code_challenge_method: z.literal('S256', 'expected S256'),
     state: z.string().regex(/^[\x21-\x7e]{1,255}$/, 'expected 1 to 255 characters of printable ASCII'),
     name: z
       .string()
-      // NFC makes one character of at most four. The time for normalizing grows with the square of the length.
+      // NFC combines at most four characters into one. Its time grows with the square of the length, so longer texts
+      // are refused.
       .transform((text) => (text.length > MAX_RAW_NAME ? '' : text.normalize('NFC').trim()))
-      .refine((text) => APP_NAME.test(text), 'expected 1 to 60 characters that can be printed'),
+      .refine((text) => APP_NAME.test(text), 'expected 1 to 60 printable characters'),
   });
 
 export type AppRequestBody = z.output<ReturnType<typeof appRequestSchema>>;
 
-/** What a code stands for. */
+/** What a code grants. */
 interface AppGrant {
   userId: number;
-  /** The hash of the token of the session that approved, in hex: once that is revoked the code is worth nothing. */
+  /** The hash of the approving session's token, in hex. If that session is revoked, the code is worthless. */
   session: string;
   redirectUri: string;
   challenge: string;
   name: string;
 }
 
-/** Keeps what was approved for 60 s; resolves with the code, which is drawn here and kept as a hash. */
+/** Draws a code and keeps its grant for 60 s. The code itself is kept only as a hash. */
 export async function issueCode(pending: PendingValues, grant: AppGrant): Promise<string> {
   const code = randomBytes(32).toString('base64url');
   await pending.keep('codes', hashParts('code', code), JSON.stringify(grant));
@@ -66,8 +70,8 @@ export const exchangeSchema = z.object({
 });
 
 /**
- * What a code stands for, to the first who presents it: whoever then has another verifier or address gets nothing, and
- * neither does anybody after them.
+ * Returns what a code grants, and uses the code up. Undefined if the code is invalid, or if the verifier or the
+ * address do not match.
  */
 export async function redeemCode(
   pending: PendingValues,
@@ -88,9 +92,11 @@ export interface ExchangedSession {
 }
 
 /**
- * Remembers which session a code was exchanged for. True where the code has come again meanwhile: the session has to end.
- * `noteExchange` and `noteRepeat` both write before they read, so that of an exchange and a repeat at the same time one
- * at least sees the other.
+ * Remembers the session that a code was exchanged for. Returns true if the code was sent again meanwhile; then the
+ * session must end.
+ *
+ * `noteExchange` and `noteRepeat` both write before they read. So if they run at the same time, at least one of them
+ * sees the other.
  */
 export async function noteExchange(
   pending: PendingValues,
@@ -102,7 +108,10 @@ export async function noteExchange(
   return (await pending.take('repeats', key)) !== undefined;
 }
 
-/** Remembers that a code came that is not there, or not any more; the session that it was exchanged for within ten minutes. */
+/**
+ * Remembers that an invalid code was sent. Returns the session that the code was exchanged for in the last ten
+ * minutes.
+ */
 export async function noteRepeat(
   pending: PendingValues,
   code: string,

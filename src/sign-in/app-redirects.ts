@@ -1,25 +1,28 @@
 /**
- * Where a code for an app may be sent (RFC 8252 7, RFC 9700 2.1): to a port of the person's own computer, or to an address
- * that the operator named, compared character by character.
+ * Addresses that codes for apps may be sent to (RFC 8252 section 7, RFC 9700 section 2.1): a port of the person's own
+ * computer, or an address that the operator configured. Addresses are compared character by character.
  */
 
-/** Longer addresses are refused. */
+/** The maximum length of an address. */
 export const REDIRECT_LENGTH = 500;
 
-/** A port, and a path without query, fragment or anything that has to be normalised. `localhost` may be another host. */
+/**
+ * A port, and a path without query, fragment or anything to normalize. `localhost` is refused, because it may be
+ * another host.
+ */
 const LOOPBACK =
   /^http:\/\/(?:127\.0\.0\.1|\[::1\]):([1-9]\d{0,4})(?:\/(?:[\w.~!$&'()*+,;=:@-]|%[\dA-F]{2})*)*$/;
 
-/** The scheme of an app is a reversed domain name, so it holds a dot (RFC 8252 7.1). */
+/** An app's own scheme is a reversed domain name, so it contains a dot (RFC 8252 section 7.1). */
 const PRIVATE_USE = /^[a-z][a-z\d+-]*(\.[a-z\d+-]+)+:\/{0,3}[\w.~/-]*$/;
 
-/** Whether an app on this computer listens there: any port of a loopback address. */
+/** Whether the address is any port of a loopback address, where an app on this computer listens. */
 export function isLoopbackRedirect(text: string): boolean {
   const port = LOOPBACK.exec(text)?.[1];
   return port !== undefined && Number(port) <= 65_535;
 }
 
-/** Whether the operator may name the address: claimed https, or a scheme of the app's own. */
+/** Whether the operator may configure the address: https, or an app's own scheme. */
 export function isClaimedRedirect(text: string): boolean {
   if (text.length > REDIRECT_LENGTH) return false;
   if (PRIVATE_USE.test(text)) return true;
@@ -27,11 +30,11 @@ export function isClaimedRedirect(text: string): boolean {
   return url !== null && url.protocol === 'https:' && url.href === text && !/[#@*]/.test(text);
 }
 
-/** Whether a code may be sent to this address. `claimed`: those that the operator named. */
+/** Whether a code may be sent to this address. `claimed` lists the addresses that the operator configured. */
 export const isAllowedRedirect = (text: string, claimed: readonly string[]): boolean =>
   text.length <= REDIRECT_LENGTH && (isLoopbackRedirect(text) || claimed.includes(text));
 
-/** The address with further parameters in its query. */
+/** Adds parameters to the query of an address. */
 export function addParameters(redirect: string, parameters: Readonly<Record<string, string>>): string {
   const separator = redirect.includes('?') ? '&' : '?';
   return redirect + separator + new URLSearchParams(parameters).toString();

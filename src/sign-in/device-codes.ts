@@ -3,25 +3,30 @@ import type { PendingValues } from '../coordination/port.ts';
 import type { Principal } from '../domain/tokens.ts';
 import { hashParts } from './pkce.ts';
 
-/** Codes by which a signed-in page signs in another device: for five minutes, once, and one of a session at a time. */
+/**
+ * Codes with which a signed-in page signs in another device. A code works once, within five minutes. A session has at
+ * most one.
+ */
 
 /** A session: its user, and the hash of its token. */
 type Maker = Pick<Principal, 'userId' | 'hash'>;
 
-/** 32 characters that nobody confuses, so a byte chooses each with the same probability. */
+/**
+ * 32 characters that are hard to confuse. 32 divides 256, so a random byte selects each with the same probability.
+ */
 const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 
-/** 60 random bits. Invite codes have 8 characters, which tells the two apart. */
+/** 60 random bits. Invite codes have 8 characters, so the length distinguishes the two. */
 const LENGTH = 12;
 
-/** Whether a code is one of another device, by its length. */
+/** Whether a code is for another device. Its length tells. */
 export const isDeviceCode = (code: string): boolean => code.length === LENGTH;
 
 const nameCode = (code: string): string => hashParts('device', code);
 const nameSession = ({ userId, hash }: Maker): string =>
   hashParts('device-session', String(userId), hash.toString('hex'));
 
-/** Makes the code of a session. The session's code before it ends. */
+/** Creates the code of a session, and cancels the session's previous code. */
 export async function issueDeviceCode(pending: PendingValues, maker: Maker): Promise<string> {
   await cancelDeviceCode(pending, maker);
   const code = Array.from(randomBytes(LENGTH), (byte) => ALPHABET[byte % ALPHABET.length]).join('');
@@ -31,13 +36,13 @@ export async function issueDeviceCode(pending: PendingValues, maker: Maker): Pro
   return code;
 }
 
-/** Ends the code of a session, where it has one. */
+/** Cancels the code of a session, if it has one. */
 export async function cancelDeviceCode(pending: PendingValues, maker: Maker): Promise<void> {
   const name = await pending.take('deviceSessions', nameSession(maker));
   if (name !== undefined) await pending.take('deviceCodes', name);
 }
 
-/** The session that made a code, to the first who brings the code. */
+/** Returns the session that created a code, and uses the code up. */
 export async function takeDeviceCode(pending: PendingValues, code: string): Promise<Maker | undefined> {
   const text = await pending.take('deviceCodes', nameCode(code));
   if (text === undefined) return undefined;
@@ -46,8 +51,8 @@ export async function takeDeviceCode(pending: PendingValues, code: string): Prom
 }
 
 /**
- * Whether a code that was taken still counts. Ask after the session is open: `cancelDeviceCode`, followed by ending sessions,
- * then either makes this false or ends the open session.
+ * Whether a taken code is still valid. Call this after opening the session. If the user ends all sessions at the same
+ * time, which includes `cancelDeviceCode`, either this returns false or the new session is ended too.
  */
 export const confirmDeviceCode = async (
   pending: PendingValues,

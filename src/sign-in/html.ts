@@ -1,4 +1,4 @@
-/** Text that is HTML already. */
+/** Text that is already HTML. */
 export class Html {
   readonly text: string;
 
@@ -25,6 +25,6 @@ function render(value: Value): string {
   return value instanceof Html ? value.text : value.map(({ text }) => text).join('');
 }
 
-/** HTML whose values are escaped, between quotes and between tags, unless they are HTML themselves. */
+/** Builds HTML. Escapes its values between tags and in quotes, unless they are HTML themselves. */
 export const html = (texts: TemplateStringsArray, ...values: readonly Value[]): Html =>
   new Html(texts.map((text, at) => text + render(values[at])).join(''));

@@ -3,14 +3,14 @@ import type { PendingValues } from '../coordination/port.ts';
 import { hashParts } from './pkce.ts';
 import { drawChecks, type LoginChecks, type Provider } from './provider.ts';
 
-/** Logins under way: from the redirect to the provider until the browser comes back, to whichever replica. */
+/** Logins in progress: from the redirect to the provider until the browser returns, to any replica. */
 
-/** What a login is for. */
+/** The purpose of a login. */
 export type Intent =
   | { kind: 'sign-in' }
-  /** The person of this account confirms who they are. */
+  /** The person of this account confirms their identity. */
   | { kind: 'confirm'; userId: number }
-  /** The account behind a session is linked; `session` is the hash of its token, in hex. */
+  /** The provider is linked to a session's account. `session` is the hash of its token, in hex. */
   | { kind: 'link'; userId: number; session: string };
 
 interface PendingLogin {
@@ -21,17 +21,17 @@ interface PendingLogin {
 
 const BROWSER_KEY = /^[\w-]{43}$/;
 
-/** The secret that a browser keeps in its cookie while it signs in; a new one where it has none. Tabs share it. */
+/** The secret that a browser keeps in a cookie while it signs in; a new one if it has none. Tabs share it. */
 export const readBrowserKey = (cookie: string | undefined): string =>
   cookie !== undefined && BROWSER_KEY.test(cookie) ? cookie : randomBytes(32).toString('base64url');
 
 /**
- * What a login is kept under is made of the browser's secret too: a callback in another browser finds nothing, and takes
- * nothing from the browser that it was stolen from.
+ * The key of a login includes the browser's secret. So a stolen callback in another browser finds nothing, and uses
+ * up nothing.
  */
 const nameLogin = (browserKey: string, state: string): string => hashParts('login', browserKey, state);
 
-/** Begins a login; resolves with where to send the browser. */
+/** Starts a login. Resolves with the address to redirect the browser to. */
 export async function beginLogin(
   { provider, pending, callbackUrl }: { provider: Provider; pending: PendingValues; callbackUrl: string },
   browserKey: string,
@@ -44,7 +44,7 @@ export async function beginLogin(
   return location;
 }
 
-/** The login that a callback belongs to, the first time that this browser brings its state; else `undefined`. */
+/** Returns the login that a callback belongs to, and uses it up. Undefined if this browser has no such login. */
 export async function takeLogin(
   pending: PendingValues,
   browserKey: string | undefined,

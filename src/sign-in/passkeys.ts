@@ -3,9 +3,11 @@ import type { PendingValues } from '../coordination/port.ts';
 import type { Principal } from '../domain/tokens.ts';
 import { hashParts } from './pkce.ts';
 
-/** Passkeys (WebAuthn): challenges that are used once, and what browsers answer to them. Stored passkeys are `store/passkeys.ts`. */
+/**
+ * Passkeys (WebAuthn): challenges that are used once, and the browsers' answers. `store/passkeys.ts` stores passkeys.
+ */
 
-/** Where a passkey belongs to: it answers pages of this origin only, and is kept under this host. */
+/** The site that a passkey belongs to: it answers only pages of this origin, and is stored under this host. */
 export interface RelyingParty {
   origin: string;
   rpId: string;
@@ -16,10 +18,10 @@ type Session = Pick<Principal, 'userId' | 'hash'>;
 /** Ed25519, ES256 and RS256. Without a list the library tries experimental algorithms, and Node warns. */
 const ALGORITHMS = [-8, -7, -257];
 
-/** Loaded when it is needed: see `docs/decisions/0145-passkeys.md`. */
+/** Loaded on first use. See docs/decisions/0145-passkeys.md. */
 const loadLibrary = () => import('@simplewebauthn/server');
 
-/** The host of a page's origin; undefined for an IP address, which no passkey can belong to. */
+/** The relying party of a page's origin. Undefined for an IP address, because passkeys need a host name. */
 export function findRelyingParty(origin: string | undefined): RelyingParty | undefined {
   if (origin === undefined || !URL.canParse(origin)) return undefined;
   const { hostname } = new URL(origin);
@@ -30,7 +32,7 @@ const nameSignIn = (challenge: string): string => hashParts('passkey', challenge
 const nameAddition = ({ userId, hash }: Session, challenge: string): string =>
   hashParts('passkey-addition', String(userId), hash.toString('hex'), challenge);
 
-/** What a browser asks authenticators with, to sign in. It names no account. */
+/** The options with which a browser asks for any passkey of this site. They name no account. */
 export async function offerSignIn(pending: PendingValues, { rpId }: RelyingParty, timeout: number) {
   const { generateAuthenticationOptions } = await loadLibrary();
   const options = await generateAuthenticationOptions({ rpID: rpId, userVerification: 'required', timeout });
@@ -38,7 +40,7 @@ export async function offerSignIn(pending: PendingValues, { rpId }: RelyingParty
   return options;
 }
 
-/** What a browser makes a passkey with, for the account of a session. */
+/** The options with which a browser creates a passkey for a session's account. */
 export async function offerAddition(
   pending: PendingValues,
   session: Session,
@@ -61,7 +63,7 @@ export async function offerAddition(
   return options;
 }
 
-/** The challenge that a browser says it answers; undefined for anything else. */
+/** Reads the challenge from a browser's answer. Undefined if it is malformed. */
 function readChallenge(clientData: string): string | undefined {
   try {
     const { challenge } = JSON.parse(Buffer.from(clientData, 'base64url').toString()) as Record<
@@ -74,7 +76,7 @@ function readChallenge(clientData: string): string | undefined {
   }
 }
 
-/** The user that an authenticator names, as `offerAddition` gave it; undefined for anything else. */
+/** Reads the user id that `offerAddition` gave the authenticator. Undefined if it is malformed. */
 export function readUserHandle(userHandle: string): number | undefined {
   const text = Buffer.from(userHandle, 'base64url').toString();
   return /^[1-9]\d{0,15}$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined;
@@ -89,14 +91,14 @@ interface SignInAnswer {
   user_handle: string;
 }
 
-/** Uses up the challenge of an answer; the challenge, or undefined where none is waiting for an answer. */
+/** Uses up the challenge of an answer and returns it. Undefined if the challenge is not pending. */
 export async function takeSignIn(pending: PendingValues, answer: SignInAnswer): Promise<string | undefined> {
   const challenge = readChallenge(answer.client_data);
   if (challenge === undefined) return undefined;
   return (await pending.take('passkeySignIns', nameSignIn(challenge))) && challenge;
 }
 
-/** The authenticator's new counter; undefined where an answer is not that of this passkey to this challenge. */
+/** Returns the authenticator's new counter. Undefined if the answer is not from this passkey for this challenge. */
 export async function verifySignIn(
   answer: SignInAnswer,
   challenge: string,
@@ -123,7 +125,7 @@ export async function verifySignIn(
     });
     return verified ? authenticationInfo.newCounter : undefined;
   } catch {
-    // The library throws for whatever is wrong, also for bytes that it cannot read.
+    // The library throws for every invalid answer, even for bytes that it cannot parse.
     return undefined;
   }
 }
@@ -135,7 +137,7 @@ interface AdditionAnswer {
   attestation: string;
 }
 
-/** The new passkey of a session's user; undefined where an answer is none to a challenge of this session. */
+/** Returns the new passkey. Undefined if the answer does not match a challenge of this session. */
 export async function verifyAddition(
   pending: PendingValues,
   session: Session,
@@ -169,8 +171,8 @@ export async function verifyAddition(
 }
 
 /**
- * Whether no certificates come with a passkey. The library would ask the address that a certificate names whether it is
- * revoked, and the service sends no requests to addresses that clients choose.
+ * Whether a passkey comes without certificates. For a certificate the library would request its revocation list, and
+ * the service sends no requests to addresses that clients choose.
  */
 async function isUnattested(attestation: string): Promise<boolean> {
   const { decodeAttestationObject, isoBase64URL } = await import('@simplewebauthn/server/helpers');

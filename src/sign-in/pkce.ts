@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 
-/** PKCE for apps (RFC 7636), S256 alone: with `plain` whoever sees the request has the verifier. */
+/** PKCE for apps (RFC 7636), only with S256: with `plain`, the request would reveal the verifier. */
 
 /** A SHA-256 in base64url. */
 export const CODE_CHALLENGE = /^[\w-]{43}$/;
@@ -9,11 +9,14 @@ export const CODE_VERIFIER = /^[\w.~-]{43,128}$/;
 
 const hashText = (text: string): string => hash('sha256', text, 'base64url');
 
-/** Whether the verifier is the one that the challenge was made of. */
+/** Whether the challenge was made from this verifier. */
 export function verifierFits(verifier: string, challenge: string): boolean {
   const [given, expected] = [Buffer.from(hashText(verifier)), Buffer.from(challenge)];
   return given.length === expected.length && timingSafeEqual(given, expected);
 }
 
-/** What a secret is kept under: who reads the memory cannot present it. The parts cannot be moved into each other. */
+/**
+ * The key under which a secret is kept. It is a hash, so somebody who reads Redis cannot use the secret. JSON keeps
+ * the parts separate.
+ */
 export const hashParts = (...parts: string[]): string => hashText(JSON.stringify(parts));

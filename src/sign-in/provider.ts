@@ -4,55 +4,55 @@ import { isStorable } from '../domain/text.ts';
 import { SignInError } from './sign-in-error.ts';
 import { isOnLoopback, type ProviderSettings } from './variables.ts';
 
-/** The OpenID provider (OpenID Connect Core 3.1, RFC 9700), by the library that alone speaks its protocol. */
+/** The OpenID provider (OpenID Connect Core section 3.1, RFC 9700). Only `openid-client` implements the protocol. */
 
-/** Who the provider says that somebody is. */
+/** The provider's statements about a person. */
 export interface ProviderIdentity {
   issuer: string;
   subject: string;
-  /** As the provider writes it; whether it is somebody's is another question. */
+  /** As the provider writes it. It may not belong to the person. */
   email: string | undefined;
   emailVerified: boolean;
-  /** When the person last gave the provider their credentials, in seconds since 1970; absent where it does not say. */
+  /** When the person last entered their credentials at the provider, in seconds since 1970. Absent if unknown. */
   authenticatedAt: number | undefined;
 }
 
-/** What binds a callback to the request that it responds to. */
+/** The secrets that bind a callback to its request. */
 export interface LoginChecks {
   state: string;
   nonce: string;
-  /** PKCE's, 43 characters. */
+  /** The PKCE verifier, 43 characters. */
   verifier: string;
-  /** The person has to have authenticated at the provider within so many seconds; absent: at any time. */
+  /** The person must have authenticated at the provider within this many seconds. Absent: at any time. */
   maxAgeSeconds?: number;
 }
 
-/** Draws the secrets of one login. */
+/** Creates the secrets of one login. */
 export const drawChecks = (): LoginChecks => ({
   state: client.randomState(),
   nonce: client.randomNonce(),
   verifier: client.randomPKCECodeVerifier(),
 });
 
-/** A person waits: a provider that takes longer is away. For all requests of one step together. */
+/** The time limit for all requests of one step, because a person is waiting. */
 const STEP_MS = 3_000;
 
-/** Metadata changes rarely; where it cannot be read again the old one serves on. */
+/** How long metadata is used. If it cannot be read again, the old metadata stays in use. */
 const METADATA_MS = 3_600_000;
 const METADATA_RETRY_MS = 60_000;
 
-/** Far above any response of a provider. */
+/** Far above any normal response of a provider. */
 const RESPONSE_BYTES = 1_048_576;
 
-/** OpenID Connect Core 2: at most 255 ASCII characters. */
+/** OpenID Connect Core section 2: at most 255 ASCII characters. */
 const SUBJECT_LENGTH = 255;
 
 const EMAIL_LENGTH = 254;
 
-/** Between two clocks that are roughly right. */
+/** The allowed difference between our clock and the provider's. */
 const CLOCK_TOLERANCE_SECONDS = 30;
 
-/** Ends all requests of a step. */
+/** The signal that aborts all requests of the current step. */
 const step = new AsyncLocalStorage<AbortSignal>();
 
 interface Known {
@@ -60,7 +60,10 @@ interface Known {
   untilMs: number;
 }
 
-/** One provider, discovered when the first login needs it: a provider that is away keeps no replica from starting. */
+/**
+ * One provider. It is discovered at the first login, so an unavailable provider does not stop a replica from
+ * starting.
+ */
 export class Provider {
   readonly #settings: ProviderSettings;
   readonly #stepMs: number;
@@ -72,7 +75,7 @@ export class Provider {
     this.#stepMs = stepMs;
   }
 
-  /** Where to send a browser. Rejects with a `SignInError` within three seconds. */
+  /** Returns the address to redirect a browser to. Rejects with a `SignInError` within three seconds. */
   begin(redirectUri: string, { state, nonce, verifier, maxAgeSeconds }: LoginChecks): Promise<string> {
     return this.#inTime(async () => {
       const challenge = await client.calculatePKCECodeChallenge(verifier);
@@ -90,8 +93,8 @@ export class Provider {
   }
 
   /**
-   * Who came back. `callback` is the whole url. Everything that the provider says is checked: issuer, state, nonce, audience,
-   * times, signature; its tokens are forgotten. Rejects with a `SignInError` within three seconds.
+   * Returns the person who came back. `callback` is the whole url. Checks the issuer, state, nonce, audience, times
+   * and signature, and discards the provider's tokens. Rejects with a `SignInError` within three seconds.
    */
   finish(callback: URL, checks: LoginChecks): Promise<ProviderIdentity> {
     return this.#inTime(async () => {
@@ -107,7 +110,8 @@ export class Provider {
       const { email, email_verified } = await this.#readEmail(configuration, claims, tokens.access_token);
       const isText = (value: unknown, max: number): value is string =>
         typeof value === 'string' && value.length <= max && isStorable(value);
-      if (!isText(claims.sub, SUBJECT_LENGTH)) throw new SignInError('invalid', 'the subject is no text');
+      if (!isText(claims.sub, SUBJECT_LENGTH))
+        throw new SignInError('invalid', 'the subject is not a valid text');
       return {
         issuer: claims.iss,
         subject: claims.sub,
@@ -118,7 +122,10 @@ export class Provider {
     });
   }
 
-  /** The claims with the address: of the ID token, or of UserInfo where the ID token has none. Never of both. */
+  /**
+   * The claims that contain the address: those of the ID token, or of UserInfo if the ID token has no address. The
+   * two are never mixed.
+   */
   async #readEmail(
     configuration: client.Configuration,
     claims: client.IDToken,
@@ -142,7 +149,7 @@ export class Provider {
     }
   }
 
-  /** One discovery for all who wait for it. */
+  /** Concurrent callers share one discovery. */
   async #discover(): Promise<client.Configuration> {
     const known = this.#known;
     if (known && known.untilMs > performance.now()) return known.configuration;
@@ -150,7 +157,7 @@ export class Provider {
       this.#discovery = undefined;
     });
     if (known === undefined) return this.#discovery;
-    // Who signs in meanwhile does not wait for what was known a moment ago.
+    // While the metadata is read again, logins use the old one instead of waiting.
     this.#known = { ...known, untilMs: performance.now() + METADATA_RETRY_MS };
     this.#discovery.catch(() => {});
     return known.configuration;
@@ -168,7 +175,7 @@ export class Provider {
         timeout: this.#stepMs / 1_000,
         [client.customFetch]: openFetch(isOnLoopback(url)),
         execute: [
-          // The ID token's signature is checked too, though it comes straight from the provider.
+          // Also checks the ID token's signature, although the token comes directly from the provider.
           client.enableNonRepudiationChecks,
           ...(url.protocol === 'http:' ? [client.allowInsecureRequests] : []),
         ],
@@ -179,7 +186,9 @@ export class Provider {
   }
 }
 
-/** The secret goes into a header (OpenID Connect Core 9), or into the body where the provider takes it there only. */
+/**
+ * Sends the secret in a header (OpenID Connect Core section 9), or in the body if the provider supports only that.
+ */
 function authenticateClient(secret: string): client.ClientAuth {
   const [basic, post] = [client.ClientSecretBasic(secret), client.ClientSecretPost(secret)];
   return (server, ...rest) => {
@@ -188,7 +197,7 @@ function authenticateClient(secret: string): client.ClientAuth {
   };
 }
 
-/** Without encryption only this computer is spoken to, whatever the provider's metadata names. */
+/** Refuses endpoints without encryption, except on this computer, even if the provider's metadata names them. */
 const openFetch =
   (onLoopback: boolean): client.CustomFetch =>
   async (address, { signal, ...options }) => {
@@ -200,7 +209,7 @@ const openFetch =
     return readBounded(response);
   };
 
-/** The response, whole; rejects where it is longer than any that a provider has reason to send. */
+/** Reads the whole response. Rejects if it is too long. */
 async function readBounded(response: Response): Promise<Response> {
   if (response.body === null) return response;
   const chunks: Uint8Array[] = [];

@@ -1,20 +1,20 @@
-/** Where a browser goes after it signed in: a place of this service and of no other (RFC 9700 4.11). */
+/** The target of the redirect after signing in. It must be a path of this service (RFC 9700 section 4.11). */
 
 /** Long enough for `/login/app` with all its parameters. */
 const RETURN_TO_LENGTH = 2_500;
 
-/** A path of this origin; what browsers take for another origin has `//`, `/\` or a character that they drop. */
+/** A path of this origin. Browsers take `//`, `/\` and paths with characters that they drop for another origin. */
 const LOCAL_PATH = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/;
 
-/** Any origin: that of the service makes no difference to what is a path of it. */
+/** Any origin works for the check, because only paths are allowed. */
 const SOME_ORIGIN = 'https://origin.invalid';
 
-/** The path with its query, as it was given, where it is a place of this service; `undefined` otherwise. */
+/** Returns the path and query unchanged if they stay on this service; `undefined` otherwise. */
 export function readReturnTo(text: string): string | undefined {
   if (text.length > RETURN_TO_LENGTH || !LOCAL_PATH.test(text)) return undefined;
   const url = URL.parse(text, SOME_ORIGIN);
-  // Dots are resolved before a path is judged: `/./` and `/..//host` too.
+  // The URL parser resolves dots first, so `/./` and `/..//host` are judged correctly.
   if (url?.origin !== SOME_ORIGIN || /^\/[/\\]/.test(url.pathname)) return undefined;
-  // A second decoding by somebody else must not lead away either.
+  // A proxy may decode the path again. That must not lead to another origin either.
   return /^\/%(2f|5c)/i.test(url.pathname) ? undefined : text;
 }

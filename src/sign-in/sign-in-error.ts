@@ -1,36 +1,36 @@
-/** Why signing in came to nothing: one catalogue for the metric, the log and the pages. */
+/** Why a sign-in failed. The metric, the log and the pages share this list. */
 
-/** The provider, or what it was told of this service, is to be mended. */
+/** The provider, or its configuration for this service, must be fixed. */
 const PROVIDER_FAULTS = [
-  /** It cannot be connected to, or broke off. */
+  /** The connection failed or was closed. */
   'unreachable',
-  /** It took longer than three seconds. */
+  /** The provider took longer than three seconds. */
   'slow',
-  /** It responded with what no provider may: 5xx, junk, another issuer, an ID token that does not hold. */
+  /** The response is invalid: a 5xx, malformed data, another issuer, or an ID token that fails the checks. */
   'invalid',
-  /** It refuses this service: the client's secret is wrong, or its redirect address is not registered. */
+  /** The provider refuses this service: the client secret is wrong, or the redirect address is not registered. */
   'client',
 ] as const;
 
-/** Everything works, and this person is not signed in. */
+/** The service and the provider work, but this person may not sign in. */
 const PERSON_FAULTS = [
-  /** The person, or the provider's rules, said no. */
+  /** The person, or the provider's rules, declined. */
   'denied',
-  /** The callback belongs to no login of this browser: used, too old, replaced, or begun elsewhere. */
+  /** The callback belongs to no login of this browser: used, expired, replaced, or started elsewhere. */
   'callback',
-  /** The provider does not say that the address is verified. */
+  /** The provider does not call the address verified. */
   'unverified',
-  /** The address is in no domain that may sign in. */
+  /** The address is not in an allowed domain. */
   'domain',
-  /** There is neither an account nor an invite for the address. */
+  /** The address has neither an account nor an invite. */
   'uninvited',
-  /** An account has the address, and the provider's word is not enough to open it. */
+  /** An account has the address, and the provider is not trusted to open it. */
   'taken',
-  /** The person at the provider belongs to another account. */
+  /** The person's provider account is linked to another account here. */
   'linked',
-  /** Somebody else signed in than who had to confirm who they are. */
+  /** Another person signed in than the one who had to confirm their identity. */
   'other-person',
-  /** The session that began the linking is over. */
+  /** The session that started the linking has ended. */
   'no-session',
   /** An operator has suspended the account. */
   'suspended',
@@ -39,7 +39,7 @@ const PERSON_FAULTS = [
 type ProviderFault = (typeof PROVIDER_FAULTS)[number];
 export type SignInFault = ProviderFault | (typeof PERSON_FAULTS)[number];
 
-/** `unavailable`: Redis or Postgres is away, or the replica has too much to do. */
+/** `unavailable`: Redis or Postgres is away, or the replica is overloaded. */
 export const SIGN_IN_OUTCOMES = ['done', 'unavailable', ...PROVIDER_FAULTS, ...PERSON_FAULTS] as const;
 export type SignInOutcome = (typeof SIGN_IN_OUTCOMES)[number];
 
@@ -50,10 +50,10 @@ interface LibraryError {
   cause?: unknown;
 }
 
-/** Errors of the authorization response that say that the provider itself is in trouble (RFC 6749 4.1.2.1). */
+/** Error codes that mean that the provider has a problem (RFC 6749 section 4.1.2.1). */
 const PROVIDER_TROUBLE = ['server_error', 'temporarily_unavailable'];
 
-/** Errors that say that the provider does not know this client (RFC 6749 4.1.2.1, 5.2). */
+/** Error codes that mean that the provider does not accept this client (RFC 6749 sections 4.1.2.1 and 5.2). */
 const CLIENT_TROUBLE = [
   'invalid_client',
   'unauthorized_client',
@@ -62,7 +62,7 @@ const CLIENT_TROUBLE = [
   'unsupported_grant_type',
 ];
 
-/** A person is not signed in. The message is a few words of the service's own, for the log. */
+/** A sign-in failed. The message is a few words of our own, for the log. */
 export class SignInError extends Error {
   override readonly name = 'SignInError';
   readonly fault: SignInFault;
@@ -72,14 +72,14 @@ export class SignInError extends Error {
     this.fault = fault;
   }
 
-  /** Whether the provider, or what it was told of this service, is to be mended. */
+  /** Whether the provider, or its configuration for this service, must be fixed. */
   get isOfProvider(): boolean {
     return (PROVIDER_FAULTS as readonly string[]).includes(this.fault);
   }
 
   /**
-   * Of whatever the library threw. Its errors carry urls, codes and tokens, so nothing is kept of them but the names of
-   * what went wrong.
+   * Translates an error of the library. Such errors contain urls, codes and tokens, so only the names of the problem
+   * are kept.
    */
   static of(thrown: unknown): SignInError {
     if (thrown instanceof SignInError) return thrown;
@@ -93,18 +93,18 @@ export class SignInError extends Error {
 
 function findFault({ name, code, cause }: LibraryError, said: string | undefined): SignInFault {
   if (name === 'TimeoutError' || code === 'OAUTH_TIMEOUT' || code === 'OAUTH_ABORT') return 'slow';
-  // A challenge beside the credentials that were sent.
+  // A response with a challenge: the provider did not accept the client's credentials.
   if (code === 'OAUTH_WWW_AUTHENTICATE_CHALLENGE') return 'client';
   if (said !== undefined && PROVIDER_TROUBLE.includes(said)) return 'invalid';
   if (said !== undefined && CLIENT_TROUBLE.includes(said)) return 'client';
   if (code === 'OAUTH_AUTHORIZATION_RESPONSE_ERROR') return 'denied';
   if (said === 'invalid_grant') return 'callback';
-  // The library throws one code for faults of the callback's parameters and of a response; only the latter has one.
+  // The library has one code for faults in the callback and in a response. `isOfCallback` distinguishes them.
   if (name === 'TypeError') return 'unreachable';
   return code === 'OAUTH_INVALID_RESPONSE' && isOfCallback(cause) ? 'callback' : 'invalid';
 }
 
-/** A fault that was found in the callback's own parameters, before the provider was asked. */
+/** Whether the fault is in the callback's own parameters, so that the provider was not asked. */
 function isOfCallback(cause: unknown): boolean {
   const parameters = (cause as { cause?: { parameters?: unknown } } | undefined)?.cause?.parameters;
   return parameters instanceof URLSearchParams;

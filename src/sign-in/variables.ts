@@ -3,30 +3,30 @@ import { domainToASCII } from 'node:url';
 import { z } from 'zod';
 import { isClaimedRedirect } from './app-redirects.ts';
 
-/** The variables of signing in, and what they may not be together. `src/config.ts` reads them. */
+/** The variables of signing in, and their forbidden combinations. `src/config.ts` reads them. */
 
-/** An OpenID provider, and what it is trusted with. */
+/** An OpenID provider, and how far it is trusted. */
 export interface ProviderSettings {
   issuer: string;
   clientId: string;
   clientSecret: string;
   scopes: string;
-  /** On the button. */
+  /** Shown on the button. */
   name: string;
-  /** Whether an address that the provider calls verified stands for the account that has it. */
+  /** Whether an address that the provider calls verified opens the account with that address. */
   trustEmail: boolean;
-  /** In ASCII; empty: all. */
+  /** In ASCII. Empty allows all domains. */
   allowedDomains: readonly string[];
 }
 
-/** `invite`: a first login needs an invite for its address; `open`: it makes an account. */
+/** `invite`: a first login needs an invite for its address. `open`: a first login creates an account. */
 export type SignUp = 'invite' | 'open';
 
 export interface SignInSettings {
-  /** Absent: no login by a provider. */
+  /** Undefined if there is no login by a provider. */
   provider: ProviderSettings | undefined;
   signUp: SignUp;
-  /** Addresses that codes for apps may be sent to, beside the loopback ones. */
+  /** Addresses that codes for apps may be sent to, in addition to loopback addresses. */
   appRedirects: readonly string[];
 }
 
@@ -38,19 +38,19 @@ const splitList = (text: string): string[] =>
 
 const LOOPBACK_HOSTS = ['127.0.0.1', '[::1]', 'localhost'];
 
-/** Whether nobody but this computer hears what is sent there without encryption. */
+/** Whether unencrypted requests to the url stay on this computer. */
 export const isOnLoopback = (url: URL): boolean => LOOPBACK_HOSTS.includes(url.hostname);
 
 function isIssuer(text: string): boolean {
   const url = URL.parse(text);
-  // The library would take the address of a metadata document, and then not check whose it is.
+  // The library would accept the address of a metadata document, but then not check the issuer.
   if (url === null || /[?#@\s]|\/\.well-known\//.test(text)) return false;
   return url.protocol === 'https:' || (url.protocol === 'http:' && isOnLoopback(url));
 }
 
 const DOMAIN = /^(?=.{1,253}$)([a-z\d]([a-z\d-]{0,61}[a-z\d])?\.)+[a-z\d-]{2,63}$/;
 
-/** A domain in ASCII and lower case, as addresses are compared with; empty where it is none. */
+/** A domain in ASCII and lower case, for comparison. Empty if the text is not a domain. */
 export const foldDomain = (text: string): string => domainToASCII(text).toLowerCase();
 
 const secretFile = z
@@ -60,9 +60,9 @@ const secretFile = z
       const secret = readFileSync(path, 'utf8').trim();
       if (secret !== '') return secret;
     } catch {
-      // Refused below, as an empty file is.
+      // Handled below, like an empty file.
     }
-    ctx.issues.push({ code: 'custom', message: 'expected a file that holds the secret', input: path });
+    ctx.issues.push({ code: 'custom', message: 'expected a file that contains the secret', input: path });
     return z.NEVER;
   })
   .optional()
@@ -84,7 +84,7 @@ export const SIGN_IN_SCHEMAS = {
     .string()
     .regex(/^[\x20-\x7e]{1,1024}$/, 'expected 1 to 1024 characters of printable ASCII')
     .optional()
-    .meta({ example: 'the-secret-that-the-provider-gave', secret: true }),
+    .meta({ example: 'the-secret-from-the-provider', secret: true }),
   OIDC_CLIENT_SECRET_FILE: secretFile,
   OIDC_SCOPES: z
     .string()
@@ -97,7 +97,7 @@ export const SIGN_IN_SCHEMAS = {
     .meta({ example: 'openid email' }),
   OIDC_NAME: z
     .string()
-    .regex(/^[^\p{C}\p{Zl}\p{Zp}]{1,60}$/u, 'expected 1 to 60 characters that can be printed')
+    .regex(/^[^\p{C}\p{Zl}\p{Zp}]{1,60}$/u, 'expected 1 to 60 printable characters')
     .optional()
     .meta({ example: 'Example Accounts' }),
   OIDC_TRUST_EMAIL: z
@@ -123,7 +123,7 @@ export const SIGN_IN_SCHEMAS = {
     .transform(splitList)
     .refine(
       (redirects) => redirects.length > 0 && redirects.every(isClaimedRedirect),
-      'expected https urls without fragment, or addresses with a scheme that holds a dot, separated by commas',
+      'expected https urls without fragment, or addresses whose scheme contains a dot, separated by commas',
     )
     .default([])
     .meta({ example: 'https://app.example.org/signed-in,org.example.app:/signed-in' }),
@@ -133,13 +133,13 @@ export type SignInSchemas = typeof SIGN_IN_SCHEMAS;
 type SignInName = keyof SignInSchemas;
 type Values = { [N in SignInName]: z.output<SignInSchemas[N]> };
 
-/** What stands against a combination of variables: which one, and the rule. */
+/** A forbidden combination: the variable to change, and the rule. */
 interface Contradiction {
   name: SignInName;
   rule: string;
 }
 
-/** Those that mean nothing without a provider, where they are given. */
+/** Variables that have no effect without a provider. */
 const OF_A_PROVIDER = [
   'OIDC_CLIENT_ID',
   'OIDC_CLIENT_SECRET',
@@ -149,39 +149,39 @@ const OF_A_PROVIDER = [
   'OIDC_ALLOWED_DOMAINS',
 ] as const;
 
-/** The first contradiction among values that are each right by themselves; undefined where there is none. */
+/** Returns the first contradiction among values that are valid on their own; undefined if there is none. */
 export function findContradiction(values: Values): Contradiction | undefined {
   const isSet = (name: SignInName) => values[name] !== undefined && values[name] !== false;
   if (values.OIDC_ISSUER === undefined) {
     const lonely = OF_A_PROVIDER.find(isSet);
-    if (lonely) return { name: 'OIDC_ISSUER', rule: `required where ${lonely} is set` };
-    if (values.SIGN_UP === 'open') return { name: 'OIDC_ISSUER', rule: 'required where SIGN_UP=open' };
+    if (lonely) return { name: 'OIDC_ISSUER', rule: `required if ${lonely} is set` };
+    if (values.SIGN_UP === 'open') return { name: 'OIDC_ISSUER', rule: 'required if SIGN_UP=open' };
     return undefined;
   }
-  if (!isSet('OIDC_CLIENT_ID')) return { name: 'OIDC_CLIENT_ID', rule: 'required where OIDC_ISSUER is set' };
+  if (!isSet('OIDC_CLIENT_ID')) return { name: 'OIDC_CLIENT_ID', rule: 'required if OIDC_ISSUER is set' };
   if (isSet('OIDC_CLIENT_SECRET') === isSet('OIDC_CLIENT_SECRET_FILE')) {
     const rule = isSet('OIDC_CLIENT_SECRET')
-      ? 'given twice, as OIDC_CLIENT_SECRET_FILE too; set one of them'
-      : 'required where OIDC_ISSUER is set, or OIDC_CLIENT_SECRET_FILE';
+      ? 'set together with OIDC_CLIENT_SECRET_FILE; set only one of them'
+      : 'required if OIDC_ISSUER is set, or OIDC_CLIENT_SECRET_FILE';
     return { name: 'OIDC_CLIENT_SECRET', rule };
   }
   return findAddressContradiction(values);
 }
 
-/** Who is let in by an address needs an address that somebody vouches for. */
+/** If an address decides who may sign in, the provider must be asked for it and trusted with it. */
 function findAddressContradiction(values: Values): Contradiction | undefined {
   const asksForEmail = values.OIDC_SCOPES.split(' ').includes('email');
   if (values.SIGN_UP === 'open' && !values.OIDC_TRUST_EMAIL)
-    return { name: 'OIDC_TRUST_EMAIL', rule: 'has to be true where SIGN_UP=open' };
+    return { name: 'OIDC_TRUST_EMAIL', rule: 'must be true if SIGN_UP=open' };
   if ((values.OIDC_TRUST_EMAIL || values.OIDC_ALLOWED_DOMAINS) && !asksForEmail)
     return {
       name: 'OIDC_SCOPES',
-      rule: 'email has to be among them where OIDC_TRUST_EMAIL or OIDC_ALLOWED_DOMAINS is set',
+      rule: 'must include email if OIDC_TRUST_EMAIL or OIDC_ALLOWED_DOMAINS is set',
     };
   return undefined;
 }
 
-/** The settings of values that do not contradict each other. */
+/** Makes the settings from values without contradictions. */
 export function toSettings(values: Values): SignInSettings {
   const { OIDC_ISSUER: issuer, SIGN_UP: signUp, APP_REDIRECTS: appRedirects } = values;
   if (issuer === undefined) return { provider: undefined, signUp, appRedirects };

@@ -370,7 +370,7 @@ describe('what prevents it is said', () => {
   test('the folder cannot be made', async () => {
     writeFileSync(join(folder, 'file'), '');
     await expect(open(join(folder, 'file/data'))).rejects.toThrow(
-      /cannot make the data folder.*set DATA_DIR/,
+      /cannot create the data folder.*set DATA_DIR/,
     );
   });
 
