@@ -2,18 +2,21 @@ import { execFileSync } from 'node:child_process';
 import { parseAllDocuments } from 'yaml';
 import type { KubernetesObject } from './objects.ts';
 
-/** Builds of kustomizations, by the kustomize that `kubectl` brings: what is checked is what a cluster is given. */
+/**
+ * Builds kustomizations with the kustomize of `kubectl`, so that the checked objects are the ones that a cluster
+ * gets.
+ */
 
-/** The oldest whose kustomize (5) builds these overlays as newer ones do. */
+/** The oldest version whose kustomize (5) builds these overlays like newer ones. */
 const OLDEST_KUBECTL = [1, 27] as const;
 
-/** The objects of a folder with a kustomization.yaml; throws kubectl's own words where it cannot be built. */
+/** Builds the objects of a folder with a kustomization.yaml. If that fails, throws with kubectl's message. */
 export function buildKustomization(folder: string): KubernetesObject[] {
   requireKubectl();
   return readObjects(runKubectl(['kustomize', folder]));
 }
 
-/** The objects of a YAML text, which may hold several documents; throws for what is no YAML. */
+/** Parses the objects of a YAML text with one or more documents. Throws for invalid YAML. */
 export function readObjects(text: string): KubernetesObject[] {
   return [...parseAllDocuments(text, { uniqueKeys: true })].flatMap((document) => {
     if (document.errors.length > 0) throw new Error(document.errors[0]!.message);
@@ -39,6 +42,6 @@ function requireKubectl(): void {
   isFound = true;
 }
 
-/** Its standard error is part of the error that is thrown. */
+/** Standard error becomes part of the thrown error. */
 const runKubectl = (args: string[]): string =>
   execFileSync('kubectl', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 64 << 20 });

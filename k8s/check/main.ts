@@ -5,11 +5,12 @@ import { ofKind } from './rules/rule.ts';
 import { findFaults, RULES } from './rules.ts';
 
 /**
- * `npm run k8s:check`: builds every overlay, validates each object against the schema of its API version and checks the
- * rules, offline; where promtool is on the PATH, also the alerts' and dashboards' expressions and the alerts' own tests.
+ * `npm run k8s:check` builds every overlay and checks it offline: each object against the schema of its API version,
+ * and all objects against the rules. If promtool is on the PATH, it also checks the expressions of alerts and
+ * dashboards, and runs the alerts' tests.
  */
 
-/** What promtool has seen: overlays that share their alerts share the time that it takes. */
+/** Rules that promtool has checked. Overlays with the same alerts are checked once. */
 const seen = new Set<string>();
 
 function checkRulesOnce(objects: readonly KubernetesObject[]): string[] {
@@ -31,5 +32,5 @@ let faults = 0;
 for (const overlay of listOverlays()) faults += await checkObjects(overlay, readOverlay(overlay, 'own'));
 faults += await checkObjects('production with backups', readOverlayWithBackups('production'));
 if (findPromtool() === undefined)
-  console.log('alerts: NOT TESTED, there is no promtool (Debian: apt-get install prometheus)');
+  console.log('alerts: NOT TESTED, promtool is missing (Debian: apt-get install prometheus)');
 process.exitCode = faults === 0 ? 0 : 1;

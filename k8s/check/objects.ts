@@ -1,4 +1,4 @@
-/** An object of Kubernetes as YAML gives it. */
+/** A Kubernetes object as parsed from YAML. */
 export interface KubernetesObject {
   apiVersion: string;
   kind: string;
@@ -14,10 +14,10 @@ export interface Metadata {
   annotations?: Record<string, string>;
 }
 
-/** `Deployment/api` */
+/** For example `Deployment/api`. */
 export const nameOf = ({ kind, metadata }: KubernetesObject): string => `${kind}/${metadata.name}`;
 
-/** Every object and array within a value, itself included. */
+/** Every object and array in a value, including the value itself. */
 export function* walk(value: unknown): Generator<Record<string, unknown>> {
   if (value === null || typeof value !== 'object') return;
   yield value as Record<string, unknown>;

@@ -22,18 +22,18 @@ export const listOverlays = (): string[] => readdirSync(OVERLAYS_FOLDER).sort();
 /** The folder of an overlay by its name. */
 export const overlayFolder = (name: string): string => join(OVERLAYS_FOLDER, name);
 
-/** Where the Secrets of an overlay stand that are made outside of it. */
+/** The files of an overlay's Secrets, which are not part of its kustomization. */
 const SECRETS = { example: ['secrets.example.yaml'], own: ['secrets.yaml', 'secrets.example.yaml'] };
 
 /**
- * The objects of an overlay, and the Secrets that are made outside of it: as its example shows them, or the operator's own
- * where they are there.
+ * The objects of an overlay and its Secrets. The Secrets come from the example or, with `own`, from the operator's
+ * file if there is one.
  */
 export function readOverlay(name: string, secrets: keyof typeof SECRETS = 'example'): KubernetesObject[] {
   return [...buildKustomization(overlayFolder(name)), ...readSecrets(name, secrets)];
 }
 
-/** The same of an overlay that names the folder `k8s/backups` under `components`. */
+/** Like `readOverlay`, for an overlay with the component `k8s/backups`. */
 export function readOverlayWithBackups(name: string): KubernetesObject[] {
   const folder = mkdtempSync(join(tmpdir(), 'bookmarks-overlay-'));
   try {
@@ -50,7 +50,7 @@ export function readOverlayWithBackups(name: string): KubernetesObject[] {
   }
 }
 
-/** The overlays that one is made of. */
+/** The overlays that an overlay includes. */
 function listBases(name: string): string[] {
   const { resources = [] } = parse(readFileSync(join(overlayFolder(name), 'kustomization.yaml'), 'utf8'));
   return listOverlays().filter((overlay) => resources.includes(`../${overlay}`));

@@ -8,7 +8,7 @@ import { type KubernetesObject, nameOf } from './objects.ts';
 import { type AlertingRule, listAlertingRules, listDashboards } from './rules/monitoring.ts';
 import { ofKind } from './rules/rule.ts';
 
-/** What promtool says of the alerts and the dashboard; nothing where it is not installed. */
+/** Runs promtool on the alerts and the dashboard, if it is installed. */
 
 const TESTS_FILE = fileURLToPath(new URL('../monitoring/alerts.test.yaml', import.meta.url));
 
@@ -18,17 +18,17 @@ const OF_PLATFORMS = /\b(aws|stackdriver)_/;
 /** A test of alerts.test.yaml: series, and which alerts fire when. */
 interface AlertTest {
   name: string;
-  /** Between two values of a series, and between two evaluations. */
+  /** The time between two values of a series, and between two evaluations. */
   interval: string;
   alert_rule_test: { alertname: string; eval_time: string; exp_alerts: object[] }[];
 }
 
-/** Prometheus's own tool, or nothing. */
+/** Prometheus's own tool, if installed. */
 export function findPromtool(): string | undefined {
   return spawnSync('promtool', ['--version']).status === 0 ? 'promtool' : undefined;
 }
 
-/** Faults in the syntax of rules and of the dashboard's expressions, and tests of the alerts that fail. */
+/** Syntax errors of rules and dashboard expressions, and failed tests of alerts. */
 export function checkRules(objects: readonly KubernetesObject[]): string[] {
   const rules = listAlertingRules(objects);
   if (rules.length === 0 || findPromtool() === undefined) return [];
@@ -41,7 +41,7 @@ export function checkRules(objects: readonly KubernetesObject[]): string[] {
   });
   const tested = rules
     .flatMap(({ alert }) => (alert ? { alert, rules } : []))
-    // The tests have a disk in the cluster.
+    // The tests assume a disk in the cluster.
     .filter(({ alert }) => !listNeeded(rules, alert).some(({ expr }) => OF_PLATFORMS.test(expr)));
   const faults = syntax.length > 0 ? syntax : testRules(tested).filter((fault) => fault !== undefined);
   return faults.map((fault) => `${name}: ${fault}`);
@@ -54,8 +54,8 @@ export interface TestedAlert {
 }
 
 /**
- * Runs the tests of each alert: what failed, or undefined where they passed. To be fast each test has only the rules that
- * its alert reads, and is evaluated once for each of its values.
+ * Runs the tests of each alert. Returns the failure of each, or undefined. To be fast, each test loads only the rules
+ * that its alert reads, and is evaluated once per value.
  */
 export function testRules(tested: readonly TestedAlert[]): (string | undefined)[] {
   const { tests }: { tests: AlertTest[] } = parse(readFileSync(TESTS_FILE, 'utf8'));
@@ -82,7 +82,7 @@ export function testRules(tested: readonly TestedAlert[]): (string | undefined)[
   });
 }
 
-/** The alert after the recorded series that it reads, and those that they read. */
+/** The recorded series that an alert reads, directly or not, followed by the alert. */
 export function listNeeded(rules: readonly AlertingRule[], alert: string): AlertingRule[] {
   const needed = new Set(rules.filter((rule) => rule.alert === alert));
   for (const { expr } of needed)
@@ -90,7 +90,7 @@ export function listNeeded(rules: readonly AlertingRule[], alert: string): Alert
   return [...needed].reverse();
 }
 
-/** The place of the runbook is each operator's own: a rule checks it, and the alerts' tests leave it out. */
+/** Removes the runbook's url, because every operator has their own. A rule checks it instead. */
 function withoutRunbook({ annotations, ...rule }: AlertingRule): object {
   return annotations ? { ...rule, annotations: { summary: annotations.summary } } : rule;
 }
@@ -104,7 +104,7 @@ function inFolder<T>(use: (folder: string) => T): T {
   }
 }
 
-/** The dashboard's expressions as rules, so that their syntax is checked too. */
+/** The dashboard's expressions as recording rules, so that promtool checks their syntax. */
 function makeDashboardGroup(objects: readonly KubernetesObject[]) {
   const expressions = listDashboards(objects).flatMap(({ expressions }) => expressions);
   const rules = expressions.map((expr, index) => ({

@@ -9,17 +9,17 @@ const FACTORS: Record<string, number> = {
   Gi: 2 ** 30,
 };
 
-/** Reads a quantity of Kubernetes (`250m`, `1Gi`) as a number; throws for what is none. */
+/** Reads a Kubernetes quantity (`250m`, `1Gi`) as a number. Throws if it is invalid. */
 export function readQuantity(text: string | number): number {
   const [, digits, suffix = ''] = /^([\d.]+)([a-zA-Z]*)$/.exec(String(text)) ?? [];
   const factor = FACTORS[suffix];
-  if (digits === undefined || factor === undefined) throw new Error(`${text} is no quantity`);
+  if (digits === undefined || factor === undefined) throw new Error(`${text} is not a quantity`);
   return Number(digits) * factor;
 }
 
-/** Reads a duration of the Gateway API (`1h`, `1m30s`, `500ms`) in seconds; throws for what is none. */
+/** Reads a duration of the Gateway API (`1h`, `1m30s`, `500ms`) in seconds. Throws if it is invalid. */
 export function readDurationSeconds(text: string): number {
-  if (!/^(\d{1,5}(h|ms|m|s)){1,4}$/.test(text)) throw new Error(`${text} is no duration`);
+  if (!/^(\d{1,5}(h|ms|m|s)){1,4}$/.test(text)) throw new Error(`${text} is not a duration`);
   const seconds: Record<string, number> = { h: 3_600, m: 60, s: 1, ms: 1e-3 };
   const parts = [...text.matchAll(/(\d+)(h|ms|m|s)/g)];
   return parts.reduce((sum, [, digits, unit]) => sum + Number(digits) * seconds[unit!]!, 0);

@@ -16,7 +16,7 @@ import { runbookRules } from './rules/runbook.ts';
 import { trafficRules } from './rules/traffic.ts';
 import { validateObject } from './schemas.ts';
 
-/** All that must hold of an overlay. */
+/** All rules for an overlay. */
 export const RULES: readonly Rule[] = [
   ...fieldRules,
   ...environmentRules,
@@ -33,7 +33,7 @@ export const RULES: readonly Rule[] = [
   ...citusRules,
 ];
 
-/** What is wrong with an overlay's objects: against their schemas first, and where they fit those, against the rules. */
+/** The faults of an overlay's objects. If they violate their schemas, the rules are not checked. */
 export async function findFaults(objects: readonly KubernetesObject[]): Promise<string[]> {
   const checked = await Promise.all(
     objects.map(async (object) =>
@@ -45,7 +45,7 @@ export async function findFaults(objects: readonly KubernetesObject[]): Promise<
   return RULES.flatMap((rule) => applyRule(rule, objects).map((fault) => `${rule.name}: ${fault}`));
 }
 
-/** What breaks one rule may leave another without what it looks at. */
+/** The fault behind one rule's violation can make another rule throw. */
 function applyRule(rule: Rule, objects: readonly KubernetesObject[]): string[] {
   try {
     return rule.check(objects);

@@ -1,13 +1,13 @@
 import type { KubernetesObject } from './objects.ts';
 import { watchReads } from './watch-reads.ts';
 
-/** Packages that carry the schemas, by API group; the built-in groups are the first one's. */
+/** The packages with the schemas, by API group. Built-in groups are in `kubernetes-models`. */
 const PACKAGES: Record<string, string> = {
   'gateway.networking.k8s.io': '@kubernetes-models/gateway-api',
   'monitoring.coreos.com': '@kubernetes-models/prometheus-operator',
 };
 
-/** Kinds of AWS's and Google's controllers, of which no package has the schemas. */
+/** Kinds of AWS's and Google's controllers. No package has their schemas. */
 const OF_PLATFORMS = new Set([
   'gateway.k8s.aws/v1 TargetGroupConfiguration',
   'networking.gke.io/v1 GCPBackendPolicy',
@@ -19,16 +19,16 @@ interface Model {
 }
 
 /**
- * What an object's schema has against it, unknown fields included, which a cluster would drop in silence. Rejects
- * where there is no schema of its API version and kind.
+ * Returns an object's violations of its schema, including unknown fields, which a cluster would silently drop.
+ * Rejects if there is no schema for its API version and kind.
  */
 export async function validateObject(object: KubernetesObject): Promise<string[]> {
-  // The list of allowed fields is their schema.
+  // The list of allowed fields in `fields.ts` is their schema.
   if (OF_PLATFORMS.has(`${object.apiVersion} ${object.kind}`)) return [];
   const model = await findModel(object);
   const { proxy, listUnread } = watchReads(object);
   try {
-    // The package's validators take what they are called on; a field that they never looked at is in no schema.
+    // The validators check the object that they are called on. A field that they never read is not in the schema.
     model.prototype.validate.call(proxy);
   } catch (error) {
     return [(error as Error).message];

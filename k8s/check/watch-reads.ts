@@ -1,11 +1,11 @@
-/** A value that notes which of its fields are looked at. */
+/** A value that records which of its fields were read. */
 export interface WatchedValue {
   proxy: object;
-  /** Paths of the fields that nobody has looked at, the outermost only. */
+  /** The paths of unread fields, only the outermost ones. */
   listUnread(): string[];
 }
 
-/** Wraps a value of plain objects and arrays. Listing the keys of an object counts as looking at all of its fields. */
+/** Wraps a value of plain objects and arrays. Listing an object's keys counts as reading all its fields. */
 export function watchReads(value: object): WatchedValue {
   const read = new Set<string>();
   const wrap = (part: object, path: string): object =>

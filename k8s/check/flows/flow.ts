@@ -1,17 +1,17 @@
 import type { Workload } from '../rules/rule.ts';
 
-/** Where traffic begins or ends. */
+/** Where traffic starts or ends. */
 export type Place =
-  /** Pods of the overlay: those of one workload. */
+  /** Pods of one workload of the overlay. */
   | { kind: 'pods'; workload: Workload }
   /** Pods of another namespace. */
   | { kind: 'namespace'; name: string }
-  /** A load balancer that is no pod, by the network that its requests come from. */
+  /** A load balancer that is not a pod, by the network of its requests. */
   | { kind: 'network'; cidr: string }
-  /** Outside of the cluster: a managed store, or a public service. */
+  /** A host outside the cluster: a managed store or a public service. */
   | { kind: 'outside'; host: string; isPublic: boolean };
 
-/** Somebody opens connections to somebody. */
+/** A connection that one place opens to another. */
 export interface Flow {
   from: Place;
   to: Place;
@@ -19,13 +19,13 @@ export interface Flow {
   port: number;
 }
 
-/** `api`, `namespace monitoring`, `postgres.example.org` */
+/** For example `api`, `namespace monitoring` or `postgres.example.org`. */
 export function describePlace(place: Place): string {
   if (place.kind === 'pods') return place.workload.owner.metadata.name;
   if (place.kind === 'network') return place.cidr;
   return place.kind === 'namespace' ? `namespace ${place.name}` : place.host;
 }
 
-/** `api -> pgbouncer TCP 6432` */
+/** For example `api -> pgbouncer TCP 6432`. */
 export const describeFlow = ({ from, to, protocol, port }: Flow): string =>
   `${describePlace(from)} -> ${describePlace(to)} ${protocol} ${port}`;

@@ -4,22 +4,25 @@ import { listHosts, type Pooler, readPooler } from '../rules/pooler.ts';
 import { listWorkloads, ofKind, selects, type Workload } from '../rules/rule.ts';
 import type { Flow, Place } from './flow.ts';
 
-/** Who must reach whom, worked out from the configuration itself: urls of the environment, the pooler's, routes, monitors. */
+/**
+ * Derives the required connections from the configuration: urls of the environment and of the pooler, routes, and
+ * monitors.
+ */
 
 const DNS: Place = { kind: 'namespace', name: 'kube-system' };
 
-/** NodeLocal DNSCache listens on the node, at an address that selects no pod. */
+/** NodeLocal DNSCache listens on the node, at an address that pod selectors do not match. */
 const DNS_OF_NODE: Place = { kind: 'network', cidr: '169.254.20.10/32' };
 
-/** Of an HTTPRoute: the networks of a gateway that is no pod of its namespace. */
+/** The annotation of an HTTPRoute with the networks of a gateway that has no pods in the cluster. */
 const GATEWAY_NETWORKS = 'bookmarks/gateway-networks';
 
-/** Where Prometheus runs: no object of this service says. */
+/** The namespace of Prometheus. No object of this service names it. */
 const PROMETHEUS: Place = { kind: 'namespace', name: 'monitoring' };
 
 const DEFAULT_PORTS: Record<string, number> = { 'http:': 80, 'https:': 443, 'redis:': 6379, 'rediss:': 6379 };
 
-/** Every connection that the overlay's parts open or take, each once. */
+/** Every connection that the overlay needs, each once. */
 export function listNeededFlows(objects: readonly KubernetesObject[]): Flow[] {
   const outward = listWorkloads(objects).flatMap((workload) =>
     listTargets(objects, workload).map(({ host, port, isPublic }): Flow => {
@@ -36,7 +39,7 @@ interface Target {
   isPublic: boolean;
 }
 
-/** What the pods of a workload open connections to. */
+/** The targets of connections from a workload's pods. */
 function listTargets(objects: readonly KubernetesObject[], workload: Workload): Target[] {
   const pooler: Pooler | undefined = readPooler(objects, workload);
   if (pooler) {
@@ -52,10 +55,10 @@ function listTargets(objects: readonly KubernetesObject[], workload: Workload): 
   return environments.flatMap((environment) => listUrls(environment, workload));
 }
 
-/** The migration needs its database alone: the urls beside are there so that its configuration is whole. */
+/** The migration only needs its database. The other urls only make its configuration complete. */
 const ofMigration = (name: string) => name === 'DATABASE_URL';
 
-/** People's browsers go there, and no pod does. */
+/** Browsers use these addresses, pods do not. */
 const isOwnAddress = (name: string) => name === 'PUBLIC_URL' || name === 'APP_REDIRECTS';
 
 function listUrls(environment: Record<string, string>, workload: Workload): Target[] {
@@ -77,7 +80,7 @@ function readTarget(text: string): Target | undefined {
   return { host: url.hostname, port, isPublic: url.protocol === 'https:' };
 }
 
-/** The pods behind a name of the cluster with their port, another namespace, or what is outside. */
+/** The target of a host name: pods and their port, another namespace, or a host outside the cluster. */
 function findPlace(
   objects: readonly KubernetesObject[],
   host: string,
@@ -109,7 +112,7 @@ function findPods(objects: readonly KubernetesObject[], service: KubernetesObjec
   return workload;
 }
 
-/** A port of pods by its number or name; throws where none has the name. */
+/** A port of pods by number or name. Throws if no port has the name. */
 export function readPort(workload: Workload, port: string | number): number {
   if (typeof port === 'number') return port;
   const ports: { name?: string; containerPort: number }[] = workload.containers.flatMap(
@@ -120,13 +123,13 @@ export function readPort(workload: Workload, port: string | number): number {
   return found.containerPort;
 }
 
-/** Flows that some clusters need and others do not. */
+/** Flows that only some clusters need. */
 export const listOptionalFlows = (objects: readonly KubernetesObject[]): Flow[] =>
   listNeededFlows(objects)
     .filter(({ to }) => to === DNS)
     .map((flow) => ({ ...flow, to: DNS_OF_NODE }));
 
-/** Whoever connects by a name asks for its address. */
+/** Every workload that connects by name needs DNS. */
 function listNameFlows(outward: readonly Flow[]): Flow[] {
   const workloads = new Set(outward.map(({ from }) => (from as Place & { kind: 'pods' }).workload));
   return [...workloads].flatMap((workload) =>

@@ -3,17 +3,17 @@ import { listWorkloads, ofKind, selects, type Workload } from '../rules/rule.ts'
 import type { Flow, Place } from './flow.ts';
 import { readPort } from './needed.ts';
 
-/** Which side of its pods a policy is about. */
+/** The side of the pods that a policy restricts. */
 export type Direction = 'Ingress' | 'Egress';
 
-/** Whom a rule of a policy lets pods talk to. */
+/** The peers that a policy's rule allows. */
 export type Peer =
   | { kind: 'everyone' }
   | { kind: 'pods'; workload: Workload }
   | { kind: 'namespace'; name: string }
   | { kind: 'network'; cidr: string; except: readonly string[] };
 
-/** One way that a policy opens: to one peer, at one port or (undefined) at every one. */
+/** One connection that a policy allows: to one peer, and at one port or (undefined) at all. */
 export interface Opening {
   policy: string;
   direction: Direction;
@@ -35,7 +35,7 @@ interface PolicyPort {
   endPort?: number;
 }
 
-/** Everything that the policies open, by policy, pods and direction. */
+/** Everything that the policies allow, by policy, pods and direction. */
 export function listOpenings(objects: readonly KubernetesObject[]): Opening[] {
   return ofKind(objects, 'NetworkPolicy').flatMap((policy) =>
     listWorkloads(objects)
@@ -47,7 +47,7 @@ export function listOpenings(objects: readonly KubernetesObject[]): Opening[] {
   );
 }
 
-/** Whether any policy of the pods closes what the others do not open. */
+/** Whether any policy denies the pods' traffic in this direction by default. */
 export const isIsolated = (
   objects: readonly KubernetesObject[],
   workload: Workload,
@@ -78,7 +78,7 @@ function openingsOf(
         workload,
         peer,
         protocol,
-        // A range is as good as every port: nothing here needs one.
+        // A range counts as all ports, because no connection here needs a range.
         port: endPort === undefined && port !== undefined ? numberOf(owner, port) : undefined,
       }));
     });
@@ -102,16 +102,16 @@ function readPeer(objects: readonly KubernetesObject[], peer: PolicyPeer): Peer[
     .map((workload) => ({ kind: 'pods', workload }));
 }
 
-/** The widest network that is still somebody's: of a managed store's instances, not of whoever else is near. */
+/** The widest network for a managed store. A wider one could contain foreign hosts. */
 const NARROWEST_PREFIX = 24;
 
-/** What a way to a public service must leave out: the networks where clusters and their neighbours are. */
+/** The private networks that a rule for a public service must exclude. */
 const PRIVATE_NETWORKS = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '169.254.0.0/16'];
 
 const isNarrow = (cidr: string): boolean =>
   Number(cidr.split('/')[1]) >= (cidr.includes(':') ? 64 : NARROWEST_PREFIX);
 
-/** Whether an opening serves a flow on its side. */
+/** Whether an opening allows a flow on its side. */
 export function serves(opening: Opening, flow: Flow): boolean {
   const [own, other] = opening.direction === 'Egress' ? [flow.from, flow.to] : [flow.to, flow.from];
   return (
@@ -134,7 +134,7 @@ function meets(peer: Peer, place: Place): boolean {
   );
 }
 
-/** `every port of 0.0.0.0/0` */
+/** For example `names opens api -> 0.0.0.0/0 every port`. */
 export function describeOpening({ policy, direction, workload, peer, protocol, port }: Opening): string {
   const name =
     peer.kind === 'pods'

@@ -3,11 +3,13 @@ import { parse } from 'yaml';
 import { type KubernetesObject, nameOf } from '../objects.ts';
 import { ofKind, type Rule, unless } from './rule.ts';
 
-/** The adapter's own configuration, which no overlay holds, against the metrics that autoscalers ask it for. */
+/**
+ * Checks the adapter's configuration, which is not part of an overlay, against the metrics that autoscalers request.
+ */
 
 const FILE = new URL('../../monitoring/prometheus-adapter.yaml', import.meta.url);
 
-/** One rule of prometheus-adapter: which series it serves, under which name, and how it asks Prometheus. */
+/** A rule of prometheus-adapter: the series it serves, their name, and the query. */
 interface AdapterRule {
   seriesQuery: string;
   name?: { as?: string };
@@ -17,7 +19,7 @@ interface AdapterRule {
 
 const seriesOf = ({ seriesQuery }: AdapterRule): string => seriesQuery.replace(/\{.*/s, '');
 
-/** The name that autoscalers know the metric by. */
+/** The metric's name for autoscalers. */
 const servedNameOf = (rule: AdapterRule): string => rule.name?.as ?? seriesOf(rule);
 
 function findRuleFaults(rule: AdapterRule): string[] {
@@ -29,12 +31,12 @@ function findRuleFaults(rule: AdapterRule): string[] {
     (part) => !metricsQuery.includes(part),
   );
   return [
-    ...unknown.map((label) => `does not tell by ${label} whose it is`),
-    ...absent.map((part) => `its query lacks ${part}`),
+    ...unknown.map((label) => `does not select by ${label}`),
+    ...absent.map((part) => `its query has no ${part}`),
   ];
 }
 
-/** Metrics of pods that autoscalers ask for and the adapter does not serve, or not for each pod. */
+/** Pod metrics that autoscalers request, but that the adapter does not serve for each pod. */
 export function findAdapterFaults(objects: readonly KubernetesObject[], configuration: string): string[] {
   const rules: AdapterRule[] = parse(configuration).rules?.custom ?? [];
   return ofKind(objects, 'HorizontalPodAutoscaler').flatMap((autoscaler) => {

@@ -6,7 +6,10 @@ function findPlaceFaults({ spec, main }: Workload): string[] {
   const folder: string | undefined = main.command?.find((word: string) => /^\/(?!etc\/)/.test(word));
   const mount = main.volumeMounts?.find(({ mountPath }: { mountPath: string }) => mountPath === folder);
   const volume = spec.volumes?.find(({ name }: { name: string }) => name === mount?.name);
-  return unless(volume?.persistentVolumeClaim !== undefined, `what it writes to ${folder} goes with its pod`);
+  return unless(
+    volume?.persistentVolumeClaim !== undefined,
+    `what it writes to ${folder} is lost with its pod`,
+  );
 }
 
 function findRoleFaults(objects: readonly KubernetesObject[], { main }: Workload): string[] {
@@ -25,7 +28,7 @@ function findRoleFaults(objects: readonly KubernetesObject[], { main }: Workload
     ),
     ...unless(
       url?.searchParams.get('sslmode') === 'verify-full',
-      'does not prove who Postgres is (verify-full)',
+      "does not verify Postgres' identity (verify-full)",
     ),
   ].map((fault) => `its DATABASE_URL ${fault}`);
 }
@@ -43,7 +46,7 @@ export const backupRules: Rule[] = [
         ),
   },
   {
-    name: 'a volume that a pod claims is there',
+    name: 'every claimed volume exists',
     check: (objects) =>
       listWorkloads(objects).flatMap(({ owner, spec }) => {
         const claims: string[] = (spec.volumes ?? []).flatMap(

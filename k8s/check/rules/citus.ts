@@ -4,14 +4,14 @@ import { readContainerConfig } from './environment.ts';
 import { listHosts, readPooler } from './pooler.ts';
 import { listMigrations, listServiceWorkloads, listWorkloads, ofKind, type Rule, unless } from './rule.ts';
 
-/** What is special where the tables are distributed over the nodes of a Citus cluster. */
+/** Rules for tables that are distributed over the nodes of a Citus cluster. */
 
 const isSharded = (objects: readonly KubernetesObject[]): boolean =>
   listServiceWorkloads(objects).some(
     ({ main }) => readContainerConfig(objects, main).databaseSharding === 'citus',
   );
 
-/** It alone changes tables, and does so on the coordinator, of which there is one. */
+/** Only the migration changes tables, and only on the coordinator. */
 function findMigrationFaults(objects: readonly KubernetesObject[]): string[] {
   return listMigrations(objects).flatMap(({ workload, container }) => {
     const { databaseUrl, databaseSharding } = readContainerConfig(objects, container);
@@ -23,7 +23,7 @@ function findMigrationFaults(objects: readonly KubernetesObject[]): string[] {
   });
 }
 
-/** Each node is named once. */
+/** Finds nodes that are listed twice. */
 function findNodeFaults(objects: readonly KubernetesObject[]): string[] {
   return listWorkloads(objects).flatMap((workload) => {
     const databases = Object.values(readPooler(objects, workload)?.databases ?? {});
@@ -34,7 +34,7 @@ function findNodeFaults(objects: readonly KubernetesObject[]): string[] {
   });
 }
 
-/** A dump through the coordinator holds no one moment of all nodes up while it is made. */
+/** A dump through the coordinator is not a consistent snapshot of all nodes. */
 const findDumps = (objects: readonly KubernetesObject[]): string[] =>
   ofKind(objects, 'CronJob').map((job) => `${nameOf(job)}: back all nodes up to one moment (docs/citus.md)`);
 

@@ -15,13 +15,13 @@ import {
 /** Variables of Node and of libraries, which the service itself does not read. */
 const OF_THE_RUNTIME = /^(NODE_OPTIONS|NODE_EXTRA_CA_CERTS|UV_THREADPOOL_SIZE|TZ)$/;
 
-/** Whose `X-Forwarded-For` is believed can be nobody but the gateway's few pods. */
+/** The widest networks to trust for `X-Forwarded-For`: those of the gateway's few pods. */
 const NARROWEST_PREFIX = { 4: 24, 6: 64 };
 
-/** The gateway, and a load balancer or CDN before it. */
+/** The gateway, and one load balancer or CDN before it. */
 const MOST_PROXIES = 2;
 
-/** What api and worker have to agree on. */
+/** Settings that must be equal for api and worker. */
 const SHARED_SETTINGS = ['redisAddress', 'redisPrefix', 'databaseUrl', 'databaseImportUrl'] as const;
 
 interface Variable {
@@ -30,13 +30,13 @@ interface Variable {
   valueFrom?: { secretKeyRef?: { name: string; key: string }; fieldRef?: { fieldPath: string } };
 }
 
-/** Exactly one of the two. */
+/** Exactly one of the two fields is set. */
 interface EnvironmentSource {
   configMapRef?: { name: string };
   secretRef?: { name: string; optional?: boolean };
 }
 
-/** What a Secret of the overlay, or of its example, holds, readable. */
+/** The decoded values of a Secret of the overlay or of its example. */
 export function readSecret(
   objects: readonly KubernetesObject[],
   name: string,
@@ -57,7 +57,7 @@ function readVariable(objects: readonly KubernetesObject[], { value, valueFrom }
   return value ?? fieldRef?.fieldPath ?? '';
 }
 
-/** The environment that a container gets: its ConfigMaps and Secrets, then its own variables, `$(NAME)` in them replaced. */
+/** The environment of a container: its ConfigMaps and Secrets, then its own variables, with `$(NAME)` replaced. */
 export function readEnvironment(
   objects: readonly KubernetesObject[],
   { envFrom = [], env = [] }: Container,
@@ -75,7 +75,7 @@ export function readEnvironment(
   return environment;
 }
 
-/** The same without the files that it names, which are in pods and not here. */
+/** Removes references to files that only exist in pods. */
 function withoutFiles(environment: Record<string, string>): Record<string, string> {
   const { REDIS_CA_FILE: _, ...rest } = environment;
   const urls = Object.entries(rest).map(([name, text]) => [
@@ -85,17 +85,17 @@ function withoutFiles(environment: Record<string, string>): Record<string, strin
   return Object.fromEntries(urls);
 }
 
-/** What the service makes of that environment; throws its `ConfigError`. */
+/** The service's configuration from a container's environment. Throws a `ConfigError` if it is invalid. */
 export const readContainerConfig = (objects: readonly KubernetesObject[], container: Container): Config =>
   readConfig(withoutFiles(readEnvironment(objects, container)));
 
-/** The configuration of the pods of one role, where the overlay has them. */
+/** The configuration of one role's pods, if the overlay has them. */
 export function findConfig(objects: readonly KubernetesObject[], role: 'api' | 'worker'): Config | undefined {
   const workload = findRole(objects, role);
   return workload && readContainerConfig(objects, workload.main);
 }
 
-/** Each container of the service with the name to report it by. */
+/** Each container of the service, with its name for messages. */
 const listServiceContainers = (objects: readonly KubernetesObject[]) =>
   listServiceWorkloads(objects).flatMap(({ owner, containers }) =>
     containers.map((container: Container) => ({ container, name: `${nameOf(owner)}: ${container.name}` })),
@@ -132,10 +132,13 @@ function findPortFaults(objects: readonly KubernetesObject[], { owner, main }: W
   ];
 }
 
-/** V8's heap, as a share of the memory limit: below it V8 collects all the time, above it the container is killed. */
+/**
+ * The allowed size of V8's heap, as a share of the memory limit. With less, V8 would collect garbage constantly; with
+ * more, the container could be killed.
+ */
 const HEAP_SHARES = [0.25, 0.8] as const;
 
-/** Options that a service may give Node. None opens a port or changes what the code does. */
+/** Checks options for Node. No allowed option opens a port or changes what the code does. */
 function findOptionFaults(options: string, memoryBytes: number): string[] {
   return options
     .split(/\s+/)
@@ -159,17 +162,16 @@ const isWide = (network: string): boolean => {
 function findTrustFaults(objects: readonly KubernetesObject[]): string[] {
   if (ofKind(objects, 'HTTPRoute').length === 0) return [];
   const { trustProxy } = findConfig(objects, 'api')!;
-  if (trustProxy === false) return ['TRUST_PROXY: nobody is believed, so that all clients are the gateway'];
+  if (trustProxy === false)
+    return ['TRUST_PROXY: no proxy is trusted, so all clients have the address of the gateway'];
   if (typeof trustProxy === 'number')
     return unless(
       trustProxy >= 1 && trustProxy <= MOST_PROXIES,
-      `TRUST_PROXY: ${trustProxy} hops, so that clients could name their own address`,
+      `TRUST_PROXY: ${trustProxy} hops would let clients choose their own address`,
     );
   return trustProxy
     .filter(isWide)
-    .map(
-      (network) => `TRUST_PROXY: ${network} is wider than /24, and all in it could name their own address`,
-    );
+    .map((network) => `TRUST_PROXY: ${network} is wider than /24, so others could choose their own address`);
 }
 
 export const environmentRules: Rule[] = [
@@ -211,7 +213,7 @@ export const environmentRules: Rule[] = [
     },
   },
   {
-    name: 'the client is who the gateway says, and nobody else is believed',
+    name: "only the gateway may name the client's address",
     check: (objects) => findTrustFaults(objects).map((fault) => `Deployment/api: ${fault}`),
   },
   {

@@ -3,14 +3,14 @@ import { readQuantity } from '../quantity.ts';
 import type { Rule } from './rule.ts';
 
 /**
- * What the manifests may and must say: every field of every object, with the values that it may have. A field that is not here is
- * refused, so that nobody has to think of what it would break. Rules about several objects are in the other files.
+ * All allowed fields of all objects, with their allowed values. Other fields are refused, so that nobody needs to
+ * consider their effects. Rules about several objects are in the other files.
  */
 
 /** A value that other rules check, or that may be anything. */
 const ANY: true = true;
 
-/** Numbers and quantities from the least to the greatest; a share such as `25%` by its number. */
+/** An inclusive range of numbers or quantities. A share such as `25%` counts by its number. */
 class Range {
   readonly least: number;
   readonly greatest: number;
@@ -20,7 +20,7 @@ class Range {
   }
 }
 
-/** A field that must be there. */
+/** A required field. */
 class Must {
   readonly allowed: Allowed;
   constructor(allowed: Allowed) {
@@ -55,7 +55,10 @@ const CONTAINER = {
   volumeMounts: { name: ANY, mountPath: ANY, readOnly: ANY, subPath: ANY },
 };
 
-/** One that serves: it is not killed for one slow response, and gets no requests for long that it cannot serve. */
+/**
+ * The probes of a serving container. One slow response does not kill it, and a container that cannot serve soon gets
+ * no requests.
+ */
 const SERVER = {
   ...CONTAINER,
   ports: { name: ANY, containerPort: ANY, protocol: ['TCP'] },
@@ -172,7 +175,7 @@ const SPECS: Record<string, Allowed> = {
     },
     behavior: must({
       scaleUp: { stabilizationWindowSeconds: from(0, 60), policies: SPREAD_OVER_TIME },
-      // Each pod that goes ends its held polls.
+      // Each pod that ends also ends its held polls.
       scaleDown: must({
         stabilizationWindowSeconds: must(from(300, 3_600)),
         policies: must({ ...SPREAD_OVER_TIME, type: ['Pods'], value: from(1, 10) }),
@@ -182,7 +185,7 @@ const SPECS: Record<string, Allowed> = {
   HTTPRoute: {
     parentRefs: { name: ANY, namespace: ANY, sectionName: ANY },
     hostnames: ANY,
-    // No retries: a request that was cut off may have been done. No filters: headers pass as they are.
+    // No retries, because an aborted request may have been executed. No filters, so that headers stay unchanged.
     rules: {
       matches: { path: must({ type: ANY, value: ANY }) },
       timeouts: ANY,
@@ -207,7 +210,7 @@ const SPECS: Record<string, Allowed> = {
   // https://cloud.google.com/kubernetes-engine/docs/how-to/configure-gateway-resources
   GCPBackendPolicy: {
     targetRef: must({ group: [''], kind: must(['Service']), name: must(['api']) }),
-    // Above the export, which is the longest.
+    // Above the duration of an export, the longest request.
     default: must({
       timeoutSec: must(from(3_600, 86_400)),
       connectionDraining: { drainingTimeoutSec: from(30, 300) },
@@ -275,7 +278,7 @@ function* findFieldFaults(
     if (allowed instanceof Must && !(key in value)) yield `${path}.${key} is missing`;
 }
 
-/** What an object says that it may not, or does not say that it must. */
+/** Finds forbidden fields and values of an object, and missing required fields. */
 export function checkFields(object: KubernetesObject): string[] {
   const allowed = SPECS[object.kind];
   if (allowed !== undefined) return [...findFaults(object.spec, allowed, 'spec')];
@@ -284,7 +287,7 @@ export function checkFields(object: KubernetesObject): string[] {
 
 export const fieldRules: Rule[] = [
   {
-    name: 'every field is allowed, has an allowed value, and is there if it must be',
+    name: 'every field and value is allowed, and required fields are present',
     check: (objects) =>
       objects.flatMap((object) => checkFields(object).map((fault) => `${nameOf(object)}: ${fault}`)),
   },

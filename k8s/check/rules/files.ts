@@ -13,7 +13,7 @@ interface Item {
   path: string;
 }
 
-/** What a volume's source holds by key; undefined for a volume of another kind, or a source that is not there. */
+/** The content of a volume's source by key. Undefined for other kinds of volumes, or if the source is missing. */
 function readSource(
   objects: readonly KubernetesObject[],
   volume: Volume,
@@ -22,7 +22,7 @@ function readSource(
   return ofKind(objects, 'ConfigMap').find(({ metadata }) => metadata.name === volume.configMap?.name)?.data;
 }
 
-/** The files that Secrets and ConfigMaps bring into a container, by their path. */
+/** The files that Secrets and ConfigMaps mount into a container, by path. */
 export function listMountedFiles(
   objects: readonly KubernetesObject[],
   { spec }: Workload,

@@ -11,7 +11,7 @@ import {
 import type { KubernetesObject } from '../objects.ts';
 import { listWorkloads, type Rule } from './rule.ts';
 
-/** The flows that the overlay needs against the ways that its policies open, on both sides. */
+/** Compares the flows that the overlay needs with the openings of its policies, on both sides. */
 
 const DIRECTIONS: readonly Direction[] = ['Ingress', 'Egress'];
 
@@ -30,7 +30,7 @@ function findClosed(objects: readonly KubernetesObject[], openings: readonly Ope
   );
 }
 
-/** The networks that one outside host is given, where they are not the same for all who reach it. */
+/** Finds outside hosts to which workloads are granted different networks. */
 function findDiffering(objects: readonly KubernetesObject[], openings: readonly Opening[]): string[] {
   const networks = new Map<string, Set<string>>();
   for (const flow of listNeededFlows(objects)) {
@@ -48,7 +48,7 @@ function findDiffering(objects: readonly KubernetesObject[], openings: readonly 
 
 export const flowRules: Rule[] = [
   {
-    name: 'what no network policy allows is denied',
+    name: 'network policies deny by default',
     check: (objects) =>
       listWorkloads(objects).flatMap((workload) =>
         DIRECTIONS.filter((direction) => !isIsolated(objects, workload, direction)).map(
@@ -57,19 +57,19 @@ export const flowRules: Rule[] = [
       ),
   },
   {
-    name: 'whoever must reach somebody can, by the policies of both sides',
+    name: 'the network policies of both sides allow all needed connections',
     check: (objects) => {
       const openings = listOpenings(objects);
       return [...findClosed(objects, openings), ...findDiffering(objects, openings)];
     },
   },
   {
-    name: 'network policies open nothing beyond',
+    name: 'network policies allow nothing else',
     check: (objects) => {
       const flows = [...listNeededFlows(objects), ...listOptionalFlows(objects)];
       return listOpenings(objects)
         .filter((opening) => !flows.some((flow) => serves(opening, flow)))
-        .map((opening) => `${describeOpening(opening)}, which nothing needs`);
+        .map((opening) => `${describeOpening(opening)}, but nothing needs it`);
     },
   },
 ];

@@ -4,7 +4,10 @@ import { type KubernetesObject, nameOf, walk } from '../objects.ts';
 import { readDurationSeconds } from '../quantity.ts';
 import { ofKind, type Rule, unless } from './rule.ts';
 
-/** What the alerts and the dashboard read of others: Prometheus, the kubelet, kube-state-metrics and exporters. */
+/**
+ * Metrics of other sources that alerts and the dashboard read: Prometheus, the kubelet, kube-state-metrics and
+ * exporters.
+ */
 const OF_OTHERS = [
   'up',
   'aws_rds_free_storage_space_average',
@@ -36,7 +39,7 @@ const OF_OTHERS = [
   'pgbouncer_pools_server_active_connections',
 ];
 
-/** Words of PromQL that look like metrics where no parenthesis follows. */
+/** Words of PromQL that look like metrics, because no parenthesis follows them. */
 const KEYWORDS = [
   'by',
   'without',
@@ -51,7 +54,7 @@ const KEYWORDS = [
   'group_right',
 ];
 
-/** All that the service exports: its own, and those of Node and the process. */
+/** All metrics that the service exports: its own, and those of Node and the process. */
 export function listExportedMetrics(): Set<string> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -60,7 +63,7 @@ export function listExportedMetrics(): Set<string> {
   return new Set([...METRIC_NAMES, ...ofNode, ...OF_OTHERS]);
 }
 
-/** Metrics that a PromQL expression reads, histograms by their own name. */
+/** The metrics that a PromQL expression reads. Histograms count under their base name. */
 export function listMetrics(expression: string): string[] {
   const bare = expression
     .replaceAll(/"[^"]*"/g, '')
@@ -73,7 +76,7 @@ export function listMetrics(expression: string): string[] {
     .map((word) => word.replace(/_(bucket|sum|count)$/, ''));
 }
 
-/** A panel of Grafana, as far as it is checked. */
+/** The checked parts of a Grafana panel. */
 interface Panel {
   id: number;
   type: string;
@@ -89,7 +92,7 @@ interface Dashboard {
   expressions: string[];
 }
 
-/** The dashboards with the expressions of their panels; throws for what is no JSON. */
+/** The dashboards and the expressions of their panels. Throws for invalid JSON. */
 export const listDashboards = (objects: readonly KubernetesObject[]): Dashboard[] =>
   ofKind(objects, 'ConfigMap')
     .filter(({ metadata }) => metadata.labels?.grafana_dashboard !== undefined)
@@ -101,7 +104,7 @@ export const listDashboards = (objects: readonly KubernetesObject[]): Dashboard[
       ),
     }));
 
-/** A rule of Prometheus: an alert, or a series that is recorded. */
+/** A rule of Prometheus: an alert or a recorded series. */
 export interface AlertingRule {
   alert?: string;
   record?: string;
@@ -111,17 +114,17 @@ export interface AlertingRule {
   annotations?: { summary?: string; runbook_url?: string };
 }
 
-/** Every rule of the alerts' files. */
+/** All rules in the PrometheusRules. */
 export const listAlertingRules = (objects: readonly KubernetesObject[]): AlertingRule[] =>
   ofKind(objects, 'PrometheusRule').flatMap(({ spec }) =>
     (spec.groups as { rules: AlertingRule[] }[]).flatMap(({ rules }) => rules),
   );
 
-/** Every alert's name. */
+/** The names of all alerts. */
 export const listAlerts = (objects: readonly KubernetesObject[]): string[] =>
   listAlertingRules(objects).flatMap(({ alert }) => alert ?? []);
 
-/** Every expression of dashboards and alerts, and the metrics of autoscalers, with where it stands. */
+/** All expressions of dashboards and alerts, and all metrics of autoscalers, with their places. */
 function listExpressions(objects: readonly KubernetesObject[]): { where: string; expr: string }[] {
   const autoscaled = ofKind(objects, 'HorizontalPodAutoscaler').flatMap((autoscaler) =>
     autoscaler.spec.metrics.flatMap((metric: { pods?: { metric: { name: string } } }) =>
@@ -140,7 +143,7 @@ function listExpressions(objects: readonly KubernetesObject[]): { where: string;
   ];
 }
 
-/** The units that fit what a panel's first expression gives. */
+/** The units that fit a panel's first expression. */
 function unitsFor(expression: string): string[] {
   if (/failure_ratio.*\/|\bcount by/.test(expression)) return ['short'];
   if (/failure_ratio|^avg/.test(expression)) return ['percentunit'];
@@ -153,10 +156,10 @@ function unitsFor(expression: string): string[] {
 const areApart = ({ gridPos: a }: Panel, { gridPos: b }: Panel): boolean =>
   a.x + a.w <= b.x || b.x + b.w <= a.x || a.y + a.h <= b.y || b.y + b.h <= a.y;
 
-/** Height of a screen in Grafana's units of 38 pixels: an incident is seen without scrolling. */
+/** The height of a screen, in Grafana's units of 38 pixels. The panels for an incident must fit on it. */
 const SCREEN_HEIGHT = 24;
 
-/** Ids that two panels have, panels that overlap or leave the grid, and units that do not fit. */
+/** Finds duplicate ids, panels that overlap or leave the grid, and wrong units. */
 function findPanelFaults(panels: readonly Panel[]): string[] {
   const details = panels.findLast(({ type }) => type === 'row')!;
   const isSeen = details.gridPos.y <= SCREEN_HEIGHT;
@@ -182,7 +185,7 @@ function findPanelFaults(panels: readonly Panel[]): string[] {
 
 const CLOSING: Record<string, string> = { '(': ')', '[': ']', '{': '}' };
 
-/** Whether every bracket and quote that an expression opens is closed again, in order. */
+/** Whether all brackets and quotes of an expression are closed in order. */
 export function isBalanced(expression: string): boolean {
   const open: string[] = [];
   for (const sign of expression.replaceAll(/"(\\.|[^"\\])*"/g, '')) {
@@ -203,7 +206,7 @@ const findUnknown = (objects: readonly KubernetesObject[]): string[] => {
   );
 };
 
-/** `or`s of an alert each say for which environment. */
+/** In an alert, each operand of `or` must select by namespace. */
 const tellsEnvironmentsApart = ({ expr }: AlertingRule): boolean =>
   /\b(by|on) *\([^)]*\bnamespace\b/.test(expr) || /^bookmarks:\w+/.test(expr.trim());
 
@@ -220,7 +223,7 @@ const findAlertFaults = (rule: AlertingRule): string[] => [
 
 export const monitoringRules: Rule[] = [
   {
-    name: 'expressions close what they open',
+    name: 'expressions have balanced brackets and quotes',
     check: (objects) =>
       listExpressions(objects)
         .filter(({ expr }) => !isBalanced(expr))
@@ -228,7 +231,7 @@ export const monitoringRules: Rule[] = [
   },
   { name: 'dashboards, alerts and autoscalers read metrics that exist', check: findUnknown },
   {
-    name: 'where there are alerts, every metric of the service is on the dashboard',
+    name: 'an overlay with alerts has every metric of the service on the dashboard',
     check: (objects) => {
       if (ofKind(objects, 'PrometheusRule').length === 0) return [];
       const read = new Set(
@@ -240,7 +243,7 @@ export const monitoringRules: Rule[] = [
     },
   },
   {
-    name: 'panels have ids of their own, do not overlap and have a unit that fits',
+    name: 'panels have unique ids, do not overlap and have fitting units',
     check: (objects) =>
       listDashboards(objects).flatMap(({ name, panels }) =>
         findPanelFaults(panels).map((fault) => `${name}: ${fault}`),

@@ -2,7 +2,7 @@ import { nameOf } from '../objects.ts';
 import { readQuantity } from '../quantity.ts';
 import { type Container, listServiceWorkloads, listWorkloads, ofKind, type Rule, unless } from './rule.ts';
 
-/** A rule about every container; `fault` says what is wrong with one. */
+/** A rule about every container. `fault` returns the faults of one. */
 const containerRule = (name: string, fault: (container: Container) => string[]): Rule => ({
   name,
   check: (objects) =>
@@ -19,7 +19,7 @@ interface Volume {
   persistentVolumeClaim?: object;
 }
 
-/** Whether everybody may read the files; Kubernetes gives them 0644. */
+/** Whether everybody may read the files. Kubernetes' default mode is 0644. */
 const isReadable = ({ defaultMode = 0o644 }: { defaultMode?: number }): boolean => (defaultMode & 0o4) !== 0;
 
 export const podRules: Rule[] = [
@@ -51,7 +51,7 @@ export const podRules: Rule[] = [
     unless(/:[\w.-]+$/.test(image) && !image.endsWith(':latest'), `${image} has no fixed tag`),
   ),
   {
-    name: 'who runs in a pod can read what it mounts',
+    name: "a pod's user can read its mounted files",
     check: (objects) =>
       listWorkloads(objects).flatMap(({ owner, spec }) => {
         const volumes: Volume[] = spec.volumes ?? [];
@@ -64,7 +64,7 @@ export const podRules: Rule[] = [
       }),
   },
   {
-    name: 'liveness asks the process alone, readiness whether it wants requests',
+    name: 'liveness checks only the process, readiness whether it accepts requests',
     check: (objects) =>
       listServiceWorkloads(objects)
         .filter(({ owner }) => owner.kind !== 'Job')
@@ -79,7 +79,7 @@ export const podRules: Rule[] = [
         ]),
   },
   {
-    name: 'api, worker and migration are one image',
+    name: 'api, worker and migration use one image',
     check: (objects) => {
       const images = new Set(
         listServiceWorkloads(objects).flatMap(({ containers }) =>

@@ -4,23 +4,26 @@ import { listMountedFiles } from './files.ts';
 import { countPodsAtMost } from './replicas.ts';
 import { findRole, listWorkloads, ofKind, type Rule, unless, type Workload } from './rule.ts';
 
-/** Left for the migration and the operator. */
+/** Connections reserved for the migration and the operator. */
 const RESERVED_CONNECTIONS = 10;
 
-/** Each process asks by one of its own whether the database responds. */
+/** Each process uses one extra connection to check whether the database responds. */
 const PROBE_CONNECTIONS = 1;
 
-/** The service's own limits of a statement that is no import, and of its wait for a lock. */
+/** The service's own limits for statements other than imports, and for waiting for locks. */
 const STATEMENT_TIMEOUT_MS = 6_000;
 const LOCK_TIMEOUT_MS = 3_000;
 
-/** No request but an import waits longer for the database. */
+/** The longest wait of a request, except imports, for the database. */
 const REQUEST_DEADLINE_SECONDS = 10;
 
-/** A pool this small lets one slow statement hold up everybody. */
+/** In a smaller pool, one slow statement would delay everybody. */
 const MIN_POOL_SIZE = 4;
 
-/** What `[pgbouncer]` may and must say: a text, or the least and the greatest number. All other settings are refused. */
+/**
+ * The allowed settings of `[pgbouncer]`: a text, a pattern, or an inclusive range. All are required, and others are
+ * refused.
+ */
 const SETTINGS: Record<string, string | RegExp | readonly [number, number]> = {
   listen_addr: '*',
   listen_port: [1_024, 65_535],
@@ -48,15 +51,15 @@ const SETTINGS: Record<string, string | RegExp | readonly [number, number]> = {
   log_disconnections: [0, 1],
 };
 
-/** A pooler with the configuration that it starts with. */
+/** A pooler and the configuration that it starts with. */
 export interface Pooler {
   workload: Workload;
   settings: Record<string, string>;
-  /** By the name that clients use: its line. */
+  /** The lines of `[databases]`, by the name that clients use. */
   databases: Record<string, string>;
 }
 
-/** Reads `[section]` and `key = value` lines. */
+/** Parses `[section]` and `key = value` lines. */
 export function readIni(text: string): Record<string, Record<string, string>> {
   const sections: Record<string, Record<string, string>> = {};
   let section = '';
@@ -73,7 +76,7 @@ export function readIni(text: string): Record<string, Record<string, string>> {
   return sections;
 }
 
-/** The workload as a pooler, where its command names a file that a ConfigMap holds. */
+/** Reads a workload as a pooler, if its command names a file from a ConfigMap. */
 export function readPooler(objects: readonly KubernetesObject[], workload: Workload): Pooler | undefined {
   if (workload.labels['app.kubernetes.io/name'] !== 'pgbouncer') return undefined;
   const path: string | undefined = workload.main.command?.at(-1);
@@ -86,10 +89,10 @@ export function readPooler(objects: readonly KubernetesObject[], workload: Workl
   return { workload, settings: pgbouncer, databases };
 }
 
-/** The servers that a line of `[databases]` names. */
+/** The servers in a line of `[databases]`. */
 export const listHosts = (line: string): string[] => /\bhost=(\S+)/.exec(line)?.[1]?.split(',') ?? [''];
 
-/** Connections that all pods of the service may open together. */
+/** The maximum of connections that all pods of the service open together. */
 export function countClientConnections(objects: readonly KubernetesObject[]): number {
   return (['api', 'worker'] as const)
     .map((role) => {
@@ -102,7 +105,7 @@ export function countClientConnections(objects: readonly KubernetesObject[]): nu
 const readNumber = (line: string, key: string): number =>
   Number(new RegExp(`\\b${key} *= *(\\d+)`).exec(line)?.[1] ?? Number.NaN);
 
-/** A rule about the pooler, where the overlay has one. */
+/** A rule about the pooler, if the overlay has one. */
 const poolerRule = (
   name: string,
   fault: (pooler: Pooler, objects: readonly KubernetesObject[]) => string[],
@@ -115,7 +118,7 @@ const poolerRule = (
     }),
 });
 
-/** The roles that `userlist.txt` knows, with their passwords. */
+/** The roles in `userlist.txt`, with their passwords. */
 function readUsers(
   objects: readonly KubernetesObject[],
   { workload, settings }: Pooler,
@@ -126,7 +129,7 @@ function readUsers(
   );
 }
 
-/** The urls by which the service comes to the pooler. */
+/** The urls with which the service connects to the pooler. */
 function listClientUrls(objects: readonly KubernetesObject[]): URL[] {
   const { databaseUrl, databaseImportUrl } = findConfig(objects, 'api')!;
   return [databaseUrl, databaseImportUrl].filter((url) => url !== undefined).map((url) => new URL(url));
@@ -165,20 +168,17 @@ export const poolerRules: Rule[] = [
     const limit = Number(settings.max_client_conn);
     return unless(needed <= limit, `pods may open ${needed} connections, max_client_conn is ${limit}`);
   }),
-  poolerRule(
-    "the poolers' pools fit into Postgres' connections, with two roles at work too",
-    (pooler, objects) => {
-      const { workload, databases } = pooler;
-      // Pools are per role, and a rotation has two.
-      const perInstance = Object.values(databases)
-        .map((line) => Math.max(readNumber(line, 'pool_size'), readNumber(line, 'max_db_connections')))
-        .reduce((sum, connections) => sum + connections, 0);
-      const needed =
-        countPodsAtMost(objects, workload.owner.metadata.name) * perInstance + RESERVED_CONNECTIONS;
-      const limit = Number(workload.owner.metadata.annotations?.['bookmarks/postgres-max-connections']);
-      return unless(needed <= limit, `opens up to ${needed} connections to Postgres, which grants ${limit}`);
-    },
-  ),
+  poolerRule("the poolers' pools fit into Postgres' connections, even with two roles", (pooler, objects) => {
+    const { workload, databases } = pooler;
+    // Pools are per role, and a rotation uses two.
+    const perInstance = Object.values(databases)
+      .map((line) => Math.max(readNumber(line, 'pool_size'), readNumber(line, 'max_db_connections')))
+      .reduce((sum, connections) => sum + connections, 0);
+    const needed =
+      countPodsAtMost(objects, workload.owner.metadata.name) * perInstance + RESERVED_CONNECTIONS;
+    const limit = Number(workload.owner.metadata.annotations?.['bookmarks/postgres-max-connections']);
+    return unless(needed <= limit, `opens up to ${needed} connections to Postgres, which grants ${limit}`);
+  }),
   poolerRule('every setting of the pooler is allowed', ({ settings, databases, workload }) => {
     const image: string = workload.main.image;
     const [, major, minor] = /:(\d+)\.(\d+)/.exec(image) ?? [];
@@ -199,7 +199,7 @@ export const poolerRules: Rule[] = [
     ];
   }),
   poolerRule(
-    'the pooler listens where its pods say, and knows the databases and roles of the urls',
+    "the pooler listens on its pods' port, and knows the databases and roles of the urls",
     (pooler, objects) => {
       const { workload, settings, databases } = pooler;
       const ports: { containerPort: number }[] = workload.main.ports ?? [];
@@ -234,7 +234,7 @@ export const poolerRules: Rule[] = [
       .map((key) => `${key}: ${settings[key]} is not mounted`);
   }),
   {
-    name: 'who serves owns nothing, and secrets travel where they are proven to arrive',
+    name: 'the serving role owns nothing, and secrets travel only over verified TLS',
     check: (objects) => {
       const { MIGRATE_DATABASE_URL: owner = '', REDIS_URL: redis = '' } =
         readSecret(objects, 'connections') ?? {};

@@ -54,7 +54,7 @@ function checkRoute({ spec }: KubernetesObject, objects: readonly KubernetesObje
   ];
 }
 
-/** Each port of a monitor is one of a Service that it selects, and of each. */
+/** Each port of a monitor must exist in each Service that it selects. */
 function checkMonitor({ spec }: KubernetesObject, objects: readonly KubernetesObject[]): string[] {
   const services = ofKind(objects, 'Service').filter(({ metadata }) =>
     selects(spec.selector, metadata.labels),
@@ -68,7 +68,7 @@ function checkMonitor({ spec }: KubernetesObject, objects: readonly KubernetesOb
   );
 }
 
-/** Keys of Secrets and ConfigMaps that a pod names, and whether they are there. */
+/** Finds Secrets, ConfigMaps and keys that a pod names but that do not exist. */
 function checkMentions({ spec, containers }: Workload, objects: readonly KubernetesObject[]): string[] {
   // biome-ignore lint/suspicious/noExplicitAny: fields of any part of a pod
   return [...walk([spec.volumes ?? [], ...containers])].flatMap((part: any) => {
@@ -101,7 +101,7 @@ function checkProbes({ containers }: Workload): string[] {
   );
 }
 
-/** Files that variables name: in urls, and by themselves. */
+/** Files named in variables and in urls. */
 function listNamedFiles(objects: readonly KubernetesObject[], { env = [] }: Container): string[] {
   return env.flatMap(
     ({ name, value, valueFrom }: { name: string; value?: string; valueFrom?: Container }) => {
@@ -159,7 +159,7 @@ function checkWorkload(workload: Workload, objects: readonly KubernetesObject[])
   ];
 }
 
-/** What an object of a kind refers to. */
+/** Checks the references of an object, by kind. */
 const CHECKS: Record<string, (object: KubernetesObject, objects: readonly KubernetesObject[]) => string[]> = {
   Service: checkService,
   HTTPRoute: checkRoute,
@@ -178,7 +178,7 @@ const CHECKS: Record<string, (object: KubernetesObject, objects: readonly Kubern
     unless(!!find(objects, scaleTargetRef.kind, scaleTargetRef.name), 'scales nothing'),
 };
 
-/** Settings that pods read at their start: only another name makes a change of them roll the pods. */
+/** Pods read settings only when they start. A hash in the name makes a change restart them. */
 const hasHash = (name: string): boolean => /-[a-z0-9]{10}$/.test(name);
 
 function findGenerated(objects: readonly KubernetesObject[]): string[] {
@@ -190,10 +190,10 @@ function findGenerated(objects: readonly KubernetesObject[]): string[] {
   return [
     ...others
       .filter(({ metadata }) => !hasHash(metadata.name))
-      .map((map) => `${nameOf(map)}: its name has no hash, so that a change of it rolls no pods`),
+      .map((map) => `${nameOf(map)}: its name has no hash, so a change does not restart the pods`),
     ...dashboards
       .filter(({ metadata }) => hasHash(metadata.name) || metadata.labels?.grafana_dashboard !== '1')
-      .map((map) => `${nameOf(map)}: Grafana keeps the old one beside it`),
+      .map((map) => `${nameOf(map)}: Grafana would keep the old one too`),
     ...unless(
       !needsDashboard || dashboards.length === 1,
       'Grafana finds no dashboard (grafana_dashboard: "1")',
@@ -203,7 +203,7 @@ function findGenerated(objects: readonly KubernetesObject[]): string[] {
 
 export const referenceRules: Rule[] = [
   {
-    // The schemas know versions that clusters have long stopped serving.
+    // The schemas include versions that clusters no longer serve.
     name: 'API versions are stable',
     check: (objects) =>
       objects
@@ -211,7 +211,7 @@ export const referenceRules: Rule[] = [
         .map((object) => `${nameOf(object)}: ${object.apiVersion} is not`),
   },
   {
-    name: 'selectors and references find what they mean',
+    name: 'selectors and references match existing objects',
     check: (objects) => [
       ...listWorkloads(objects).flatMap((workload) =>
         checkWorkload(workload, objects).map((fault) => `${nameOf(workload.owner)}: ${fault}`),
@@ -222,7 +222,7 @@ export const referenceRules: Rule[] = [
     ],
   },
   {
-    name: 'everything is in one namespace, which is there',
+    name: 'everything is in one namespace, which exists',
     check: (objects) => {
       const [namespace, ...others] = ofKind(objects, 'Namespace');
       if (namespace === undefined || others.length > 0) return ['there is not one Namespace'];
@@ -238,7 +238,7 @@ export const referenceRules: Rule[] = [
     check: findGenerated,
   },
   {
-    name: 'both roles are there, and each is found where it is asked for',
+    name: 'both roles exist, with a Service and monitoring',
     check: (objects) =>
       (['api', 'worker'] as const).flatMap((role) => [
         ...unless(

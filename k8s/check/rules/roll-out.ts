@@ -16,21 +16,24 @@ import {
   unless,
 } from './rule.ts';
 
-/** Shorter, and nodes and balancers may not have heard that a pod is no endpoint any more. */
+/** If a pod ends sooner, nodes and load balancers may still send it requests. */
 const SHORTEST_PRE_STOP_SECONDS = 5;
 
-/** Between the end that the service promises and the kill. */
+/** The margin between the end of the service and the kill. */
 const ROOM_SECONDS = 5;
 
-/** Measured: a process at rest, a held poll after a burst, an import of 64 MiB in hand. */
+/**
+ * The memory of an idle process, of a held poll, and of an import of 64 MiB. See
+ * docs/decisions/0185-the-sizes-of-pods-and-the-image.md.
+ */
 const PROCESS_BYTES = 150e6;
 const WAITER_BYTES = 40_000;
 const IMPORT_BYTES = 600e6;
 
-/** While Redis is away the replica that receives an import runs it, this many at a time. */
+/** While Redis is away, replicas run imports themselves, this many at a time. */
 const IMPORTS_WITHOUT_REDIS = 2;
 
-/** How long preStop holds a container's end up, in seconds: its own sleep, or the sleeps of its command. */
+/** How long preStop delays a container's end, in seconds: its own sleep, or the sleeps of its command. */
 function readPreStopSeconds({ lifecycle }: Container): number {
   const { sleep, exec } = lifecycle?.preStop ?? {};
   if (sleep) return sleep.seconds;
@@ -38,7 +41,7 @@ function readPreStopSeconds({ lifecycle }: Container): number {
   return sleeps.reduce((sum, [, seconds]) => sum + Number(seconds), 0);
 }
 
-/** How long a pod takes from being told to end until it has ended, in seconds. */
+/** The times of a pod's termination, in seconds. */
 export function readTermination(objects: readonly KubernetesObject[], role: 'api' | 'worker') {
   const { main, spec } = findRole(objects, role)!;
   const { drainSeconds } = readContainerConfig(objects, main);
@@ -84,7 +87,7 @@ function findJobFaults(objects: readonly KubernetesObject[]): string[] {
 const readUrlKey = ({ env = [] }: Container): string | undefined =>
   env.find(({ name }: { name: string }) => name === 'DATABASE_URL')?.valueFrom?.secretKeyRef?.key;
 
-/** Whether a budget lets at least one of so many pods go, and not all of several. */
+/** Whether a budget lets at least one of these pods be evicted, but not all of several. */
 function isDrainable({ maxUnavailable, minAvailable }: Container, replicas: number): boolean {
   const leaving =
     maxUnavailable === undefined
@@ -93,7 +96,7 @@ function isDrainable({ maxUnavailable, minAvailable }: Container, replicas: numb
   return leaving >= 1 && (replicas === 1 || leaving < replicas);
 }
 
-/** Pods of a Deployment at least. */
+/** The minimum of a Deployment's pods. */
 function countPodsAtLeast(objects: readonly KubernetesObject[], deployment: KubernetesObject): number {
   const autoscaler = ofKind(objects, 'HorizontalPodAutoscaler').find(
     ({ spec }) => spec.scaleTargetRef.name === deployment.metadata.name,
@@ -103,7 +106,7 @@ function countPodsAtLeast(objects: readonly KubernetesObject[], deployment: Kube
 
 export const rollOutRules: Rule[] = [
   {
-    name: 'an api pod serves on until balancers have heard that it goes',
+    name: 'an ending api pod serves until load balancers know about it',
     check: (objects) => {
       const { preStopSeconds, drainSeconds } = readTermination(objects, 'api');
       return [
@@ -134,7 +137,7 @@ export const rollOutRules: Rule[] = [
     ],
   },
   {
-    name: 'a pooler lets go of its clients, who come back to another instance',
+    name: 'an ending pooler disconnects its clients, which connect to another instance',
     check: (objects) =>
       listWorkloads(objects)
         .filter(({ labels }) => labels['app.kubernetes.io/name'] === 'pgbouncer')
@@ -167,7 +170,7 @@ export const rollOutRules: Rule[] = [
         const replicas = countPodsAtLeast(objects, deployment);
         return unless(
           isDrainable(budget.spec, replicas),
-          `${nameOf(budget)}: lets none of ${replicas} pods go, or all`,
+          `${nameOf(budget)}: lets none or all of ${replicas} pods be evicted`,
         );
       }),
   },
@@ -176,7 +179,7 @@ export const rollOutRules: Rule[] = [
     check: findMemoryFaults,
   },
   {
-    name: 'the migration runs before the pods, to its end, and not through the pooler',
+    name: 'the migration completes before the pods start, and does not use the pooler',
     check: (objects) => [
       ...unless(listMigrations(objects).length > 0, 'nothing migrates'),
       ...listMigrations(objects).flatMap(({ workload, container }) =>

@@ -1,36 +1,36 @@
 import type { KubernetesObject } from '../objects.ts';
 
-/** What must hold of an overlay's objects. */
+/** A rule for an overlay's objects. */
 export interface Rule {
-  /** A sentence that says what holds. */
+  /** A sentence that states the rule. */
   name: string;
-  /** What breaks it, as `Kind/name: what is wrong`; empty where it holds. */
+  /** Returns the violations as `Kind/name: fault`; empty if there are none. */
   check(objects: readonly KubernetesObject[]): string[];
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: checked by the schema
 export type Container = any;
 
-/** A pod template, and the object that makes pods of it. */
+/** A pod template, and the object that creates its pods. */
 export interface Workload {
   owner: KubernetesObject;
   labels: Record<string, string>;
   // biome-ignore lint/suspicious/noExplicitAny: checked by the schema
   spec: any;
-  /** Those that run before the others, and the others. */
+  /** All containers, init containers first. */
   containers: Container[];
-  /** The one that the pod is there for; what stands beside it comes after. */
+  /** The pod's main container, which is the first. */
   main: Container;
 }
 
 export const ofKind = (objects: readonly KubernetesObject[], kind: string): KubernetesObject[] =>
   objects.filter((object) => object.kind === kind);
 
-/** The object, or nothing; a rule about it says so itself. */
+/** Returns the object or undefined. Rules about the object report if it is missing. */
 export const find = (objects: readonly KubernetesObject[], kind: string, name: string) =>
   ofKind(objects, kind).find(({ metadata }) => metadata.name === name);
 
-/** Everything that makes pods. */
+/** Everything that creates pods. */
 export function listWorkloads(objects: readonly KubernetesObject[]): Workload[] {
   return objects
     .filter(({ kind }) => ['Deployment', 'StatefulSet', 'Job', 'CronJob'].includes(kind))
@@ -41,23 +41,23 @@ export function listWorkloads(objects: readonly KubernetesObject[]): Workload[] 
     });
 }
 
-/** Whether its pods end by themselves, and serve nobody. */
+/** Whether its pods end by themselves and serve no requests. */
 export const endsByItself = ({ owner }: Workload): boolean => ['Job', 'CronJob'].includes(owner.kind);
 
 export const isOfService = ({ labels }: Workload): boolean =>
   labels['app.kubernetes.io/name'] === 'bookmarks';
 
-/** Those that run this service's image: api, worker, migrate. */
+/** The workloads with this service's image: api, worker, migrate. */
 export const listServiceWorkloads = (objects: readonly KubernetesObject[]): Workload[] =>
   listWorkloads(objects).filter(isOfService);
 
-/** The workload of one role, where the overlay has it. */
+/** The workload of one role, if the overlay has it. */
 export const findRole = (
   objects: readonly KubernetesObject[],
   role: 'api' | 'worker',
 ): Workload | undefined => listServiceWorkloads(objects).find(({ owner }) => owner.metadata.name === role);
 
-/** Containers that migrate: of a Job, or before others in their pods. */
+/** The containers that migrate: in a Job, or as init containers. */
 export const listMigrations = (objects: readonly KubernetesObject[]) =>
   listServiceWorkloads(objects).flatMap((workload) =>
     workload.containers
@@ -65,7 +65,7 @@ export const listMigrations = (objects: readonly KubernetesObject[]) =>
       .map((container: Container) => ({ workload, container })),
   );
 
-/** Whether a selector of labels and expressions (`In` alone) takes what has these labels. */
+/** Whether a selector matches these labels. Supports labels and expressions with `In`. */
 export function selects(
   selector: {
     matchLabels?: object;
@@ -82,5 +82,5 @@ export function selects(
   );
 }
 
-/** The text as a finding where something does not hold. */
+/** Returns the text as a violation unless the condition holds. */
 export const unless = (holds: boolean, text: string): string[] => (holds ? [] : [text]);

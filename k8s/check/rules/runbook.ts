@@ -3,14 +3,14 @@ import type { KubernetesObject } from '../objects.ts';
 import { type AlertingRule, listAlertingRules } from './monitoring.ts';
 import { type Rule, unless } from './rule.ts';
 
-/** The alerts against the document that the person on call reads. */
+/** Checks the alerts against the runbook, which the person on call reads. */
 
 const RUNBOOK = 'docs/runbook.md';
 
-/** Lines of a section that fit on one screen. */
+/** The number of lines that fit on one screen. */
 const SCREEN_LINES = 30;
 
-/** The second-level sections of a Markdown text, by their anchor. */
+/** The second-level sections of a Markdown text, by anchor. */
 export function readSections(text: string): Map<string, string> {
   const sections = text.split(/^## /m).slice(1);
   return new Map(
@@ -49,7 +49,7 @@ function findSectionFaults(anchor: string, section: string, known: ReadonlySet<s
   ].map((fault) => `#${anchor} ${fault}`);
 }
 
-/** Alerts that do not lead to a section that names them, and sections that would not help. */
+/** Alerts that do not link to a section naming them, and sections that lack something. */
 export function findAlertsAstray(objects: readonly KubernetesObject[], runbook: string): string[] {
   const alerts = listAlertingRules(objects).filter(({ alert }) => alert !== undefined);
   if (alerts.length === 0) return [];
@@ -65,7 +65,7 @@ export function findAlertsAstray(objects: readonly KubernetesObject[], runbook: 
 
 export const runbookRules: Rule[] = [
   {
-    name: 'every alert leads to its section of the runbook, which says the same urgency',
+    name: 'every alert links to its runbook section, which has the same severity',
     check: (objects) =>
       findAlertsAstray(objects, readFileSync(new URL(`../../../${RUNBOOK}`, import.meta.url), 'utf8')),
   },

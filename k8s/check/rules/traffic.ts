@@ -3,7 +3,7 @@ import { readDurationSeconds, readQuantity } from '../quantity.ts';
 import { findConfig } from './environment.ts';
 import { find, ofKind, type Rule, unless } from './rule.ts';
 
-/** A held poll is answered up to 3 s after its time, and the response must still travel. */
+/** The response to a held poll may come up to 3 s late, and then needs time on the network. */
 const ROOM_SECONDS = 10;
 
 interface RouteRule {
@@ -33,7 +33,7 @@ function findTimeoutFaults(rule: RouteRule, objects: readonly KubernetesObject[]
   ];
 }
 
-/** People and cookies belong to one origin. */
+/** Cookies belong to one origin, so the route and PUBLIC_URL must have the same host. */
 function findHostFaults({ spec }: KubernetesObject, objects: readonly KubernetesObject[]): string[] {
   const { publicUrl } = findConfig(objects, 'api')!;
   const host = publicUrl && new URL(publicUrl).hostname;
@@ -80,14 +80,14 @@ function findScalingFaults({ spec }: KubernetesObject, objects: readonly Kuberne
     ...unless(cpu !== undefined, 'does not follow CPU'),
     ...unless(waiters !== undefined, 'does not follow bookmarks_waiters'),
     ...unless(target <= maxWaiters / 2, `aims at ${target} polls, more than half of MAX_WAITERS`),
-    // A process uses one core at most: beyond it the target is never met.
+    // A process uses at most one core, so a higher target would never be reached.
     ...unless(cpuTarget <= Math.min(cpuLimit, 1), `aims at ${cpuTarget} of CPU, more than a process can use`),
     ...unless(minReplicas <= maxReplicas, `minReplicas ${minReplicas} is above maxReplicas ${maxReplicas}`),
     ...unless(deployment?.spec.replicas === undefined, 'competes with the replicas of its Deployment'),
   ];
 }
 
-/** The faults of every object of a kind, named. */
+/** Applies a check to every object of a kind and adds its name to the faults. */
 const ofEach =
   (
     kind: string,
@@ -101,7 +101,7 @@ const ofEach =
 export const trafficRules: Rule[] = [
   {
     name: "the route's timeouts are above the long poll, the import and the export",
-    // Google's gateway takes none of the route: its GCPBackendPolicy has one for all (`fields.ts`).
+    // Google's gateway ignores the route's timeouts. Its GCPBackendPolicy has one for all (`fields.ts`).
     check: ofEach('HTTPRoute', ({ spec }, objects) =>
       ofKind(objects, 'GCPBackendPolicy').length > 0
         ? []
@@ -109,7 +109,7 @@ export const trafficRules: Rule[] = [
     ),
   },
   {
-    name: 'people are sent to the host of the route',
+    name: 'PUBLIC_URL has the host of the route',
     check: ofEach('HTTPRoute', findHostFaults),
   },
   {
@@ -117,7 +117,7 @@ export const trafficRules: Rule[] = [
     check: ofEach('HTTPRoute', findPathFaults),
   },
   {
-    name: 'the autoscaler follows CPU and held polls, and alone says how many replicas',
+    name: 'the autoscaler follows CPU and held polls, and nothing else sets the replicas',
     check: ofEach('HorizontalPodAutoscaler', findScalingFaults),
   },
 ];

@@ -29,7 +29,7 @@ export const CITUS: Breakage[] = [
     OVERLAY,
   ],
   [
-    'listens where its pods',
+    'the pooler listens on',
     'ConfigMap/pgbouncer',
     (map) => {
       map.data['databases.ini'] = map.data['databases.ini'].replace(NODES, `host=${COORDINATOR}`);
@@ -52,17 +52,22 @@ export const CITUS: Breakage[] = [
   ['sessions have', 'ConfigMap/pgbouncer', edit('databases.ini', 'jit = off', 'jit = on'), OVERLAY],
   ['knows the databases', 'ConfigMap/pgbouncer', ({ data }) => delete data['databases.ini'], OVERLAY],
   [
-    'must reach somebody',
+    'allow all needed connections',
     'NetworkPolicy/pgbouncer',
     ({ spec }) => (spec.egress[1].to[0].ipBlock.cidr = '10.30.0.0/24'),
     OVERLAY,
   ],
-  ['must reach somebody', 'ConfigMap/pgbouncer', edit('databases.ini', 'port=5432', 'port=5433'), OVERLAY],
   [
-    'must reach somebody',
+    'allow all needed connections',
+    'ConfigMap/pgbouncer',
+    edit('databases.ini', 'port=5432', 'port=5433'),
+    OVERLAY,
+  ],
+  [
+    'allow all needed connections',
     'ConfigMap/pgbouncer',
     edit('databases.ini', 'worker-2.example.org', 'worker-2.databases'),
     OVERLAY,
   ],
-  ['must reach somebody', 'NetworkPolicy/migrate', remove, OVERLAY],
+  ['allow all needed connections', 'NetworkPolicy/migrate', remove, OVERLAY],
 ];

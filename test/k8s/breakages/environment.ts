@@ -28,11 +28,11 @@ export const ENVIRONMENT: Breakage[] = [
     'Deployment/worker',
     (worker) => (variable(worker, 'DATABASE_URL').valueFrom.secretKeyRef.key = 'MIGRATE_DATABASE_URL'),
   ],
-  ['who the gateway says', 'ConfigMap/settings', set('TRUST_PROXY', '10.0.0.0/8')],
-  ['who the gateway says', 'ConfigMap/settings', set('TRUST_PROXY', '10.1.2.0/24, 10.1.0.0/23')],
-  ['who the gateway says', 'ConfigMap/settings', set('TRUST_PROXY', 'uniquelocal')],
-  ['who the gateway says', 'ConfigMap/settings', set('TRUST_PROXY', '2001:db8::/32')],
-  ['who the gateway says', 'ConfigMap/settings', ({ data }) => delete data.TRUST_PROXY],
+  ['only the gateway may name', 'ConfigMap/settings', set('TRUST_PROXY', '10.0.0.0/8')],
+  ['only the gateway may name', 'ConfigMap/settings', set('TRUST_PROXY', '10.1.2.0/24, 10.1.0.0/23')],
+  ['only the gateway may name', 'ConfigMap/settings', set('TRUST_PROXY', 'uniquelocal')],
+  ['only the gateway may name', 'ConfigMap/settings', set('TRUST_PROXY', '2001:db8::/32')],
+  ['only the gateway may name', 'ConfigMap/settings', ({ data }) => delete data.TRUST_PROXY],
   ...['--max-old-space-size=4096', '--max-old-space-size=1900', '--max-old-space-size=64', '--inspect'].map(
     (value): Breakage => [
       'as it was built',
@@ -41,6 +41,6 @@ export const ENVIRONMENT: Breakage[] = [
     ],
   ),
   ['as it was built', 'Deployment/api', (api) => (container(api).command = ['node', '--inspect'])],
-  ['who the gateway says', 'ConfigMap/settings', set('TRUST_PROXY', '5')],
-  ['who the gateway says', 'ConfigMap/settings', set('TRUST_PROXY', '0')],
+  ['only the gateway may name', 'ConfigMap/settings', set('TRUST_PROXY', '5')],
+  ['only the gateway may name', 'ConfigMap/settings', set('TRUST_PROXY', '0')],
 ];

@@ -5,14 +5,14 @@ const annotationsOf = (spec: AnyObject) => spec.groups[1].rules[0].annotations;
 
 /** Mistakes about alerts, dashboard and scrapes. */
 export const MONITORING: Breakage[] = [
-  ['close what they open', 'PrometheusRule/bookmarks', ({ spec }) => (spec.groups[1].rules[0].expr += ')')],
+  ['balanced brackets', 'PrometheusRule/bookmarks', ({ spec }) => (spec.groups[1].rules[0].expr += ')')],
   [
-    'close what they open',
+    'balanced brackets',
     'ConfigMap/dashboard',
     edit('bookmarks.json', 'sum by (pod) (bookmarks_waiters', 'sum by (pod) ((bookmarks_waiters'),
   ],
   [
-    'close what they open',
+    'balanced brackets',
     'PrometheusRule/bookmarks',
     ({ spec }) => (spec.groups[1].rules[0].expr = 'up{job="api} == 0'),
   ],
@@ -33,19 +33,15 @@ export const MONITORING: Breakage[] = [
     ({ spec }) =>
       spec.metrics.push({ type: 'Pods', pods: { ...spec.metrics[1].pods, metric: { name: 'longpolls' } } }),
   ],
+  ['on the dashboard', 'ConfigMap/dashboard', edit('bookmarks.json', 'bookmarks_wakes_received_total', 'up')],
+  ['panels have unique ids', 'ConfigMap/dashboard', edit('bookmarks.json', '"id": 22,', '"id": 21,')],
+  ['panels have unique ids', 'ConfigMap/dashboard', edit('bookmarks.json', '"x": 6,', '"x": 5,')],
   [
-    'is on the dashboard',
-    'ConfigMap/dashboard',
-    edit('bookmarks.json', 'bookmarks_wakes_received_total', 'up'),
-  ],
-  ['panels have ids', 'ConfigMap/dashboard', edit('bookmarks.json', '"id": 22,', '"id": 21,')],
-  ['panels have ids', 'ConfigMap/dashboard', edit('bookmarks.json', '"x": 6,', '"x": 5,')],
-  [
-    'panels have ids',
+    'panels have unique ids',
     'ConfigMap/dashboard',
     edit('bookmarks.json', '"unit": "reqps"', '"unit": "percentunit"'),
   ],
-  ['panels have ids', 'ConfigMap/dashboard', edit('bookmarks.json', '"y": 24', '"y": 25')],
+  ['panels have unique ids', 'ConfigMap/dashboard', edit('bookmarks.json', '"y": 24', '"y": 25')],
   ['how urgent', 'PrometheusRule/bookmarks', ({ spec }) => delete spec.groups[1].rules[0].labels],
   [
     'how urgent',
@@ -64,29 +60,29 @@ export const MONITORING: Breakage[] = [
     ({ spec }) => (spec.metrics[1].pods.metric.name = 'bookmarks_waiters_limit'),
   ],
   [
-    'section of the runbook',
+    'links to its runbook section',
     'PrometheusRule/bookmarks',
     ({ spec }) => delete annotationsOf(spec).runbook_url,
   ],
   [
-    'section of the runbook',
+    'links to its runbook section',
     'PrometheusRule/bookmarks',
     ({ spec }) => (annotationsOf(spec).runbook_url += '-and-more'),
   ],
   [
-    'section of the runbook',
+    'links to its runbook section',
     'PrometheusRule/bookmarks',
     ({ spec }) =>
       (annotationsOf(spec).runbook_url =
         'https://elsewhere.example.org/docs/runbook.md#nobody-reaches-the-service'),
   ],
   [
-    'section of the runbook',
+    'links to its runbook section',
     'PrometheusRule/bookmarks',
     ({ spec }) => (spec.groups[1].rules[0].labels.severity = 'ticket'),
   ],
   [
-    'section of the runbook',
+    'links to its runbook section',
     'PrometheusRule/bookmarks',
     ({ spec }) => (spec.groups[1].rules[0].alert += 'Too'),
   ],

@@ -11,7 +11,7 @@ export const PLATFORMS: Breakage[] = [
     'production-google',
   ],
   [
-    'must reach somebody',
+    'allow all needed connections',
     'NetworkPolicy/requests',
     ({ spec }) => spec.ingress[0].from.pop(),
     'production-google',
@@ -23,7 +23,7 @@ export const PLATFORMS: Breakage[] = [
     'production-aws',
   ],
   [
-    'open nothing beyond',
+    'allow nothing else',
     'NetworkPolicy/requests',
     ({ spec }) => (spec.ingress[0].from[0].ipBlock.cidr = '10.31.0.0/24'),
     'production-aws',

@@ -55,12 +55,12 @@ export const PODS: Breakage[] = [
     'local',
   ],
   [
-    'liveness asks the process alone',
+    'liveness checks only the process',
     'Deployment/api',
     (api) => (container(api).livenessProbe.httpGet.path = '/readyz'),
   ],
   [
-    'liveness asks the process alone',
+    'liveness checks only the process',
     'Deployment/api',
     (api) => (container(api).readinessProbe.httpGet.path = '/livez'),
   ],
@@ -77,5 +77,9 @@ export const PODS: Breakage[] = [
   ],
   ['every field', 'Deployment/api', (api) => (pod(api).shareProcessNamespace = true)],
   ['every field', 'Deployment/api', (api) => (container(api).livenessProbe.initialDelaySeconds = 600)],
-  ['can read what it mounts', 'Deployment/pgbouncer', (pooler) => delete pod(pooler).securityContext.fsGroup],
+  [
+    'can read its mounted files',
+    'Deployment/pgbouncer',
+    (pooler) => delete pod(pooler).securityContext.fsGroup,
+  ],
 ];

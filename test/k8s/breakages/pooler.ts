@@ -31,7 +31,7 @@ export const POOLER: Breakage[] = [
   ['sessions have', 'ConfigMap/pgbouncer', edit(DATABASES_INI, 'set bytea_output = hex;', '')],
   ['sessions have', 'ConfigMap/settings', set('IMPORT_WAIT_SECONDS', '100')],
   [
-    'listens where its pods',
+    'the pooler listens on',
     'ConfigMap/pgbouncer',
     edit(PGBOUNCER_INI, 'listen_port = 6432', 'listen_port = 5432'),
   ],
@@ -41,16 +41,16 @@ export const POOLER: Breakage[] = [
     edit(PGBOUNCER_INI, 'listen_addr = *', 'listen_addr = 127.0.0.1'),
   ],
   [
-    'listens where its pods',
+    'the pooler listens on',
     'ConfigMap/pgbouncer',
     edit(DATABASES_INI, 'bookmarks_import =', 'bookmarks_imports ='),
   ],
   [
-    'listens where its pods',
+    'the pooler listens on',
     'ConfigMap/pgbouncer',
     edit(PGBOUNCER_INI, 'stats_users = metrics', 'stats_users = stats'),
   ],
-  ['listens where its pods', 'Secret/pgbouncer', edit('userlist.txt', '"bookmarks_a"', '"bookmarks"')],
+  ['the pooler listens on', 'Secret/pgbouncer', edit('userlist.txt', '"bookmarks_a"', '"bookmarks"')],
   [
     'files are mounted',
     'ConfigMap/pgbouncer',
@@ -85,12 +85,12 @@ export const POOLER: Breakage[] = [
   ['owns nothing', 'Secret/connections', edit('REDIS_URL', 'rediss', 'redis')],
   ['Redis evicts nothing', 'StatefulSet/redis', (redis) => container(redis).args.splice(1, 2), 'local'],
   [
-    'listens where its pods',
+    'the pooler listens on',
     'Secret/connections',
     edit('DATABASE_IMPORT_URL', '/bookmarks_import', '/bookmarks'),
   ],
   [
-    'listens where its pods',
+    'the pooler listens on',
     'ConfigMap/pgbouncer',
     ({ data }) => {
       data['databases.ini'] = data['databases.ini'].replace(
