@@ -6,35 +6,35 @@ import { keep, readKept } from './offline-store.ts';
 import { scriptAddress } from './script-address.ts';
 import { ask, client } from './session.ts';
 
-/** What makes the page an app that works without a network. It is loaded after the first list, so it delays nothing. */
+/** Makes the page an app that works without a network. Loaded after the first list, so that it delays nothing. */
 
 /**
- * Registers the worker that shows the page without a network, sends the bookmarks that were added without one, and keeps
- * the newest ones for the next time.
+ * Registers the service worker, which shows the page without a network. Keeps the newest bookmarks for the next visit and sends those that
+ * were added offline.
  */
 export async function startApp({ email }: Profile, newest: readonly Bookmark[] | undefined): Promise<void> {
-  // Browsers have workers over TLS and on `localhost` only.
+  // Browsers support workers only over TLS and on `localhost`.
   const workers = (navigator as Partial<Navigator>).serviceWorker;
   void workers?.register(scriptAddress('/service-worker.js')).catch(() => {});
   try {
     if (newest !== undefined) keep(email, { bookmarks: [...newest] });
   } catch {
-    // The browser has no space left.
+    // The browser's storage is full.
   }
   await sendWaiting(email);
 }
 
-/** Sends what waits. Two tabs that send the same one add it once, because each has a key. */
+/** Sends the waiting bookmarks. Each has a key, so two tabs that send the same one add it only once. */
 async function sendWaiting(email: string): Promise<void> {
   const kept = readKept();
   if (kept?.email !== email) return;
-  // The oldest is last.
+  // The oldest is last in the list.
   for (const { key, bookmark } of kept.waiting.toReversed()) {
     try {
       await ask(() => client.addBookmark(bookmark, { idempotencyKey: key }));
     } catch (error) {
       if (!(error instanceof ApiError) || error.status === 0 || error.status >= 429) return;
-      // The service will never take this one: say so, once.
+      // The service will never accept this bookmark. Report it once and drop it.
       notify(`${bookmark.url}: ${describeError(error)}`, { kind: 'error' });
     }
     keep(email, { waiting: (readKept() ?? kept).waiting.filter((one) => one.key !== key) });

@@ -3,7 +3,7 @@ import { texts } from './texts.ts';
 
 /** Dialogs that ask one question. */
 
-/** Shows a dialog; resolves with whether it was confirmed. */
+/** Shows a dialog. Resolves with true if the user confirms. */
 function showDialog(
   label: string,
   submit: string,
@@ -33,11 +33,11 @@ function showDialog(
   });
 }
 
-/** Asks whether to do something that deletes. */
+/** Asks the user to confirm a deletion. */
 export const confirmDeletion = (question: string, submit: string): Promise<boolean> =>
   showDialog(question, submit, 'danger');
 
-/** Asks for a text; undefined where the reader cancelled. `others` are further fields of the dialog. */
+/** Asks for a text. Resolves with undefined if the user cancels. `others` are additional fields of the dialog. */
 export async function askForText(
   title: string,
   label: string,

@@ -6,45 +6,45 @@ import { titleOf } from './row.ts';
 import { API_BASE, ask, client } from './session.ts';
 import { texts } from './texts.ts';
 
-/** Deleting with undo: what was deleted last can be restored from the trash, also after the page was loaded again. */
+/** Deletes bookmarks with undo. The last deletions can be restored from the trash, even after a reload of the page. */
 
 /** How long a notice offers to undo. */
 const NOTICE_MS = 10_000;
 
-/** How long the key for undo, and a page that was loaded again, can bring back what was deleted. */
+/** How long a deletion can be undone with the keyboard or after a reload. */
 const UNDO_MS = 5 * 60_000;
 
-/** How many deletions can be undone, one after the other. */
+/** How many deletions can be undone one after another. */
 const MAX_KEPT = 20;
 
 interface Deletion {
   ids: number[];
-  /** What the notice says. */
+  /** The text of the notice. */
   text: string;
   atMs: number;
 }
 
 interface Deletions {
   remove(bookmarks: readonly Bookmark[]): void;
-  /** Restores what was deleted last, where it is not too late. */
+  /** Restores the last deletion if it is recent enough. */
   undo(): void;
 }
 
-/** The tab keeps what was deleted, for each user by themselves. */
+/** The tab stores deletions separately for each user. */
 export function createDeletions(collection: Collection, user: string): Deletions {
   const key = `deleted:${user}`;
   const isRecent = ({ atMs }: Deletion) => Date.now() - atMs < UNDO_MS;
   const read = (): Deletion[] => JSON.parse(sessionStorage.getItem(key) ?? '[]');
   const kept = read().filter(isRecent);
   const notices = new Map<Deletion, Notice>();
-  /** The requests on their way; each resolves with whether its bookmarks are in the trash. */
+  /** The pending requests. Each resolves to true if its bookmarks are in the trash. */
   const sending = new Map<Deletion, Promise<boolean>>();
 
   const keep = () => {
     try {
       sessionStorage.setItem(key, JSON.stringify(kept.slice(-MAX_KEPT)));
     } catch {
-      // Too much for the tab's storage: it can be undone until the page is loaded again.
+      // The tab's storage is full. Undo works until the page is reloaded.
     }
   };
   const drop = (deletion: Deletion) => {
@@ -73,7 +73,7 @@ export function createDeletions(collection: Collection, user: string): Deletions
     }
   };
   const restore = async (deletion: Deletion) => {
-    // A second click finds nothing, and neither does one on a deletion that failed.
+    // Does nothing on a second click, or if the deletion has failed.
     if (!drop(deletion)) return;
     if ((await sending.get(deletion)) === false) return;
     try {
@@ -84,7 +84,7 @@ export function createDeletions(collection: Collection, user: string): Deletions
       notify(texts.notRestored(describeError(error)), { kind: 'error' });
     }
   };
-  // The browser sends the request of a page that goes again: its first one may have been broken off.
+  // Repeats pending requests when the page closes, because the browser may cancel the first ones.
   addEventListener('pagehide', () => {
     for (const { ids } of sending.keys()) sendLast(ids);
   });
@@ -109,18 +109,18 @@ export function createDeletions(collection: Collection, user: string): Deletions
   };
 }
 
-/** As many as one request takes. */
+/** The service's limit of ids in one request. */
 const BATCH = 500;
 
 const batches = (ids: readonly number[]): number[][] =>
   Array.from({ length: Math.ceil(ids.length / BATCH) }, (_, at) => ids.slice(at * BATCH, (at + 1) * BATCH));
 
-/** Deletes bookmarks; those that are gone already are no error. To repeat it does no harm. */
+/** Deletes bookmarks. Bookmarks that no longer exist are not an error, so it can be repeated. */
 async function deleteAll(ids: readonly number[]): Promise<void> {
   for (const batch of batches(ids)) await client.deleteBookmarks(batch, { retryForMs: 10_000 });
 }
 
-/** Restores bookmarks from the trash; returns how many of them were still there. */
+/** Restores bookmarks from the trash. Returns how many were still there. */
 async function restoreAll(ids: readonly number[]): Promise<number> {
   let count = 0;
   for (const batch of batches(ids)) {
@@ -130,7 +130,7 @@ async function restoreAll(ids: readonly number[]): Promise<number> {
   return count;
 }
 
-/** The last request of a page: the browser sends it although the page has gone, and nobody reads the response. */
+/** Sends a last request that outlives the page. Nobody reads its response. */
 function sendLast(ids: readonly number[]): void {
   for (const batch of batches(ids)) {
     void fetch(`${API_BASE}/bookmarks/delete`, {

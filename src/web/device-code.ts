@@ -4,7 +4,7 @@ import { moreTexts } from './more-texts.ts';
 import { post } from './session.ts';
 import { texts } from './texts.ts';
 
-/** Signing in another device: a dialog that shows a code, its link and its QR code until the code expires. */
+/** Signs in another device: a dialog that shows a code, its link and its QR code until the code expires. */
 
 interface DeviceCode {
   code: string;
@@ -15,7 +15,7 @@ interface DeviceCode {
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** The QR code, dark on light in every theme: many cameras read nothing else. */
+/** Draws the QR code, dark on light in every theme. Many cameras cannot read an inverted code. */
 function drawQr({ size, path }: DeviceCode['qr']): SVGSVGElement {
   const svg = document.createElementNS(SVG, 'svg');
   svg.setAttribute('viewBox', `0 0 ${size} ${size}`);
@@ -28,7 +28,7 @@ function drawQr({ size, path }: DeviceCode['qr']): SVGSVGElement {
   return svg;
 }
 
-/** Asks for a code and shows it. Rejects where there is none. */
+/** Requests a code and shows it. Rejects if the service returns none. */
 export async function showDeviceCode(): Promise<void> {
   const words = moreTexts.device;
   const { code, link, expires_in_seconds, qr } = await post<DeviceCode>('/web/login/device', {});
@@ -65,7 +65,7 @@ export async function showDeviceCode(): Promise<void> {
   await closed;
 }
 
-/** Asks whether to sign out of an account that nothing opens again. */
+/** Asks for confirmation before a sign-out that would lock the user out. */
 export function confirmSignOut(): Promise<boolean> {
   const words = moreTexts.lockOut;
   return new Promise((resolve) => {
@@ -99,7 +99,7 @@ export function confirmSignOut(): Promise<boolean> {
   });
 }
 
-/** Why there is no code, in words. */
+/** Describes why there is no code. */
 export function describeFailure(error: unknown): string {
   if (!(error instanceof Response)) return texts.errors.lost;
   if (error.status === 401) return texts.signIn.needed;

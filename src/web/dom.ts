@@ -1,11 +1,11 @@
-/** Making elements. Text is always set as text, so nothing that a bookmark holds can become markup. */
+/** Creates elements. Text is always set as text, so the content of a bookmark never becomes markup. */
 
 type Child = Node | string | false | null | undefined;
 
-/** An attribute; `true` stands for an empty one, false and undefined for none; a function listens to an event. */
+/** The value of an attribute. `true` sets an empty attribute; false and undefined set none. A function listens to an event. */
 type Value = string | number | boolean | undefined | ((event: never) => void);
 
-/** Makes an element. `onclick` and the like become listeners; everything else becomes attributes. */
+/** Creates an element. Functions, for example `onclick`, become event listeners. Other values become attributes. */
 export function make<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   attributes: Record<string, Value> = {},
@@ -23,12 +23,12 @@ function setAttribute(element: Element, name: string, value: Value): void {
     element.setAttribute(name, value === true ? '' : String(value));
 }
 
-/** Appends children; leaves out what is not there. */
+/** Appends children and skips those that are false, empty or undefined. */
 export function put(element: Element, ...children: Child[]): void {
   for (const child of children) if (child) element.append(child);
 }
 
-/** Puts children in the place of all that an element has. */
+/** Replaces all children of an element. */
 export function refill(element: Element, ...children: Child[]): void {
   element.replaceChildren();
   put(element, ...children);
@@ -36,7 +36,7 @@ export function refill(element: Element, ...children: Child[]): void {
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** Lines on a field of 24 by 24. */
+/** The paths of the icons, drawn in a square of 24 by 24. */
 const ICONS = {
   add: 'M12 5v14M5 12h14',
   close: 'M6 6l12 12M18 6L6 18',
@@ -47,7 +47,7 @@ const ICONS = {
   mark: 'M7 3h10v18l-5-4-5 4z',
 } as const;
 
-/** An icon that says nothing to a screen reader: its button has a name. */
+/** Creates an icon that is hidden from screen readers. Its button has a label. */
 export function icon(name: keyof typeof ICONS): SVGSVGElement {
   const svg = document.createElementNS(SVG, 'svg');
   svg.setAttribute('viewBox', '0 0 24 24');
@@ -59,7 +59,7 @@ export function icon(name: keyof typeof ICONS): SVGSVGElement {
   return svg;
 }
 
-/** A button with a text, and an icon before it where one is named. */
+/** Creates a button with a text and, optionally, an icon before it. */
 export const button = (
   text: string,
   onclick: (event: MouseEvent) => void,
@@ -67,7 +67,7 @@ export const button = (
 ): HTMLButtonElement =>
   make('button', { type: 'button', class: kind, onclick }, name && icon(name), make('span', {}, text));
 
-/** A button that shows an icon only. */
+/** Creates a button that shows only an icon. */
 export const iconButton = (
   name: keyof typeof ICONS,
   label: string,
@@ -81,10 +81,10 @@ export const iconButton = (
 
 let ids = 0;
 
-/** An id that no other element of the page has. */
+/** Returns an id that is unique in the page. */
 export const newId = (): string => `e${++ids}`;
 
-/** A field with its label above it. */
+/** Creates a field with its label above it. */
 export function field(label: string, input: HTMLElement, hint?: string): HTMLElement {
   input.id ||= newId();
   const hintElement = hint === undefined ? undefined : make('p', { class: 'hint', id: newId() }, hint);

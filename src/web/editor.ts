@@ -8,7 +8,7 @@ import { ask, client } from './session.ts';
 import { tagField } from './tag-field.ts';
 import { texts } from './texts.ts';
 
-/** The form that adds a bookmark or changes one. What is typed stays until it is saved or given up. */
+/** The form that adds or edits a bookmark. The input is kept until it is saved or cancelled. */
 
 export interface Draft {
   url?: string;
@@ -26,9 +26,9 @@ interface EditorOptions {
 export interface Editor {
   readonly element: HTMLFormElement;
   focus(): void;
-  /** What stands in the form. */
+  /** Returns the current input. */
   read(): Required<Draft>;
-  /** The bookmark was changed or deleted elsewhere while it is edited. */
+  /** Warns that the bookmark was changed or deleted elsewhere while it is being edited. */
   warn(what: 'changed' | 'gone'): void;
 }
 
@@ -38,13 +38,13 @@ interface EditorForm {
   draft: Draft;
   options: EditorOptions;
   save(draft: Required<Draft>): Promise<Bookmark>;
-  /** Called with what stands in the field of the address. */
+  /** Called with the current text of the address field. */
   onUrl?(url: string, notice: HTMLElement): void;
 }
 
 const isWebAddress = (text: string): boolean => parseWebUrl(text) !== null;
 
-/** Adds the scheme that people leave out: `example.org` is meant as https. */
+/** Adds `https://` to an address without a scheme, for example `example.org`. */
 export const completeUrl = (text: string): string =>
   /^[\p{L}\p{N}-]+(\.[\p{L}\p{N}-]+)+([:/?#]|$)/u.test(text) ? `https://${text}` : text;
 
@@ -110,7 +110,7 @@ function buildEditor({ title, submit, draft, options, save, onUrl }: EditorForm)
     if (event.isComposing) return;
     if (event.key === 'Escape') options.onCancel();
     else if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void submitForm();
-    // No key that is typed here is meant for the list.
+    // Keeps the keys typed here from triggering the shortcuts of the list.
     event.stopPropagation();
   });
   if (onUrl) {
@@ -125,7 +125,7 @@ function buildEditor({ title, submit, draft, options, save, onUrl }: EditorForm)
   };
 }
 
-/** Asks, a little after the last key, whether the address is saved already, and offers that bookmark. */
+/** Checks, shortly after the last key, whether the address is already saved. Offers to edit that bookmark. */
 function watchForKnown(onEdit: (bookmark: Bookmark) => void): (url: string, notice: HTMLElement) => void {
   let asking = new AbortController();
   return (text, notice) => {
@@ -146,7 +146,7 @@ function watchForKnown(onEdit: (bookmark: Bookmark) => void): (url: string, noti
           button(texts.editor.editKnown, () => onEdit(known)),
         );
       } catch (error) {
-        // It is an offer only: where it cannot be made, saving says what is wrong.
+        // The check is optional. If the service is unavailable, saving will report it.
         if (!isAbort(error)) refill(notice);
       }
     };
@@ -155,13 +155,13 @@ function watchForKnown(onEdit: (bookmark: Bookmark) => void): (url: string, noti
   };
 }
 
-/** A form for a new bookmark. `onEdit` is called with one of the same address that the reader would rather edit. */
+/** Makes a form for a new bookmark. `onEdit` is called if the reader chooses to edit an existing bookmark with the same address. */
 export const addForm = (
   draft: Draft,
   options: EditorOptions,
   onEdit: (bookmark: Bookmark) => void,
 ): Editor => {
-  // The same for every attempt, so that a repeat after a lost response adds nothing twice.
+  // Every attempt uses the same key, so a retry after a lost response does not add the bookmark twice.
   let last: { text: string; key: string } | undefined;
   return buildEditor({
     title: texts.editor.add,
@@ -179,7 +179,7 @@ export const addForm = (
   });
 };
 
-/** A form for a bookmark that exists. Only what was changed in it is sent. */
+/** Makes a form for an existing bookmark. It sends only changed fields. */
 export const editForm = (bookmark: Bookmark, options: EditorOptions): Editor => {
   const before = { ...bookmark, tags: bookmark.tags.map(({ name }) => name) };
   return buildEditor({

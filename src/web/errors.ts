@@ -1,11 +1,11 @@
 import { ApiError } from '../client/errors.ts';
 import { texts } from './texts.ts';
 
-/** What went wrong, in words that say what to do. */
+/** Describes an error and what the reader can do. */
 export const describeError = (error: unknown): string =>
   error instanceof ApiError ? describeFault(error) : texts.errors.unexpected;
 
-/** The same of an error that came from a worker as its code and its message. */
+/** Does the same for an error from a worker, which arrives as a code and a message. */
 export function describeFault({ code, message }: { code: string; message: string }): string {
   const { errors } = texts;
   switch (code) {
@@ -39,6 +39,6 @@ export function describeFault({ code, message }: { code: string; message: string
 export const hasCode = (error: unknown, code: ApiError['code']): error is ApiError =>
   error instanceof ApiError && error.code === code;
 
-/** Whether a call ended because a newer one took its place. */
+/** True if a newer call replaced this one. */
 export const isAbort = (error: unknown): boolean =>
   error instanceof DOMException && error.name === 'AbortError';

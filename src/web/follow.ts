@@ -7,27 +7,27 @@ import { ask, client, signals } from './session.ts';
 import { texts } from './texts.ts';
 
 /**
- * Changes made elsewhere, as they happen. Of all tabs of a browser one holds a poll, and passes each page of changes to
- * the others; the lock makes it one, and when that tab goes the next one has the lock. Every tab keeps the cursor of
- * the last page, so the next one goes on where the last one was. To apply a page twice does no harm.
+ * Reports changes made elsewhere as they happen. A lock lets only one tab of a browser poll. It passes each page of changes to the others.
+ * When that tab closes, another one takes the lock. Every tab keeps the cursor of the last page, so the next one continues there. Applying
+ * a page twice does no harm.
  */
 
 const timing = { clock: systemClock, random: Math.random };
 
-/** A held poll reports a change at most this much later than it was made. */
+/** A held poll reports a change at most this long after it was made. */
 const LATE_MS = 5_000;
 
-/** A poll that ended sooner was not held, and is not repeated at once. */
+/** A shorter poll was not held, so it is not repeated at once. */
 const SHORT_MS = 1_000;
 
 interface Following {
-  /** Begins to poll, where no other tab does. */
+  /** Starts polling, unless another tab does. */
   resume(): void;
-  /** Ends it, until `resume`: a page that is kept for the way back holds no poll and no lock. */
+  /** Stops polling until `resume`. A page in the back/forward cache must not hold a poll or a lock. */
   pause(): void;
 }
 
-/** A page of changes as tabs pass it on. `sinceMs` is a time before all of its changes, `askedMs` one before all later ones. */
+/** A page of changes, as tabs pass it on. All its changes were made after `sinceMs`, and all later ones after `askedMs`. */
 interface Told {
   page: Changes;
   sinceMs: number;
@@ -35,8 +35,8 @@ interface Told {
 }
 
 /**
- * Calls `onChanges` with every page of changes from now on, and with a time before all of them; resolves when `now` is
- * fixed. It polls once `resume` is called: a reader of the collection does that when it has read.
+ * Calls `onChanges` with every page of changes from now on, and with a time before all of them. Resolves once the starting point is fixed.
+ * It polls only after `resume`, which the caller calls after it has read the collection.
  */
 export async function followChanges(
   userEmail: string,
@@ -86,11 +86,11 @@ export async function followChanges(
   };
 }
 
-/** Runs it in one tab at a time. Without TLS browsers have no locks: then every tab polls for itself. */
+/** Runs a function in one tab at a time. Browsers have no locks without TLS. Then every tab polls. */
 const whenAlone = (name: string, signal: AbortSignal, run: () => Promise<void>): Promise<void> =>
   'locks' in navigator ? navigator.locks.request(name, { signal }, run) : run();
 
-/** Polls until the signal; every page that holds something goes to `onPage`. */
+/** Polls until the signal aborts. Passes every page to `onPage`. */
 async function poll(
   cursor: () => string,
   signal: AbortSignal,
@@ -101,7 +101,7 @@ async function poll(
     const attempt = new AbortController();
     const stopAttempt = () => attempt.abort();
     signal.addEventListener('abort', stopAttempt);
-    // A held request does not notice by itself that the network has gone.
+    // A held request does not notice that the network is gone.
     addEventListener('offline', stopAttempt);
     try {
       const page = await ask(() =>
@@ -131,7 +131,7 @@ async function poll(
 const isEmpty = ({ bookmarks, deleted, tags, deleted_tags, reset }: Changes): boolean =>
   !reset && bookmarks.length + deleted.length + tags.length + deleted_tags.length === 0;
 
-/** Waits longer after each failure; no longer than until the network is back. */
+/** Waits longer after each failure, but only until the network is back. */
 async function pauseAfter(error: unknown, failures: number, signal: AbortSignal): Promise<void> {
   if (!navigator.onLine) sayConnection(texts.connection.offline);
   else if (failures > 1 && !hasCode(error, 'RATE_LIMITED')) sayConnection(texts.connection.unreachable);
@@ -142,7 +142,7 @@ async function pauseAfter(error: unknown, failures: number, signal: AbortSignal)
   addEventListener('online', wake);
   signals.addEventListener('message', onSignal);
   signal.addEventListener('abort', wake);
-  // Where signing in again was declined, the poll waits until it was done after all.
+  // If the user declined to sign in again, the poll waits until they do.
   const isSignedOut = hasCode(error, 'INVALID_TOKEN') || hasCode(error, 'ACCOUNT_SUSPENDED');
   const pauseMs = isSignedOut
     ? Number.POSITIVE_INFINITY

@@ -1,16 +1,16 @@
 import { foldText } from '../domain/text.ts';
 import { make } from './dom.ts';
 
-/** Marks what a search has found in a text. Its cost is bounded, whatever a bookmark or a search holds. */
+/** Highlights search results in a text. The cost is bounded for any bookmark and any search. */
 
-/** What a row shows of a text is shorter. */
+/** A row shows less text than this. */
 const MARKED_LENGTH = 500;
 
 const MOST_TERMS = 10;
 
 const MOST_MARKS = 20;
 
-/** The folded text, and for each of its code units the one in the text that it comes from. */
+/** Folds a text. For each code unit of the folded text, returns its position in the original. */
 function foldWithPlaces(text: string): { folded: string; places: number[] | undefined } {
   const folded = foldText(text);
   if (folded.length === text.length) return { folded, places: undefined };
@@ -27,7 +27,7 @@ function foldWithPlaces(text: string): { folded: string; places: number[] | unde
   return { folded: letters, places };
 }
 
-/** The text as nodes, with what the folded terms found in `<mark>`. */
+/** Splits a text into nodes and puts matches of the folded terms into `<mark>`. */
 export function highlight(text: string, terms: readonly string[]): (string | Node)[] {
   if (terms.length === 0 || text === '') return [text];
   const head = text.slice(0, MARKED_LENGTH);

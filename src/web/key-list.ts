@@ -2,9 +2,9 @@ import { button, make } from './dom.ts';
 import { moreTexts } from './more-texts.ts';
 import { texts } from './texts.ts';
 
-/** The list of the keyboard shortcuts. */
+/** The list of keyboard shortcuts. */
 
-/** What each key does. */
+/** Lists what each key does. */
 export const keyList = (): HTMLElement =>
   make(
     'dl',
@@ -15,7 +15,7 @@ export const keyList = (): HTMLElement =>
     ]),
   );
 
-/** Shows them in a dialog. */
+/** Shows the list in a dialog. */
 export function showKeys(): void {
   const dialog = make(
     'dialog',

@@ -2,8 +2,8 @@ import type { Bookmark } from '../domain/resources.ts';
 import { shortcutsAreOn } from './shortcuts.ts';
 
 /**
- * The keys of the list. None of them does anything while one types, or with Ctrl, Alt or Meta; those that are characters
- * can be switched off.
+ * The keyboard shortcuts of the list. They are inactive while the user types, and with Ctrl, Alt or Meta. Shortcuts on character keys can
+ * be turned off.
  */
 
 interface KeyActions {
@@ -11,7 +11,7 @@ interface KeyActions {
   add(): void;
   undo(): void;
   move(by: number): void;
-  /** The bookmark that has the focus. */
+  /** Returns the bookmark that has the focus. */
   row(): Bookmark | undefined;
   edit(bookmark: Bookmark): void;
   remove(bookmark: Bookmark): void;
@@ -42,7 +42,7 @@ export function addKeys(actions: KeyActions): void {
   };
   addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing || isTyping(event.target)) return;
-    // The arrows scroll the page unless a bookmark has the focus.
+    // The arrow keys scroll the page unless a bookmark has the focus.
     if (event.key.startsWith('Arrow') && actions.row() === undefined) return;
     const run = keys[event.key];
     if (run === undefined || (event.key.length === 1 && !shortcutsAreOn())) return;

@@ -1,12 +1,12 @@
 import { button, iconButton, make, put, refill } from './dom.ts';
 import { texts } from './texts.ts';
 
-/** What the page says to its reader: short notices that go by themselves, and one line about the connection. */
+/** The page's messages to the reader: short notices that disappear by themselves, and one line about the connection. */
 
 const region = make('div', { class: 'notice-list', role: 'status' });
 const line = make('p', { class: 'connection', role: 'status', hidden: true });
 
-/** The corner with the notices and the line of the connection; once in each page. */
+/** Returns the corner with the notices and the connection line. Each page adds it once. */
 export const noticeElements = (): HTMLElement[] => [make('div', { class: 'notices' }, line, region)];
 
 export interface Notice {
@@ -15,16 +15,16 @@ export interface Notice {
 }
 
 interface NoticeOptions {
-  /** A button: what it says, and what it does. */
+  /** A button: its text and its action. */
   action?: { text: string; run: () => void };
-  /** How long it stays, in ms; undefined: until it is removed. */
+  /** How long the notice stays, in ms. If undefined, until it is removed. */
   forMs?: number | undefined;
   kind?: 'plain' | 'error';
-  /** Whether it can be closed, which a notice without an action and a time always can. */
+  /** Adds a close button. Default: only for a notice without an action and a time. */
   isClosable?: boolean;
 }
 
-/** Shows a notice. Errors stay until they are closed. */
+/** Shows a notice. Errors stay until the reader closes them. */
 export function notify(
   text: string,
   { action, forMs, kind = 'plain', isClosable = forMs === undefined && !action }: NoticeOptions = {},
@@ -36,15 +36,15 @@ export function notify(
   if (isClosable) put(element, iconButton('close', texts.close, remove));
   if (forMs !== undefined) setTimeout(remove, forMs);
   region.append(element);
-  // More than these are not read, and would cover the list.
+  // More notices would cover the list.
   while (region.childElementCount > 4) region.firstElementChild!.remove();
   return { remove, say: (next) => refill(words, next) };
 }
 
-/** A notice that goes after some seconds. */
+/** Shows a notice that disappears after a few seconds. */
 export const notifyBriefly = (text: string): Notice => notify(text, { forMs: 4_000 });
 
-/** Sets the line about the connection; undefined: all is well. */
+/** Sets the line about the connection. Undefined hides it. */
 export function sayConnection(text: string | undefined): void {
   if (text !== undefined && line.textContent !== text) line.textContent = text;
   line.hidden = text === undefined;

@@ -1,9 +1,9 @@
 import type { Bookmark, NewBookmark } from '../domain/resources.ts';
 
-/** What this browser keeps for times without a network: the newest bookmarks, and new ones that wait to be sent. */
+/** The data that this browser keeps for use without a network: the newest bookmarks, and new ones that wait to be sent. */
 
 export interface Waiting {
-  /** Sent as `Idempotency-Key`: however often it is sent, it is added once. */
+  /** Sent as `Idempotency-Key`, so that the bookmark is added only once. */
   key: string;
   bookmark: NewBookmark;
 }
@@ -18,7 +18,7 @@ const KEY = 'offline';
 
 const MOST_KEPT = 100;
 
-/** What is kept; undefined where nothing is. */
+/** Returns the stored data. Undefined if there is none. */
 export function readKept(): Kept | undefined {
   try {
     return JSON.parse(localStorage.getItem(KEY) ?? 'null') ?? undefined;
@@ -27,10 +27,10 @@ export function readKept(): Kept | undefined {
   }
 }
 
-/** Deletes all that is kept. */
+/** Deletes all stored data. */
 export const forgetKept = (): void => localStorage.removeItem(KEY);
 
-/** Changes what is kept of an account. Keeps nothing once the session has ended, nor anything of another account. */
+/** Updates the stored data of an account. Deletes all of it if the session has ended. Drops the data of another account. */
 export function keep(email: string, change: Partial<Pick<Kept, 'bookmarks' | 'waiting'>>): void {
   if (!/(^|; )signed-in=1(;|$)/.test(document.cookie)) {
     forgetKept();

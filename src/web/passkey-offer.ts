@@ -5,7 +5,7 @@ import { post } from './session.ts';
 
 const KEY = 'passkey-offered';
 
-/** Offers a passkey, once in this browser, to who has no way in but this session and others. */
+/** Offers a passkey to a user who has neither a linked provider nor a passkey. Asks once per browser. */
 export async function offerPasskey(): Promise<void> {
   if (localStorage.getItem(KEY) !== null) return;
   const ways = await post<{ provider: boolean; passkeys: number }>('/web/login/ways', {});

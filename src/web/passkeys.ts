@@ -1,9 +1,9 @@
 import { moreTexts } from './more-texts.ts';
 import { texts } from './texts.ts';
 
-/** Passkeys, by the browser's own WebAuthn. Loaded when one is used or made. */
+/** Passkeys, through the browser's WebAuthn. Loaded when a passkey is used or created. */
 
-/** Signs in by a passkey that the reader chooses; false where they chose none. */
+/** Signs in with a passkey that the reader chooses. Returns false if they choose none. */
 export async function signInByPasskey(): Promise<boolean> {
   const options = await send<PublicKeyCredentialRequestOptionsJSON>('/web/login/passkey/options', {});
   const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options);
@@ -20,7 +20,7 @@ export async function signInByPasskey(): Promise<boolean> {
   return true;
 }
 
-/** Makes a passkey for the account; false where the reader made none. */
+/** Creates a passkey for the account. Returns false if the reader cancels. */
 export async function addPasskey(): Promise<boolean> {
   const options = await send<PublicKeyCredentialCreationOptionsJSON>('/web/login/passkey/new', {});
   const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options);
@@ -35,12 +35,12 @@ export async function addPasskey(): Promise<boolean> {
   return true;
 }
 
-/** What the browser's dialog resolves with; undefined where it was cancelled, or found nothing that fits. */
+/** Returns the credential from the browser's dialog. Undefined if the reader cancelled or no credential fits. */
 async function choose(ask: () => Promise<Credential | null>): Promise<PublicKeyCredential | undefined> {
   try {
     return ((await ask()) ?? undefined) as PublicKeyCredential | undefined;
   } catch (error) {
-    // InvalidStateError: this authenticator has a passkey of the account already.
+    // InvalidStateError: this authenticator already has a passkey for the account.
     if (
       error instanceof DOMException &&
       ['NotAllowedError', 'InvalidStateError', 'AbortError'].includes(error.name)
@@ -50,7 +50,7 @@ async function choose(ask: () => Promise<Credential | null>): Promise<PublicKeyC
   }
 }
 
-/** Not `post` of `session.ts`, which loads this file to sign in. */
+/** `post` of `session.ts` cannot be used, because that file loads this one to sign in. */
 async function send<Body>(path: string, body: object): Promise<Body> {
   const headers = { 'content-type': 'application/json' };
   const response = await fetch(path, { method: 'POST', headers, body: JSON.stringify(body) });
@@ -58,7 +58,7 @@ async function send<Body>(path: string, body: object): Promise<Body> {
   return (await response.json()) as Body;
 }
 
-/** Why a request for passkeys failed, in words. */
+/** Describes why a request for passkeys failed. */
 export function describeFailure(error: unknown): string {
   if (!(error instanceof Response)) return texts.errors.lost;
   if (error.status === 401) return texts.signIn.needed;

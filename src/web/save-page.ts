@@ -7,23 +7,23 @@ import { ask, client } from './session.ts';
 import { requireUser } from './start.ts';
 import { texts } from './texts.ts';
 
-/** The window that the bookmarklet opens: a form with the page one was reading. Nothing is saved without a click. */
+/** The window that the bookmarklet opens: a form for the page that the user was reading. Saving takes a click. */
 
 await requireUser();
 
 const given = new URLSearchParams(location.search);
-/** Android's apps share an address as `url`, or in a text. */
+/** Android apps share an address as `url` or inside a text. */
 const url = given.get('url') || (/https?:\/\/\S+/i.exec(given.get('text') ?? '')?.[0] ?? '');
 let tags: readonly Tag[] = [];
 const main = make('main', { class: 'save' });
 
 function end(text: string): void {
   refill(main, make('p', { class: 'done', role: 'status' }, text), make('a', { href: '/' }, texts.save.open));
-  // A window that the bookmarklet opened closes itself; one that the reader opened stays.
+  // `close` works only in a window that a script opened, for example by the bookmarklet.
   setTimeout(() => close(), 1_200);
 }
 
-/** Says that it is saved. The window closes by itself unless the reader does something more with the bookmark. */
+/** Confirms that the bookmark is saved. The window closes by itself unless the reader edits or undoes. */
 function endSaved(bookmark: Bookmark, isNew: boolean): void {
   const timer = setTimeout(() => close(), 5_000);
   const act = (work: () => void) => () => {
@@ -69,7 +69,7 @@ document.body.dataset.started = 'yes';
 document.title = texts.save.title;
 const draft = { url, title: given.get('title') ?? '' };
 show(addForm(draft, optionsFor(true), (known) => show(editForm(known, optionsFor(false)))));
-// Without them nothing is completed; everything else works.
+// Without the tags only the completion is missing.
 await ask(() => client.listTags()).then(
   (list) => {
     tags = list.tags;

@@ -1,4 +1,4 @@
-/** The addresses that become code here are those of the page's own workers. */
+/** Restricts which addresses may be loaded as code: only the page's own workers. */
 
 interface TrustedTypes {
   createPolicy(
@@ -22,6 +22,6 @@ const policy = (globalThis as { trustedTypes?: TrustedTypes }).trustedTypes?.cre
   createScriptURL: checkAddress,
 });
 
-/** The address of a worker of the page, as the page's security policy wants it. */
+/** Returns the address of a worker in the form that the page's security policy requires. */
 export const scriptAddress = (address: string): string =>
   policy?.createScriptURL(address) ?? checkAddress(address);

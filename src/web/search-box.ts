@@ -4,7 +4,7 @@ import { quotaLeft } from './session.ts';
 import { nameKey } from './shortcuts.ts';
 import { texts } from './texts.ts';
 
-/** The search field. It searches as one types, a little after the last key. */
+/** The search field. It searches while the user types, shortly after the last key. */
 
 interface SearchBox {
   readonly element: HTMLFormElement;
@@ -12,7 +12,7 @@ interface SearchBox {
   set(text: string): void;
 }
 
-/** The pause after a key, in ms: short, but longer when many keys have used up much of the minute's quota. */
+/** The pause after a key, in ms. It is longer when little of the minute's quota is left. */
 function pauseMs(): number {
   if (quotaLeft() > 50) return 60;
   return quotaLeft() > 20 ? 350 : 1_500;
@@ -52,7 +52,7 @@ export function searchBox(onSearch: (text: string) => void, ownTags: () => reado
     clear.hidden = input.value === '';
     timer = setTimeout(search, pauseMs());
   });
-  /** Suggestions are loaded when the field is first used; without them it works as well. */
+  /** Loads the suggestions on first use. The field works without them. */
   const loadSuggestions = async () => {
     const { addSuggestions } = await import('./search-suggestions.ts');
     addSuggestions(input, ownTags, search);

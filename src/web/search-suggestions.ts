@@ -6,11 +6,11 @@ import { suggestTags } from './tag-field.ts';
 import { texts } from './texts.ts';
 
 /**
- * Suggestions below the search field: one's tags, and the operators. An empty field shows all of the syntax. No
- * suggestion is chosen until the reader highlights it, so Enter searches for what was typed.
+ * Suggestions below the search field: the user's tags and the operators. An empty field lists all operators. No suggestion is selected
+ * until the reader highlights one, so Enter searches for the typed text.
  */
 
-/** A text that can take the place of the part that is typed, and what it finds. */
+/** A text that can replace the part being typed, and a description of what it finds. */
 interface Suggestion {
   text: string;
   about: string;
@@ -24,14 +24,14 @@ const OPERATORS = Object.entries(moreTexts.operators).map(([shown, about]) => ({
 
 const needsValue = (text: string): boolean => /[:"]$/.test(text);
 
-/** The part that is typed at the end of a text; undefined behind a blank. */
+/** Returns the last part of a text while it is being typed. Undefined after a space. */
 function typedPart(text: string): string | undefined {
   if (text.trim() === '') return '';
   const last = splitSearch(text).at(-1)!.text;
   return text.endsWith(last) ? last : undefined;
 }
 
-/** What could stand in the place of the part that is typed last. */
+/** Lists texts that could replace the part being typed. */
 function suggest(text: string, own: readonly Tag[]): Suggestion[] {
   const part = typedPart(text);
   if (part === undefined) return [];
@@ -49,7 +49,7 @@ function suggest(text: string, own: readonly Tag[]): Suggestion[] {
   return [...tags.filter(({ text }) => text !== part), ...operators];
 }
 
-/** Adds the suggestions to the search field. `onChosen` is called once a suggestion has changed its text. */
+/** Adds suggestions to the search field. Calls `onChosen` after a suggestion has changed the text. */
 export function addSuggestions(
   input: HTMLInputElement,
   ownTags: () => readonly Tag[],
@@ -95,7 +95,7 @@ export function addSuggestions(
         role: 'option',
         id: `${list.id}-${at}`,
         onmousemove: () => active !== at && highlight(at),
-        // The field keeps the focus.
+        // Keeps the focus in the field.
         onmousedown: (event: MouseEvent) => event.preventDefault(),
         onclick: () => choose(at),
       },
@@ -112,7 +112,7 @@ export function addSuggestions(
     onChosen();
   };
   const close = () => draw([]);
-  /** Only at the end of the text: elsewhere a suggestion would take the place of another part. */
+  /** Suggests only at the end of the text. Elsewhere a suggestion would replace a different part. */
   const update = () => {
     const isAtEnd = input.selectionStart === input.value.length;
     draw(isAtEnd && document.activeElement === input ? suggest(input.value, ownTags()) : []);

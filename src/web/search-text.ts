@@ -10,9 +10,9 @@ import {
 } from '../domain/text.ts';
 import { parseWebUrl } from '../domain/web-url.ts';
 
-/** What the page does with the text in the search field. */
+/** How the page uses the text in the search field. */
 
-/** Whether the text asks for all bookmarks. */
+/** True if the text finds all bookmarks. */
 export const isBlank = (text: string): boolean => {
   const { query, ...others } = parseSearch(text).search;
   return query === '' && Object.keys(others).length === 0;
@@ -20,13 +20,13 @@ export const isBlank = (text: string): boolean => {
 
 const sameName = (one: string, other: string): boolean => foldText(one) === foldText(other);
 
-/** The folded words and phrases of the text. */
+/** Returns the folded words and phrases of the text. */
 export function termsOf(text: string): string[] {
   const { query, phrases } = parseSearch(text).search;
   return [...searchTerms(query ?? ''), ...(phrases ?? []).map(searchTextLine)];
 }
 
-/** The first tag whose name is a word of the text, or all of its words. */
+/** Returns the first tag whose name equals a word of the text or the whole text. */
 export function findNamedTag(text: string, tags: readonly Tag[]): Tag | undefined {
   const query = foldText(parseSearch(text).search.query ?? '');
   if (query === '') return undefined;
@@ -34,7 +34,7 @@ export function findNamedTag(text: string, tags: readonly Tag[]): Tag | undefine
   return tags.find(({ name }) => name.length <= query.length && names.has(foldText(name)));
 }
 
-/** The text with a tag in the place of the words that name it. */
+/** Replaces the words that name a tag by `tag:`. */
 export function replaceWordsByTag(text: string, name: string): string {
   const parts = splitSearch(text);
   const isWord = parts.some(({ key, value }) => key === undefined && sameName(value, name));
@@ -42,7 +42,7 @@ export function replaceWordsByTag(text: string, name: string): string {
   return [...kept.map((part) => part.text), formatTag(name)].join(' ');
 }
 
-/** Says of a tag's name whether the text asks for it. */
+/** Returns a test: does the text contain this tag? */
 export function tagsOf(text: string): (name: string) => boolean {
   const names = new Set((parseSearch(text).search.tags ?? []).map(foldText));
   return (name) => names.has(foldText(name));
@@ -50,13 +50,13 @@ export function tagsOf(text: string): (name: string) => boolean {
 
 const foldPath = (path: string): string => withoutEndSlashes(foldText(path));
 
-/** Says of a path whether the text asks for the tags at and below it. */
+/** Returns a test: does the text search at and below this path? */
 export function pathsOf(text: string): (path: string) => boolean {
   const paths = new Set((parseSearch(text).search.tag_under ?? []).map(foldPath));
   return (path) => paths.has(foldPath(path));
 }
 
-/** The search text with a tag added to it, or taken out of it. */
+/** Adds a tag to the search text or removes it. */
 export function toggleTag(text: string, name: string): string {
   const parts = splitSearch(text);
   const kept = parts.filter(
@@ -66,7 +66,7 @@ export function toggleTag(text: string, name: string): string {
   return (kept.length < parts.length ? texts : [...texts, formatTag(name)]).join(' ');
 }
 
-/** The search text with a search under a path added to it, or taken out of it. */
+/** Adds a search below a path to the search text or removes it. */
 export function togglePath(text: string, path: string): string {
   const parts = splitSearch(text);
   const kept = parts.filter(({ key, value }) => !(key === 'under' && foldPath(value) === foldPath(path)));
@@ -74,13 +74,13 @@ export function togglePath(text: string, path: string): string {
   return (kept.length < parts.length ? texts : [...texts, formatUnder(path)]).join(' ');
 }
 
-/** The search text with a tag's new name in the place of its old one. */
+/** Renames a tag in the search text. */
 export function renameInSearch(text: string, from: string, to: string): string {
   const renamed = tagsOf(text)(from) ? toggleTag(toggleTag(text, from), to) : text;
   return pathsOf(renamed)(from) ? togglePath(togglePath(renamed, from), to) : renamed;
 }
 
-/** Makes the test by which the service finds bookmarks for a search text. */
+/** Makes a test that matches the same bookmarks as a search on the service. */
 export function makeMatcher(text: string): (bookmark: Bookmark) => boolean {
   const { tags, tag_under, without_tags, untagged, site, created_after, created_before } =
     parseSearch(text).search;

@@ -8,13 +8,13 @@ import { askToSignIn } from './sign-in.ts';
 import { texts } from './texts.ts';
 
 /**
- * The service's own client, with the session's cookie instead of a token: the browser adds it, and no script can read
- * it. Every call goes through `ask`, so that an expired session costs nobody what they typed.
+ * The service's TypeScript client. It uses the session cookie, which scripts cannot read, instead of a token. Every call goes through
+ * `ask`, so that nobody loses input when the session expires.
  */
 
 export const API_BASE = `${location.origin}/web/api/v1`;
 
-/** What is left of the quota by the last response; searches while one types keep some for everything else. */
+/** The remaining quota from the last response. Searches while typing leave some of it for other requests. */
 let left = Number.POSITIVE_INFINITY;
 
 export const quotaLeft = (): number => left;
@@ -27,7 +27,7 @@ const watchedFetch: typeof fetch = async (input, init) => {
   return response;
 };
 
-/** Paths whose requests are being tried again: only when all of them have gone through is all well. */
+/** Paths whose requests are being retried. The warning disappears when all of them have succeeded. */
 const retried = new Set<string>();
 
 function noteSuccess(path: string): void {
@@ -36,7 +36,7 @@ function noteSuccess(path: string): void {
 }
 
 function sayRetry({ path, error, waitMs }: RetryEvent): void {
-  // The poll speaks for itself.
+  // The poll reports its own failures.
   if (path === '/bookmarks/changes') return;
   retried.add(path);
   if (error.status === 429) sayConnection(texts.connection.limited(formatClock(Date.now() + waitMs)));
@@ -46,7 +46,7 @@ function sayRetry({ path, error, waitMs }: RetryEvent): void {
 
 export const client = new EndpointClient({ baseUrl: API_BASE, fetch: watchedFetch, onRetry: sayRetry });
 
-/** Makes calls of the API; where the session has ended meanwhile, asks to sign in again, and then goes on. */
+/** Runs a call of the API. If the session has ended, it asks the user to sign in again and then repeats the call. */
 export async function ask<T>(call: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -62,11 +62,11 @@ export async function ask<T>(call: () => Promise<T>): Promise<T> {
 
 let user: Profile | undefined;
 
-/** Reads who is signed in; undefined for nobody. */
+/** Returns the user who is signed in, or undefined. */
 export async function findUser(): Promise<Profile | undefined> {
   if (!/(^|; )signed-in=1(;|$)/.test(document.cookie)) return undefined;
   try {
-    // Without a network nobody should wait: see `offline-page.ts`.
+    // Without a network, fails at once: see `offline-page.ts`.
     user = await client.profile(navigator.onLine ? {} : { retryForMs: 0 });
   } catch (error) {
     if (!hasCode(error, 'INVALID_TOKEN')) throw error;
@@ -75,7 +75,7 @@ export async function findUser(): Promise<Profile | undefined> {
   return user;
 }
 
-/** Who signed in again may be somebody else: then nothing that the page shows is theirs. */
+/** Reloads the page if another user has signed in, because its content belongs to the previous one. */
 async function requireSameUser(): Promise<void> {
   const before = user?.email;
   const after = await client.profile();
@@ -85,10 +85,10 @@ async function requireSameUser(): Promise<void> {
   }
 }
 
-/** What the tabs of a browser tell each other about the session they share. */
+/** Messages about the session between the tabs of a browser. */
 export const signals = new BroadcastChannel('session');
 
-/** Sends JSON to a path beside the API; rejects with the response where it is none of success. */
+/** Sends JSON to a path outside the API. Rejects with the response if its status is not a success. */
 export async function post<Body>(path: string, body: object): Promise<Body> {
   const headers = { 'content-type': 'application/json' };
   const response = await fetch(path, { method: 'POST', headers, body: JSON.stringify(body) });
@@ -96,7 +96,7 @@ export async function post<Body>(path: string, body: object): Promise<Body> {
   return (await response.json()) as Body;
 }
 
-/** Learns from the other tabs that the session has ended; asks then to sign in again. */
+/** Reacts to other tabs: returns to the start page after a sign-out, and asks to sign in again when the session has ended. */
 export function watchSession(): void {
   signals.addEventListener('message', ({ data }) => {
     if (data === 'signed-out') location.assign('/');

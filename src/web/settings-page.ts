@@ -12,7 +12,7 @@ import { showShell } from './shell.ts';
 import { requireUser } from './start.ts';
 import { texts } from './texts.ts';
 
-/** The page of the settings. */
+/** The settings page. */
 
 const user = await requireUser();
 
@@ -37,5 +37,5 @@ const main = make('main', { class: 'settings' }, make('h1', {}, texts.menu.setti
 showShell('settings', make('div', { class: 'layout' }, index, main));
 document.title = `${texts.menu.settings} · ${texts.name}`;
 watchSession();
-// The browser looked for it before it was there.
+// The browser looked for the target before it existed.
 if (location.hash !== '') document.getElementById(location.hash.slice(1))?.scrollIntoView();

@@ -4,11 +4,11 @@ import { forgetKept } from './offline-store.ts';
 import { post, signals } from './session.ts';
 import { texts } from './texts.ts';
 
-/** What every page has around its content: the name, the ways to the other pages, and where notices stand. */
+/** The frame that every page has around its content: the header with its links, and the notices. */
 
 type PageName = 'bookmarks' | 'settings';
 
-/** Fills the document. `middle` stands between the name and the links. */
+/** Fills the document. `middle` appears between the name and the links. */
 export function showShell(page: PageName, content: HTMLElement, middle?: HTMLElement): void {
   const { menu } = texts;
   const link = (name: PageName, path: string) =>
@@ -38,8 +38,8 @@ export function showShell(page: PageName, content: HTMLElement, middle?: HTMLEle
 }
 
 /**
- * Ends the session, here and in all tabs of this browser, and begins anew. Asks first where nothing else opens the account:
- * no linked provider, no passkey and no other session.
+ * Ends the session in all tabs of this browser and loads the start page. Asks for confirmation if the user could not sign in again: no
+ * linked provider, no passkey and no other session.
  */
 export async function signOut(): Promise<void> {
   const ways = await post<{ provider: boolean; passkeys: number; other_sessions: number }>(

@@ -1,6 +1,6 @@
 /**
- * Whether single keys do something by themselves. Who speaks to a computer, or touches keys unasked, can switch them off
- * (WCAG 2.1.4); it holds for this browser, in all of its tabs at once.
+ * Whether keyboard shortcuts are on. Users of speech input, or who press keys by accident, can turn them off (WCAG 2.1.4). The setting
+ * applies to all tabs of this browser.
  */
 
 const KEY = 'shortcuts';
@@ -12,7 +12,7 @@ export function setShortcuts(isOn: boolean): void {
   else localStorage.setItem(KEY, 'off');
 }
 
-/** Names an element's key to assistive technology, while keys do something. */
+/** Announces an element's key to assistive technology while shortcuts are on. */
 export function nameKey(element: Element, key: string): void {
   const show = () => {
     if (shortcutsAreOn()) element.setAttribute('aria-keyshortcuts', key);

@@ -1,12 +1,12 @@
 import { button, field, icon, make, refill } from './dom.ts';
 import { texts } from './texts.ts';
 
-/** Signing in: the whole page for who comes anew, a dialog above the page for whose session has ended. */
+/** Signing in: the whole page for a new visitor, or a dialog above the page when the session has ended. */
 
-/** Of an invite, or of a page that signs in another device. */
+/** An invite code, or the longer code that signs in another device. */
 const CODE = /^[A-Z0-9]{8}([A-Z0-9]{4})?$/;
 
-/** Exchanges a code for a session; says why not, or undefined. */
+/** Exchanges a code for a session. Returns the reason if that fails, otherwise undefined. */
 async function exchange(code: string): Promise<string | undefined> {
   if (!CODE.test(code)) return texts.signIn.malformedCode;
   try {
@@ -24,16 +24,16 @@ async function exchange(code: string): Promise<string | undefined> {
   }
 }
 
-/** Whether this page's address is one that passkeys can belong to: an IP address is none. */
+/** True if passkeys can belong to the page's host. They cannot belong to an IP address. */
 export const addressHasPasskeys = (): boolean => !/^\[|^[\d.]+$/.test(location.hostname);
 
-/** Whether this browser and this address have passkeys. */
+/** True if this browser and this address support passkeys. */
 export const hasPasskeys = (): boolean =>
   addressHasPasskeys() &&
   'PublicKeyCredential' in window &&
   'parseRequestOptionsFromJSON' in PublicKeyCredential;
 
-/** A button that signs in by a passkey, where browser and address have them. */
+/** Makes a button that signs in with a passkey, if the browser and the address support passkeys. */
 function passkeyButton(onSignedIn: () => void): HTMLElement[] {
   if (!hasPasskeys()) return [];
   const failed = make('p', { class: 'error', role: 'alert' });
@@ -57,11 +57,11 @@ function passkeyButton(onSignedIn: () => void): HTMLElement[] {
   return [submit, failed];
 }
 
-/** The name of the provider, where the service has one: the document says so. */
+/** Returns the provider's name from the document, if the service has a provider. */
 const providerName = (): string | undefined =>
   document.querySelector<HTMLMetaElement>('meta[name="provider"]')?.content;
 
-/** The form: a link to the provider, and a field for a code. `onSignedIn` is called once a session exists. */
+/** Makes the form: a link to the provider, and a field for a code. Calls `onSignedIn` once a session exists. */
 function signInForm(onSignedIn: () => void, returnTo: string, isAgain: boolean): HTMLElement[] {
   const provider = providerName();
   const input = make('input', {
@@ -100,7 +100,7 @@ function signInForm(onSignedIn: () => void, returnTo: string, isAgain: boolean):
     {
       class: 'button primary',
       href: `/login?return_to=${encodeURIComponent(returnTo)}`,
-      // Beside the page, whose texts would be lost.
+      // Opens a new tab, because leaving the page would lose unsaved input.
       ...(isAgain && { target: '_blank' }),
     },
     texts.signIn.by(provider),
@@ -109,9 +109,9 @@ function signInForm(onSignedIn: () => void, returnTo: string, isAgain: boolean):
 }
 
 /**
- * A link may carry a code behind its `#`, which no server is sent: the one that the service prints when it is started
- * on one's own machine. It signs in at once on this machine only; elsewhere it fills in the field, so that nobody is
- * signed in to another one's account by following a link.
+ * Takes the code from a link's fragment (`#code=…`), which browsers do not send to servers. The service prints such a link when it starts
+ * on the user's own machine. Only there does the code sign in at once. Elsewhere it only fills in the field, so that following a link signs
+ * nobody in to another person's account.
  */
 function takeLinkedCode(): string | undefined {
   const code = /^#code=([A-Z0-9]{8,12})$/.exec(location.hash)?.[1];
@@ -121,14 +121,14 @@ function takeLinkedCode(): string | undefined {
 
 const isOwnMachine = (): boolean => ['127.0.0.1', 'localhost', '[::1]'].includes(location.hostname);
 
-/** Drops the code of a link that is followed by who is signed in already. */
+/** Removes a link's code if the user is already signed in. */
 export const dropLinkedCode = (): void => void takeLinkedCode();
 
-/** Shows the page for signing in; resolves once that is done. */
+/** Shows the page for signing in. Resolves once the user has signed in. */
 export async function showSignIn(): Promise<void> {
   const linked = takeLinkedCode();
   if (linked !== undefined && isOwnMachine() && (await exchange(linked)) === undefined) return;
-  // A link with a code that is opened in this very tab changes the hash only.
+  // Opening a link with a code in this tab only changes the fragment, so the page reloads itself.
   addEventListener('hashchange', () => location.reload(), { once: true });
   await new Promise<void>((resolve) => {
     const form = signInForm(resolve, location.pathname + location.search, false);
@@ -148,7 +148,7 @@ export async function showSignIn(): Promise<void> {
   });
 }
 
-/** Offers to sign in anew, beside the page, to who has to show that it is them. */
+/** Offers to sign in again in a new tab, for actions that require a recent sign-in. */
 export const freshLogin = (reason: string): HTMLElement =>
   make(
     'p',
@@ -160,7 +160,7 @@ export const freshLogin = (reason: string): HTMLElement =>
 
 let asked: Promise<boolean> | undefined;
 
-/** Asks in place to sign in again; false where the dialog was closed instead. All who ask meanwhile share the dialog. */
+/** Asks the user to sign in again in a dialog. Resolves with false if they close it. Concurrent calls share one dialog. */
 export function askToSignIn(): Promise<boolean> {
   asked ??= showDialog().finally(() => {
     asked = undefined;

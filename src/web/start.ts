@@ -6,18 +6,18 @@ import { findUser, signals } from './session.ts';
 import { dropLinkedCode, showSignIn } from './sign-in.ts';
 import { texts } from './texts.ts';
 
-/** Resolves with who is signed in; shows the page for signing in to who is not. */
+/** Resolves with the user who is signed in. Shows the sign-in page first if nobody is. */
 export async function requireUser(): Promise<Profile> {
   for (;;) {
     try {
       const user = await findUser();
       if (user !== undefined) {
         dropLinkedCode();
-        // Other tabs may wait for it: whoever signs in by a provider does so in a tab beside them.
+        // Another tab may be waiting: signing in through a provider happens in a new tab.
         signals.postMessage('signed-in');
         return user;
       }
-      // Whoever was signed in before is not any more.
+      // Nobody is signed in now, so the previous user's data must go.
       forgetKept();
       await showSignIn();
     } catch (error) {
@@ -28,7 +28,7 @@ export async function requireUser(): Promise<Profile> {
   }
 }
 
-/** Says why nothing can be shown; resolves when the reader wants it tried again. */
+/** Shows why the page cannot load. Resolves when the reader tries again. */
 const showFailure = (error: unknown): Promise<void> =>
   new Promise((resolve) => {
     const again = button(texts.tryAgain, () => resolve(), { kind: 'primary' });

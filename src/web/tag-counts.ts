@@ -1,19 +1,19 @@
 import type { Bookmark, Changes, Tag } from '../domain/resources.ts';
 import { foldText } from '../domain/text.ts';
 
-/** The counts of one's tags, kept up to date by the changes of bookmarks. */
+/** The counts of the user's tags, updated from changes of bookmarks. */
 
 interface TagCounts {
-  /** Notes the tags of bookmarks that were read. */
+  /** Remembers the tags of bookmarks that were read. */
   note(bookmarks: readonly Bookmark[]): void;
-  /** The tags after a page of changes. `isSure` is false where their counts have to be read again. */
+  /** Returns the tags after a page of changes. `isSure` is false if the counts must be read again. */
   apply(tags: readonly Tag[], page: Changes): { tags: readonly Tag[]; isSure: boolean };
 }
 
 interface Known {
   ids: readonly number[];
   updatedAt: string;
-  /** Whether its tags came with a page of changes, so that they are part of the counts. */
+  /** True if its tags came with a page of changes, so that the counts include them. */
   isCounted: boolean;
 }
 
@@ -27,7 +27,7 @@ export function createTagCounts(): TagCounts {
       for (const bookmark of bookmarks) if (!known.has(bookmark.id)) noteOne(bookmark, false);
     },
     apply(tags, page) {
-      // The bookmarks of a deleted or merged tag are not all in the page.
+      // The page does not contain all bookmarks of a deleted or merged tag.
       let isSure = !page.reset && !page.has_more && page.deleted_tags.length === 0;
       const after = new Map(tags.map((tag) => [tag.id, tag]));
       const name = (id: number, name: string) => {

@@ -2,12 +2,12 @@ import type { Tag } from '../domain/resources.ts';
 import { make, newId, refill } from './dom.ts';
 import { texts } from './texts.ts';
 
-/** A field for the tags of a bookmark: each as a chip, completed from one's own as one types. */
+/** A field for the tags of a bookmark. Each tag is a chip, and the user's own tags are suggested while typing. */
 
 interface TagField {
   readonly element: HTMLElement;
   readonly input: HTMLInputElement;
-  /** The tags, with what is typed and not yet ended. */
+  /** Returns the tags, including one that is still being typed. */
   read(): string[];
 }
 
@@ -16,7 +16,7 @@ const SHOWN = 8;
 const isSame = (one: string, other: string): boolean =>
   one.normalize('NFC').toLowerCase() === other.normalize('NFC').toLowerCase();
 
-/** Tags that begin with the text first, then those that hold it; the most used of each first. */
+/** Suggests tags that begin with the text, then those that contain it. In both groups the most used come first. */
 export function suggestTags(own: readonly Tag[], text: string, taken: readonly string[]): string[] {
   const sought = text.toLowerCase();
   const rank = (name: string) => (name.toLowerCase().startsWith(sought) ? 0 : 1);
@@ -100,13 +100,13 @@ export function tagField(given: readonly string[], ownTags: () => readonly Tag[]
             role: 'option',
             id: `${listId}-${at}`,
             dir: 'auto',
-            // One suggestion is highlighted: the one that Enter takes.
+            // The highlighted suggestion is the one that Enter chooses.
             onmousemove: () => {
               if (active === at) return;
               active = at;
               drawActive();
             },
-            // The field keeps the focus.
+            // Keeps the focus in the field.
             onmousedown: (event: MouseEvent) => event.preventDefault(),
             onclick: () => {
               add(name);
@@ -134,7 +134,7 @@ export function tagField(given: readonly string[], ownTags: () => readonly Tag[]
 
   input.addEventListener('input', () => {
     active = -1;
-    // Pasted lists too. Only a comma ends a tag: a name may hold blanks.
+    // Also handles pasted lists. Only a comma ends a tag, because names may contain spaces.
     const parts = input.value.split(',');
     const rest = parts.pop()!;
     for (const part of parts) add(part);

@@ -10,34 +10,34 @@ import type { TagsScreen } from './tags-screen.ts';
 import { texts } from './texts.ts';
 
 /**
- * One's tags with their counts, beside the list. Each narrows the list down. The tag `a/b` is in a branch below `a`, which is
- * closed at first. A tag with others below it asks for all of them.
+ * The list of the user's tags with their counts, next to the bookmarks. Selecting a tag filters the list. The tag `a/b` appears in a branch
+ * below `a`, which is closed at first. Selecting a branch selects all tags in it.
  */
 
 interface TagsPanel {
   readonly element: HTMLElement;
-  /** One's tags, as they were read last. */
+  /** The user's tags, as they were last read. */
   readonly tags: readonly Tag[];
-  /** Shows which tags the search names. */
+  /** Highlights the tags that the search contains. */
   mark(searchText: string): void;
-  /** Notes the tags of bookmarks that were read, so that later changes of them can be counted. */
+  /** Remembers the tags of bookmarks that were read, so that later changes can be counted. */
   note(bookmarks: readonly Bookmark[]): void;
-  /** Applies a page of changes that were made after `sinceMs`; reads the tags again where counts cannot be known. */
+  /** Applies a page of changes that were made after `sinceMs`. Reads the tags again if it cannot determine the counts. */
   apply(page: Changes, sinceMs: number): void;
-  /** Reads the tags, and shows them once `first` has settled. */
+  /** Reads the tags. Shows them once `first` has resolved. */
   read(first?: Promise<unknown>): Promise<void>;
 }
 
-/** More of them nobody reads; the field above finds the others. */
+/** Longer lists are not useful. The field above finds the other tags. */
 const SHOWN = 300;
 
 const REFRESH_MS = 1_000;
 
-/** While little is left of the quota, counts may be a while behind. */
+/** The delay while little quota is left. */
 const REFRESH_LATER_MS = 15_000;
 
 interface Options {
-  /** Adds a tag to the search, or takes it out. */
+  /** Adds a tag to the search or removes it. */
   onToggleTag(name: string): void;
   /** The same for all tags at and below a path. */
   onTogglePath(path: string): void;
@@ -103,7 +103,7 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
     if (focused != null) list.querySelector<HTMLElement>(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
     screen?.draw();
   };
-  /** One tag is a tab stop. Arrow keys move to the others; right and left open and close what is below one. */
+  /** Only one tag is a tab stop. The up and down arrows move to the others. The left and right arrows close and open a branch. */
   const buttons = () => [...list.querySelectorAll<HTMLElement>('.tag')];
   const stopAt = (stop: Element | null | undefined) => {
     for (const each of buttons()) each.tabIndex = each === stop ? 0 : -1;
@@ -131,7 +131,7 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
       isPressed: isSought(name),
       onClick: () => onToggleTag(name),
     });
-  /** Draws entries as long as there is room left for them. */
+  /** Draws entries until there is no room left. */
   const drawBranch = (nodes: readonly TagNode[], room: { left: number }): HTMLElement[] =>
     nodes.flatMap(({ name, path, tag, bookmark_count, tags: below }) => {
       if (room.left === 0) return [];
@@ -175,7 +175,7 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
     await first;
     show(found.tags);
   };
-  /** Many changes in a row cost one request. Counts that could not be read stay as they were until the next change. */
+  /** Combines many changes into one request. If it fails, the counts stay as they are until the next change. */
   const refreshSoon = () => {
     clearTimeout(timer);
     timer = setTimeout(() => void read().catch(() => {}), quotaLeft() > 30 ? REFRESH_MS : REFRESH_LATER_MS);
@@ -186,7 +186,7 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
       return tags;
     },
     mark(text) {
-      // While one types words, which is nearly always, nothing here changes.
+      // Typing plain words changes nothing here.
       const key = JSON.stringify([parseSearch(text).search.tags, parseSearch(text).search.tag_under]);
       if (key === soughtKey) return;
       soughtKey = key;
@@ -208,7 +208,7 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
 interface Filter {
   shown: string;
   label: string;
-  /** undefined: none is shown. */
+  /** If undefined, no count is shown. */
   count: number | undefined;
   isPressed: boolean;
   onClick(): void;
@@ -222,7 +222,7 @@ function filterButton({ shown, label, count, isPressed, onClick }: Filter): HTML
     'aria-label': label,
     onclick: onClick,
   };
-  // The style shows the count: as text it would stand in the button beside the label that says it in words.
+  // The style shows the count. As text it would repeat the label, which already says it in words.
   return make(
     'button',
     attributes,

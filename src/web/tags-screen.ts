@@ -8,10 +8,10 @@ import { notify } from './notices.ts';
 import { ask, client } from './session.ts';
 import { texts } from './texts.ts';
 
-/** A dialog with all tags and their counts, to rename, merge and delete them. Each action says first what it changes. */
+/** A dialog with all tags and their counts, to rename, merge and delete them. Each action first says what it changes. */
 
 export interface TagsScreen {
-  /** Shows the tags as they are now. */
+  /** Draws the current tags. */
   draw(): void;
 }
 
@@ -22,7 +22,7 @@ interface Options {
   onClose(): void;
 }
 
-/** The field above finds the others. */
+/** The field above finds the other tags. */
 const SHOWN = 300;
 
 const COMPARISONS = {
@@ -73,7 +73,7 @@ export function openTagsScreen({ tags, read, onClose }: Options): TagsScreen {
     try {
       await ask(work);
     } catch (error) {
-      // Deleted elsewhere meanwhile: the list shows that.
+      // The tag was deleted elsewhere, which the list shows after reading it again.
       if (!hasCode(error, 'NOT_FOUND')) notify(describeError(error), { kind: 'error' });
     }
     await read().catch(() => {});
@@ -101,7 +101,7 @@ export function openTagsScreen({ tags, read, onClose }: Options): TagsScreen {
     if (await confirmDeletion(words.deleteAsk(tag.name, tag.bookmark_count), words.deleteButton))
       await act(() => client.deleteTag(tag.id));
   };
-  /** Deletes one after the other, and stops when the dialog closes. A tag that is used meanwhile stays. */
+  /** Deletes unused tags one by one and stops when the dialog closes. Skips a tag that has been used in the meantime. */
   const deleteUnused = async () => {
     await read().catch(() => {});
     const chosen = tags().filter(isUnused);

@@ -9,11 +9,11 @@ import { drawLink, hostOf, titleOf } from './row.ts';
 import { ask, client } from './session.ts';
 import { texts } from './texts.ts';
 
-/** A dialog with the deleted bookmarks, to restore them or to delete them for good. The list shows what comes back. */
+/** A dialog that lists the deleted bookmarks, to restore them or delete them permanently. */
 
 const PAGE = 100;
 
-/** Opens the dialog, and reads the first page. */
+/** Opens the dialog and reads the first page. */
 export function openTrash(): void {
   const words = moreTexts.trash;
   const headingId = newId();
@@ -43,7 +43,7 @@ export function openTrash(): void {
   let isRead = false;
   let isBusy = false;
 
-  /** Does one thing at a time. What fails is said, and what is shown stays. */
+  /** Runs one action at a time. Reports a failure and keeps the list. */
   const act = async (work: () => Promise<unknown>) => {
     if (isBusy) return;
     isBusy = true;
