@@ -12,7 +12,10 @@ export const integerFrom =
     throw new InvalidArgumentError(`expected an integer ${range}`);
   };
 
-/** Collects the ids of a repeated argument. Negative ids belong to bookmarks in a local copy that the service does not have yet. */
+/**
+ * Collects the ids of a repeated argument. Negative ids belong to bookmarks in a local copy that the service does not
+ * have yet.
+ */
 export const gatherIds = (text: string, before: number[] = []): number[] => [
   ...before,
   text.startsWith('-') ? -integerFrom(1)(text.slice(1)) : integerFrom(1)(text),

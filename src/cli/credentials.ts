@@ -32,7 +32,10 @@ export async function readCredentials(configDir: string): Promise<Credentials | 
   throw new CliError(`${path} is damaged`, 'Log in again: bookmarks login', 'FAILED');
 }
 
-/** Stores credentials in a file that only its owner can read. The write is atomic: a crash leaves the old file or the new one. */
+/**
+ * Stores credentials in a file that only its owner can read. The write is atomic: a crash leaves the old file or the
+ * new one.
+ */
 export async function storeCredentials(configDir: string, credentials: Credentials): Promise<void> {
   await mkdir(configDir, { recursive: true, mode: 0o700 });
   const path = fileIn(configDir);

@@ -1,7 +1,10 @@
 import { ApiError, type ClientErrorCode } from '../client/index.ts';
 import { UnreadableFile } from '../formats/entry.ts';
 
-/** Why the command line itself fails: a code of the API, `USAGE` for a wrong command, or `FAILED` for any other reason. */
+/**
+ * Why the command line itself fails: a code of the API, `USAGE` for a wrong command, or `FAILED` for any other
+ * reason.
+ */
 type CliErrorCode = 'USAGE' | 'NOT_FOUND' | 'INVALID_TOKEN' | 'PERMISSION_DENIED' | 'UNAVAILABLE' | 'FAILED';
 
 /** An error that is shown to the user. */

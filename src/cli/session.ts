@@ -21,7 +21,10 @@ export interface Session {
 // biome-ignore lint/suspicious/noExplicitAny: commander gives each command other arguments
 type Given = any[];
 
-/** Wraps a command as a commander action. The command receives the session first, then commander's arguments and options. */
+/**
+ * Wraps a command as a commander action. The command receives the session first, then commander's arguments and
+ * options.
+ */
 export type Run = (
   command: (session: Session, ...args: Given) => Promise<void>,
 ) => (...args: Given) => Promise<void>;

@@ -26,8 +26,8 @@ export class Terminal {
   }
 
   /**
-   * Writes to standard output and waits for backpressure. On a terminal, control characters are escaped so that text from the service
-   * cannot control it. Files and pipes receive every byte.
+   * Writes to standard output and waits for backpressure. On a terminal, control characters are escaped so that text
+   * from the service cannot control it. Files and pipes receive every byte.
    */
   write(text: string | Uint8Array): Promise<void> {
     if (!this.streams.stdout.isTTY) return this.#send(text);
@@ -47,8 +47,8 @@ export class Terminal {
   }
 
   /**
-   * Prints a result as a table. On a terminal the columns are aligned and cut to the screen. In a pipe or a file the cells are complete and
-   * separated by tabs.
+   * Prints a result as a table. On a terminal the columns are aligned and cut to the screen. In a pipe or a file the
+   * cells are complete and separated by tabs.
    */
   table(table: Table, { header = true } = {}): Promise<void> {
     const { stdout } = this.streams;

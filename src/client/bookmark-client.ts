@@ -7,9 +7,10 @@ import { type LocalBookmark, type ReconcileOptions, type Reconciliation, reconci
 import { systemClock, type Timing } from './timing.ts';
 
 /**
- * The client of the Bookmark Service: one method per endpoint, plus `sync`, `listAll`, `mirror`, `collection` and `reconcile`. It stays
- * within the token's rate limit and waits as long as the service asks. It retries failed requests if that is safe: reads, and writes that
- * carry an `Idempotency-Key`. Every failure is an `ApiError`, except an abort.
+ * The client of the Bookmark Service: one method per endpoint, plus `sync`, `listAll`, `mirror`, `collection` and
+ * `reconcile`. It stays within the token's rate limit and waits as long as the service asks. It retries failed
+ * requests if that is safe: reads, and writes that carry an `Idempotency-Key`. Every failure is an `ApiError`, except
+ * an abort.
  */
 export class BookmarkClient extends EndpointClient {
   private get timing(): Timing {
@@ -22,33 +23,34 @@ export class BookmarkClient extends EndpointClient {
   }
 
   /**
-   * Yields every bookmark after a cursor once, in order of ids, and then each new one. It retries failures and never ends by itself, unless
-   * the service refuses the token. Store the cursor of each batch together with its bookmarks.
+   * Yields every bookmark after a cursor once, in order of ids, and then each new one. It retries failures and never
+   * ends by itself, unless the service refuses the token. Store the cursor of each batch together with its bookmarks.
    */
   sync(options?: FollowOptions): AsyncGenerator<SyncBatch, void, undefined> {
     return followBookmarks(this.requester, this.timing, options);
   }
 
   /**
-   * Keeps a local copy equal to the collection, including edits and deletions. It continues from the store's cursor, applies each page to
-   * the store, and then yields it. While it follows, it retries failures and never ends by itself, unless the service refuses the token.
+   * Keeps a local copy equal to the collection, including edits and deletions. It continues from the store's cursor,
+   * applies each page to the store, and then yields it. While it follows, it retries failures and never ends by
+   * itself, unless the service refuses the token.
    */
   mirror(options: MirrorOptions): AsyncGenerator<MirrorBatch, void, undefined> {
     return mirrorBookmarks(this.requester, this.timing, options);
   }
 
   /**
-   * Opens a local copy that you can read and write without a connection. Its `sync` sends the writes and reads changes. A store belongs to
-   * one account: use another store for another account.
+   * Opens a local copy that you can read and write without a connection. Its `sync` sends the writes and reads
+   * changes. A store belongs to one account: use another store for another account.
    */
   collection(store: CollectionStore, options?: CollectionOptions): Collection {
     return new Collection(this.requester, this.timing, store, options);
   }
 
   /**
-   * Compares a local set of bookmarks with the service's. Finds those that are missing locally, those that differ in a local field, and
-   * those that no longer exist on the service. Throws `TooManyGone` if more than half of the local set no longer exists, unless `force` is
-   * set.
+   * Compares a local set of bookmarks with the service's. Finds those that are missing locally, those that differ in
+   * a local field, and those that no longer exist on the service. Throws `TooManyGone` if more than half of the local
+   * set no longer exists, unless `force` is set.
    */
   reconcile(
     local: Iterable<LocalBookmark> | AsyncIterable<LocalBookmark>,

@@ -55,15 +55,21 @@ import { type Clock, systemClock } from './timing.ts';
 
 export interface ClientOptions {
   /**
-   * The address of the service with its version: `https://bookmarks.example.org/api/v1`. The constructor throws a `TypeError` if the
-   * address or the token is malformed.
+   * The address of the service with its version: `https://bookmarks.example.org/api/v1`. The constructor throws a
+   * `TypeError` if the address or the token is malformed.
    */
   baseUrl: string;
   /** A session token or an API token. Exchanging an invite needs none. */
   token?: string | undefined;
-  /** The longest time without progress, in ms. Default: 30,000. The time for which the service may hold a request is added. */
+  /**
+   * The longest time without progress, in ms. Default: 30,000. The time for which the service may hold a request is
+   * added.
+   */
   timeoutMs?: number | undefined;
-  /** How long a failed request is retried if that is safe, in ms from the first failure. Default: 120,000. 0 disables retries. */
+  /**
+   * How long a failed request is retried if that is safe, in ms from the first failure. Default: 120,000. 0 disables
+   * retries.
+   */
   retryForMs?: number | undefined;
   /** Called before each wait for a retry. */
   onRetry?: ((event: RetryEvent) => void) | undefined;
@@ -158,8 +164,8 @@ export class EndpointClient implements Record<Methods[Path], unknown> {
   }
 
   /**
-   * Exchanges a single-use invite code for a session token (spec 4.1). It is not retried. Pass the invite's `email` if you know it: then
-   * the request is not refused while strangers are guessing codes.
+   * Exchanges a single-use invite code for a session token (spec 4.1). It is not retried. Pass the invite's `email`
+   * if you know it: then the request is not refused while strangers are guessing codes.
    */
   exchangeInvite(
     code: string,
@@ -184,8 +190,8 @@ export class EndpointClient implements Record<Methods[Path], unknown> {
   }
 
   /**
-   * Changes the given fields. `tags` replaces all tags (spec 4.2). With `if_updated_at`, it rejects with `CONFLICT` if the bookmark has
-   * changed since.
+   * Changes the given fields. `tags` replaces all tags (spec 4.2). With `if_updated_at`, it rejects with `CONFLICT`
+   * if the bookmark has changed since.
    */
   editBookmark(edit: BookmarkEdit, options?: KeyedOptions): Promise<EditedBookmark> {
     return this.#requester.request('/bookmarks/edit', edit, options) as Promise<EditedBookmark>;
@@ -196,22 +202,28 @@ export class EndpointClient implements Record<Methods[Path], unknown> {
     return this.#requester.request('/bookmarks/edit', edit, options) as Promise<EditedBookmarks>;
   }
 
-  /** Deletes a bookmark (spec 4.2). With `if_updated_at`, it rejects with `CONFLICT` if the bookmark has changed since. */
+  /**
+   * Deletes a bookmark (spec 4.2). With `if_updated_at`, it rejects with `CONFLICT` if the bookmark has changed
+   * since.
+   */
   deleteBookmark(bookmark: number | BookmarkVersion, options?: KeyedOptions): Promise<Deleted> {
     const body = typeof bookmark === 'number' ? { id: bookmark } : bookmark;
     return this.#requester.request('/bookmarks/delete', body, options);
   }
 
   /**
-   * Deletes at most 500 bookmarks in one transaction. Ids that no longer exist are not an error (spec 4.2). With `items`, it skips
-   * bookmarks that have changed since their `if_updated_at`.
+   * Deletes at most 500 bookmarks in one transaction. Ids that no longer exist are not an error (spec 4.2). With
+   * `items`, it skips bookmarks that have changed since their `if_updated_at`.
    */
   deleteBookmarks(choice: number[] | BookmarksChoice, options?: KeyedOptions): Promise<DeletedBookmarks> {
     const body = Array.isArray(choice) ? { ids: choice } : choice;
     return this.#requester.request('/bookmarks/delete', body, options) as Promise<DeletedBookmarks>;
   }
 
-  /** Returns the bookmark with an id, or all bookmarks with the same url, newest first. The array is empty if there are none (spec 4.2). */
+  /**
+   * Returns the bookmark with an id, or all bookmarks with the same url, newest first. The array is empty if there
+   * are none (spec 4.2).
+   */
   getBookmarks(choice: { id: number } | { url: string }, options?: RequestOptions): Promise<ChosenBookmarks> {
     return this.#requester.request('/bookmarks/get', choice, options);
   }
@@ -276,12 +288,18 @@ export class EndpointClient implements Record<Methods[Path], unknown> {
     return this.#requester.request('/tags/delete', { id }, options);
   }
 
-  /** Returns the API tokens of the account. This method and the next ones, up to `revokeOtherSessions`, need a session token. */
+  /**
+   * Returns the API tokens of the account. This method and the next ones, up to `revokeOtherSessions`, need a session
+   * token.
+   */
   listTokens(options?: RequestOptions): Promise<TokenList> {
     return this.#requester.request('/tokens/list', {}, options);
   }
 
-  /** Creates an API token. Only this response contains it. The request is not retried, because a repeat would find the name taken. */
+  /**
+   * Creates an API token. Only this response contains it. The request is not retried, because a repeat would find the
+   * name taken.
+   */
   createToken(token: NewToken, options?: RequestOptions): Promise<CreatedToken> {
     return this.#requester.request('/tokens/create', token, options);
   }
@@ -331,7 +349,10 @@ export class EndpointClient implements Record<Methods[Path], unknown> {
     return this.#requester.request('/import', bookmarks, options);
   }
 
-  /** Yields all bookmarks in pages of 500, in order of ids. A bookmark that exists the whole time appears exactly once. */
+  /**
+   * Yields all bookmarks in pages of 500, in order of ids. A bookmark that exists the whole time appears exactly
+   * once.
+   */
   async *listAll(options?: RequestOptions): AsyncGenerator<Bookmark[], void, undefined> {
     let cursor: string | undefined;
     do {
@@ -341,7 +362,10 @@ export class EndpointClient implements Record<Methods[Path], unknown> {
     } while (cursor !== undefined);
   }
 
-  /** Yields all results of a search in pages, in order. No bookmark appears twice, and none that matches the whole time is missed. */
+  /**
+   * Yields all results of a search in pages, in order. No bookmark appears twice, and none that matches the whole
+   * time is missed.
+   */
   async *searchAll(
     search: Omit<BookmarkSearch, 'page' | 'cursor' | 'per_page'> = {},
     options?: RequestOptions,

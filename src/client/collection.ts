@@ -29,8 +29,8 @@ export class NotInCollection extends Error {
 const MAX_RESTARTS = 100;
 
 /**
- * A writable local copy. Reads and writes use only the store. `sync` sends the writes in order and brings the copy up to date. Each stored
- * write is applied exactly once or reported, even after a crash.
+ * A writable local copy. Reads and writes use only the store. `sync` sends the writes in order and brings the copy up
+ * to date. Each stored write is applied exactly once or reported, even after a crash.
  */
 export class Collection {
   readonly #requester: Requester;
@@ -51,7 +51,10 @@ export class Collection {
     return showState(await this.#store.update(id, () => ({})));
   }
 
-  /** Returns all bookmarks, including pending changes. Those that the service does not have yet come first, with negative ids. */
+  /**
+   * Returns all bookmarks, including pending changes. Those that the service does not have yet come first, with
+   * negative ids.
+   */
   async list(): Promise<Bookmark[]> {
     const { rows, writes: outbox } = await this.#store.readAll();
     const writes = new Map<number, PendingWrite[]>();
@@ -124,8 +127,9 @@ export class Collection {
   }
 
   /**
-   * Sends pending writes and brings the copy up to date. Resolves with all reports that are not acknowledged. Lost connections and the
-   * statuses 429 and 5xx are retried for `retryForMs`. After that it rejects, and the next `sync` continues from there.
+   * Sends pending writes and brings the copy up to date. Resolves with all reports that are not acknowledged. Lost
+   * connections and the statuses 429 and 5xx are retried for `retryForMs`. After that it rejects, and the next `sync`
+   * continues from there.
    */
   sync(options: RequestOptions = {}): Promise<Report[]> {
     const run = this.#syncing.then(() => this.#sync(options));

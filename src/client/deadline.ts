@@ -11,7 +11,10 @@ export interface Deadline {
   end(): void;
 }
 
-/** Starts a deadline that expires after `timeoutMs` without progress. Throws the signal's reason if it is already aborted. */
+/**
+ * Starts a deadline that expires after `timeoutMs` without progress. Throws the signal's reason if it is already
+ * aborted.
+ */
 export function startDeadline(clock: Clock, timeoutMs: number, signal: AbortSignal | undefined): Deadline {
   signal?.throwIfAborted();
   const controller = new AbortController();

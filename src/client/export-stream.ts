@@ -6,7 +6,10 @@ const END = /\],"exported_at":"[^"]{20,40}","count":\d{1,16}\}\s*$/;
 
 const TAIL_BYTES = 128;
 
-/** Yields the bytes of an export. Throws `CONNECTION_LOST` if they end too early. Does not retry once the response has begun. */
+/**
+ * Yields the bytes of an export. Throws `CONNECTION_LOST` if they end too early. Does not retry once the response has
+ * begun.
+ */
 export async function* streamExport(
   requester: Requester,
   options?: RequestOptions,

@@ -41,12 +41,12 @@ function parsePosition(cursor: string | number): Position {
 }
 
 /**
- * Yields everything after a cursor in batches. First it catches up through the list, which has larger pages than sync. Then it uses sync,
- * and finally long polls.
+ * Yields everything after a cursor in batches. First it catches up through the list, which has larger pages than
+ * sync. Then it uses sync, and finally long polls.
  *
- * No bookmark is lost between the list and sync. Both return ascending ids, and a user's ids become visible in order (decision 15). So
- * everything that becomes visible after a list page has a larger id than the page, and sync finds it. For the same reason the last id is
- * the only state to keep.
+ * No bookmark is lost between the list and sync. Both return ascending ids, and a user's ids become visible in order
+ * (decision 15). So everything that becomes visible after a list page has a larger id than the page, and sync finds
+ * it. For the same reason the last id is the only state to keep.
  */
 export async function* followBookmarks(
   requester: Requester,
@@ -101,7 +101,8 @@ async function* syncFrom(
       cursor = page.cursor;
       yield { bookmarks: page.bookmarks, cursor: String(cursor), isCaughtUp: !page.has_more };
     } else if (follow) {
-      // Either the poll was not held, or a replica that is shutting down held it while the load balancer still sends requests there.
+      // Either the poll was not held, or a replica that is shutting down held it while the load balancer still sends
+      // requests there.
       const wasShort = !page.waited || timing.clock.now() - askedMs < POLL_PAUSE_MS;
       await pausePolling(timing, { wasShort, retryAfterMs: page.retry_after_ms }, signal);
     }

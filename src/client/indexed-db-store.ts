@@ -32,8 +32,8 @@ function createTables(db: IDBDatabase): void {
 const CURSOR = 'cursor';
 
 /**
- * A local copy in an IndexedDB database, for browsers. Each change is one transaction, which is on disk when its promise resolves. Any
- * number of tabs may use it at once.
+ * A local copy in an IndexedDB database, for browsers. Each change is one transaction, which is on disk when its
+ * promise resolves. Any number of tabs may use it at once.
  */
 export class IndexedDbStore implements CollectionStore {
   readonly #name: string;
@@ -125,7 +125,10 @@ export class IndexedDbStore implements CollectionStore {
     return this.#transact('readwrite', work);
   }
 
-  /** Runs `work` in a transaction. A transaction ends as soon as it has no pending request, so `work` must await nothing else. */
+  /**
+   * Runs `work` in a transaction. A transaction ends as soon as it has no pending request, so `work` must await
+   * nothing else.
+   */
   async #transact<T>(mode: IDBTransactionMode, work: (tables: Tables) => Promise<T>): Promise<T> {
     const transaction = (await this.#open()).transaction(TABLES, mode, { durability: 'strict' });
     const end = new Promise<void>((resolve, reject) => {

@@ -5,27 +5,29 @@ import { POLL_PAUSE_MS, pausePolling, type Timing } from './timing.ts';
 /**
  * Where a mirror keeps its copy: a `MemoryStore`, a `SqliteStore` for Node, or an `IndexedDbStore` for browsers.
  *
- * A store must apply pages as `Changes` says, and change its cursor and content together. Then it equals the collection at one moment after
- * each page with `isCaughtUp`.
+ * A store must apply pages as `Changes` says, and change its cursor and content together. Then it equals the
+ * collection at one moment after each page with `isCaughtUp`.
  */
 export interface MirrorStore {
   /** Returns the cursor of the last applied page. Undefined in a new store. */
   readCursor(): Promise<string | undefined>;
   /**
-   * Applies a page and stores its cursor in one transaction, so that a crash loses nothing. The page follows the cursor `after`. A store
-   * that others can write to throws `MirrorConflict` if it is at another cursor.
+   * Applies a page and stores its cursor in one transaction, so that a crash loses nothing. The page follows the
+   * cursor `after`. A store that others can write to throws `MirrorConflict` if it is at another cursor.
    *
-   * Resolves with the ids of bookmarks whose tags look different because a tag was renamed or deleted. Bookmarks of the page itself are not
-   * included.
+   * Resolves with the ids of bookmarks whose tags look different because a tag was renamed or deleted. Bookmarks of
+   * the page itself are not included.
    */
   apply(page: MirrorPage, after?: string | undefined): Promise<number[]>;
-  /** Returns the bookmarks that the last page of a catch-up removes if no page contained them: see `CollectionStore`. */
+  /**
+   * Returns the bookmarks that the last page of a catch-up removes if no page contained them: see `CollectionStore`.
+   */
   readAhead?(): Promise<number[]>;
 }
 
 /**
- * Another writer has changed the store since the mirror read its cursor. The page was not applied, because it could replace newer content.
- * A new mirror continues from the store's current content.
+ * Another writer has changed the store since the mirror read its cursor. The page was not applied, because it could
+ * replace newer content. A new mirror continues from the store's current content.
  */
 export class MirrorConflict extends Error {
   override readonly name = 'MirrorConflict';
@@ -61,7 +63,10 @@ export interface MirrorBatch {
   deleted: number[];
   tags: BookmarkTag[];
   deletedTags: number[];
-  /** The ids of other bookmarks that changed because a tag was renamed or deleted. If you keep bookmarks elsewhere, write these too. */
+  /**
+   * The ids of other bookmarks that changed because a tag was renamed or deleted. If you keep bookmarks elsewhere,
+   * write these too.
+   */
   retagged: number[];
   /** True if the copy was up to date when the page was read. */
   isCaughtUp: boolean;
@@ -71,8 +76,9 @@ export interface MirrorBatch {
 const LIMIT = 500;
 
 /**
- * Keeps a store up to date. It reads changes since the store's cursor, applies them, and waits for more. Yields each page that changed
- * something. Also yields the first page after which the copy is up to date, even for an empty account.
+ * Keeps a store up to date. It reads changes since the store's cursor, applies them, and waits for more. Yields each
+ * page that changed something. Also yields the first page after which the copy is up to date, even for an empty
+ * account.
  */
 export async function* mirrorBookmarks(
   requester: Requester,

@@ -15,7 +15,9 @@ export type Intent =
       kind: 'edit';
       fields: { [Name in TextField]?: { from: string; to: string } };
       addTags: string[];
-      /** Identified by id, so that a tag renamed in the meantime is found. A tag with the id 0 is identified by name. */
+      /**
+       * Identified by id, so that a tag renamed in the meantime is found. A tag with the id 0 is identified by name.
+       */
       removeTags: BookmarkTag[];
     }
   | { kind: 'delete'; bookmark: Bookmark };
@@ -43,7 +45,7 @@ export interface Attempt {
 export interface PendingWrite {
   /** Increases with each write to the store. */
   seq: number;
-  /** Negative until the service has assigned an id: then it is minus the `seq` of the add. */
+  /** Negative (minus the `seq` of the add) until the service has assigned an id. */
   id: number;
   intent: Intent;
   /** The `updated_at` that the user saw. Undefined while an earlier add is pending. */
@@ -83,9 +85,14 @@ export interface BookmarkState {
 
 /** The changes that `update` writes. Omitted fields are kept. */
 export interface StateChange {
-  /** Replaces the pending writes. A write without `seq` is appended. For a new bookmark, its `seq` determines the id. */
+  /**
+   * Replaces the pending writes. A write without `seq` is appended. For a new bookmark, its `seq` determines the id.
+   */
   writes?: (Omit<PendingWrite, 'seq'> & { seq?: number })[];
-  /** The bookmark as the service returned it. Null if it no longer exists there. If its id differs, the writes move to that id. */
+  /**
+   * The bookmark as the service returned it. Null if it no longer exists there. If its id differs, the writes move to
+   * that id.
+   */
   row?: Bookmark | null;
   reports?: Report[];
 }
@@ -93,8 +100,8 @@ export interface StateChange {
 /** Stores the copy of a collection, its outbox and its reports. */
 export interface CollectionStore extends MirrorStore {
   /**
-   * Reads one bookmark and writes the changes that `work` returns, in one transaction. If `work` throws, nothing is written. The id 0
-   * stands for a new bookmark. Resolves with the new state. `work` runs at most once.
+   * Reads one bookmark and writes the changes that `work` returns, in one transaction. If `work` throws, nothing is
+   * written. The id 0 stands for a new bookmark. Resolves with the new state. `work` runs at most once.
    */
   update(id: number, work: (state: BookmarkState) => StateChange): Promise<BookmarkState>;
   /** Returns the first write in the outbox. */
@@ -104,9 +111,9 @@ export interface CollectionStore extends MirrorStore {
   /** Returns all bookmarks as the service last returned them, and the outbox, from one transaction. */
   readAll(): Promise<{ rows: Bookmark[]; writes: PendingWrite[] }>;
   /**
-   * Returns the ids of bookmarks that were stored from the response to an add, and have not been in a page since. The changes do not report
-   * the deletion of a bookmark that is newer than their cursor. So the last page of a catch-up removes those bookmarks that no page
-   * contained.
+   * Returns the ids of bookmarks that were stored from the response to an add, and have not been in a page since. The
+   * changes do not report the deletion of a bookmark that is newer than their cursor. So the last page of a catch-up
+   * removes those bookmarks that no page contained.
    */
   readAhead(): Promise<number[]>;
   readReports(): Promise<Report[]>;

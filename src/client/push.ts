@@ -39,7 +39,10 @@ export async function finishAttempt(pushing: Pushing): Promise<void> {
   await send(pushing, write, write.attempt);
 }
 
-/** Sends all writes. Rejects if the service cannot be reached or refuses the token. The remaining writes stay in the outbox. */
+/**
+ * Sends all writes. Rejects if the service cannot be reached or refuses the token. The remaining writes stay in the
+ * outbox.
+ */
 export async function pushWrites(pushing: Pushing): Promise<void> {
   for (;;) {
     const write = await pushing.store.readNext();
@@ -102,8 +105,8 @@ async function request(
 }
 
 /**
- * Stores a successful response. Later writes that were made on the same version now build on the response's version, unless another client
- * changed the bookmark in between.
+ * Stores a successful response. Later writes that were made on the same version now build on the response's version,
+ * unless another client changed the bookmark in between.
  */
 function succeed(state: BookmarkState, response: Bookmark | EditedBookmark): StateChange {
   const [write, ...rest] = state.writes as [PendingWrite, ...PendingWrite[]];

@@ -6,7 +6,10 @@ const PROBE_MS = 1_000;
 /** The longest rate-limit window of the service. */
 const MAX_RESET_MS = 3_600_000;
 
-/** Tracks the token's remaining quota from response headers (spec 8). Requests wait here until there is quota, instead of being refused. */
+/**
+ * Tracks the token's remaining quota from response headers (spec 8). Requests wait here until there is quota, instead
+ * of being refused.
+ */
 export class Quota {
   readonly #clock: Clock;
   readonly #onWait: ((waitMs: number) => void) | undefined;
@@ -14,8 +17,8 @@ export class Quota {
   #resetAtMs = 0;
   #sent = 0;
   /**
-   * The newest request whose headers were read. Responses to older requests are ignored, because a held poll can report the quota of half a
-   * minute ago.
+   * The newest request whose headers were read. Responses to older requests are ignored, because a held poll can
+   * report the quota of half a minute ago.
    */
   #newest = 0;
 
@@ -47,7 +50,8 @@ export class Quota {
     if (remaining === undefined || resetSeconds === undefined || request < this.#newest) return;
     this.#newest = request;
     this.#remaining = remaining - (this.#sent - request);
-    // Uses the service's clock if the response has a date, because the local clock may be wrong. Browsers hide that header.
+    // Uses the service's clock if the response has a date, because the local clock may be wrong. Browsers hide that
+    // header.
     const date = Date.parse(headers.get('date') ?? '');
     const resetMs = resetSeconds * 1_000 - (Number.isNaN(date) ? this.#clock.now() : date);
     this.#resetAtMs = this.#clock.now() + Math.min(Math.max(resetMs, 0), MAX_RESET_MS);

@@ -35,8 +35,9 @@ export class TooManyGone extends Error {
 }
 
 /**
- * Compares the local set with all pages of the list. The result is exact for bookmarks that nobody changes in the meantime, because the
- * list returns each of them exactly once. A renamed or deleted tag does not change `updated_at`, so compare `tags` too.
+ * Compares the local set with all pages of the list. The result is exact for bookmarks that nobody changes in the
+ * meantime, because the list returns each of them exactly once. A renamed or deleted tag does not change
+ * `updated_at`, so compare `tags` too.
  */
 export async function reconcile(
   pages: AsyncIterable<Bookmark[]>,

@@ -31,8 +31,9 @@ export interface RequestOptions {
 
 export interface KeyedOptions extends RequestOptions {
   /**
-   * Makes repeats of a request harmless for 24 hours, even from another process. Up to 255 visible ASCII characters. The default is a new
-   * key per call. Revocations have no default key: with a key they wait for the account's other writes.
+   * Makes repeats of a request harmless for 24 hours, even from another process. Up to 255 visible ASCII characters.
+   * The default is a new key per call. Revocations have no default key: with a key they wait for the account's other
+   * writes.
    */
   idempotencyKey?: string | undefined;
 }
@@ -96,7 +97,10 @@ const KINDS: Readonly<Record<Path, Kind>> = {
   '/import': 'keyed',
 };
 
-/** How long the service may hold a request. A poll is held for up to 30 s. An import may take 2 minutes to upload and 2 minutes to run. */
+/**
+ * How long the service may hold a request. A poll is held for up to 30 s. An import may take 2 minutes to upload and
+ * 2 minutes to run.
+ */
 function holdMs(path: Path, body: object): number {
   if (path === '/import') return 240_000;
   return KINDS[path] === 'poll' && 'wait' in body && body.wait === true ? 30_000 : 0;

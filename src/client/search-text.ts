@@ -116,7 +116,10 @@ const MOST_PATHS = 10;
 const readHost = (text: string): string | undefined =>
   parseWebUrl(/^https?:/i.test(text) ? text : `http://${text}`)?.hostname;
 
-/** Returns the local midnight at which a year, a month or a day begins, plus `shiftMs`. Returns undefined for other texts. */
+/**
+ * Returns the local midnight at which a year, a month or a day begins, plus `shiftMs`. Returns undefined for other
+ * texts.
+ */
 function readDay(text: string, shiftMs: number): string | undefined {
   const match = /^([1-9]\d{3})(?:-(\d\d))?(?:-(\d\d))?$/.exec(text);
   if (match === null) return undefined;

@@ -49,8 +49,9 @@ export class UnusableMirror extends Error {
 }
 
 /**
- * A local copy in a SQLite file, for Node. Each page is one transaction, so the copy continues from its cursor after a crash. Several
- * processes can read and write a file at once. If several mirrors use it, all but the first to write throw `MirrorConflict`.
+ * A local copy in a SQLite file, for Node. Each page is one transaction, so the copy continues from its cursor after
+ * a crash. Several processes can read and write a file at once. If several mirrors use it, all but the first to write
+ * throw `MirrorConflict`.
  */
 export class SqliteStore implements CollectionStore, Disposable {
   readonly #db: DatabaseSync;
@@ -197,7 +198,8 @@ export class SqliteStore implements CollectionStore, Disposable {
   }
 
   #transact<T>(work: () => T): T {
-    // `immediate` takes the write lock at once. A second process then waits here instead of failing later in the transaction.
+    // `immediate` takes the write lock at once. A second process then waits here instead of failing later in the
+    // transaction.
     this.#db.exec('begin immediate');
     try {
       const result = work();

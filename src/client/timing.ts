@@ -48,8 +48,8 @@ export const POLL_PAUSE_MS = 1_000;
 const MAX_RETURN_MS = 60_000;
 
 /**
- * Waits before the next poll if necessary. Pauses with jitter after a poll that was not held. Also waits as long as a replica that is
- * shutting down asks (`retry_after_ms`). Rejects with the signal's reason.
+ * Waits before the next poll if necessary. Pauses with jitter after a poll that was not held. Also waits as long as a
+ * replica that is shutting down asks (`retry_after_ms`). Rejects with the signal's reason.
  */
 export async function pausePolling(
   { clock, random }: Timing,
@@ -65,8 +65,8 @@ const BACKOFF_FIRST_MS = 300;
 const BACKOFF_CAP_MS = 20_000;
 
 /**
- * Returns the wait after the nth failure in a row, which doubles from 0.3 s to 20 s. Half of it is random, so that clients do not all
- * return at once when the service recovers.
+ * Returns the wait after the nth failure in a row, which doubles from 0.3 s to 20 s. Half of it is random, so that
+ * clients do not all return at once when the service recovers.
  */
 export function backoffMs(failures: number, random: () => number): number {
   const ceiling = Math.min(BACKOFF_CAP_MS, BACKOFF_FIRST_MS * 2 ** Math.min(failures - 1, 20));

@@ -32,8 +32,8 @@ export interface OpenResponse {
 }
 
 /**
- * Sends a request once, without retries. Calls `onHeaders` with the headers of any response. Resolves if the response is a success. Rejects
- * with an `ApiError` or the signal's reason.
+ * Sends a request once, without retries. Calls `onHeaders` with the headers of any response. Resolves if the response
+ * is a success. Rejects with an `ApiError` or the signal's reason.
  */
 export async function openRequest(
   { fetch, clock }: Transport,

@@ -61,7 +61,10 @@ export interface ParsedFile {
 const textOf = (value: unknown): string =>
   typeof value === 'string' ? value.replaceAll('\0', '').toWellFormed().trim() : '';
 
-/** Converts to milliseconds since 1970. Files use seconds, milliseconds or microseconds since 1970, or microseconds since 1601. */
+/**
+ * Converts to milliseconds since 1970. Files use seconds, milliseconds or microseconds since 1970, or microseconds
+ * since 1601.
+ */
 function epochToMs(value: number): number {
   // Also dates before 1970, which are negative.
   if (value < 1e11) return value * 1_000;
@@ -74,8 +77,8 @@ function epochToMs(value: number): number {
 const isUnclear = (text: string): boolean => /^-?\d[-\d./ :]*$/.test(text) && !/^\d{4}-\d\d-\d\d/.test(text);
 
 /**
- * Converts a date to RFC 3339. A time without an offset is UTC. Returns undefined for the number 0 and for text that is not a date. Returns
- * an ambiguous date unchanged, which the service then refuses.
+ * Converts a date to RFC 3339. A time without an offset is UTC. Returns undefined for the number 0 and for text that
+ * is not a date. Returns an ambiguous date unchanged, which the service then refuses.
  */
 export function readDate(value: unknown): string | undefined {
   const text = typeof value === 'number' ? String(value) : textOf(value);
@@ -120,8 +123,8 @@ function distinct(names: readonly string[]): string[] {
 }
 
 /**
- * Turns another program's bookmarks into import entries. Entries with the same url, for example from several folders, are combined into one
- * with all tags. Otherwise the import would skip the later ones.
+ * Turns another program's bookmarks into import entries. Entries with the same url, for example from several folders,
+ * are combined into one with all tags. Otherwise the import would skip the later ones.
  */
 export function collect(
   format: Format,

@@ -1,6 +1,9 @@
 import type { ForeignBookmark } from './entry.ts';
 
-/** Reads linkding's JSON, the response of its `/api/bookmarks/`. `netscape.ts` reads the HTML that its settings page exports. */
+/**
+ * Reads linkding's JSON, the response of its `/api/bookmarks/`. `netscape.ts` reads the HTML that its settings page
+ * exports.
+ */
 
 export interface LinkdingBookmark {
   url: string;

@@ -3,8 +3,9 @@ import type { ForeignBookmark, Format } from './entry.ts';
 import { GENERATOR } from './write-netscape.ts';
 
 /**
- * Reads the HTML bookmark file of browsers, which Pinboard, Raindrop, linkding and Pocket extend. `<DT><H3>` names a folder, and the `<DL>`
- * after it contains the folder's entries. `<DT><A HREF>` is a bookmark, and the `<DD>` after it is its description.
+ * Reads the HTML bookmark file of browsers, which Pinboard, Raindrop, linkding and Pocket extend. `<DT><H3>` names a
+ * folder, and the `<DL>` after it contains the folder's entries. `<DT><A HREF>` is a bookmark, and the `<DD>` after
+ * it is its description.
  */
 
 type Attributes = Record<string, string>;
@@ -157,7 +158,10 @@ const ARCHIVED_MARKS = new Set(['linkding:archived', 'linkding:bookmarks.archive
 
 const splitTags = (text: string): string[] => text.split(',').map((tag) => tag.trim());
 
-/** Splits a description into paragraphs. linkding marks its notes inside the description. Pinboard may wrap the text in a quotation. */
+/**
+ * Splits a description into paragraphs. linkding marks its notes inside the description. Pinboard may wrap the text
+ * in a quotation.
+ */
 export function readDescription(text: string): string[] {
   const [description = '', notes = ''] = text.split('[linkding-notes]');
   const [note = ''] = notes.split('[/linkding-notes]');

@@ -1,11 +1,14 @@
 import type { Bookmark } from '../domain/resources.ts';
 
 /**
- * Writes CSV (RFC 4180) with Raindrop's columns, which many importers know, and `updated_at`. Tags are separated by commas. If a tag
- * contains a comma or a bar, or begins with a bracket, the cell is a JSON array.
+ * Writes CSV (RFC 4180) with Raindrop's columns, which many importers know, and `updated_at`. Tags are separated by
+ * commas. If a tag contains a comma or a bar, or begins with a bracket, the cell is a JSON array.
  */
 
-/** A spreadsheet would run a cell that begins like this. Leading quotes match too, so that reading removes exactly one quote. */
+/**
+ * A spreadsheet would run a cell that begins like this. Leading quotes match too, so that reading removes exactly one
+ * quote.
+ */
 const FORMULA = /^'*[=+\-@]/;
 
 function formatCell(text: string): string {

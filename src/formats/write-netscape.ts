@@ -2,7 +2,10 @@ import type { Bookmark } from '../domain/resources.ts';
 import { parseWebUrl } from '../domain/web-url.ts';
 import { joinFolders, splitFolders } from './folders.ts';
 
-/** Writes the HTML bookmark file that browsers and other services import. Tags use the attribute of Pinboard and linkding. */
+/**
+ * Writes the HTML bookmark file that browsers and other services import. Tags use the attribute of Pinboard and
+ * linkding.
+ */
 
 /** Marks a file of this service. Its texts and tags are read unchanged, without the markers of other programs. */
 export const GENERATOR = 'bookmark-service';
@@ -63,8 +66,8 @@ interface NetscapeOptions {
 }
 
 /**
- * Returns the folders of a tag that must be written as folders: a path, a name with an escaped `/`, or a name with a comma, which TAGS
- * cannot hold.
+ * Returns the folders of a tag that must be written as folders: a path, a name with an escaped `/`, or a name with a
+ * comma, which TAGS cannot hold.
  */
 function foldersOf(name: string): string[] | undefined {
   const path = splitFolders(name);
@@ -72,9 +75,9 @@ function foldersOf(name: string): string[] | undefined {
 }
 
 /**
- * Writes a bookmark file whose folders come from tags with a path, for example `Work/Databases`. A tag that begins another tag's path is a
- * folder too. A bookmark appears in each of its folders, and its other tags are in TAGS. The writer keeps all bookmarks in memory, because
- * any of them can add a folder.
+ * Writes a bookmark file whose folders come from tags with a path, for example `Work/Databases`. A tag that begins
+ * another tag's path is a folder too. A bookmark appears in each of its folders, and its other tags are in TAGS. The
+ * writer keeps all bookmarks in memory, because any of them can add a folder.
  */
 export class NetscapeWriter {
   readonly #bookmarks: Bookmark[] = [];

@@ -14,11 +14,14 @@ import type {
 } from '../domain/resources.ts';
 
 /**
- * The tools that the service offers to language models through the Model Context Protocol. Each tool calls one endpoint of the API, so
- * tokens, scopes and limits apply as usual.
+ * The tools that the service offers to language models through the Model Context Protocol. Each tool calls one
+ * endpoint of the API, so tokens, scopes and limits apply as usual.
  */
 
-/** The part of the API that the tools use. The TypeScript client and `/mcp` implement it. Errors carry a `code` of spec 7. */
+/**
+ * The part of the API that the tools use. The TypeScript client and `/mcp` implement it. Errors carry a `code` of
+ * spec 7.
+ */
 export interface BookmarkApi {
   searchBookmarks(search: BookmarkSearch): Promise<FoundBookmarks>;
   getBookmarks(choice: { id: number } | { url: string }): Promise<ChosenBookmarks>;
@@ -209,7 +212,10 @@ interface ToolResult {
   isError?: boolean;
 }
 
-/** Turns the response of an endpoint into a tool result. API errors become results too, so that the model can react to them. */
+/**
+ * Turns the response of an endpoint into a tool result. API errors become results too, so that the model can react to
+ * them.
+ */
 async function respond(work: () => Promise<object>): Promise<ToolResult> {
   try {
     const text = JSON.stringify(await work());

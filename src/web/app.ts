@@ -9,8 +9,8 @@ import { ask, client } from './session.ts';
 /** Makes the page an app that works without a network. Loaded after the first list, so that it delays nothing. */
 
 /**
- * Registers the service worker, which shows the page without a network. Keeps the newest bookmarks for the next visit and sends those that
- * were added offline.
+ * Registers the service worker, which shows the page without a network. Keeps the newest bookmarks for the next visit
+ * and sends those that were added offline.
  */
 export async function startApp({ email }: Profile, newest: readonly Bookmark[] | undefined): Promise<void> {
   // Browsers support workers only over TLS and on `localhost`.

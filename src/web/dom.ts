@@ -2,7 +2,10 @@
 
 type Child = Node | string | false | null | undefined;
 
-/** The value of an attribute. `true` sets an empty attribute; false and undefined set none. A function listens to an event. */
+/**
+ * The value of an attribute. `true` sets an empty attribute; false and undefined set none. A function listens to an
+ * event.
+ */
 type Value = string | number | boolean | undefined | ((event: never) => void);
 
 /** Creates an element. Functions, for example `onclick`, become event listeners. Other values become attributes. */

@@ -155,7 +155,10 @@ function watchForKnown(onEdit: (bookmark: Bookmark) => void): (url: string, noti
   };
 }
 
-/** Makes a form for a new bookmark. `onEdit` is called if the reader chooses to edit an existing bookmark with the same address. */
+/**
+ * Makes a form for a new bookmark. `onEdit` is called if the reader chooses to edit an existing bookmark with the
+ * same address.
+ */
 export const addForm = (
   draft: Draft,
   options: EditorOptions,

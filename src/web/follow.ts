@@ -7,9 +7,9 @@ import { ask, client, signals } from './session.ts';
 import { texts } from './texts.ts';
 
 /**
- * Reports changes made elsewhere as they happen. A lock lets only one tab of a browser poll. It passes each page of changes to the others.
- * When that tab closes, another one takes the lock. Every tab keeps the cursor of the last page, so the next one continues there. Applying
- * a page twice does no harm.
+ * Reports changes made elsewhere as they happen. A lock lets only one tab of a browser poll. It passes each page of
+ * changes to the others. When that tab closes, another one takes the lock. Every tab keeps the cursor of the last
+ * page, so the next one continues there. Applying a page twice does no harm.
  */
 
 const timing = { clock: systemClock, random: Math.random };
@@ -27,7 +27,10 @@ interface Following {
   pause(): void;
 }
 
-/** A page of changes, as tabs pass it on. All its changes were made after `sinceMs`, and all later ones after `askedMs`. */
+/**
+ * A page of changes, as tabs pass it on. All its changes were made after `sinceMs`, and all later ones after
+ * `askedMs`.
+ */
 interface Told {
   page: Changes;
   sinceMs: number;
@@ -35,8 +38,8 @@ interface Told {
 }
 
 /**
- * Calls `onChanges` with every page of changes from now on, and with a time before all of them. Resolves once the starting point is fixed.
- * It polls only after `resume`, which the caller calls after it has read the collection.
+ * Calls `onChanges` with every page of changes from now on, and with a time before all of them. Resolves once the
+ * starting point is fixed. It polls only after `resume`, which the caller calls after it has read the collection.
  */
 export async function followChanges(
   userEmail: string,

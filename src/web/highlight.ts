@@ -10,7 +10,7 @@ const MOST_TERMS = 10;
 
 const MOST_MARKS = 20;
 
-/** Folds a text. For each code unit of the folded text, returns its position in the original. */
+/** Normalizes a text for search, and maps each code unit of the result to its position in the original. */
 function foldWithPlaces(text: string): { folded: string; places: number[] | undefined } {
   const folded = foldText(text);
   if (folded.length === text.length) return { folded, places: undefined };
@@ -27,7 +27,7 @@ function foldWithPlaces(text: string): { folded: string; places: number[] | unde
   return { folded: letters, places };
 }
 
-/** Splits a text into nodes and puts matches of the folded terms into `<mark>`. */
+/** Splits a text into nodes and puts matches of the normalized terms into `<mark>`. */
 export function highlight(text: string, terms: readonly string[]): (string | Node)[] {
   if (terms.length === 0 || text === '') return [text];
   const head = text.slice(0, MARKED_LENGTH);

@@ -7,7 +7,10 @@ import { type Kept, keep, readKept } from './offline-store.ts';
 import { drawLink } from './row.ts';
 import { texts } from './texts.ts';
 
-/** The page without a network. It shows the newest bookmarks of the last visit, and a form for a new bookmark that is sent later. */
+/**
+ * The page without a network. It shows the newest bookmarks of the last visit, and a form for a new bookmark that is
+ * sent later.
+ */
 
 /** Shows the page. Resolves when the network is back or the reader tries again. */
 export function showOfflinePage(kept: Kept): Promise<void> {

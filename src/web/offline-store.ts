@@ -1,6 +1,9 @@
 import type { Bookmark, NewBookmark } from '../domain/resources.ts';
 
-/** The data that this browser keeps for use without a network: the newest bookmarks, and new ones that wait to be sent. */
+/**
+ * The data that this browser keeps for use without a network: the newest bookmarks, and new ones that wait to be
+ * sent.
+ */
 
 export interface Waiting {
   /** Sent as `Idempotency-Key`, so that the bookmark is added only once. */
@@ -30,7 +33,10 @@ export function readKept(): Kept | undefined {
 /** Deletes all stored data. */
 export const forgetKept = (): void => localStorage.removeItem(KEY);
 
-/** Updates the stored data of an account. Deletes all of it if the session has ended. Drops the data of another account. */
+/**
+ * Updates the stored data of an account. Deletes all of it if the session has ended. Drops the data of another
+ * account.
+ */
 export function keep(email: string, change: Partial<Pick<Kept, 'bookmarks' | 'waiting'>>): void {
   if (!/(^|; )signed-in=1(;|$)/.test(document.cookie)) {
     forgetKept();

@@ -29,7 +29,10 @@ export const hostOf = (url: string): string => (parseWebUrl(url)?.host ?? '').re
 export const titleOf = ({ title, url }: Pick<Bookmark, 'title' | 'url'>): string =>
   title || url.replace(/^https?:\/\/(www\.)?/i, '').replace(/\/$/, '') || texts.list.untitled;
 
-/** The first letter of the host, in a colour that depends on the host. A site's own icon would tell the site who reads. */
+/**
+ * The first letter of the host, in a colour that depends on the host. A site's own icon would tell the site who
+ * reads.
+ */
 function tile(host: string): HTMLElement {
   let sum = 0;
   for (const character of host) sum = (sum * 31 + character.codePointAt(0)!) % 997;

@@ -6,8 +6,8 @@ import { suggestTags } from './tag-field.ts';
 import { texts } from './texts.ts';
 
 /**
- * Suggestions below the search field: the user's tags and the operators. An empty field lists all operators. No suggestion is selected
- * until the reader highlights one, so Enter searches for the typed text.
+ * Suggestions below the search field: the user's tags and the operators. An empty field lists all operators. No
+ * suggestion is selected until the reader highlights one, so Enter searches for the typed text.
  */
 
 /** A text that can replace the part being typed, and a description of what it finds. */

@@ -20,7 +20,7 @@ export const isBlank = (text: string): boolean => {
 
 const sameName = (one: string, other: string): boolean => foldText(one) === foldText(other);
 
-/** Returns the folded words and phrases of the text. */
+/** Returns the normalized words and phrases of the text. */
 export function termsOf(text: string): string[] {
   const { query, phrases } = parseSearch(text).search;
   return [...searchTerms(query ?? ''), ...(phrases ?? []).map(searchTextLine)];

@@ -8,8 +8,8 @@ import { askToSignIn } from './sign-in.ts';
 import { texts } from './texts.ts';
 
 /**
- * The service's TypeScript client. It uses the session cookie, which scripts cannot read, instead of a token. Every call goes through
- * `ask`, so that nobody loses input when the session expires.
+ * The service's TypeScript client. It uses the session cookie, which scripts cannot read, instead of a token. Every
+ * call goes through `ask`, so that nobody loses input when the session expires.
  */
 
 export const API_BASE = `${location.origin}/web/api/v1`;
@@ -96,7 +96,10 @@ export async function post<Body>(path: string, body: object): Promise<Body> {
   return (await response.json()) as Body;
 }
 
-/** Reacts to other tabs: returns to the start page after a sign-out, and asks to sign in again when the session has ended. */
+/**
+ * Reacts to other tabs: returns to the start page after a sign-out, and asks to sign in again when the session has
+ * ended.
+ */
 export function watchSession(): void {
   signals.addEventListener('message', ({ data }) => {
     if (data === 'signed-out') location.assign('/');

@@ -109,9 +109,9 @@ function signInForm(onSignedIn: () => void, returnTo: string, isAgain: boolean):
 }
 
 /**
- * Takes the code from a link's fragment (`#code=…`), which browsers do not send to servers. The service prints such a link when it starts
- * on the user's own machine. Only there does the code sign in at once. Elsewhere it only fills in the field, so that following a link signs
- * nobody in to another person's account.
+ * Takes the code from a link's fragment (`#code=…`), which browsers do not send to servers. The service prints such a
+ * link when it starts on the user's own machine. Only there does the code sign in at once. Elsewhere it only fills in
+ * the field, so that following a link signs nobody in to another person's account.
  */
 function takeLinkedCode(): string | undefined {
   const code = /^#code=([A-Z0-9]{8,12})$/.exec(location.hash)?.[1];
@@ -160,7 +160,10 @@ export const freshLogin = (reason: string): HTMLElement =>
 
 let asked: Promise<boolean> | undefined;
 
-/** Asks the user to sign in again in a dialog. Resolves with false if they close it. Concurrent calls share one dialog. */
+/**
+ * Asks the user to sign in again in a dialog. Resolves with false if they close it. Concurrent calls share one
+ * dialog.
+ */
 export function askToSignIn(): Promise<boolean> {
   asked ??= showDialog().finally(() => {
     asked = undefined;

@@ -10,8 +10,8 @@ import type { TagsScreen } from './tags-screen.ts';
 import { texts } from './texts.ts';
 
 /**
- * The list of the user's tags with their counts, next to the bookmarks. Selecting a tag filters the list. The tag `a/b` appears in a branch
- * below `a`, which is closed at first. Selecting a branch selects all tags in it.
+ * The list of the user's tags with their counts, next to the bookmarks. Selecting a tag filters the list. The tag
+ * `a/b` appears in a branch below `a`, which is closed at first. Selecting a branch selects all tags in it.
  */
 
 interface TagsPanel {
@@ -22,7 +22,9 @@ interface TagsPanel {
   mark(searchText: string): void;
   /** Remembers the tags of bookmarks that were read, so that later changes can be counted. */
   note(bookmarks: readonly Bookmark[]): void;
-  /** Applies a page of changes that were made after `sinceMs`. Reads the tags again if it cannot determine the counts. */
+  /**
+   * Applies a page of changes that were made after `sinceMs`. Reads the tags again if it cannot determine the counts.
+   */
   apply(page: Changes, sinceMs: number): void;
   /** Reads the tags. Shows them once `first` has resolved. */
   read(first?: Promise<unknown>): Promise<void>;
@@ -103,7 +105,10 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
     if (focused != null) list.querySelector<HTMLElement>(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
     screen?.draw();
   };
-  /** Only one tag is a tab stop. The up and down arrows move to the others. The left and right arrows close and open a branch. */
+  /**
+   * Only one tag is a tab stop. The up and down arrows move to the others. The left and right arrows close and open a
+   * branch.
+   */
   const buttons = () => [...list.querySelectorAll<HTMLElement>('.tag')];
   const stopAt = (stop: Element | null | undefined) => {
     for (const each of buttons()) each.tabIndex = each === stop ? 0 : -1;

@@ -8,7 +8,9 @@ import { notify } from './notices.ts';
 import { ask, client } from './session.ts';
 import { texts } from './texts.ts';
 
-/** A dialog with all tags and their counts, to rename, merge and delete them. Each action first says what it changes. */
+/**
+ * A dialog with all tags and their counts, to rename, merge and delete them. Each action first says what it changes.
+ */
 
 export interface TagsScreen {
   /** Draws the current tags. */
@@ -101,7 +103,9 @@ export function openTagsScreen({ tags, read, onClose }: Options): TagsScreen {
     if (await confirmDeletion(words.deleteAsk(tag.name, tag.bookmark_count), words.deleteButton))
       await act(() => client.deleteTag(tag.id));
   };
-  /** Deletes unused tags one by one and stops when the dialog closes. Skips a tag that has been used in the meantime. */
+  /**
+   * Deletes unused tags one by one and stops when the dialog closes. Skips a tag that has been used in the meantime.
+   */
   const deleteUnused = async () => {
     await read().catch(() => {});
     const chosen = tags().filter(isUnused);

@@ -7,7 +7,10 @@ import { openOwnClient, type Session } from '../session.ts';
 /** Reports of these kinds mean that a write was not applied. */
 const NOT_APPLIED: ReadonlySet<Report['kind']> = new Set(['gone', 'kept', 'refused']);
 
-/** Sends the offline writes of a file and brings the file up to date. Prints conflicts and refusals. Fails if any write was not applied. */
+/**
+ * Sends the offline writes of a file and brings the file up to date. Prints conflicts and refusals. Fails if any
+ * write was not applied.
+ */
 export async function syncFile(session: Session, file: string, onConflict: ConflictPolicy): Promise<void> {
   const { terminal, signal } = session;
   const client = await openOwnClient(session);

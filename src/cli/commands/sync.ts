@@ -92,8 +92,9 @@ async function printNew(
 }
 
 /**
- * Prints each change after a cursor. If the cursor is a bookmark id, it first prints the bookmarks added since then. It reads the cursor
- * for changes before that, so that no change is lost in between. Bookmarks that both reads return unchanged are printed once.
+ * Prints each change after a cursor. If the cursor is a bookmark id, it first prints the bookmarks added since then.
+ * It reads the cursor for changes before that, so that no change is lost in between. Bookmarks that both reads return
+ * unchanged are printed once.
  */
 async function follow(
   session: Session,

@@ -6,7 +6,10 @@ type Language = keyof typeof LANGUAGES;
 const baseOf = (tag: string): string => tag.split('-')[0]!;
 const isKnown = (base: string): base is Language => Object.hasOwn(LANGUAGES, base);
 
-/** The page's language: the one chosen in the settings, else the first of the browser's that the page has, else English. */
+/**
+ * The page's language: the one chosen in the settings, else the first of the browser's that the page has, else
+ * English.
+ */
 export const language: Language =
   [localStorage.getItem('language') ?? '', ...navigator.languages].map(baseOf).find(isKnown) ?? 'en';
 
