@@ -1,32 +1,39 @@
 import { describe, expect, test } from 'vitest';
 import { checkAll } from './chaos/checks/check.ts';
-import { isSound, type Point } from './chaos/checks/findings.ts';
+import { isSound, type Point, type Result } from './chaos/checks/findings.ts';
+import { demandMinimum, MINIMUMS } from './chaos/checks/minimums.ts';
 import type { AddCall, DeleteCall, Evidence, ImportCall } from './chaos/journal.ts';
 import { formatFindings, formatTable } from './chaos/report.ts';
-import { DEFAULTS, runChaos } from './chaos/run.ts';
 import { sampleEvidence } from './chaos/sample-evidence.ts';
-import { SMALL_RUN } from './chaos/small-run.ts';
 
-// A short run of `npm run test:chaos`, and that its checks notice what is wrong in evidence made by hand. That they notice a
-// broken service is shown by long/broken-fleets.test.ts.
-
-test('nothing is lost, doubled or missed while processes, connections, Postgres and Redis come and go', {
-  timeout: 180_000,
-}, async () => {
-  const options = { ...SMALL_RUN, seconds: 12, fleet: DEFAULTS.fleet, users: 10, pauseMs: 2_000 };
-  const { results, evidence } = await runChaos(options);
-  expect(formatFindings(results), formatTable(results)).toBe('');
-  expect(evidence.journal.faults.length).toBeGreaterThan(2);
-});
+// That the checks of `npm run test:chaos` notice what is wrong in evidence made by hand. That they notice a broken service
+// is shown by long/broken-fleets.test.ts.
 
 describe('of evidence made by hand', () => {
   const first = ({ journal }: Evidence) => journal.calls[0] as AddCall;
   const theImport = ({ journal }: Evidence) => journal.calls[2] as ImportCall;
 
   test('what is sound is found sound', () => {
+    expect(checkAll(sampleEvidence()).flatMap(({ findings }) => findings)).toEqual([]);
+  });
+
+  test('a run with too little of something says "not shown" at that line, and fails', () => {
     const results = checkAll(sampleEvidence());
-    expect(formatFindings(results)).toBe('');
-    expect(isSound(results)).toBe(true);
+    expect(isSound(results)).toBe(false);
+    expect(formatTable(results)).toMatch(/the cap is never exceeded .* not shown: fewer than 5 refused/);
+    expect(formatFindings(results)).toMatch(
+      /the cap is never exceeded:\n {2}not shown: fewer than 5 refused/,
+    );
+    for (const { point, counts } of results) {
+      const minimum = MINIMUMS[point];
+      expect(Object.keys(counts)).toEqual(expect.arrayContaining(Object.keys(minimum)));
+      const enough: Result = { point, counts: minimum, findings: [] };
+      expect(isSound([demandMinimum(enough)])).toBe(true);
+      for (const [name, least] of Object.entries(minimum)) {
+        const short = demandMinimum({ ...enough, counts: { ...minimum, [name]: least - 1 } });
+        expect([isSound([short]), short.notShown]).toEqual([false, expect.stringContaining(name)]);
+      }
+    }
   });
 
   const SPOILT: [string, Point, RegExp, (evidence: Evidence) => void][] = [

@@ -70,6 +70,8 @@ export interface ImportCall extends Call {
   /** Of the entries, those whose url was used before by another call. */
   repeated: string[];
   result: { imported: number; skipped: number; errors: number } | undefined;
+  /** How often the process that ran it was killed in the middle of it. */
+  crashes: number;
 }
 
 export interface TagCall extends Call {
@@ -203,6 +205,13 @@ export interface Rest {
   behind: string[];
   /** What each user has. */
   collections: Map<number, Collection>;
+  /** What was looked at for leftovers. */
+  looked: {
+    /** Processes whose heap, timers and sockets were compared with those at their start. */
+    processes: number;
+    /** Gauges that were read as zero. */
+    gauges: number;
+  };
 }
 
 export interface Journal {
@@ -215,6 +224,8 @@ export interface Journal {
   lives: Life[];
   /** What an actor met that no client should. */
   surprises: string[];
+  /** Polls that the replicas held at once before the faults. */
+  heldPolls: number;
 }
 
 export interface Limits {
@@ -239,6 +250,7 @@ export const openJournal = (): Journal => ({
   faults: [],
   lives: [],
   surprises: [],
+  heldPolls: 0,
 });
 
 /** The run's clock: milliseconds, never stepping back. */

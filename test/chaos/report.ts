@@ -28,15 +28,15 @@ export function formatFaults(faults: readonly Fault[]): string {
     .join(' · ');
 }
 
-/** Each point's first findings, a line each. */
+/** Each point's first findings, a line each, and the points that were not shown. */
 export function formatFindings(results: readonly Result[]): string {
   return results
-    .filter(({ findings }) => findings.length > 0)
-    .map(({ point, findings }) => {
+    .filter(({ findings, notShown }) => findings.length > 0 || notShown !== undefined)
+    .map(({ point, findings, notShown }) => {
       const more = findings.length > SHOWN ? [`  … ${findings.length - SHOWN} more`] : [];
-      return [`${POINTS[point]}:`, ...findings.slice(0, SHOWN).map((each) => `  ${each}`), ...more].join(
-        '\n',
-      );
+      const lacking = notShown === undefined ? [] : [`  not shown: ${notShown}`];
+      const shown = findings.slice(0, SHOWN).map((each) => `  ${each}`);
+      return [`${POINTS[point]}:`, ...lacking, ...shown, ...more].join('\n');
     })
     .join('\n');
 }

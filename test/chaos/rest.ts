@@ -58,7 +58,8 @@ export async function comeToRest(
   leftovers.push(...(await findConnections(fleet)));
   const recountFaults = await findFaults(fleet.database.urls[0]!);
   const collections = await readCollections(fleet);
-  return { rows: await readRows(fleet), recountFaults, leftovers, behind, collections };
+  const looked = { processes: before.size, gauges: fleet.processes.length * GAUGES.length };
+  return { rows: await readRows(fleet), recountFaults, leftovers, behind, collections, looked };
 }
 
 /** Gauges that stand at nothing when nobody asks for anything. */
@@ -84,8 +85,8 @@ async function awaitLetGo({ processes }: Fleet): Promise<string[]> {
 
 async function findHeld({ name, metricsPort }: ServiceProcess): Promise<string[]> {
   const samples = await scrape(metricsPort);
-  return GAUGES.filter((gauge) => (samples.get(gauge) ?? 0) !== 0).map(
-    (gauge) => `${name}: ${gauge} is ${samples.get(gauge)}`,
+  return GAUGES.filter((gauge) => samples.get(gauge) !== 0).map(
+    (gauge) => `${name}: ${gauge} is ${samples.get(gauge) ?? 'missing'}`,
   );
 }
 

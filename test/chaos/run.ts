@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeFolder } from '../support/folders.ts';
 import { runDir } from '../support/run.ts';
+import { raceAtCap } from './cap-race.ts';
 import { checkAll } from './checks/check.ts';
 import type { Result } from './checks/findings.ts';
+import { exercise } from './exercises.ts';
 import { FAULT_KINDS } from './faults.ts';
 import { type Fleet, openFleet } from './fleet.ts';
 import { follow } from './follow.ts';
@@ -101,6 +103,7 @@ export async function runChaos(options: RunOptions): Promise<{ results: Result[]
   const mutated = mutation?.during?.(fleet, reading.signal);
   const actors = await startActors(fleet, journal, options, writing.signal, reading.signal);
   const draw = seedRandom(deriveSeed(options.seed, 0));
+  if (options.withFaults) await exerciseAll(fleet, journal, options, actors, writing.signal, reading.signal);
   const kinds = FAULT_KINDS.filter(({ kind }) => kind === (options.onlyFault ?? kind));
   const faults = options.withFaults ? runFaults(fleet, journal, draw, writing.signal, kinds) : undefined;
   log(`${seconds} s of work begin`);
@@ -109,13 +112,18 @@ export async function runChaos(options: RunOptions): Promise<{ results: Result[]
   writing.abort();
   await faults;
   log(`all faults are healed: ${describeProgress(journal)}`);
-  await within(actors.writers, LAST_CALLS_MS, journal, 'a call was still under way long after the end');
+  await within(
+    Promise.all(actors.writers),
+    LAST_CALLS_MS,
+    journal,
+    'a call was still under way long after the end',
+  );
   log('all calls have ended');
   const behind = wasEnough ? [] : await awaitFollowers(fleet, journal);
   clearInterval(progress);
   log('all followers got everything; mirrors catch up');
   reading.abort();
-  await Promise.all([actors.readers, mutated]);
+  await Promise.all([...actors.readers, mutated]);
   const rest = await comeToRest(fleet, before, behind, log);
   log('all is at rest');
   const evidence = { journal, rest, limits };
@@ -123,7 +131,14 @@ export async function runChaos(options: RunOptions): Promise<{ results: Result[]
 }
 
 /** What is known of the final database while there is none. */
-const NO_REST: Rest = { rows: [], recountFaults: [], leftovers: [], behind: [], collections: new Map() };
+const NO_REST: Rest = {
+  rows: [],
+  recountFaults: [],
+  leftovers: [],
+  behind: [],
+  collections: new Map(),
+  looked: { processes: 0, gauges: 0 },
+};
 
 async function untilEnough(
   { seconds, limits, isEnough = () => false }: RunOptions,
@@ -151,20 +166,26 @@ async function within(
   if (message !== undefined) journal.surprises.push(message);
 }
 
+/** Those that end by themselves when work ends, and those that end when everything has been read. */
+interface Actors {
+  writers: Promise<unknown>[];
+  readers: Promise<unknown>[];
+}
+
 async function startActors(
   fleet: Fleet,
   journal: Journal,
   options: RunOptions,
   writing: AbortSignal,
   reading: AbortSignal,
-): Promise<{ writers: Promise<unknown>; readers: Promise<unknown> }> {
+): Promise<Actors> {
   const { origin } = fleet.balancer;
   const { seed, pauseMs, withReplaces, readerPauseMs, limits } = options;
   const { writersPerUser, followersPerUser, mirrorsPerUser } = options;
-  const writers: Promise<void>[] = [];
-  const readers: Promise<void>[] = [];
+  const actors: Actors = { writers: [], readers: [] };
+  const { writers, readers } = actors;
   const folder = makeFolder('mirrors', runDir());
-  let parts = 0;
+  let parts = 1;
   const own = () => seedRandom(deriveSeed(seed, ++parts));
   for (let n = 0; n < options.users; n += 1) {
     const { id, tokens } = await fleet.user(writersPerUser + followersPerUser + mirrorsPerUser + 2);
@@ -191,7 +212,29 @@ async function startActors(
       writers.push(beGreedy(greedy, writing));
     }
   }
-  return { writers: Promise.all(writers), readers: Promise.all(readers) };
+  return actors;
+}
+
+/** Makes happen what every run must have met, before the first fault; `actors` gets those that go on. */
+async function exerciseAll(
+  fleet: Fleet,
+  journal: Journal,
+  { seed, limits, log }: RunOptions,
+  actors: Actors,
+  writing: AbortSignal,
+  reading: AbortSignal,
+): Promise<void> {
+  const { id: user, tokens } = await fleet.user(3);
+  const firstRace = Promise.withResolvers<void>();
+  const { origin } = fleet.balancer;
+  const race = raceAtCap({ user, tokens, origin, journal, limits }, firstRace.resolve, writing);
+  actors.writers.push(race);
+  const folder = makeFolder('exercises', runDir());
+  const draw = seedRandom(deriveSeed(seed, 1));
+  const { readers } = await exercise({ fleet, journal, draw, limits, folder, reading });
+  actors.readers.push(readers);
+  await Promise.race([firstRace.promise, race]);
+  log('the exercises are done');
 }
 
 const describeProgress = ({ calls, followers, mirrors, attempts, faults }: Journal): string => {

@@ -43,6 +43,7 @@ const replace: ImportCall = {
   },
   entries: [entry(3), entry(4)],
   result: { imported: 2, skipped: 0, errors: 0 },
+  crashes: 0,
 };
 
 const follower: Follower = {
@@ -115,10 +116,12 @@ export const sampleEvidence = (): Evidence =>
       faults: [],
       lives: [life],
       surprises: [],
+      heldPolls: 1,
     },
     rest: {
       rows: [3, 4].map((id) => ({ id, user: 1, ...entry(id) })),
       ...{ recountFaults: [], leftovers: [], behind: [] },
       collections: new Map([[1, collection]]),
+      looked: { processes: 1, gauges: 8 },
     },
   });

@@ -118,15 +118,16 @@ function launch(place: Place, commands: string, journal: Journal): Run {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   noteProcess(runDir(), child.pid!);
+  const startMs = nowMs();
   const life: Life = {
     name,
-    startMs: nowMs(),
+    startMs,
     answeredMs: undefined,
     endMs: Number.POSITIVE_INFINITY,
     endedBy: undefined,
     end: undefined,
     problems: [],
-    fallbacks: env.REDIS_URL === undefined ? [{ startMs: nowMs(), endMs: Number.POSITIVE_INFINITY }] : [],
+    fallbacks: env.REDIS_URL === undefined ? [{ startMs, endMs: Number.POSITIVE_INFINITY }] : [],
   };
   journal.lives.push(life);
   const ended = once(child, 'exit').then(([code, signal]) => {

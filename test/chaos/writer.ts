@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError, BookmarkClient } from '../../src/client/index.ts';
-import { type AnyCall, type Asked, type Journal, nowMs, type Outcome } from './journal.ts';
+import { beginCall, type Pending, settleCall } from './calls.ts';
+import type { AnyCall, Asked, Journal } from './journal.ts';
 import type { Random } from './random.ts';
 import { type RecordedFetch, recordFetch } from './recorded-fetch.ts';
 import { drawIds, drawKnown, drawTags, PASSING_PREFIX, type SharedUser } from './users.ts';
@@ -20,16 +21,6 @@ export interface WriterOptions {
 
 /** Longest that a call is retried. */
 const RETRY_MS = 30_000;
-
-/** Responses that say that nothing happened; after an earlier attempt whose response was lost they say nothing. */
-const REFUSALS = new Set([
-  'VALIDATION_ERROR',
-  'NOT_FOUND',
-  'CONFLICT',
-  'LIMIT_EXCEEDED',
-  'PERMISSION_DENIED',
-  'RATE_LIMITED',
-]);
 
 /** A client that adds, edits, deletes, imports and works on tags, and journals what became of each call. */
 export class Writer {
@@ -185,7 +176,15 @@ export class Writer {
       ...repeated.map((url) => ({ url })),
       ...(invalid > 0 ? [{ url: 'javascript:void(0)' }] : []),
     ];
-    const call = this.#begin({ kind: 'import', mode, entries, invalid, repeated, result: noResult });
+    const call = this.#begin({
+      kind: 'import',
+      mode,
+      entries,
+      invalid,
+      repeated,
+      result: noResult,
+      crashes: 0,
+    });
     // Half of them are not retried, to meet the first response as it is.
     const options = draw.chance(0.5) ? { retryForMs: 0 } : {};
     await this.#settle(call, async () => {
@@ -223,32 +222,11 @@ export class Writer {
   }
 
   #begin<C extends Pending>(asked: C): C & AnyCall {
-    const call = Object.assign(asked, {
-      user: this.#options.user.id,
-      sentMs: nowMs(),
-      endMs: Number.POSITIVE_INFINITY,
-      outcome: 'unknown' as Outcome,
-      code: '',
-      attempts: 0,
-    });
-    this.#options.journal.calls.push(call as unknown as AnyCall);
-    return call as unknown as C & AnyCall;
+    return beginCall(this.#options.journal, this.#options.user.id, asked);
   }
 
-  async #settle(call: AnyCall, send: () => Promise<unknown>): Promise<void> {
-    const before = this.#recorded.count;
-    try {
-      await send();
-      call.outcome = 'done';
-    } catch (error) {
-      call.code = error instanceof ApiError ? error.code : 'CONNECTION_LOST';
-      const wasSentOnce = this.#recorded.count - before === 1;
-      if (REFUSALS.has(call.code) && wasSentOnce) call.outcome = 'refused';
-      // Promised for imports only: what is answered so has not happened and never will.
-      if (call.kind === 'import' && call.code === 'UNAVAILABLE' && wasSentOnce) call.outcome = 'refused';
-    }
-    call.attempts = this.#recorded.count - before;
-    call.endMs = nowMs();
+  #settle(call: AnyCall, send: () => Promise<unknown>): Promise<void> {
+    return settleCall(this.#recorded, call, send);
   }
 }
 
@@ -257,7 +235,3 @@ const TAG_OPERATIONS = ['create', 'rename', 'delete', 'merge'] as const;
 const none = undefined as number | undefined;
 const noVersion = undefined as string | undefined;
 const noResult = undefined as { imported: number; skipped: number; errors: number } | undefined;
-
-/** What a call is begun with. */
-type Pending = AnyCall extends infer C ? (C extends AnyCall ? Omit<C, CallFields> : never) : never;
-type CallFields = 'user' | 'sentMs' | 'endMs' | 'outcome' | 'code' | 'attempts';

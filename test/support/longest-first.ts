@@ -16,7 +16,6 @@ const LONGEST = [
   'long/embedded',
   'page-quality',
   'attack',
-  'chaos',
   'import-lease',
   'page-live',
   'replicas',

@@ -24,13 +24,15 @@ export function checkAsked(story: Story): Result {
   }
   const unknown = journal.calls.filter((call) => call.kind === 'add' && call.outcome === 'unknown');
   const happened = unknown.filter((call) => call.kind === 'add' && story.idsByUrl.has(call.url));
+  const repeated = journal.calls.filter(({ attempts }) => attempts > 1);
   return {
     point: 'asked',
     counts: {
       shown: story.births.size,
       'unknown adds': unknown.length,
       'of them there': happened.length,
-      'sent again': journal.calls.filter(({ attempts }) => attempts > 1).length,
+      'sent again': repeated.length,
+      'done when sent again': repeated.filter(({ outcome }) => outcome === 'done').length,
     },
     findings,
   };

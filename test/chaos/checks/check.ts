@@ -8,6 +8,7 @@ import { checkImported } from './imported.ts';
 import { checkCapped, checkLimited } from './limited.ts';
 import { checkAnswered, checkLived, checkRested } from './lived.ts';
 import { checkLooked } from './looked.ts';
+import { demandMinimum } from './minimums.ts';
 import { checkMirrored } from './mirrored.ts';
 import { checkUnseen } from './unseen.ts';
 import { checkWoken } from './woken.ts';
@@ -28,11 +29,11 @@ const CHECKS: Record<Point, (story: Story) => Result> = {
   rested: checkRested,
 };
 
-/** Proves what a run must show from its evidence alone; a pure function. */
+/** Proves what a run must show from its evidence alone, or says what the evidence lacks; a pure function. */
 export function checkAll(evidence: Evidence): Result[] {
   const story = tellStory(evidence);
-  return Object.values(CHECKS).map((check) => check(story));
+  return Object.values(CHECKS).map((check) => demandMinimum(check(story)));
 }
 
-/** One point of the proof. */
+/** One point of the proof, however little its evidence is. */
 export const checkPoint = (evidence: Evidence, point: Point): Result => CHECKS[point](tellStory(evidence));

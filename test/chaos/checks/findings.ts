@@ -28,6 +28,6 @@ export interface Result {
   notShown?: string;
 }
 
-/** Whether all of it holds. */
+/** Whether all of it is shown and holds. */
 export const isSound = (results: readonly Result[]): boolean =>
-  results.every(({ findings }) => findings.length === 0);
+  results.every(({ findings, notShown }) => findings.length === 0 && notShown === undefined);

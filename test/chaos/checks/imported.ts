@@ -6,14 +6,16 @@ import type { Result } from './findings.ts';
 export function checkImported(story: Story): Result {
   const imports = story.evidence.journal.calls.filter((call): call is ImportCall => call.kind === 'import');
   const findings = imports.flatMap((call) => [...findMiscounted(call), ...findHalf(story, call)]);
+  const done = imports.filter(({ outcome }) => outcome === 'done');
   const count = (outcome: string) => imports.filter((call) => call.outcome === outcome).length;
   return {
     point: 'imported',
     counts: {
-      done: count('done'),
+      done: done.length,
       unknown: count('unknown'),
       refused: count('refused'),
-      replaces: imports.filter(({ mode }) => mode === 'replace').length,
+      replaces: done.filter(({ mode }) => mode === 'replace').length,
+      'after a crash': done.filter(({ crashes }) => crashes > 0).length,
       entries: imports.reduce((sum, { entries }) => sum + entries.length, 0),
     },
     findings,

@@ -12,10 +12,16 @@ export function checkCapped({ evidence }: Story): Result {
   const held = new Map<number, number>();
   for (const { user } of rest.rows) held.set(user, (held.get(user) ?? 0) + 1);
   for (const [user, count] of held) if (count > limits.bookmarks) findings.push(`${user} has ${count}`);
+  const atCap = journal.looks.filter(({ ids }) => ids.length === limits.bookmarks);
   const hits = journal.calls.filter(({ code }) => code === 'LIMIT_EXCEEDED').length;
   return {
     point: 'capped',
-    counts: { cap: limits.bookmarks, refused: hits, looks: journal.looks.length },
+    counts: {
+      cap: limits.bookmarks,
+      refused: hits,
+      looks: journal.looks.length,
+      'looks at the cap': atCap.length,
+    },
     findings,
   };
 }
@@ -32,14 +38,17 @@ export function checkLimited({ evidence }: Story): Result {
   const { journal, limits } = evidence;
   const disturbed = listDisturbances(journal);
   const findings: string[] = [];
-  const counts = { windows: 0, undisturbed: 0, admitted: 0, refused: 0 };
+  const counts = { windows: 0, undisturbed: 0, 'undisturbed and used up': 0, admitted: 0, refused: 0 };
   for (const attempts of countedByToken(journal).values()) {
     for (const [n, first] of attempts.entries()) {
       const endMs = first.sentMs + limits.windowMs;
       const within = admittedWithin(attempts, n, endMs);
+      // What came after the last of them has not changed how many were admitted until then.
+      const lastMs = Math.max(...within.map((attempt) => attempt.endMs));
       counts.windows += 1;
-      const isDisturbed = disturbed.some((each) => each.startMs < endMs && each.endMs > first.sentMs);
+      const isDisturbed = disturbed.some((each) => each.startMs < lastMs && each.endMs > first.sentMs);
       if (!isDisturbed) counts.undisturbed += 1;
+      if (!isDisturbed && within.length >= limits.requests) counts['undisturbed and used up'] += 1;
       if (!isDisturbed && within.length > limits.requests)
         findings.push(
           `${within.length} requests of one token were admitted from ${Math.round(first.sentMs)} on`,
@@ -75,6 +84,9 @@ interface Span {
 }
 
 function listDisturbances({ faults, lives }: Journal): Span[] {
+  // A process without Redis counts by itself from its start to its end.
+  const isAlone = lives.every(({ startMs, fallbacks }) => fallbacks[0]?.startMs === startMs);
+  if (isAlone) return lives.flatMap(({ startMs, endMs }) => [startMs, endMs].map(around));
   const ofRedis = faults.filter(({ target }: Fault) => target.includes('redis'));
   const fallbacks = lives.flatMap((life) =>
     life.fallbacks.map(({ startMs, endMs }) => ({ startMs, endMs: Math.min(endMs, life.endMs) })),
@@ -84,6 +96,8 @@ function listDisturbances({ faults, lives }: Journal): Span[] {
     endMs: endMs + MARGIN_MS,
   }));
 }
+
+const around = (atMs: number): Span => ({ startMs: atMs - MARGIN_MS, endMs: atMs + MARGIN_MS });
 
 function findExcess(
   { lives }: Journal,

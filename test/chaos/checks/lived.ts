@@ -38,7 +38,8 @@ export function checkLived({ evidence }: Story): Result {
   const { lives, faults } = evidence.journal;
   const findings = lives.flatMap((life) => [...findBadEnd(evidence.journal, life), ...findErrors(life)]);
   const warnings = lives.reduce((sum, { problems }) => sum + problems.length, 0);
-  const counts = { processes: lives.length, faults: faults.length, warnings };
+  const killed = lives.filter(({ endedBy }) => endedBy === 'SIGKILL').length;
+  const counts = { processes: lives.length, killed, faults: faults.length, warnings };
   return { point: 'lived', counts, findings };
 }
 
@@ -72,6 +73,7 @@ function findErrors({ name, problems, answeredMs }: Life): string[] {
 
 /** What did not come to rest. */
 export function checkRested({ evidence }: Story): Result {
-  const { leftovers } = evidence.rest;
-  return { point: 'rested', counts: {}, findings: leftovers };
+  const { leftovers, looked } = evidence.rest;
+  const counts = { ...looked, 'polls held before': evidence.journal.heldPolls };
+  return { point: 'rested', counts, findings: leftovers };
 }

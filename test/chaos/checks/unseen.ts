@@ -2,10 +2,6 @@ import type { EditCall } from '../journal.ts';
 import { append, type Story } from './births.ts';
 import type { Result } from './findings.ts';
 
-/** Fewer acknowledged edits and conflicts than these show nothing. */
-const MIN_EDITS = 20;
-const MIN_CONFLICTS = 1;
-
 /**
  * No acknowledged edit that names the version its writer had read replaced a version between the two: what another
  * acknowledged edit had made meanwhile.
@@ -26,11 +22,9 @@ export function checkUnseen({ evidence }: Story): Result {
       );
   });
   const conflicts = calls.filter(({ code }) => code === 'CONFLICT').length;
-  const isEnough = bound.length >= MIN_EDITS && conflicts >= MIN_CONFLICTS;
   return {
     point: 'unseen',
     counts: { 'edits of a version': bound.length, 'other edits': done.length - bound.length, conflicts },
     findings,
-    ...(!isEnough && { notShown: `fewer than ${MIN_EDITS} edits or ${MIN_CONFLICTS} conflict` }),
   };
 }

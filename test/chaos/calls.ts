@@ -1,0 +1,52 @@
+import { ApiError } from '../../src/client/index.ts';
+import { type AnyCall, type Journal, nowMs, type Outcome } from './journal.ts';
+import type { RecordedFetch } from './recorded-fetch.ts';
+
+/** What a call is begun with. */
+export type Pending = AnyCall extends infer C ? (C extends AnyCall ? Omit<C, CallFields> : never) : never;
+type CallFields = 'user' | 'sentMs' | 'endMs' | 'outcome' | 'code' | 'attempts';
+
+/** Responses that say that nothing happened; after an earlier attempt whose response was lost they say nothing. */
+const REFUSALS = new Set([
+  'VALIDATION_ERROR',
+  'NOT_FOUND',
+  'CONFLICT',
+  'LIMIT_EXCEEDED',
+  'PERMISSION_DENIED',
+  'RATE_LIMITED',
+]);
+
+/** Journals a call that is sent now. Until `settleCall` it may have happened. */
+export function beginCall<C extends Pending>(journal: Journal, user: number, asked: C): C & AnyCall {
+  const call = Object.assign(asked, {
+    user,
+    sentMs: nowMs(),
+    endMs: Number.POSITIVE_INFINITY,
+    outcome: 'unknown' as Outcome,
+    code: '',
+    attempts: 0,
+  });
+  journal.calls.push(call as unknown as AnyCall);
+  return call as unknown as C & AnyCall;
+}
+
+/** Sends a call and journals how it ended. Nothing else may use its `fetch` meanwhile: its requests are the attempts. */
+export async function settleCall(
+  recorded: RecordedFetch,
+  call: AnyCall,
+  send: () => Promise<unknown>,
+): Promise<void> {
+  const before = recorded.count;
+  try {
+    await send();
+    call.outcome = 'done';
+  } catch (error) {
+    call.code = error instanceof ApiError ? error.code : 'CONNECTION_LOST';
+    const wasSentOnce = recorded.count - before === 1;
+    if (REFUSALS.has(call.code) && wasSentOnce) call.outcome = 'refused';
+    // Promised for imports only: what is answered so has not happened and never will.
+    if (call.kind === 'import' && call.code === 'UNAVAILABLE' && wasSentOnce) call.outcome = 'refused';
+  }
+  call.attempts = recorded.count - before;
+  call.endMs = nowMs();
+}

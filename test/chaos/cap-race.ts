@@ -1,0 +1,103 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ApiError, BookmarkClient } from '../../src/client/index.ts';
+import { beginCall, settleCall } from './calls.ts';
+import { type Asked, type Journal, type Limits, nowMs } from './journal.ts';
+import { recordFetch } from './recorded-fetch.ts';
+
+export interface CapRaceOptions {
+  user: number;
+  /** Adds go out by all of them in turn. */
+  tokens: readonly string[];
+  origin: string;
+  journal: Journal;
+  limits: Limits;
+}
+
+/** How many bookmarks there is still room for when adds race, and how many more than these are sent. */
+const ROOM = 5;
+const EXCESS = 5;
+
+/** Pause between two races: the limiter refuses none of their requests. */
+const PAUSE_MS = 4_000;
+
+/**
+ * A user who is at the cap: fills the account once, then sends more adds at once than it has room for, deletes some, and
+ * begins again until the signal. `onFirst` is called when the first race is over.
+ */
+export async function raceAtCap(
+  options: CapRaceOptions,
+  onFirst: () => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const { user, tokens, origin, journal, limits } = options;
+  const open = (n: number) => {
+    const token = tokens[n % tokens.length]!;
+    const recorded = recordFetch(journal, token);
+    const client = new BookmarkClient({ baseUrl: `${origin}/api/v1`, token, fetch: recorded.fetch });
+    return { recorded, client, token };
+  };
+  let made = 0;
+  const make = (): Asked => {
+    made += 1;
+    return { url: `https://chaos.example/cap/${made}`, title: `cap ${made}`, comment: '', tags: [] };
+  };
+  const fill = async () => {
+    const { recorded, client } = open(0);
+    const entries = Array.from({ length: limits.bookmarks - ROOM }, make);
+    const call = beginCall(journal, user, {
+      ...{ kind: 'import', mode: 'merge', entries, invalid: 0, repeated: [], crashes: 0 },
+      result: undefined as { imported: number; skipped: number; errors: number } | undefined,
+    });
+    await settleCall(recorded, call, async () => {
+      const { imported, skipped, errors } = await client.importBookmarks({ bookmarks: entries });
+      call.result = { imported, skipped, errors: errors.length };
+    });
+  };
+  /** What the account holds; undefined where nobody could say. */
+  const look = async (n: number): Promise<number[] | undefined> => {
+    const sentMs = nowMs();
+    const seen = await open(n)
+      .client.exportBookmarks({ retryForMs: 0 })
+      .catch(() => undefined);
+    if (seen === undefined) return undefined;
+    const ids = seen.bookmarks.map(({ id }) => id);
+    const urls = seen.bookmarks.map(({ url }) => url);
+    journal.looks.push({ source: 'export', user, sentMs, endMs: nowMs(), count: seen.count, ids, urls });
+    return ids;
+  };
+  const add = async (n: number) => {
+    const asked = make();
+    const { recorded, token } = open(n);
+    const call = beginCall(journal, user, {
+      ...{ kind: 'add', ...asked, isKeyed: false, id: undefined as number | undefined },
+    });
+    await settleCall(recorded, call, async () => {
+      const response = await recorded.fetch(`${origin}/api/v1/bookmarks/add`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+        body: JSON.stringify(asked),
+        signal: AbortSignal.timeout(30_000),
+      });
+      const body = await response.json();
+      if (!response.ok)
+        throw new ApiError('refused', { code: body.code, status: response.status, requestId: '' });
+      call.id = body.id;
+    });
+  };
+  const remove = async (ids: number[]) => {
+    const { recorded, client } = open(0);
+    const call = beginCall(journal, user, { kind: 'delete', ids });
+    await settleCall(recorded, call, () => client.deleteBookmarks(ids));
+  };
+  await fill();
+  for (let race = 0; !signal.aborted; race += 1) {
+    const held = await look(race);
+    const room = held === undefined ? 0 : Math.max(0, limits.bookmarks - held.length);
+    await Promise.all(Array.from({ length: Math.min(3 * ROOM, room) + EXCESS }, (_, n) => add(n)));
+    if (race === 0) onFirst();
+    const full = await look(race);
+    if (full !== undefined && full.length > limits.bookmarks - ROOM)
+      await remove(full.slice(limits.bookmarks - ROOM - full.length));
+    await sleep(PAUSE_MS, undefined, { signal }).catch(() => {});
+  }
+}
