@@ -45,7 +45,7 @@ test('what add, edit and rm write offline is shown at once, and sent by sync FIL
   const { id: gone } = (await user.post('/bookmarks/add', { url: 'http://gone/' })).body;
   expect(await run(['sync', file])).toMatchObject({
     code: 0,
-    out: '2 bookmarks; 0 local changes were pending\n',
+    out: '2 bookmarks; 0 local changes processed\n',
   });
   expect((await offline('add', 'new.example.org', '--tag', 'a,b')).out).toBe(
     'Added -1  https://new.example.org\n',
@@ -59,7 +59,7 @@ test('what add, edit and rm write offline is shown at once, and sent by sync FIL
     { id, tags: [{ name: 'c' }] },
   ]);
   expect(await all()).toHaveLength(2);
-  expect((await run(['sync', file])).out).toBe('2 bookmarks; 5 local changes were pending\n');
+  expect((await run(['sync', file])).out).toBe('2 bookmarks; 5 local changes processed\n');
   expect(await all()).toMatchObject([
     { id, tags: [{ name: 'c' }] },
     { url: 'https://new.example.org', title: 'New', tags: [{ name: 'b' }, { name: 'c' }] },
@@ -84,14 +84,14 @@ test('sync FILE prints what was not simply applied, once, and fails where a chan
     code: 0,
     out:
       `${id}: title was changed on both sides: here "here", there "there"; kept "here"\n` +
-      '2 bookmarks; 1 local changes were pending\n',
+      '2 bookmarks; 1 local change processed\n',
   });
   await offline('edit', String(gone), '--title', 'lost', '--tag', 'kept');
   await offline('add', 'http://long/', '--title', 'x'.repeat(3_000));
   await user.post('/bookmarks/delete', { id: gone });
   const failed = await run(['sync', file]);
   expect(failed.code).toBe(1);
-  expect(failed.err).toContain('2 local changes were not applied');
+  expect(failed.err).toContain('2 local changes could not be applied');
   expect(failed.out).toContain(
     `${gone}: not applied because it was deleted elsewhere: title "lost", tags +kept\n`,
   );
@@ -100,7 +100,7 @@ test('sync FILE prints what was not simply applied, once, and fails where a chan
   );
   expect(await run(['sync', file])).toMatchObject({
     code: 0,
-    out: '1 bookmarks; 0 local changes were pending\n',
+    out: '1 bookmark; 0 local changes processed\n',
   });
 });
 
@@ -175,5 +175,5 @@ test('several processes may write and synchronise one new file at once', async (
   const syncing = [1, 2, 3].map(() => start(['sync', file], env).end);
   for (const { code, err } of await Promise.all(syncing)) expect([code, err]).toEqual([0, '']);
   expect((await all()).map(({ url }) => url).sort()).toEqual(urls);
-  expect((await run(['sync', file])).out).toBe('4 bookmarks; 0 local changes were pending\n');
+  expect((await run(['sync', file])).out).toBe('4 bookmarks; 0 local changes processed\n');
 }, 60_000);

@@ -1060,7 +1060,7 @@ describe('mirror', () => {
     });
     await user.post('/bookmarks/delete', { id: made.id });
     await user.post('/bookmarks/add', { url: 'https://example.org/2' });
-    expect((await run(['mirror', file])).out).toBe('1 bookmarks: 1 new or changed, 1 removed\n');
+    expect((await run(['mirror', file])).out).toBe('1 bookmark: 1 new or changed, 1 removed\n');
     using store = new SqliteStore(file);
     expect([...store.bookmarks()]).toEqual(await all());
   });

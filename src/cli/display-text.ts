@@ -1,9 +1,9 @@
 /** Makes text from users safe for a terminal. */
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g;
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters
 const CONTROLS_IN_LINES = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
 /** Escapes the control characters of a text as JSON does, except line breaks and tabs. JSON keeps its value. */
@@ -41,3 +41,7 @@ export function fitToWidth(text: string, width: number): string {
   }
   return `${kept}…${' '.repeat(width - 1 - used)}`;
 }
+
+/** Formats a count with its noun: `1 bookmark`, `2,000 bookmarks`. */
+export const formatCount = (count: number, noun: string): string =>
+  `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;

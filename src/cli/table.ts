@@ -20,7 +20,7 @@ const GAP = '  ';
 const MIN_WIDTH = 8;
 
 /** The other flexible columns shrink to this width before the main one is cut. */
-const BESIDE_MAIN_WIDTH = 16;
+const MIN_OTHER_WIDTH = 16;
 
 /** Formats the lines of a table, header first. Flexible columns are cut so that lines fit the screen. */
 export function displayTable({ columns, rows }: Table, screenWidth: number): string[] {
@@ -42,7 +42,7 @@ function shrink(widths: number[], columns: readonly Column[], available: number)
   const flexible = columns.flatMap(({ isFlexible }, i) => (isFlexible ? [i] : []));
   const others = flexible.filter((i) => !columns[i]!.isMain);
   const excess = () => widths.reduce((sum, width) => sum + width, 0) - available;
-  cutWidest(widths, others, excess(), BESIDE_MAIN_WIDTH);
+  cutWidest(widths, others, excess(), MIN_OTHER_WIDTH);
   cutWidest(widths, flexible, excess(), MIN_WIDTH);
 }
 

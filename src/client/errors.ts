@@ -1,9 +1,11 @@
 import type { ErrorCode } from '../domain/resources.ts';
 
 /**
- * The codes of spec 7, and three codes of the client: `CONNECTION_LOST` (no response, or a truncated one), `TIMEOUT`
- * (no response in time) and `UNEXPECTED_ANSWER` (a response that does not come from the service, perhaps from a
- * proxy).
+ * The codes of spec 7, and three codes of the client:
+ *
+ * - `CONNECTION_LOST`: no response, or a truncated one
+ * - `TIMEOUT`: no response in time
+ * - `UNEXPECTED_ANSWER`: a response from something else, perhaps a proxy
  */
 export type ClientErrorCode = ErrorCode | 'CONNECTION_LOST' | 'TIMEOUT' | 'UNEXPECTED_ANSWER';
 

@@ -52,10 +52,10 @@ export class IndexedDbStore implements CollectionStore {
     return this.#write(async (tables) => {
       requireNext(page, after, await result(tables.position.get(CURSOR)));
       requireNoAttempt((await readFirst(tables))?.attempt);
-      const carriers = await findCarriers(tables, page);
+      const tagged = await findTagged(tables, page);
       await applyPage(tables, page);
       tables.position.put(page.cursor, CURSOR);
-      return omitBookmarksOf(page, carriers);
+      return omitBookmarksOf(page, tagged);
     });
   }
 
@@ -207,14 +207,14 @@ function show({ tagIds, ...fields }: StoredBookmark, nameByTag: Map<number, stri
 }
 
 /** Returns the ids of bookmarks with a tag that the page renames or deletes. */
-async function findCarriers({ bookmarks, tags }: Tables, page: MirrorPage): Promise<number[]> {
+async function findTagged({ bookmarks, tags }: Tables, page: MirrorPage): Promise<number[]> {
   const shown = [...page.bookmarks.flatMap((bookmark) => bookmark.tags), ...page.tags];
   const ids = [...new Set(shown.map(({ id }) => id))];
   const held = await Promise.all(ids.map((id) => result<BookmarkTag | undefined>(tags.get(id))));
   const names = new Map(held.map((tag, at) => [ids[at]!, tag?.name]));
   const changed = [...findChangedTags(page, (id) => names.get(id))];
-  const carriers = changed.map((id) => result(bookmarks.index('tagIds').getAllKeys(id)));
-  return (await Promise.all(carriers)).flat() as number[];
+  const tagged = changed.map((id) => result(bookmarks.index('tagIds').getAllKeys(id)));
+  return (await Promise.all(tagged)).flat() as number[];
 }
 
 async function applyPage(tables: Tables, page: MirrorPage): Promise<void> {
@@ -226,15 +226,15 @@ async function applyPage(tables: Tables, page: MirrorPage): Promise<void> {
   for (const { id, name } of page.tags) tags.put({ id, name });
   for (const tagId of page.deleted_tags) {
     tags.delete(tagId);
-    const carriers: StoredBookmark[] = await result(bookmarks.index('tagIds').getAll(tagId));
-    for (const one of carriers)
+    const tagged: StoredBookmark[] = await result(bookmarks.index('tagIds').getAll(tagId));
+    for (const one of tagged)
       bookmarks.put({ ...one, tagIds: one.tagIds.filter((other) => other !== tagId) });
   }
 }
 
-function putBookmark({ bookmarks, tags }: Tables, { tags: carried, ...fields }: Bookmark): void {
-  for (const { id, name } of carried) tags.put({ id, name });
-  bookmarks.put({ ...fields, tagIds: carried.map(({ id }) => id) });
+function putBookmark({ bookmarks, tags }: Tables, { tags: bookmarkTags, ...fields }: Bookmark): void {
+  for (const { id, name } of bookmarkTags) tags.put({ id, name });
+  bookmarks.put({ ...fields, tagIds: bookmarkTags.map(({ id }) => id) });
 }
 
 function removeBookmark({ bookmarks, ahead }: Tables, id: number): void {

@@ -13,7 +13,7 @@ export class MemoryStore implements CollectionStore {
   readonly #bookmarks = new Map<number, StoredBookmark>();
   readonly #nameByTag = new Map<number, string>();
   /** The ids of each tag's bookmarks. */
-  readonly #carriers = new Map<number, Set<number>>();
+  readonly #bookmarksByTag = new Map<number, Set<number>>();
   #cursor: string | undefined;
 
   async readCursor(): Promise<string | undefined> {
@@ -25,18 +25,18 @@ export class MemoryStore implements CollectionStore {
     this.#outbox.notePage(page);
     const { reset, bookmarks, deleted, tags, deleted_tags, cursor } = page;
     const changedTags = findChangedTags(page, (id) => this.#nameByTag.get(id));
-    const carriers = [...changedTags].flatMap((id) => [...(this.#carriers.get(id) ?? [])]);
+    const tagged = [...changedTags].flatMap((id) => [...(this.#bookmarksByTag.get(id) ?? [])]);
     if (reset) {
       this.#bookmarks.clear();
       this.#nameByTag.clear();
-      this.#carriers.clear();
+      this.#bookmarksByTag.clear();
     }
     for (const bookmark of bookmarks) this.#put(bookmark);
     for (const id of deleted) this.#remove(id);
     for (const { id, name } of tags) this.#nameByTag.set(id, name);
     for (const id of deleted_tags) this.#removeTag(id);
     this.#cursor = cursor;
-    return omitBookmarksOf(page, carriers);
+    return omitBookmarksOf(page, tagged);
   }
 
   async update(id: number, work: (state: BookmarkState) => StateChange): Promise<BookmarkState> {
@@ -60,23 +60,23 @@ export class MemoryStore implements CollectionStore {
     this.#remove(fields.id);
     for (const { id, name } of tags) {
       this.#nameByTag.set(id, name);
-      const carriers = this.#carriers.get(id) ?? new Set();
-      this.#carriers.set(id, carriers.add(fields.id));
+      const ids = this.#bookmarksByTag.get(id) ?? new Set();
+      this.#bookmarksByTag.set(id, ids.add(fields.id));
     }
     this.#bookmarks.set(fields.id, { ...fields, tagIds: tags.map(({ id }) => id) });
   }
 
   #remove(id: number): void {
-    for (const tagId of this.#bookmarks.get(id)?.tagIds ?? []) this.#carriers.get(tagId)?.delete(id);
+    for (const tagId of this.#bookmarks.get(id)?.tagIds ?? []) this.#bookmarksByTag.get(tagId)?.delete(id);
     this.#bookmarks.delete(id);
   }
 
   #removeTag(tagId: number): void {
-    for (const id of this.#carriers.get(tagId) ?? []) {
+    for (const id of this.#bookmarksByTag.get(tagId) ?? []) {
       const bookmark = this.#bookmarks.get(id)!;
       bookmark.tagIds = bookmark.tagIds.filter((other) => other !== tagId);
     }
-    this.#carriers.delete(tagId);
+    this.#bookmarksByTag.delete(tagId);
     this.#nameByTag.delete(tagId);
   }
 

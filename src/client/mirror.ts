@@ -145,8 +145,8 @@ export function findChangedTags(
   return new Set([...renamed, ...deleted_tags]);
 }
 
-/** Returns the ids in `carriers` that a page neither replaces nor deletes, in ascending order. */
-export function omitBookmarksOf({ bookmarks, deleted }: MirrorPage, carriers: Iterable<number>): number[] {
+/** Returns the ids in `ids` that a page neither replaces nor deletes, in ascending order. */
+export function omitBookmarksOf({ bookmarks, deleted }: MirrorPage, ids: Iterable<number>): number[] {
   const named = new Set([...bookmarks.map(({ id }) => id), ...deleted]);
-  return [...new Set(carriers)].filter((id) => !named.has(id)).sort((a, b) => a - b);
+  return [...new Set(ids)].filter((id) => !named.has(id)).sort((a, b) => a - b);
 }

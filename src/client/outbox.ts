@@ -55,7 +55,7 @@ export interface PendingWrite {
 }
 
 /**
- * The outcome of a write that was not applied as it was made:
+ * Why a write was not applied, or not applied exactly as requested:
  *
  * - `conflict`: both sides changed a field; `conflict` holds both values and the one that was kept
  * - `kept`: a deletion was dropped because the bookmark was edited elsewhere

@@ -93,19 +93,19 @@ export class SqliteStore implements CollectionStore, Disposable {
     return this.#transact(() => {
       requireNext(page, after, this.#findCursor());
       this.#outbox.notePage(page);
-      const carriers = this.#findCarriers(page);
+      const tagged = this.#findTagged(page);
       this.#write(page);
       this.#writeCursor(page.cursor);
-      return omitBookmarksOf(page, carriers);
+      return omitBookmarksOf(page, tagged);
     });
   }
 
   /** Returns the ids of bookmarks with a tag that the page renames or deletes. */
-  #findCarriers(page: MirrorPage): number[] {
+  #findTagged(page: MirrorPage): number[] {
     const name = this.#db.prepare('select name from tags where id = ?');
     const changed = findChangedTags(page, (id) => (name.get(id) as { name: string } | undefined)?.name);
-    const carriers = this.#db.prepare('select bookmark_id as id from bookmark_tags where tag_id = ?');
-    return [...changed].flatMap((id) => (carriers.all(id) as { id: number }[]).map((row) => row.id));
+    const tagged = this.#db.prepare('select bookmark_id as id from bookmark_tags where tag_id = ?');
+    return [...changed].flatMap((id) => (tagged.all(id) as { id: number }[]).map((row) => row.id));
   }
 
   #findCursor(): string | undefined {
@@ -124,13 +124,13 @@ export class SqliteStore implements CollectionStore, Disposable {
         created_at = excluded.created_at, updated_at = excluded.updated_at`,
     );
     const dropTags = this.#db.prepare('delete from bookmark_tags where bookmark_id = ?');
-    const carryTag = this.#db.prepare('insert into bookmark_tags (bookmark_id, tag_id) values (?, ?)');
-    for (const { id, url, title, comment, tags: carried, created_at, updated_at } of bookmarks) {
+    const putBookmarkTag = this.#db.prepare('insert into bookmark_tags (bookmark_id, tag_id) values (?, ?)');
+    for (const { id, url, title, comment, tags: bookmarkTags, created_at, updated_at } of bookmarks) {
       putBookmark.run(id, url, title, comment, created_at, updated_at);
       dropTags.run(id);
-      for (const tag of carried) {
+      for (const tag of bookmarkTags) {
         putTag.run(tag.id, tag.name);
-        carryTag.run(id, tag.id);
+        putBookmarkTag.run(id, tag.id);
       }
     }
     const removeBookmark = this.#db.prepare('delete from bookmarks where id = ?');

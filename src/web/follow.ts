@@ -31,7 +31,7 @@ interface Following {
  * A page of changes, as tabs pass it on. All its changes were made after `sinceMs`, and all later ones after
  * `askedMs`.
  */
-interface Told {
+interface Message {
   page: Changes;
   sinceMs: number;
   askedMs: number;
@@ -51,14 +51,14 @@ export async function followChanges(
   let stopping = new AbortController();
   let channel: BroadcastChannel | undefined;
 
-  const apply = (told: Told) => {
-    cursor = told.page.cursor;
-    askedMs = told.askedMs;
-    onChanges(told.page, told.sinceMs);
+  const apply = (message: Message) => {
+    cursor = message.page.cursor;
+    askedMs = message.askedMs;
+    onChanges(message.page, message.sinceMs);
   };
   const listen = () => {
     channel = new BroadcastChannel(name);
-    channel.onmessage = ({ data }: MessageEvent<Told>) => apply(data);
+    channel.onmessage = ({ data }: MessageEvent<Message>) => apply(data);
   };
   const lead = (signal: AbortSignal) =>
     poll(
@@ -66,9 +66,9 @@ export async function followChanges(
       signal,
       (page, nowAskedMs) => {
         const sinceMs = page.waited ? Math.max(nowAskedMs, Date.now() - LATE_MS) : askedMs;
-        const told = { page, sinceMs, askedMs: nowAskedMs };
-        channel?.postMessage(told);
-        apply(told);
+        const message = { page, sinceMs, askedMs: nowAskedMs };
+        channel?.postMessage(message);
+        apply(message);
       },
     );
   listen();
@@ -139,19 +139,19 @@ async function pauseAfter(error: unknown, failures: number, signal: AbortSignal)
   if (!navigator.onLine) sayConnection(texts.connection.offline);
   else if (failures > 1 && !hasCode(error, 'RATE_LIMITED')) sayConnection(texts.connection.unreachable);
   const askedMs = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1_000 : 0;
-  const woken = new AbortController();
-  const wake = () => woken.abort();
-  const onSignal = ({ data }: MessageEvent) => data === 'signed-in' && wake();
-  addEventListener('online', wake);
+  const ended = new AbortController();
+  const end = () => ended.abort();
+  const onSignal = ({ data }: MessageEvent) => data === 'signed-in' && end();
+  addEventListener('online', end);
   signals.addEventListener('message', onSignal);
-  signal.addEventListener('abort', wake);
+  signal.addEventListener('abort', end);
   // If the user declined to sign in again, the poll waits until they do.
   const isSignedOut = hasCode(error, 'INVALID_TOKEN') || hasCode(error, 'ACCOUNT_SUSPENDED');
   const pauseMs = isSignedOut
     ? Number.POSITIVE_INFINITY
     : Math.max(askedMs, backoffMs(failures, Math.random));
-  await sleep(systemClock, pauseMs, woken.signal).catch(() => {});
-  removeEventListener('online', wake);
+  await sleep(systemClock, pauseMs, ended.signal).catch(() => {});
+  removeEventListener('online', end);
   signals.removeEventListener('message', onSignal);
-  signal.removeEventListener('abort', wake);
+  signal.removeEventListener('abort', end);
 }

@@ -18,9 +18,9 @@ export function addBookmarkCommands(program: Command, run: Run): void {
   program
     .command('add')
     .description('add a bookmark')
-    .argument('<url>')
-    .option('--title <text>')
-    .option('--comment <text>')
+    .argument('<url>', 'the address; https:// is added to a bare host name')
+    .option('--title <text>', 'title')
+    .option('--comment <text>', 'comment')
     .addOption(tagsOption('a tag; repeat the option, or separate several with commas'))
     .option('--created-at <time>', 'when it was saved, for example 2026-01-31T12:00:00Z (default: now)')
     .addOption(
@@ -35,9 +35,9 @@ export function addBookmarkCommands(program: Command, run: Run): void {
     .command('edit')
     .description('change a bookmark, or the tags of several; omitted fields are kept')
     .argument('<id...>', 'ids from `list`', gatherIds)
-    .option('--new-url <url>')
-    .option('--title <text>')
-    .option('--comment <text>')
+    .option('--new-url <url>', 'new url')
+    .option('--title <text>', 'new title')
+    .option('--comment <text>', 'new comment')
     .addOption(tagsOption('replace all its tags with this one; may be repeated'))
     .option('--no-tags', 'remove all its tags')
     .option('--add-tag <name>', 'add this tag to every bookmark; may be repeated', gatherTags)
@@ -53,12 +53,12 @@ export function addBookmarkCommands(program: Command, run: Run): void {
   program
     .command('get')
     .description('show a bookmark by its id, or all bookmarks with a url')
-    .argument('<id-or-url>')
+    .argument('<id-or-url>', 'an id from `list`, or a url')
     .action(run(get));
   program
     .command('open')
     .description('open a bookmark in the browser')
-    .argument('<id-or-url>')
+    .argument('<id-or-url>', 'an id from `list`, or a url')
     .action(run(openBookmark));
   program
     .command('search')

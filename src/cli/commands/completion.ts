@@ -7,7 +7,7 @@ export function addCompletionCommand(program: Command, run: Run): void {
   program
     .command('completion')
     .description('print a completion script for your shell')
-    .addArgument(new Argument('<shell>').choices(SHELLS))
+    .addArgument(new Argument('<shell>', 'your shell').choices(SHELLS))
     .addHelpText(
       'after',
       '\nbash, in ~/.bashrc: source <(bookmarks completion bash)' +

@@ -8,7 +8,7 @@ import { type CheckedFile, readBookmarkFile } from '../../formats/read-file.ts';
 import { writeCsvRow } from '../../formats/write-csv.ts';
 import { tagsOption } from '../arguments.ts';
 import { askLine } from '../ask.ts';
-import { toLine } from '../display-text.ts';
+import { formatCount, toLine } from '../display-text.ts';
 import { CliError } from '../faults.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
 
@@ -161,8 +161,7 @@ async function confirmReplace(session: Session, entries: number): Promise<void> 
   if (!/^y(es)?$/i.test(answer ?? '')) throw new CliError('nothing was changed', undefined, 'FAILED');
 }
 
-const count = (bookmarks: number): string =>
-  `${bookmarks.toLocaleString('en')} ${bookmarks === 1 ? 'bookmark' : 'bookmarks'}`;
+const count = (bookmarks: number): string => formatCount(bookmarks, 'bookmark');
 
 const NAMES: Record<CheckedFile['format'], string> = {
   'bookmark-service': 'a JSON export of this service',
@@ -181,10 +180,7 @@ const NAMES: Record<CheckedFile['format'], string> = {
 };
 
 function describeFile({ format, entries, combined }: CheckedFile): string {
-  const merged =
-    combined === 0
-      ? ''
-      : `; ${combined.toLocaleString('en')} ${combined === 1 ? 'duplicate' : 'duplicates'} combined`;
+  const merged = combined === 0 ? '' : `; ${formatCount(combined, 'duplicate')} combined`;
   return `${count(entries.length)} in ${NAMES[format]}${merged}`;
 }
 

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { type BookmarkClient, type MirrorBatch, MirrorConflict } from '../../client/index.ts';
 import type { SqliteStore } from '../../client/sqlite-store.ts';
+import { formatCount } from '../display-text.ts';
 import { CliError } from '../faults.ts';
 import { openStore } from '../local-copy.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
@@ -49,11 +50,11 @@ async function keepUpToDate(
 ): Promise<void> {
   const { terminal, signal } = session;
   using progress = terminal.progress();
-  progress.set(`${store.size} bookmarks`);
+  progress.set(formatCount(store.size, 'bookmark'));
   let sum = { changed: 0, removed: 0 };
   for await (const batch of client.mirror({ store, signal, follow })) {
     sum = { changed: sum.changed + batch.bookmarks.length, removed: sum.removed + batch.deleted.length };
-    if (!batch.isCaughtUp) progress.set(`${store.size} bookmarks`);
+    if (!batch.isCaughtUp) progress.set(formatCount(store.size, 'bookmark'));
     else {
       progress.set('');
       await report(session, batch, sum, store.size);
@@ -70,6 +71,6 @@ function report(
 ): Promise<void> {
   return terminal.print(
     { bookmarks, changed, removed, reset },
-    () => `${bookmarks} bookmarks: ${changed} new or changed, ${removed} removed`,
+    () => `${formatCount(bookmarks, 'bookmark')}: ${changed} new or changed, ${removed} removed`,
   );
 }

@@ -1,5 +1,5 @@
 import type { ConflictPolicy, Report } from '../../client/index.ts';
-import { toLine } from '../display-text.ts';
+import { formatCount, toLine } from '../display-text.ts';
 import { CliError } from '../faults.ts';
 import { openStore } from '../local-copy.ts';
 import { openOwnClient, type Session } from '../session.ts';
@@ -23,12 +23,14 @@ export async function syncFile(session: Session, file: string, onConflict: Confl
   if (terminal.isJson) await terminal.print({ bookmarks, pending, reports }, () => '');
   else {
     for (const report of reports) await terminal.write(`${toLine(describeReport(report))}\n`);
-    await terminal.write(`${bookmarks} bookmarks; ${pending} local changes were pending\n`);
+    await terminal.write(
+      `${formatCount(bookmarks, 'bookmark')}; ${formatCount(pending, 'local change')} processed\n`,
+    );
   }
   // Acknowledged after printing, so a command that is killed in between prints them again.
   await collection.acknowledge(reports);
   if (lost.length === 0) return;
-  throw new CliError(`${lost.length} local changes were not applied`, undefined, 'FAILED');
+  throw new CliError(`${formatCount(lost.length, 'local change')} could not be applied`, undefined, 'FAILED');
 }
 
 function describeReport({ kind, id, intent, conflict, message }: Report): string {

@@ -3,7 +3,7 @@ import type { BookmarkClient } from '../../client/index.ts';
 import type { Tag } from '../../domain/resources.ts';
 import { foldText } from '../../domain/text.ts';
 import { growTree, type TagNode } from '../../formats/tag-tree.ts';
-import { toLine } from '../display-text.ts';
+import { formatCount, toLine } from '../display-text.ts';
 import { CliError } from '../faults.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
 
@@ -15,12 +15,16 @@ export function addTagCommands(program: Command, run: Run): void {
     .description('list all tags')
     .option('--tree', 'show the tag a/b below the tag a')
     .action(run(list));
-  tags.command('create').description('create a tag').argument('<name>').action(run(create));
+  tags
+    .command('create')
+    .description('create a tag')
+    .argument('<name>', 'name of the tag')
+    .action(run(create));
   tags
     .command('rename')
     .description('rename a tag on all its bookmarks')
-    .argument('<name>')
-    .argument('<new-name>')
+    .argument('<name>', 'current name of the tag')
+    .argument('<new-name>', 'new name of the tag')
     .option('--with-children', 'also rename all tags below it, for example work/a below work')
     .action(run(rename));
   tags
@@ -32,7 +36,7 @@ export function addTagCommands(program: Command, run: Run): void {
   tags
     .command('rm')
     .description('delete a tag; its bookmarks are kept')
-    .argument('<name>')
+    .argument('<name>', 'name of the tag')
     .action(run(remove));
 }
 
@@ -92,7 +96,7 @@ async function remove(session: Session, name: string): Promise<void> {
   const tag = await findTag(session, client, name);
   await client.deleteTag(tag.id, { signal: session.signal });
   await session.terminal.print({ deleted: tag.name }, () => {
-    const count = tag.bookmark_count === 1 ? '1 bookmark' : `${tag.bookmark_count} bookmarks`;
+    const count = formatCount(tag.bookmark_count, 'bookmark');
     return `Deleted ${toLine(tag.name)} from ${count}`;
   });
 }
