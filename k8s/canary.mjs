@@ -15,7 +15,7 @@ import { parseAllDocuments, stringify } from 'yaml';
 
 const CANARY = 'api-canary';
 
-/** Fewer requests to the canary do not allow a verdict. */
+/** The canary needs at least this many requests for a verdict. */
 const FEWEST = 200;
 
 /**
@@ -73,7 +73,7 @@ export function countEvents(texts) {
   return counts;
 }
 
-/** The events between two counts. If a process restarted, its counters began at 0 again. */
+/** The events between two counts. After a restart, a process counts from 0. */
 function difference(before, after) {
   const between = (kind) =>
     after[kind].all < before[kind].all

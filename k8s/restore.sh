@@ -12,7 +12,8 @@ jobs=${JOBS:-1}
 if [ "$jobs" -gt 1 ]; then how=("--jobs=$jobs"); else how=(--single-transaction); fi
 pg_restore --exit-on-error "${how[@]}" --no-owner --no-privileges --dbname="$DATABASE_URL" "$file"
 psql --no-psqlrc --quiet --set=ON_ERROR_STOP=1 --dbname="$DATABASE_URL" --file="$(dirname "$0")/database/roles.sql"
-# Statistics are not in a backup. Ids need nothing: new ones exceed all that were assigned since (sql/functions/min-id-now.sql).
+# Statistics are not in a backup. Ids need no adjustment: new ones exceed all that were assigned since
+# (sql/functions/min-id-now.sql).
 psql --no-psqlrc --quiet --set=ON_ERROR_STOP=1 --dbname="$DATABASE_URL" --command='analyze'
 # Compare this with the lost database, or with the dashboard of that time.
 psql --no-psqlrc --expanded --set=ON_ERROR_STOP=1 --dbname="$DATABASE_URL" --file="$(dirname "$0")/database/check.sql"

@@ -225,7 +225,7 @@ take_lock
 find_cluster
 read_state
 
-# If PgBouncer no longer knows the first role, no pod uses it. Then only locking it is left.
+# If PgBouncer no longer knows the first role, no pod uses it. Then the role only needs to be locked.
 if [ "$serving" = "$old" ] || grep -q "^\"$old\" " "$folder/userlist.txt"; then
   echo "== $new may log in"
   verifier=$(make_verifier)

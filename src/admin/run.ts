@@ -27,7 +27,7 @@ interface CommandOptions {
   onAnySchema?: boolean;
 }
 
-/** The surroundings of a command line: configuration, standard output and standard error. */
+/** What a command line uses: its configuration, standard output and standard error. */
 export interface CommandHost {
   readConfig(): Config;
   /** Resolves when the stream has room for more. */

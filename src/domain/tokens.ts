@@ -17,7 +17,7 @@ export interface PresentedToken {
   userId: number;
   /** SHA-256 of the secret part. The secret itself is never stored. */
   hash: Buffer;
-  /** The hash as text. Limits and waits are counted by it. */
+  /** The hash as text, the key for counting requests and held polls. */
   key: string;
 }
 

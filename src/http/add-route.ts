@@ -47,8 +47,8 @@ export function addRoute(app: FastifyInstance, context: Context, mount: Mount, r
 }
 
 /**
- * Runs the handler and sends its response while it holds one of the user's permits. So the next request of the user
- * starts only after this response counts in the backlog.
+ * Runs the handler and sends its response while it holds one of the user's permits. So a request that waits for the
+ * permit starts only after this response counts in the backlog.
  */
 async function respond(
   context: Context,

@@ -10,14 +10,14 @@ import type { Credential } from '../observability/metrics.ts';
 import { addressKey, clientAddress, retryAfterSeconds } from './quota-headers.ts';
 
 /**
- * Limits guesses of invite codes and tokens. Only failures count, across all replicas. Before an attempt the
- * limiter's memory in this replica is checked, so an attempt within the budget costs no call to Redis.
+ * Limits guesses of invite codes and tokens. Only failures count, across all replicas. Before an attempt, only this
+ * replica's memory is checked, so a correct attempt costs no call to Redis.
  */
 
 /** A lookup beyond its network's budget found no permit. */
 class NoPermit extends Error {}
 
-/** Lookups beyond the budget run one at a time per network; further ones wait this long, and at most this many. */
+/** Lookups beyond the budget run one at a time per network. Up to 100 others wait for one second each. */
 const LOOK_UPS_BEYOND = { permits: 1, maxWaiting: 100, waitMs: 1_000 };
 
 /** The permits of this process for lookups beyond the budget, by network. */

@@ -12,7 +12,7 @@ import {
 import { Negotiator } from '@fastify/accept-negotiator';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** Compresses response bodies with an encoding that the client accepts (spec 1). */
+/** Compresses response bodies with an encoding that the client accepts (section 1). */
 
 /** Shorter bodies are sent uncompressed: most of them fit in one network packet anyway. */
 const LEAST_BYTES = 1_024;

@@ -60,7 +60,7 @@ function refuseRepeated(rawHeaders: readonly string[]): void {
   }
 }
 
-/** Adds the checks for every request, and the reports about it. */
+/** Adds the checks, logs and metrics of every request. */
 export function addHooks(app: FastifyInstance, context: Context): void {
   const { config, lifecycle } = context;
   if (config.otlpEndpoint) traceRequests(app, config.traceRatio);

@@ -33,7 +33,7 @@ interface Described {
   response: z.ZodType;
   /** Fields that the example request omits, because they cannot be combined with others. */
   exampleLeavesOut?: readonly string[];
-  /** Error codes in addition to those of every route of its kind. */
+  /** Error codes in addition to those that all routes share. */
   errors?: readonly ErrorCode[];
   /** Maximum body in bytes. Default: `DEFAULT_BODY_BYTES`. */
   bodyLimit?: number;

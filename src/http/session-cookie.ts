@@ -13,8 +13,8 @@ const nameOf = (origin: string | undefined, name: 'session' | 'login' = 'session
 const LOGIN_SECONDS = 600;
 
 /**
- * A cookie that scripts can read, unlike the session. It tells the page that a session exists, so that a page without
- * one asks to sign in at once. It grants nothing.
+ * A cookie that scripts can read, unlike the session. It only tells the page that a session exists. Without it, the
+ * page asks to sign in at once.
  */
 const HINT = 'signed-in';
 

@@ -33,7 +33,7 @@ export function describeError(error: unknown): object {
 }
 
 /**
- * Lines are written in batches, because a write costs more than a line: after 4 KiB, after 100 ms, and when the
+ * Lines are written in batches, because writing costs more than formatting: after 4 KiB, after 100 ms, and when the
  * process ends.
  */
 const LINES = { sync: false, minLength: 4_096, periodicFlush: 100 };

@@ -12,9 +12,8 @@ import { REVISION, VERSION } from './version.ts';
 /** The service's metrics for Prometheus. The number of label values does not grow with the number of users. */
 
 /**
- * The class of a request, for the service-level objectives. `poll` reads news, held or not. `import` is an import.
- * `read` and `write` follow the scope. `other` is everything outside the API. Probes have no class and are not
- * counted.
+ * The class of a request, for the service-level objectives. `poll` is a read of news, held or not. `read` and `write`
+ * follow the scope. `other` is everything outside the API. Probes have no class and are not counted.
  */
 export type RequestClass = 'read' | 'write' | 'poll' | 'import' | 'other';
 
@@ -72,7 +71,7 @@ interface MetricsSources {
  */
 const PROMISED = ['read', 'write', 'poll', 'import', 'wake', 'speed'] as const;
 
-/** A poll that responds later after its notification is bad, and so is a slower request. */
+/** The time limits of the objectives: for a poll's response after a notification, and for a request. */
 const WAKE_LIMIT_SECONDS = 0.5;
 const REQUEST_LIMIT_SECONDS = 1;
 

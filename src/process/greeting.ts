@@ -5,7 +5,7 @@ const EMAIL = 'you@localhost';
 
 /**
  * Prints how to start: the API's address, an invite, and a link to the page. The link signs in once. Its code is in
- * the URL's fragment, which browsers do not send. The page uses it without a question only on the same machine.
+ * the URL's fragment, which browsers do not send. The page asks before it uses the code, except on the same machine.
  */
 export async function greet(context: Context, origin: string): Promise<void> {
   const invite = await issueInvite(context.database, EMAIL, 7);

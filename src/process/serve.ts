@@ -27,7 +27,7 @@ export const CLOSE_LIMIT_MS = 20_000;
 /** How long requests may continue after an uncaught error. Then the process exits with code 1. */
 const FAULT_LIMIT_MS = 5_000;
 
-/** Serves in a role until a signal. If the start fails, closes everything and rejects. */
+/** Serves in a role until a signal comes. If the start fails, closes everything and rejects. */
 export async function serve(role: ServingRole): Promise<void> {
   const config = readConfig();
   const log = openLog(config.logLevel, { isStarting: true });

@@ -6,7 +6,7 @@ import type { Principal } from '../domain/tokens.ts';
 
 /** Long polling (decision 16) for `sync` and `changes`. */
 
-/** The database's clock may be ahead of this process's estimate by up to this. */
+/** How far the database's clock may be ahead of this process's estimate. */
 const CLOCK_MARGIN_MS = 1_000;
 
 /** A long poll. */
@@ -99,6 +99,6 @@ async function waitForNews<Page>(
 export const formatEnd = ({ waited, retryAfterMs }: Omit<PollEnd<unknown>, 'page'>): string =>
   `"waited":${waited}${retryAfterMs === undefined ? '' : `,"retry_after_ms":${retryAfterMs}`}}`;
 
-/** The expiry of a token notifies nobody, so a poll looks at it when it ends. */
+/** An expired token notifies no poll, so a poll checks for expiry at its end. */
 const mayHaveExpired = ({ expiresAtMs }: Principal): boolean =>
   expiresAtMs <= performance.now() + CLOCK_MARGIN_MS;

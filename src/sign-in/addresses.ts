@@ -12,8 +12,8 @@ const lowerAscii = (text: string): string => text.replace(/[A-Z]/g, (letter) => 
 
 /**
  * The key that finds accounts by an address. Undefined for an invalid address. Also undefined for an address that
- * equals another one only after Unicode normalization: with `K` (U+212A, the Kelvin sign) in place of k, it is
- * another person's mailbox.
+ * only Unicode normalization makes equal to another. For example, `K` (U+212A, the Kelvin sign) in place of k means
+ * another mailbox.
  */
 function claimKey(email: string | undefined): string | undefined {
   if (email === undefined || !isStorable(email) || !EMAIL.safeParse(email).success) return undefined;

@@ -19,7 +19,7 @@ const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 /** 60 random bits. Invite codes have 8 characters, so the length distinguishes the two. */
 const LENGTH = 12;
 
-/** Whether a code is for another device. Its length tells. */
+/** Whether a code is for another device, by its length. */
 export const isDeviceCode = (code: string): boolean => code.length === LENGTH;
 
 const nameCode = (code: string): string => hashParts('device', code);

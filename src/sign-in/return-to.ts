@@ -3,7 +3,10 @@
 /** Long enough for `/login/app` with all its parameters. */
 const RETURN_TO_LENGTH = 2_500;
 
-/** A path of this origin. Browsers take `//`, `/\` and paths with characters that they drop for another origin. */
+/**
+ * A path of this origin. It has no `//`, `/\` or characters that browsers drop, because these could lead to another
+ * origin.
+ */
 const LOCAL_PATH = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/;
 
 /** Any origin works for the check, because only paths are allowed. */

@@ -28,7 +28,7 @@ const PERSON_FAULTS = [
   'taken',
   /** The person's provider account is linked to another account here. */
   'linked',
-  /** Another person signed in than the one who had to confirm their identity. */
+  /** Somebody signed in who is not the person that had to confirm their identity. */
   'other-person',
   /** The session that started the linking has ended. */
   'no-session',
@@ -104,7 +104,7 @@ function findFault({ name, code, cause }: LibraryError, said: string | undefined
   return code === 'OAUTH_INVALID_RESPONSE' && isOfCallback(cause) ? 'callback' : 'invalid';
 }
 
-/** Whether the fault is in the callback's own parameters, so that the provider was not asked. */
+/** Whether the fault was found in the callback's own parameters, before the provider was asked. */
 function isOfCallback(cause: unknown): boolean {
   const parameters = (cause as { cause?: { parameters?: unknown } } | undefined)?.cause?.parameters;
   return parameters instanceof URLSearchParams;

@@ -168,7 +168,7 @@ export function findContradiction(values: Values): Contradiction | undefined {
   return findAddressContradiction(values);
 }
 
-/** If an address decides who may sign in, the provider must be asked for it and trusted with it. */
+/** If e-mail addresses decide who may sign in, the provider must send them and be trusted with them. */
 function findAddressContradiction(values: Values): Contradiction | undefined {
   const asksForEmail = values.OIDC_SCOPES.split(' ').includes('email');
   if (values.SIGN_UP === 'open' && !values.OIDC_TRUST_EMAIL)

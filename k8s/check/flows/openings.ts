@@ -13,7 +13,7 @@ export type Peer =
   | { kind: 'namespace'; name: string }
   | { kind: 'network'; cidr: string; except: readonly string[] };
 
-/** One connection that a policy allows: to one peer, and at one port or (undefined) at all. */
+/** A connection that a policy allows: with one peer, at one port or at all ports (undefined). */
 export interface Opening {
   policy: string;
   direction: Direction;
@@ -134,7 +134,7 @@ function meets(peer: Peer, place: Place): boolean {
   );
 }
 
-/** For example `names opens api -> 0.0.0.0/0 every port`. */
+/** For example `NetworkPolicy/names opens api -> 0.0.0.0/0 every port`. */
 export function describeOpening({ policy, direction, workload, peer, protocol, port }: Opening): string {
   const name =
     peer.kind === 'pods'

@@ -87,7 +87,7 @@ function findJobFaults(objects: readonly KubernetesObject[]): string[] {
 const readUrlKey = ({ env = [] }: Container): string | undefined =>
   env.find(({ name }: { name: string }) => name === 'DATABASE_URL')?.valueFrom?.secretKeyRef?.key;
 
-/** Whether a budget lets at least one of these pods be evicted, but not all of several. */
+/** Whether a budget allows evicting at least one pod, but never all pods unless there is only one. */
 function isDrainable({ maxUnavailable, minAvailable }: Container, replicas: number): boolean {
   const leaving =
     maxUnavailable === undefined

@@ -26,7 +26,7 @@ export interface Workload {
 export const ofKind = (objects: readonly KubernetesObject[], kind: string): KubernetesObject[] =>
   objects.filter((object) => object.kind === kind);
 
-/** Returns the object or undefined. Rules about the object report if it is missing. */
+/** Returns the object, or undefined if it is missing. */
 export const find = (objects: readonly KubernetesObject[], kind: string, name: string) =>
   ofKind(objects, kind).find(({ metadata }) => metadata.name === name);
 

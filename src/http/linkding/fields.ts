@@ -82,7 +82,8 @@ export function toLinkding(bookmark: Bookmark): LinkdingBookmark {
 }
 
 /**
- * Our fields for linkding's. Throws `VALIDATION_ERROR` if the description contains the line that separates the notes.
+ * Translates linkding's fields into ours. Throws `VALIDATION_ERROR` if the description contains the line that
+ * separates the notes.
  */
 export function fromLinkding(fields: LinkdingFields): {
   url: string;

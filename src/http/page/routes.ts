@@ -73,7 +73,7 @@ const START_PATH = '/assets/start.js';
 
 const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '"': '&quot;' };
 
-/** Tells the scripts the provider's name, if people can sign in by one. */
+/** Tells the scripts the name of the sign-in provider, if there is one. */
 const formatProvider = (name: string | undefined): string =>
   name === undefined
     ? ''
