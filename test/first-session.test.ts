@@ -98,7 +98,7 @@ test('the first session of the README does what it says', { timeout: 180_000 }, 
     'sync --follow': 'sync',
   });
   const shown = await runLines(typed, { TOKEN: token, XDG_CONFIG_HOME: folder });
-  expect(shown).toContain('3 bookmarks in JSON of this service');
+  expect(shown).toContain('3 bookmarks in a JSON export of this service');
   expect(shown).toContain('3 bookmarks; 0 local changes processed');
   expect(shown.trim().split('\n').slice(-3)).toEqual([
     expect.stringContaining('An example'),

@@ -324,7 +324,7 @@ export class EndpointClient implements Record<Methods[Path], unknown> {
     return this.#requester.request('/sessions/revoke-others', {}, options);
   }
 
-  /** Replaces the tag `id` with the tag `into_id` on all bookmarks and deletes it. Returns the remaining tag. */
+  /** Replaces the tag `id` with the tag `into_id` on all bookmarks, and deletes `id`. Returns the tag `into_id`. */
   mergeTags(merge: TagMerge, options?: KeyedOptions): Promise<Tag> {
     return this.#requester.request('/tags/merge', merge, options);
   }

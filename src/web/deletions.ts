@@ -115,7 +115,7 @@ const BATCH = 500;
 const batches = (ids: readonly number[]): number[][] =>
   Array.from({ length: Math.ceil(ids.length / BATCH) }, (_, at) => ids.slice(at * BATCH, (at + 1) * BATCH));
 
-/** Deletes bookmarks. Bookmarks that no longer exist are not an error, so it can be repeated. */
+/** Deletes bookmarks. Safe to repeat: bookmarks that no longer exist are not an error. */
 async function deleteAll(ids: readonly number[]): Promise<void> {
   for (const batch of batches(ids)) await client.deleteBookmarks(batch, { retryForMs: 10_000 });
 }
