@@ -263,6 +263,54 @@ browserTest('on a phone a row without tags is as low as its text, and rows follo
   expect(reader.faults).toEqual([]);
 });
 
+browserTest(
+  'on a small phone nothing leaves its row or the view, in both heights and both languages',
+  async () => {
+    for (const locale of ['en-US', 'de-DE']) {
+      const reader = await browsers.reader(service, { width: 360, height: 740, locale });
+      await add(reader, 'A title that is long enough to need two lines on a phone', { comment: 'A comment' });
+      await add(reader, 'Tagged', { tags: ['selfhosted software', 'E-commerce', 'Automation'] });
+      for (const rows of ['', 'compact']) {
+        const page = await reader.open();
+        await page.evaluate((value) => localStorage.setItem('rows', value), rows);
+        await page.reload();
+        await page.locator('.rows input[type=checkbox]').first().check();
+        await page.locator('.selection').waitFor();
+        const outside = () =>
+          page.evaluate(() => {
+            const isOutside = (
+              element: Element,
+              frame: { top: number; bottom: number; left: number; right: number },
+            ) => {
+              const { top, bottom, left, right, width } = element.getBoundingClientRect();
+              const isSeen = width > 0 && getComputedStyle(element).clipPath === 'none';
+              return (
+                isSeen &&
+                (top < frame.top - 1 ||
+                  bottom > frame.bottom + 1 ||
+                  left < frame.left - 1 ||
+                  right > frame.right + 1)
+              );
+            };
+            const view = { top: 0, left: 0, bottom: innerHeight, right: innerWidth };
+            const rows = [...document.querySelectorAll('.rows > li')];
+            return [
+              ...rows.flatMap((row) =>
+                [...row.children].filter((each) => isOutside(each, row.getBoundingClientRect())),
+              ),
+              ...[...document.querySelectorAll('.top *, .toolbar *, .selection *')].filter((each) =>
+                isOutside(each, view),
+              ),
+            ].map(({ className, tagName, textContent }) => `${tagName} ${className} ${textContent}`);
+          });
+        await expect.poll(outside).toEqual([]);
+        await page.close();
+      }
+      expect(reader.faults).toEqual([]);
+    }
+  },
+);
+
 browserTest('counts of tags follow what is added', async () => {
   const { reader, page } = await openThree();
   await add(reader, 'Delta', { tags: ['greek', 'new'] });
