@@ -25,7 +25,7 @@ const HUES = 8;
 
 export const hostOf = (url: string): string => (parseWebUrl(url)?.host ?? '').replace(/^www\./, '');
 
-/** The title; where it is empty, the address without its scheme. */
+/** Returns the title, or the address without its scheme if the title is empty. */
 export const titleOf = ({ title, url }: Pick<Bookmark, 'title' | 'url'>): string =>
   title || url.replace(/^https?:\/\/(www\.)?/i, '').replace(/\/$/, '') || texts.list.untitled;
 

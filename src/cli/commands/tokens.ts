@@ -16,10 +16,7 @@ function parseDays(text: string): number | typeof NEVER {
   }
 }
 
-/**
- * Adds `tokens` and `sessions` with their subcommands. They need a session, which a login in the browser or by an
- * invite opens.
- */
+/** Adds `tokens` and `sessions`. They need a session, so log in through the browser or with an invite. */
 export function addTokenCommands(program: Command, run: Run): void {
   const tokens = program.command('tokens').description('list, create and revoke API tokens');
   tokens.command('list', { isDefault: true }).description('list your API tokens').action(run(listTokens));
