@@ -1,8 +1,10 @@
+import { readFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { isOversized, MAX_ENTRY_BYTES } from '../src/operations/import/body.ts';
 import { Preparers } from '../src/operations/import/preparers.ts';
 import { runOn } from './support/database.ts';
+import { isRunning, listFamily } from './support/processes.ts';
 import { type TestUser, useService } from './support/service.ts';
 
 /** The body of an import: received unread, then parsed as a whole (section 4.4). */
@@ -91,6 +93,35 @@ test('a body whose parsing takes too long is refused', async () => {
   await expect(preparers.prepare(body, {})).rejects.toThrow('body: is too complex to be parsed');
   preparers.close();
 });
+
+const isLinux = process.platform === 'linux';
+
+test.runIf(isLinux)(
+  'a process that is stopped holds up no import for ever',
+  { timeout: 60_000 },
+  async () => {
+    const preparers = new Preparers({ timeLimitMs: 2_000, takeLimitMs: 2_000 });
+    const isPreparer = (pid: number) =>
+      readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('prepare-process');
+    const long = Buffer.from(JSON.stringify({ bookmarks: [{ url: 'http://a/' }], x: PADDING }));
+    for (const [chunks, end] of [
+      [1, 'body: is too complex to be parsed'],
+      [100, 'took nothing'],
+    ] as const) {
+      expect((await preparers.prepare(long, {})).entries).toBe(1);
+      const [stopped] = listFamily(process.pid).filter((pid) => isRunning(pid) && isPreparer(pid)) as [
+        number,
+      ];
+      process.kill(stopped, 'SIGSTOP');
+      const send = async function* () {
+        for (let n = 0; n < chunks; n += 1) yield long.subarray(0, 65_536);
+      };
+      await expect(preparers.prepare(send(), {})).rejects.toThrow(end);
+      await expect.poll(() => isRunning(stopped)).toBe(false);
+    }
+    preparers.close();
+  },
+);
 
 test('what a slow database takes does not count as parsing', { timeout: 60_000 }, async () => {
   const preparers = new Preparers({ timeLimitMs: 4_000 });

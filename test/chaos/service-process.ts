@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServingRole } from '../../src/process/serve.ts';
-import { freezeFamily, noteProcess, thawFamily } from '../support/processes.ts';
+import { freezeFamily, killFamily, noteProcess, thawFamily } from '../support/processes.ts';
 import type { ReplicaEnv } from '../support/replica.ts';
 import { runDir } from '../support/run.ts';
 import { type Journal, type Life, nowMs } from './journal.ts';
@@ -58,6 +58,7 @@ export async function openProcess(place: Place, journal: Journal): Promise<Servi
   const commands = join(place.folder, `${place.name}.json`);
   writeFileSync(commands, '{"stepMs":0}');
   let run: Run | undefined;
+  let isFrozen = false;
   const current = () => run ?? fail(`${place.name} does not run`);
   const process: ServiceProcess = {
     ...place,
@@ -75,11 +76,19 @@ export async function openProcess(place: Place, journal: Journal): Promise<Servi
     async end(signal) {
       const { child, life, ended } = current();
       life.endedBy ??= signal;
-      child.kill(signal);
+      // Where a run fails in the middle of a fault.
+      if (isFrozen && signal === 'SIGKILL') killFamily(child.pid!);
+      else child.kill(signal);
       await ended;
     },
-    freeze: () => freezeFamily(current().child.pid!),
-    thaw: () => thawFamily(current().child.pid!),
+    freeze() {
+      isFrozen = true;
+      return freezeFamily(current().child.pid!);
+    },
+    thaw() {
+      thawFamily(current().child.pid!);
+      isFrozen = false;
+    },
     stepClock(stepMs) {
       writeFileSync(commands, JSON.stringify({ stepMs }));
       current().child.kill('SIGUSR2');

@@ -36,6 +36,14 @@ export function thawFamily(pid: number): void {
   for (const member of listFamily(pid).reverse()) sendSignal(member, 'SIGCONT');
 }
 
+/**
+ * Kills a process and its descendants. A child that ends with its parent does not while it is frozen, and nobody would find
+ * it once its parent is gone.
+ */
+export function killFamily(pid: number): void {
+  for (const member of listFamily(pid)) sendSignal(member, 'SIGKILL');
+}
+
 /** Whether a process runs; a zombie does not. */
 export function isRunning(pid: number): boolean {
   return readProcessStart(pid) !== undefined;
@@ -59,14 +67,14 @@ export function noteProcess(runDir: string, pid: number): void {
   writeFileSync(join(runDir, 'processes', String(pid)), readProcessStart(pid) ?? '');
 }
 
-/** Kills the noted processes that still run; returns their ids: each is of a test that did not clean up. */
+/** Kills the noted processes that still run, and their descendants; returns their ids: each is of a test that did not clean up. */
 export function killNotedProcesses(runDir: string): number[] {
   const noted = join(runDir, 'processes');
   mkdirSync(noted, { recursive: true });
   const left = readdirSync(noted)
     .map(Number)
     .filter((pid) => readProcessStart(pid) === readFileSync(join(noted, String(pid)), 'utf8'));
-  for (const pid of left) sendSignal(pid, 'SIGKILL');
+  for (const pid of left) killFamily(pid);
   rmSync(noted, { recursive: true });
   return left;
 }

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import type { ServingRole } from '../../src/process/serve.ts';
 import { findFreePort } from './ports.ts';
 import { post } from './post.ts';
-import { freezeFamily, noteProcess, thawFamily } from './processes.ts';
+import { freezeFamily, killFamily, noteProcess, thawFamily } from './processes.ts';
 import { type ApiResponse, readResponse } from './responses.ts';
 import { runDir } from './run.ts';
 import { until } from './until.ts';
@@ -70,8 +70,10 @@ export async function startReplica(role: ServingRole, env: ReplicaEnv): Promise<
   const log = readLog(child);
   const ended = once(child, 'exit').then(([code, signal]): ProcessEnd => code ?? signal);
   const { origin } = await log.until('listening');
+  let isFrozen = false;
   const kill = async () => {
-    child.kill('SIGKILL');
+    if (isFrozen) killFamily(child.pid!);
+    else child.kill('SIGKILL');
     await ended;
   };
   return {
@@ -92,8 +94,14 @@ export async function startReplica(role: ServingRole, env: ReplicaEnv): Promise<
       return ended;
     },
     kill,
-    freeze: () => freezeFamily(child.pid!),
-    thaw: () => thawFamily(child.pid!),
+    freeze: () => {
+      isFrozen = true;
+      return freezeFamily(child.pid!);
+    },
+    thaw: () => {
+      thawFamily(child.pid!);
+      isFrozen = false;
+    },
     [Symbol.asyncDispose]: kill,
   };
 }

@@ -24,6 +24,9 @@ const HEAP_MIB = 384;
  */
 const TIME_LIMIT_MS = 60_000;
 
+/** How long the process may leave a chunk of a body untaken. One that is stopped would hold up all imports behind it. */
+const TAKE_LIMIT_MS = 60_000;
+
 /** A process is kept for the next import for so long, unless a long body has made it large. */
 const KEPT_MS = 30_000;
 const KEPT_UP_TO_BYTES = 4_194_304;
@@ -47,19 +50,26 @@ const tooComplex = () => invalid('body: is too complex to be parsed');
 interface PreparerLimits {
   heapMiB?: number;
   timeLimitMs?: number;
+  takeLimitMs?: number;
 }
 
 /** One process at a time prepares long imports; the others wait for their turn. Close it at the end. */
 export class Preparers {
   readonly #heapMiB: number;
   readonly #timeLimitMs: number;
+  readonly #takeLimitMs: number;
   #turn: Promise<unknown> = Promise.resolve();
   #kept: ChildProcess | undefined;
   #keptTimer: NodeJS.Timeout | undefined;
 
-  constructor({ heapMiB = HEAP_MIB, timeLimitMs = TIME_LIMIT_MS }: PreparerLimits = {}) {
+  constructor({
+    heapMiB = HEAP_MIB,
+    timeLimitMs = TIME_LIMIT_MS,
+    takeLimitMs = TAKE_LIMIT_MS,
+  }: PreparerLimits = {}) {
     this.#heapMiB = heapMiB;
     this.#timeLimitMs = timeLimitMs;
+    this.#takeLimitMs = takeLimitMs;
   }
 
   /**
@@ -102,7 +112,10 @@ export class Preparers {
       const { outcome, limitTime } = converse(child, options, this.#timeLimitMs, signal);
       // It is awaited below, and may fail before.
       outcome.catch(() => {});
-      const bytes = await Promise.race([sendBody(child, body, options), outcome.then(() => 0)]);
+      const bytes = await Promise.race([
+        sendBody(child, body, options, this.#takeLimitMs),
+        outcome.then(() => 0),
+      ]);
       limitTime();
       const prepared = await outcome;
       isKept = bytes <= KEPT_UP_TO_BYTES;
@@ -143,15 +156,26 @@ async function prepareHere(body: Buffer, options: PrepareOptions): Promise<Prepa
   return preparation.end();
 }
 
-/** Resolves with the length of the body once it has been sent. A process that ends meanwhile rejects elsewhere. */
+/**
+ * Resolves with the length of the body once it has been sent; rejects where the process takes nothing. A process that ends
+ * meanwhile rejects elsewhere.
+ */
 async function sendBody(
   child: ChildProcess,
   body: AsyncIterable<Buffer> | Iterable<Buffer>,
   { findKnown, stage }: PrepareOptions,
+  takeLimitMs: number,
 ): Promise<number> {
   let length = 0;
   const post = (message: ToChild) =>
-    new Promise<void>((resolve) => child.send(message, (error) => error === null && resolve()));
+    new Promise<void>((resolve, reject) => {
+      const late = new Error(`the process for imports took nothing for ${takeLimitMs} ms`);
+      const timer = setTimeout(reject, takeLimitMs, late);
+      child.send(message, (error) => {
+        clearTimeout(timer);
+        if (error === null) resolve();
+      });
+    });
   for await (const bytes of body) {
     length += bytes.length;
     await post({ type: 'chunk', bytes });
