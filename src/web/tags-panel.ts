@@ -83,7 +83,7 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
   const element = make(
     'aside',
     { class: 'side', 'aria-label': texts.tags.title },
-    make('h2', {}, texts.tags.title, manage),
+    make('div', { class: 'side-head' }, make('h2', {}, texts.tags.title), manage),
     find,
     list,
   );

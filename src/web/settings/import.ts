@@ -6,7 +6,7 @@ import { texts } from '../texts.ts';
 import { download, failure, section } from './section.ts';
 import { type Outcome, type Preview, type Report, startTransfer, type Transfer } from './transfer.ts';
 
-/** Importing a file: choose it, see what is in it, say what becomes of the bookmarks that are there, and import. */
+/** Imports a file: choose it, see what is in it, decide what happens to the existing bookmarks, import. */
 export function importSection(profile: Profile): HTMLElement {
   const words = moreTexts.import;
   const failed = failure();
@@ -18,14 +18,21 @@ export function importSection(profile: Profile): HTMLElement {
     transfer?.end();
     transfer = undefined;
   };
-  const input = make('input', { type: 'file', class: 'hidden', accept: '.html,.htm,.json,.csv,.xml,.txt' });
+  const [nameId, hintId] = [newId(), newId()];
+  const input = make('input', {
+    type: 'file',
+    class: 'hidden',
+    accept: '.html,.htm,.json,.csv,.xml,.txt',
+    'aria-labelledby': nameId,
+    'aria-describedby': hintId,
+  });
   input.addEventListener('change', () => read(input.files?.[0]));
   const drop = make(
     'label',
     { class: 'drop' },
     input,
-    make('strong', {}, words.choose),
-    make('span', { class: 'hint' }, words.formats),
+    make('strong', { id: nameId }, words.choose),
+    make('span', { class: 'hint', id: hintId }, words.formats),
   );
   drop.addEventListener('dragover', (event) => {
     event.preventDefault();

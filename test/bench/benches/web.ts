@@ -44,7 +44,11 @@ async function signIn(
   const database = await openDatabase({ url: databaseUrl, max: 1 });
   const { code } = await issueInvite(database, email.trim(), 1);
   await database.close(0);
-  const context = await browser.newContext({ viewport: { width: 1_280, height: 900 } });
+  // A service worker would answer every load after the first one from its cache.
+  const context = await browser.newContext({
+    viewport: { width: 1_280, height: 900 },
+    serviceWorkers: 'block',
+  });
   await context.addInitScript(WATCH);
   const headers = { origin, 'content-type': 'application/json' };
   await context.request.post(`${origin}/web/login/invite`, { headers, data: JSON.stringify({ code }) });
