@@ -29,7 +29,7 @@ import { tagsPanel } from './tags-panel.ts';
 import { texts } from './texts.ts';
 import { windowedList } from './windowed-list.ts';
 
-/** The page of the bookmarks: search, list, tags, and the forms to add and to edit. */
+/** The page of the bookmarks: search, list, tags, and the forms to add and edit. */
 
 interface Editing {
   bookmark: Bookmark;
@@ -39,10 +39,10 @@ interface Editing {
 
 const user = await requireUser();
 
-/** Where the reader was in the list, kept with an entry of the browser's history. */
+/** The reader's position in the list. It is stored with each entry of the browser's history. */
 interface Place {
   order: Order;
-  /** How many rows were read, and how far down the reader had scrolled. */
+  /** The number of rows read, and the scroll position in pixels. */
   count: number;
   top: number;
 }
@@ -51,7 +51,7 @@ const placeOf = (state: unknown): Place | undefined => (state as { place?: Place
 
 let searchText = new URLSearchParams(location.search).get('q') ?? '';
 let order: Order = placeOf(history.state)?.order ?? 'created';
-/** What the rows mark: the terms of the search that found them. */
+/** The terms that the rows highlight: those of the search that found them. */
 let terms = termsOf(searchText);
 let editing: Editing | undefined;
 let adding: Editor | undefined;
@@ -112,7 +112,6 @@ nameKey(addButton, 'n');
 const tagsButton = button(texts.tags.open, () => toggleSide(), { kind: 'plain tags-button', icon: 'tag' });
 tagsButton.setAttribute('aria-expanded', 'false');
 
-/** Below the tags. */
 const trashButton = button(texts.trash, () => void showTrash(), {
   kind: 'plain trash-button',
   icon: 'trash',
@@ -132,7 +131,7 @@ function toggleSide(): void {
   tagsButton.setAttribute('aria-expanded', String(isOpen));
 }
 
-/** Begins the search of a text. Typing changes the address in place; a tag that is clicked can be taken back. */
+/** Starts a search. Typing replaces the current history entry; a click on a tag adds one, so that Back undoes it. */
 function changeSearch(text: string, isTyped = false): void {
   searchText = text;
   if (!isTyped) box.set(text);
@@ -157,10 +156,10 @@ function keepPlace(): void {
   history.replaceState({ place }, '');
 }
 
-/** Searches as far as the reader had read before, and scrolls there. */
+/** Reads as many rows as the reader had read before, and scrolls to the same position. */
 async function returnTo(place: Place | undefined): Promise<void> {
   await collection.search(searchText, order, place?.count);
-  // The list has its height once its first frame is drawn.
+  // The list gets its height in its first frame.
   if (place !== undefined) requestAnimationFrame(() => scrollTo(0, place.top));
 }
 
@@ -194,7 +193,7 @@ function drawCount(): void {
   const said = problems.map(({ part, kind }) => texts.search.problems[kind](part));
   const tag = state === 'ready' ? findNamedTag(searchText, panel.tags) : undefined;
   const offer = tag && texts.search.offer(tag.bookmark_count, tag.name);
-  // What is the same is not announced again.
+  // Screen readers announce each change, so equal texts are not written again.
   if (notes.textContent !== [...said, offer].join(''))
     refill(
       notes,
@@ -276,7 +275,7 @@ function closeAdd(): void {
   addButton.focus();
 }
 
-/** Opens the form of a bookmark in its row; above the list where it has no row. */
+/** Opens the form of a bookmark in its row, or above the list if it has no row. */
 function openEditor(bookmark: Bookmark): void {
   if (editing) {
     editing.editor.focus();
@@ -306,7 +305,7 @@ function closeEditor(): void {
   if (at >= 0) list.focus(at);
 }
 
-/** A form whose row is not in the list any more goes on above the list, with all that is typed in it. */
+/** Moves the form above the list, with all input, if its row is not in the list any more. */
 function keepEditor(): void {
   if (!editing || collection.rows.some(({ id }) => id === editing?.bookmark.id)) return;
   const { element } = editing.editor;
@@ -317,7 +316,7 @@ function keepEditor(): void {
   if (focused instanceof HTMLElement && element.contains(focused)) focused.focus();
 }
 
-/** Tells the reader of a form that its bookmark was changed or deleted elsewhere. */
+/** Shows in the form that its bookmark was changed or deleted elsewhere. */
 function warnEditor(page: Changes): void {
   if (!editing) return;
   const { bookmark, editor } = editing;
@@ -331,7 +330,7 @@ function warnEditor(page: Changes): void {
   if (changed && changed.updated_at > bookmark.updated_at) editor.warn('changed');
 }
 
-/** Keeps the search when a tag that it names is renamed, here or elsewhere. */
+/** Changes the search if a tag in it was renamed, here or elsewhere. */
 function followRename(from: string, to: string): void {
   const renamed = renameInSearch(searchText, from, to);
   if (renamed === searchText) return;
@@ -343,7 +342,7 @@ function followRename(from: string, to: string): void {
 
 function applyChanges(page: Changes, sinceMs: number): void {
   warnEditor(page);
-  // First the counts: they need each bookmark's tags as they were.
+  // Counts first: they need the previous tags of each bookmark.
   panel.apply(page, sinceMs);
   collection.apply(page, sinceMs);
 }
@@ -377,7 +376,7 @@ addKeys({
   remove: actions.remove,
   select: (bookmark) => selection.select(bookmark, !selection.has(bookmark), false),
 });
-/** A link that is dragged here from elsewhere is a new bookmark. */
+/** A link that is dropped here from elsewhere opens the form for a new bookmark. */
 let isOwnDrag = false;
 addEventListener('dragstart', () => {
   isOwnDrag = true;
@@ -422,7 +421,7 @@ addEventListener('pagehide', () => {
 addEventListener('pageshow', ({ persisted }) => {
   if (!persisted) return;
   following.resume();
-  // Whoever comes back by the way back may have signed out meanwhile.
+  // The page comes from the back-forward cache: the reader may have signed out meanwhile.
   void ask(() => client.profile()).catch(() => location.reload());
 });
 if (hasPasskeys())

@@ -5,37 +5,37 @@ import { isBlank, makeMatcher } from './search-text.ts';
 import { ask, client, quotaLeft } from './session.ts';
 
 /**
- * The bookmarks that the list shows: the pages read so far of one search. It never holds the whole collection. Changes
- * made elsewhere are applied as they come. The service is asked again only when the order or the total cannot be known.
+ * The bookmarks that the list shows: the pages of one search that were read so far. Changes from elsewhere are applied
+ * as they arrive. The service is asked again only if the order or the total cannot be known otherwise.
  */
 
 export type Order = 'created' | 'oldest' | 'updated' | 'title';
 
 export interface Collection {
-  /** The bookmarks read so far, without those that are about to be deleted. */
+  /** The bookmarks read so far, without the hidden ones. */
   readonly rows: readonly Bookmark[];
-  /** How many the search finds; undefined until the first page is read. */
+  /** The number of bookmarks that match the search; undefined until the first page is read. */
   readonly total: number | undefined;
   readonly hasMore: boolean;
   readonly state: 'reading' | 'ready' | 'failed';
-  /** Begins another search and drops what an earlier one still reads. Reads pages until it has `count` bookmarks. */
+  /** Starts another search and aborts the one before. Reads pages until it has `count` bookmarks. */
   search(text: string, order: Order, count?: number): Promise<void>;
-  /** Reads the next page, where there is one and none is being read. */
+  /** Reads the next page, unless there is none or one is being read. */
   readMore(): Promise<void>;
   /** Reads all pages of the search. Returns false if one could not be read or `signal` was aborted. */
   readAll(signal: AbortSignal): Promise<boolean>;
-  /** Applies a page of changes, all of which were made after the time `sinceMs`. */
+  /** Applies a page of changes that were made after `sinceMs`. */
   apply(page: Changes, sinceMs: number): void;
-  /** Puts a bookmark that was just saved where it belongs. */
+  /** Inserts a bookmark that was just saved at its place. */
   put(bookmark: Bookmark): void;
-  /** Hides bookmarks that will be deleted, until they are shown again or forgotten. */
+  /** Hides bookmarks that will be deleted, until `show` or `forget`. */
   hide(ids: readonly number[]): void;
   show(ids: readonly number[]): void;
   forget(ids: readonly number[]): void;
 }
 
 interface Options {
-  /** Something that the list shows has changed; `added` rows came in at the top. */
+  /** Called when the list has changed. The first `added` rows are new. */
   onChange(added: number): void;
   /** Called with the bookmarks of each page that was read. */
   onRead(bookmarks: readonly Bookmark[]): void;
@@ -44,18 +44,18 @@ interface Options {
 const FIRST_PAGE = 50;
 const NEXT_PAGES = 100;
 
-/** A reader who comes back is not kept waiting for more than this. */
+/** The most bookmarks to read at once for a reader who returns. */
 const MOST_AT_ONCE = 500;
 
-/** Several changes in a row cost one request. */
+/** The delay that combines several changes into one request. */
 const REFRESH_MS = 300;
 
-/** While little is left of the quota, the list may be a while behind. */
+/** The delay while little quota is left. */
 const REFRESH_LATER_MS = 15_000;
 
 const compareTexts = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
 
-/** The orders in which the page can place a bookmark. Only the service can compare titles as it does. */
+/** The orders in which the page can place a bookmark. Only the service can compare titles. */
 const COMPARISONS: Partial<Record<Order, (one: Bookmark, other: Bookmark) => number>> = {
   created: (one, other) => compareTexts(other.created_at, one.created_at) || other.id - one.id,
   oldest: (one, other) => one.id - other.id,
@@ -64,7 +64,7 @@ const COMPARISONS: Partial<Record<Order, (one: Bookmark, other: Bookmark) => num
 
 export function createCollection({ onChange, onRead }: Options): Collection {
   const hidden = new Set<number>();
-  /** New bookmarks that are part of the total, and deleted ones that no longer are. */
+  /** The new bookmarks that the total includes, and the deleted ones that it no longer includes. */
   const counted = new Set<number>();
   const missed: [page: Changes, sinceMs: number][] = [];
   let all: Bookmark[] = [];
@@ -137,7 +137,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     changed();
   };
 
-  /** Reads again what is shown. Where much of it was read, only the total: the reader stays where they are. */
+  /** Reads the shown bookmarks again; only the total if there are many, so that the reader keeps their place. */
   const refresh = async () => {
     if (reading !== undefined) return refreshSoon();
     if (all.length <= NEXT_PAGES) return load(Math.max(FIRST_PAGE, all.length), undefined);
@@ -152,7 +152,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     timer = setTimeout(() => void refresh(), quotaLeft() > 30 ? REFRESH_MS : REFRESH_LATER_MS);
   };
 
-  /** Puts a bookmark where it belongs. Returns its place; undefined where only the service knows the order or the total. */
+  /** Moves a bookmark to its place and returns it; undefined if only the service knows the order or the total. */
   const place = (bookmark: Bookmark, isNew: boolean, isSure: boolean): number | undefined => {
     const compare = COMPARISONS[order];
     const at = all.findIndex(({ id }) => id === bookmark.id);
@@ -178,7 +178,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     const to = next < 0 ? all.length : next;
     all = all.toSpliced(to, 0, bookmark);
     if (before !== undefined) return to;
-    // By `updated`, an edited bookmark comes up from pages that were not read.
+    // In the order `updated`, an edited bookmark may come from a page that was not read.
     if (isNew || order !== 'updated' || cursor === undefined) count(1);
     else if (!isBlank(text)) return undefined;
     return to;
@@ -189,7 +189,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     const isSure = sinceMs >= readMs;
     let isKnown = !page.reset && !page.has_more;
     const gone = new Set(page.deleted);
-    // What is hidden was taken off the total when it was hidden.
+    // Hidden bookmarks were subtracted from the total when they were hidden.
     count(-all.filter(({ id }) => gone.has(id) && !hidden.has(id)).length);
     for (const id of gone) {
       if (cursor !== undefined && !counted.has(id) && !all.some((one) => one.id === id)) isKnown = false;
@@ -282,7 +282,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
   };
 }
 
-/** Renames tags, and takes deleted ones off, in all that is shown. */
+/** Renames and removes tags in the shown bookmarks. */
 function applyTags(bookmarks: Bookmark[], { tags, deleted_tags }: Changes): Bookmark[] {
   if (tags.length + deleted_tags.length === 0) return bookmarks;
   const names = new Map(tags.map(({ id, name }) => [id, name]));
@@ -294,7 +294,7 @@ function applyTags(bookmarks: Bookmark[], { tags, deleted_tags }: Changes): Book
   });
 }
 
-/** The bookmarks found; those that are shown already, and have not changed, as the same objects: their rows stay. */
+/** Returns the found bookmarks. Unchanged ones are the same objects as before, so that their rows are kept. */
 function keepSame(shown: readonly Bookmark[], found: readonly Bookmark[]): Bookmark[] {
   const ids = new Set(found.map(({ id }) => id));
   const before = new Map(shown.filter(({ id }) => ids.has(id)).map((bookmark) => [bookmark.id, bookmark]));

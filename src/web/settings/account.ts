@@ -8,7 +8,7 @@ import { freshLogin } from '../sign-in.ts';
 import { texts } from '../texts.ts';
 import { failure, run, section } from './section.ts';
 
-/** Who one is here. */
+/** The profile of the account. */
 export function profileSection({
   email,
   is_premium,
@@ -33,7 +33,7 @@ export function profileSection({
   return section('profile', words.title, words.lead, list);
 }
 
-/** The link that saves the page one reads, from the browser's own bar. */
+/** The bookmarklet: a link for the browser's bookmarks bar that saves the current page. */
 export function saveSection(): HTMLElement {
   const words = moreTexts.bookmarklet;
   const code = `javascript:(()=>{open('${location.origin}/save?url='+encodeURIComponent(location.href)+'&title='+encodeURIComponent(document.title),'_blank','popup,width=560,height=640')})()`;
@@ -51,7 +51,7 @@ export function saveSection(): HTMLElement {
   return section('save', words.title, words.lead, link, field(words.code, text));
 }
 
-/** The end of the account. */
+/** Deletes the account. */
 export function deleteSection({ email }: Profile): HTMLElement {
   const words = moreTexts.deleteAccount;
   const failed = failure();

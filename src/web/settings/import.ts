@@ -102,7 +102,7 @@ export function importSection(profile: Profile): HTMLElement {
         failed.say(words.notConfirmed(words.replaceWord));
         return typed.focus();
       }
-      // In either mode the account has a bookmark of each address afterwards.
+      // In both modes, the account has a bookmark for each address afterwards.
       if (cap !== null && found.addresses > cap) return failed.say(words.tooMany(found.addresses, cap));
       failed.clear();
       begin(replace.checked ? 'replace' : 'merge', found.count);
@@ -149,7 +149,7 @@ export function importSection(profile: Profile): HTMLElement {
   };
   const begin = (mode: 'merge' | 'replace', count: number) => {
     const label = make('p', { role: 'status' }, words.running(0, count));
-    // A replacement is one request: how far it is, nobody knows.
+    // A replacement is one request, so its progress is unknown.
     const bar = make('progress', {
       'aria-label': words.title,
       ...(mode === 'merge' && { max: count, value: 0 }),
@@ -181,7 +181,7 @@ export function importSection(profile: Profile): HTMLElement {
 
 type Folders = Preview['folders'];
 
-/** Which folders become which tags. */
+/** The folders, and the tags that they become. */
 function folderList(folders: Folders): HTMLElement {
   const words = moreTexts.import;
   const line = ({ folder, tag, bookmarks }: Folders[number]) =>
@@ -203,13 +203,13 @@ function folderList(folders: Folders): HTMLElement {
 const leftOutOf = (preview: Preview | undefined): Refused[] =>
   (preview?.leftOut ?? []).map((entry) => ({ ...entry, reason: moreTexts.import.noWebPage }));
 
-/** What will not be imported, and why. */
+/** The entries that will not be imported, with reasons. */
 const willSkip = (found: Preview): Refused[] => [
   ...found.refused.map(({ url, error }) => ({ url: url ?? '', title: '', reason: error })),
   ...leftOutOf(found),
 ];
 
-/** The first of them, and a button for all. */
+/** Shows the first entries, and a button that downloads all of them. */
 function skippedList(skipped: readonly Refused[]): HTMLElement[] {
   if (skipped.length === 0) return [];
   const line = ({ url, title, reason }: Refused) => make('li', { dir: 'auto' }, `${url || title}: ${reason}`);
@@ -222,7 +222,7 @@ interface Refused {
   reason: string;
 }
 
-/** So many rows are shown; the file holds all. */
+/** The number of rows to show. The file has all of them. */
 const SHOWN = 50;
 
 function refusedTable(refused: readonly Refused[]): HTMLElement[] {
@@ -256,7 +256,7 @@ const downloadButton = (refused: readonly Refused[]): HTMLElement =>
     button(moreTexts.import.downloadRefused, () => download('refused.csv', toCsv(refused))),
   );
 
-/** Spreadsheets run what begins like a formula; a quote before it makes it text. */
+/** Spreadsheets run a cell that begins like a formula. A quote before it makes it text. */
 const cell = (text: string): string =>
   `"${(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
 

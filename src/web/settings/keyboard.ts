@@ -4,7 +4,7 @@ import { moreTexts } from '../more-texts.ts';
 import { setShortcuts, shortcutsAreOn } from '../shortcuts.ts';
 import { section } from './section.ts';
 
-/** What the keys do, and the switch for them. */
+/** The list of keyboard shortcuts, and the switch that turns them off. */
 export function keyboardSection(): HTMLElement {
   const words = moreTexts.keyboard;
   const list = keyList();

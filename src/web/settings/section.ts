@@ -1,7 +1,7 @@
 import { make, newId, refill } from '../dom.ts';
 import { describeError } from '../errors.ts';
 
-/** A part of the settings: a heading, what it is for, and its content. */
+/** A section of the settings: heading, purpose, content. */
 export function section(
   id: string,
   title: string,
@@ -18,7 +18,7 @@ export function section(
   );
 }
 
-/** Where a part says what went wrong; empty while nothing did. */
+/** The place in a section for an error. It is empty while there is none. */
 export interface Failure {
   readonly element: HTMLElement;
   say(error: unknown): void;
@@ -34,7 +34,7 @@ export function failure(): Failure {
   };
 }
 
-/** Runs something that a form or a button asks for: the button is off meanwhile, a failure is said. */
+/** Runs the action of a form or a button. Disables the button meanwhile, and shows an error. */
 export async function run(
   button: HTMLButtonElement,
   failed: Failure,
@@ -51,11 +51,11 @@ export async function run(
   }
 }
 
-/** Gives a file to the reader. */
+/** Downloads a file. */
 export function download(name: string, content: Blob): void {
   const href = URL.createObjectURL(content);
   const link = make('a', { href, download: name });
   link.click();
-  // The browser has taken it when its own task is over.
+  // The browser reads the URL in this task. It can be revoked in the next one.
   setTimeout(() => URL.revokeObjectURL(href), 60_000);
 }

@@ -9,7 +9,7 @@ import { signOut } from '../shell.ts';
 import { texts } from '../texts.ts';
 import { failure, run, section } from './section.ts';
 
-/** Where one is signed in, and the ends of it. */
+/** The sessions of the account, with buttons to end them. */
 export function sessionsSection(): HTMLElement {
   const words = moreTexts.sessions;
   const list = make('ul', { class: 'items' });

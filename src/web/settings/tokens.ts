@@ -98,7 +98,7 @@ export function tokensSection(): HTMLElement {
       words.copy,
       async () => {
         text.select();
-        // Without TLS there is no clipboard: the text is selected, and the reader's keys copy it.
+        // Without TLS there is no clipboard API. The text is selected, so that the reader can copy it.
         await navigator.clipboard?.writeText(token).then(
           () => refill(copy, words.copied),
           () => {},

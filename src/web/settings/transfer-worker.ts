@@ -7,11 +7,11 @@ import { formatNetscapeFile, isWebUrl } from '../../formats/write-netscape.ts';
 import type { Fault, Order, Outcome, Report } from './transfer.ts';
 
 /**
- * Runs as a worker: reads a file of bookmarks, imports it, exports all. It is signed in as the page is. What was read
- * stays here; the page is told counts.
+ * Runs as a worker with the session of the page: reads a file of bookmarks, imports it, exports all. The entries stay
+ * here, and the page gets only counts.
  */
 
-/** What this file uses of a worker's global object; the types of documents and of workers exclude each other. */
+/** The part of a worker's global object that this file uses. TypeScript's types of documents and workers exclude each other. */
 interface WorkerScope {
   postMessage(report: Report): void;
   onmessage: ((event: MessageEvent<Order>) => void) | null;
@@ -22,18 +22,18 @@ const scope = globalThis as unknown as WorkerScope;
 const client = new EndpointClient({ baseUrl: `${scope.location.origin}/web/api/v1` });
 
 /**
- * A merge is sent in parts, so that it shows how far it is: each is a transaction of its own, and to send one twice
- * does no harm. A hundred thousand entries take less than half of the quota of a minute.
+ * A merge is sent in batches, so that its progress can be shown. Each batch is a transaction of its own, and sending
+ * one twice does no harm. 100,000 entries take less than half the quota of a minute.
  */
 const PART_ENTRIES = 2_500;
 
-/** About what the service still takes without queueing it, in characters. */
+/** About the largest body that the service does not queue, in characters. */
 const PART_LENGTH = 900_000;
 
 let entries: ImportEntry[] = [];
 let onSignedIn: (isSignedIn: boolean) => void = () => {};
 
-/** Makes a call; where the session has ended, has the page ask to sign in again, and then goes on. */
+/** Makes a call. If the session has ended, waits until the reader has signed in on the page, and calls again. */
 async function ask<T>(call: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -72,7 +72,7 @@ async function read(file: File, foldersAsTags: boolean): Promise<void> {
   });
 }
 
-/** The entries in parts, each with the index of its first. */
+/** The batches of entries, each with the index of its first entry. */
 function* parts(): Generator<[number, ImportEntry[]]> {
   let part: ImportEntry[] = [];
   let length = 0;
@@ -89,7 +89,7 @@ function* parts(): Generator<[number, ImportEntry[]]> {
   if (part.length > 0) yield [entries.length - part.length, part];
 }
 
-/** Imports what was read; reports what was done also where a part of it failed. */
+/** Imports the entries. If a batch fails, the report covers the batches before it. */
 async function importEntries(mode: 'merge' | 'replace'): Promise<void> {
   const outcome: Outcome = { imported: 0, skipped: 0, errors: [] };
   try {
@@ -107,7 +107,7 @@ async function importEntries(mode: 'merge' | 'replace'): Promise<void> {
   }
 }
 
-/** Once in each bookmark; inside a text its quotes would have backslashes. */
+/** Occurs once in each bookmark: inside a text, its quotes have backslashes. */
 const MARK = '"created_at":"';
 
 async function exportAll(format: 'json' | 'html'): Promise<void> {
@@ -127,7 +127,7 @@ async function exportAll(format: 'json' | 'html'): Promise<void> {
   scope.postMessage({ kind: 'file', file: format === 'json' ? json : toHtml(await json.text()), count });
 }
 
-/** The stream once its first piece is there: until then the session may prove to have ended. */
+/** Resolves with the stream once its first chunk has arrived. Before that, the session may turn out to have ended. */
 async function startExport(): Promise<AsyncIterable<Uint8Array>> {
   const stream = client.exportStream();
   const first = await stream.next();

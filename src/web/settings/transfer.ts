@@ -3,17 +3,17 @@ import type { Format, ParsedFile } from '../../formats/entry.ts';
 import { scriptAddress } from '../script-address.ts';
 import { ask, client } from '../session.ts';
 
-/** The worker that reads files, imports and exports, so that the page stays quick meanwhile, and what the two say. */
+/** The messages between the page and the worker that reads files, imports and exports. */
 
-/** What a file holds, before anything is sent. */
+/** The contents of a file, before anything is sent. */
 export interface Preview {
   format: Format;
   count: number;
-  /** Different addresses among the entries that the service will take. */
+  /** The number of different addresses that the service will accept. */
   addresses: number;
-  /** Entries that came twice in the file, and were made one. */
+  /** The number of duplicates in the file, which are combined. */
   combined: number;
-  /** Entries that are no web pages. */
+  /** Entries that are not web pages. */
   leftOut: { url: string; title: string }[];
   /** Entries that the service will refuse. */
   refused: { url: string | null; error: string }[];
@@ -29,7 +29,7 @@ export interface Outcome {
   errors: ImportError[];
 }
 
-/** How a call of the API failed, as it can be sent between threads. */
+/** An error of the API in a form that can be sent between threads. */
 export interface Fault {
   code: string;
   message: string;
@@ -48,7 +48,7 @@ export type Report =
   | { kind: 'outcome'; outcome: Outcome; fault?: Fault | undefined }
   | { kind: 'file'; file: Blob; count: number }
   | { kind: 'fault'; fault: Fault }
-  /** The session has ended: the worker waits until the reader has signed in again. */
+  /** The session has ended. The worker waits until the reader has signed in again. */
   | { kind: 'signed-out' };
 
 export interface Transfer {
@@ -56,7 +56,7 @@ export interface Transfer {
   end(): void;
 }
 
-/** Starts the worker; `onReport` is called with all that it says but the end of the session, which is settled here. */
+/** Starts the worker. `onReport` gets its messages, except for the end of the session, which is handled here. */
 export function startTransfer(onReport: (report: Report) => void): Transfer {
   const { href } = new URL('./transfer-worker.ts', import.meta.url);
   const worker = new Worker(scriptAddress(href), { type: 'module' });
