@@ -28,7 +28,12 @@ function open() {
   };
   return {
     env,
-    login: (signal?: AbortSignal) => runCommand(['login'], { env, screen: 100, ...(signal && { signal }) }),
+    login: (signal?: AbortSignal, onErrorOutput?: (err: string) => void) =>
+      runCommand(['login'], {
+        ...{ env, screen: 100 },
+        ...(signal && { signal }),
+        ...(onErrorOutput && { onErrorOutput }),
+      }),
     /** The address that the browser was to show. */
     async shown(): Promise<URL> {
       await until(async () => existsSync(shown));
@@ -87,12 +92,11 @@ test('ends logged in, as an app that the settings name', async () => {
 test('prints the address, for where no browser opens', async () => {
   const { login, env } = open();
   const stop = new AbortController();
+  const address = `${service.origin}/login/app?redirect_uri=http%3A%2F%2F127.0.0.1%3A`;
   Object.assign(env, { BROWSER: '/no/such/browser' });
-  const ended = login(stop.signal);
-  setTimeout(() => stop.abort(), 500);
-  const { code, err } = await ended;
-  expect(code).not.toBe(0);
-  expect(err).toContain(`${service.origin}/login/app?redirect_uri=http%3A%2F%2F127.0.0.1%3A`);
+  // Without the address the command would wait, and the test with it.
+  const ended = login(stop.signal, (err) => err.includes(address) && stop.abort());
+  expect((await ended).code).not.toBe(0);
 });
 
 test('says so where the person declines', async () => {

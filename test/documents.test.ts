@@ -32,6 +32,7 @@ import {
   findLengthFaults,
   findMetricTableFaults,
 } from './documents/tables.ts';
+import { testNamesIn } from './documents/test-names.ts';
 
 /** The documents name what exists, and what exists stands in the documents. */
 
@@ -97,4 +98,22 @@ describe('the documents are true', () => {
   test.each(Object.entries(CHECKS))('%s', async (_, check) => {
     expect(await check(DOCUMENTS)).toEqual([]);
   });
+});
+
+test('a test that is skipped, or in a skipped group, is no test that a document may name', () => {
+  const text = [
+    "describe('a group', () => {",
+    "  test('runs', () => {});",
+    "  test.skip('skipped alone', () => {});",
+    "  describe.skip('a skipped group', () => {",
+    "    test('skipped with its group', () => {",
+    '    });',
+    '  });',
+    "  describe.skip.each([1])('a skipped table', () => {",
+    "    test('skipped with its table', () => {});",
+    '  });',
+    "  test('runs too', () => {});",
+    '});',
+  ];
+  expect([...testNamesIn(text.join('\n'))]).toEqual(['a group', 'runs', 'runs too']);
 });

@@ -88,18 +88,28 @@ test('metrics are served while the database is away, but for what only it knows'
   expect(samples.has('bookmarks_imports_staged{state="queued"}')).toBe(false);
 });
 
+/** Holds a lock that a statement of the service then waits for. */
+async function lockOn(url: string) {
+  const sql = postgres(url, { max: 1 });
+  await sql`select pg_advisory_lock(1)`;
+  const release = () => sql.end();
+  return { release, [Symbol.asyncDispose]: release };
+}
+
 test('a replica with too much to do refuses early with 503, and stays healthy', async () => {
   await using service = await startService({ overloadPoolWaitMs: 1, databasePoolSize: 1 });
   const user = await service.user();
   const { database } = service.context;
-  const slow = database.read((sql) => sql`select pg_sleep(0.3)`);
+  await using holder = await lockOn(service.database.url);
+  const slow = database.read((sql) => sql`select pg_advisory_xact_lock(1)`);
   const queued = database.read((sql) => sql`select 1`);
-  await new Promise((resolve) => setTimeout(resolve, 10));
+  await until(() => database.gauges.oldestWaitMs > 1);
   const refused = await user.post('/bookmarks/search');
   expect(refused.status).toBe(503);
   expect(refused.body.code).toBe('UNAVAILABLE');
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
   expect((await fetch(`${service.origin}/livez`)).status).toBe(200);
+  await holder.release();
   await Promise.all([slow, queued]);
   expect((await user.post('/bookmarks/search')).status).toBe(200);
   expect((await fetch(`${service.origin}/readyz`)).status).toBe(200);

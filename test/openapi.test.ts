@@ -1,13 +1,11 @@
-import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { ErrorCode } from '../src/domain/resources.ts';
-import { parseToken } from '../src/domain/tokens.ts';
 import { ROUTES } from '../src/http/app.ts';
 import { STATUS_BY_CODE } from '../src/http/error-responses.ts';
 import { BASE_PATH } from '../src/http/mount.ts';
-import { issueCode } from '../src/sign-in/app-codes.ts';
-import { type TestService, type TestUser, useService } from './support/service.ts';
+import { newGrant } from './support/app-grant.ts';
+import { useService } from './support/service.ts';
 
 // The OpenAPI 3.1 document at /openapi.json and the reference at /docs.
 
@@ -261,21 +259,6 @@ describe('the document is complete', () => {
     expect(Object.values(required).flat()).toHaveLength(17);
   });
 });
-
-/** What an app exchanges after the user approved it. */
-async function newGrant({ context }: TestService, { token }: TestUser) {
-  const verifier = 'v'.repeat(43);
-  const redirectUri = 'http://127.0.0.1:8123/signed-in';
-  const { userId, hash } = parseToken(token)!;
-  const code = await issueCode(context.coordination.pending, {
-    userId,
-    session: hash.toString('hex'),
-    redirectUri,
-    challenge: createHash('sha256').update(verifier).digest('base64url'),
-    name: 'An app',
-  });
-  return { code, code_verifier: verifier, redirect_uri: redirectUri };
-}
 
 describe('the document is true', () => {
   test.each(EACH_ROUTE)('%s: its example is answered, and the response fits the schema', async (path) => {

@@ -6,8 +6,8 @@ import { browserTest, type Reader, titlesOf, useBrowser } from './support/browse
 import { fill } from './support/fill.ts';
 import { useService } from './support/service.ts';
 
-// What holds for every page and state: nothing that axe finds, nothing that an attack does, no need of a mouse, no slow
-// frame.
+// What holds for every page and state: nothing that axe finds, nothing that an attack does, no need of a mouse. How quickly
+// frames follow each other is measured by `npm run bench -- web`.
 
 const service = useService({ freeBookmarkLimit: 200_000 });
 const browsers = useBrowser();

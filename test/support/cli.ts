@@ -18,18 +18,21 @@ export interface CliOptions {
   signal?: AbortSignal;
   /** Called with all of standard output so far, whenever it grows. */
   onOutput?: (out: string) => void;
+  /** The same of standard error. */
+  onErrorOutput?: (err: string) => void;
 }
 
 /** Runs the command line in this process, with a home folder of its own. */
 export async function runCommand(args: string[], options: CliOptions = {}): Promise<CliRun> {
-  const { env = {}, input = '', screen, signal = new AbortController().signal, onOutput } = options;
+  const { env = {}, input = '', screen, signal = new AbortController().signal } = options;
+  const onGrowth = { out: options.onOutput, err: options.onErrorOutput };
   const run = { out: '', err: '' };
   const terminal = screen === undefined ? {} : { isTTY: true, columns: screen };
   const collect = (name: 'out' | 'err') => {
     const stream = new PassThrough();
     stream.setEncoding('utf8').on('data', (text: string) => {
       run[name] += text;
-      if (name === 'out') onOutput?.(run.out);
+      onGrowth[name]?.(run[name]);
     });
     return Object.assign(stream, terminal);
   };
