@@ -521,7 +521,7 @@ describe('floods', () => {
     for (const path of ['/login?return_to=x', '/login/callback?state=x'])
       expect((await browser.open(small.origin + path)).status).toBe(400);
     const limited = await browser.open(`${small.origin}/login/app`);
-    expect([limited.status, headingOf(limited)]).toEqual([429, 'Too many tries']);
+    expect([limited.status, headingOf(limited)]).toEqual([429, 'Too many attempts']);
     expect(Number(limited.headers.get('retry-after'))).toBeGreaterThan(0);
     expect((await small.post('/auth/invite', { code: 'UNKNOWN0' })).status).toBe(404);
     expect(
@@ -578,7 +578,7 @@ describe('replicas', () => {
     await expect.poll(() => a.context.coordination.state).toBe('degraded');
     for (const path of ['/login?fresh=true', open.callback!.pathname + open.callback!.search]) {
       const visit = await browser.open(a.origin + path);
-      expect([visit.status, headingOf(visit)]).toEqual([503, 'Nobody can sign in at the moment']);
+      expect([visit.status, headingOf(visit)]).toEqual([503, 'Signing in is not possible at the moment']);
     }
     expect((await a.post('/auth/exchange', body)).body.code).toBe('UNAVAILABLE');
     expect((await browser.post(`${a.origin}/web/login/app`, askWith(), headers)).status).toBe(503);

@@ -14,7 +14,7 @@ const trusting = useSignIn();
 
 const INVITED = 'There is no invite for you';
 const UNVERIFIED = 'Your address is not verified';
-const TAKEN = 'An account has this address already';
+const TAKEN = 'There is already an account with this address';
 
 const countUsers = async ({ service }: typeof careful): Promise<number> =>
   Number((await runOn<{ n: string }>(service.database.url, 'select count(*) as n from users'))[0]!.n);
@@ -177,7 +177,7 @@ describe('OIDC_ALLOWED_DOMAINS', () => {
       signUp: 'open',
       provider: { trustEmail: true, allowedDomains: ['inside.example', 'xn--bcher-kva.example'] },
     });
-    const heading = 'Your address may not sign in here';
+    const heading = 'Your e-mail address is not allowed here';
     for (const email of ['a@inside.example', 'b@INSIDE.example', 'c@b\u00fccher.example'])
       expect((await arrive(trusting, service, { email })).email).toBe(email);
     for (const email of ['a@outside.example', 'a@sub.inside.example', 'inside.example@outside.example'])

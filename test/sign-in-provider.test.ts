@@ -13,9 +13,9 @@ import { arrive, headingOf, useSignIn, whoIs } from './support/sign-in.ts';
 
 const bench = useSignIn();
 
-const DISTRUSTED = 'Test Accounts did not respond as it should';
+const DISTRUSTED = 'Test Accounts sent an invalid response';
 const AWAY = 'Test Accounts cannot be reached';
-const SLOW = 'Test Accounts takes too long';
+const SLOW = 'Test Accounts takes too long to respond';
 const NOT_ACCEPTED = 'Test Accounts does not accept this service';
 
 const changed = (more: Record<string, unknown>): Faults => ({ claims: (claims) => ({ ...claims, ...more }) });

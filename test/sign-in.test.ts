@@ -130,7 +130,7 @@ describe('confirming who one is', () => {
     for (const name of [...ann.browser.cookies.keys()])
       if (name.startsWith('_')) ann.browser.cookies.delete(name);
     const visit = await signIn(ann.browser, `${bench.service.origin}/login?fresh=true`, bob.subject);
-    expect([visit.status, headingOf(visit)]).toEqual([403, 'You signed in as somebody else']);
+    expect([visit.status, headingOf(visit)]).toEqual([403, 'You signed in as another person']);
     expect(await whoIs(ann.browser, bench.service)).toBe(ann.email);
   });
 

@@ -1,14 +1,14 @@
 import { hash } from 'node:crypto';
 import { Html, html } from './html.ts';
 
-/** The frame of the pages of signing in, and the headers that keep them what they are. */
+/** The layout and the headers of the sign-in pages. */
 
 /** A page with its status. */
 export interface Page {
   status: number;
   title: string;
   body: Html;
-  /** Whether the page runs the script: approving and invites are sent as JSON, which no form can. */
+  /** Whether the page runs the script, which sends its forms as JSON. */
   isActive?: boolean;
   retryAfterSeconds?: number;
 }
@@ -29,7 +29,7 @@ input { font: inherit; padding: .5rem; width: 12ch; letter-spacing: .1em; text-t
 [role=alert] { font-weight: 600; }
 `;
 
-/** Each form names where its JSON goes; the response says where to go on, or the page is loaded again. */
+/** Sends each form as JSON to its `data-to`. Then goes to the location in the response, or reloads the page. */
 const SCRIPT = `
 const post = async (path, body) => {
   const response = await fetch(path, {
@@ -81,8 +81,8 @@ for (const form of document.forms) {
 const hashSource = (text: string): string => `'sha256-${hash('sha256', text, 'base64')}'`;
 
 /**
- * Nothing is loaded and nothing runs but what stands here. No form is sent by the browser itself: `form-action` would also
- * have to name where its response redirects to, which for an app may be anywhere.
+ * Allows only the style and the script above. The browser itself sends no form, because `form-action` would also have
+ * to name the target of a redirect, which for an app may be anywhere.
  */
 const policy = (isActive: boolean): string =>
   [
@@ -94,7 +94,7 @@ const policy = (isActive: boolean): string =>
     "base-uri 'none'",
   ].join('; ');
 
-/** Headers of a page, beside those of every response. */
+/** The headers of a page, in addition to those of every response. */
 export const pageHeaders = ({ isActive = false, retryAfterSeconds }: Page): Record<string, string> => ({
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': policy(isActive),
@@ -103,7 +103,7 @@ export const pageHeaders = ({ isActive = false, retryAfterSeconds }: Page): Reco
   ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),
 });
 
-/** Headers of every response of signing in, redirects too: their addresses hold codes. */
+/** The headers of every sign-in response, including redirects, because their addresses contain codes. */
 export const PRIVATE_HEADERS = {
   'cache-control': 'no-store',
   'referrer-policy': 'no-referrer',
