@@ -135,8 +135,8 @@ test('a replica of a release that does not know a field yet leaves it at its def
   const [imported] = await sql<{ outcome: string | null }[]>`
     select * from import_bookmarks(
       ${user.id}, ${token!.hash}, ${crypto.randomUUID()}, null, true,
-      0, '{url,search_text}', 'https://example.org/|x', '|', ';',
-      array[${crypto.randomUUID()}::uuid], '{0}', '', '{}', null, '{}', '{}', 0, '', 100, 100, null, null
+      0, array[${crypto.randomUUID()}::uuid], '{""}', '[{"url":"https://example.org/","search_text":"x"}]', '',
+      '{}', '{}', 0, 100, 100, null, null
     )`;
   expect(imported!.outcome).toBeNull();
   for (const bookmark of await showEverywhere(user)) expect(bookmark).toMatchObject(defaults);

@@ -80,17 +80,17 @@ test('a body whose parsing needs too much memory is refused, and the next one is
   const preparers = new Preparers({ heapMiB: 48 });
   const body = Buffer.from(`{"x":[${'{},'.repeat(3_000_000)}0],"bookmarks":[]}`);
   const entries = { bookmarks: [{ url: 'http://a/', comment: PADDING.slice(0, 10_000) }], x: PADDING };
-  const refused = preparers.prepare(body, {});
-  const next = preparers.prepare(Buffer.from(JSON.stringify(entries)), {});
+  const refused = preparers.prepare(body);
+  const next = preparers.prepare(Buffer.from(JSON.stringify(entries)));
   await expect(refused).rejects.toThrow('body: is too complex to be parsed');
-  expect(await next).toMatchObject({ entries: 1, errors: '' });
+  expect(await next).toMatchObject({ entries: 1, batch: { errors: '' } });
   preparers.close();
 });
 
 test('a body whose parsing takes too long is refused', async () => {
   const preparers = new Preparers({ timeLimitMs: 1 });
   const body = Buffer.from(`{"bookmarks":[],"x":"${PADDING}"}`);
-  await expect(preparers.prepare(body, {})).rejects.toThrow('body: is too complex to be parsed');
+  await expect(preparers.prepare(body)).rejects.toThrow('body: is too complex to be parsed');
   preparers.close();
 });
 
@@ -108,7 +108,7 @@ test.runIf(isLinux)(
       [1, 'body: is too complex to be parsed'],
       [100, 'took nothing'],
     ] as const) {
-      expect((await preparers.prepare(long, {})).entries).toBe(1);
+      expect((await preparers.prepare(long)).entries).toBe(1);
       const [stopped] = listFamily(process.pid).filter((pid) => isRunning(pid) && isPreparer(pid)) as [
         number,
       ];
@@ -116,7 +116,7 @@ test.runIf(isLinux)(
       const send = async function* () {
         for (let n = 0; n < chunks; n += 1) yield long.subarray(0, 65_536);
       };
-      await expect(preparers.prepare(send(), {})).rejects.toThrow(end);
+      await expect(preparers.prepare(send())).rejects.toThrow(end);
       await expect.poll(() => isRunning(stopped)).toBe(false);
     }
     preparers.close();
@@ -125,14 +125,17 @@ test.runIf(isLinux)(
 
 test('what a slow database takes does not count as parsing', { timeout: 60_000 }, async () => {
   const preparers = new Preparers({ timeLimitMs: 4_000 });
-  const bookmarks = Array.from({ length: 10_000 }, (_, n) => ({ url: `http://a/${n}` }));
-  const body = Buffer.from(JSON.stringify({ bookmarks, x: PADDING }));
-  let asked = 0;
-  const findKnown = async () => {
-    if (asked++ === 0) await setTimeout(5_000);
-    return { keys: new Set<string>(), version: '0' };
+  const bookmarks = Array.from({ length: 10_000 }, (_, n) => ({
+    url: `http://a/${n}`,
+    comment: 'x'.repeat(400),
+  }));
+  const body = Buffer.from(JSON.stringify({ bookmarks }));
+  let staged = 0;
+  const stage = async () => {
+    if (staged++ === 0) await setTimeout(5_000);
   };
-  expect((await preparers.prepare(body, { findKnown })).entries).toBe(10_000);
+  expect((await preparers.prepare(body, stage)).batches).toBe(staged);
+  expect(staged).toBeGreaterThan(0);
   preparers.close();
 });
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { Preparation } from '../src/operations/import/preparation.ts';
+import { prepareEntries } from '../src/operations/import/batches.ts';
 import { useService } from './support/service.ts';
 
-/** How the entries of an import travel to Postgres: their texts joined, and of a merge of nothing new only the keys. */
+/** How the entries of an import get to Postgres. */
 
 const service = useService();
 
@@ -12,7 +12,7 @@ const shapes = (texts: readonly string[]) =>
 test.each([
   { what: 'one entry without texts', texts: [''] },
   { what: 'entries without texts', texts: ['', '', ''] },
-  { what: 'texts that hold what usually separates them', texts: ['a\x1fb', '\x1f', 'a', 'b\x1f\x1fc'] },
+  { what: 'texts with quotes, backslashes and controls', texts: ['a\x1fb', '"', '\\', '{},\n\t\u2028'] },
 ])('$what', async ({ texts }) => {
   const user = await service.user();
   const bookmarks = shapes(texts.map((text) => text.trim()));
@@ -41,7 +41,7 @@ test('while the entries of an import are checked, other work comes in between', 
   };
   setImmediate(countTurns);
   const entries = shapes(Array.from({ length: 50_000 }, (_, n) => `text ${n}`));
-  await new Preparation({ replace: false }).add(entries);
+  await prepareEntries({ replace: false, entries });
   isDone = true;
   expect(turns).toBeGreaterThan(5);
 });

@@ -1,13 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { jobIdOf } from '../src/operations/import/job.ts';
-import { Preparation } from '../src/operations/import/preparation.ts';
+import { prepareEntries } from '../src/operations/import/batches.ts';
 import { runImport } from '../src/operations/import/run.ts';
 import { DatabaseUnavailable } from '../src/store/errors.ts';
-import { type Claim, claimImport, type Lease, releaseLease, renewLease } from '../src/store/import-leases.ts';
-import { refuseImport } from '../src/store/import-pieces.ts';
+import {
+  type Claim,
+  claimImport,
+  type Lease,
+  refuseImport,
+  releaseLease,
+  renewLease,
+} from '../src/store/import-leases.ts';
 import { finishImport } from '../src/store/imports.ts';
-import type { StagedImport } from '../src/store/staged-imports.ts';
+import { jobIdOf, type StagedImport } from '../src/store/staged-imports.ts';
 import { findQueuedImports } from '../src/store/sweep.ts';
 import { type Fleet, openFleet } from './support/fleet.ts';
 import { openPool } from './support/pool.ts';
@@ -101,7 +106,7 @@ describe('the lease of a staged import', () => {
     await claim(old);
     await expire();
     await claim();
-    const nothing = await new Preparation({ replace: true }).end();
+    const nothing = await prepareEntries({ replace: true, entries: [] });
     expect(await finishImport(database, old, nothing, 10)).toBe(false);
     await refuseImport(database, old, '{"error":"none","code":"VALIDATION_ERROR"}');
     expect(await rows()).toMatchObject([{ state: 'queued', attempts: 2 }]);

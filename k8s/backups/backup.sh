@@ -12,6 +12,6 @@ rm -rf "$file.part"
 # Imports in progress are left out. Otherwise a restore would run imports again that clients were told had failed. A
 # dump that fails leaves only a file named .part.
 pg_dump "${format[@]}" --exclude-table-data=imports --exclude-table-data=import_chunks \
-  --exclude-table-data=import_pieces --exclude-table-data=import_errors --file="$file.part" --dbname="$DATABASE_URL"
+  --exclude-table-data=import_batches --exclude-table-data=import_errors --file="$file.part" --dbname="$DATABASE_URL"
 mv "$file.part" "$file"
 echo "backup: $file"

@@ -12,16 +12,11 @@ begin
   if not found then
     return;
   end if;
-  with cancelled as (
-    update imports i
-    set state = 'cancelled', touched_at = now(), lease_id = null, lease_until = null
-    where i.user_id = suspend_user.id and i.state in ('receiving', 'queued')
-    returning i.id
-  )
-  select coalesce(array_agg(c.id), '{}') into import_ids from cancelled c;
-  delete from import_chunks c where c.user_id = suspend_user.id and c.import_id = any (import_ids);
-  delete from import_pieces p where p.user_id = suspend_user.id and p.import_id = any (import_ids);
-  delete from import_errors e where e.user_id = suspend_user.id and e.import_id = any (import_ids);
+  -- A user has one at most.
+  import_ids := array(
+    select i.id from imports i where i.user_id = suspend_user.id and i.state in ('receiving', 'queued') for update
+  );
+  perform end_import(suspend_user.id, import_ids[1], 'cancelled') where import_ids <> '{}';
   perform from accounts a where a.user_id = suspend_user.id for update;
   update accounts a
   set suspended_at = coalesce(a.suspended_at, v_at)

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import { jobIdOf } from '../operations/import/job.ts';
+import { jobIdOf } from '../store/staged-imports.ts';
 import {
   deleteExpiredInvites,
   deleteExpiredTokens,

@@ -1,24 +1,24 @@
 import type { Database } from './database.ts';
+import type { ImportBatch } from './imports.ts';
 import type { ImportState, StagedImport } from './staged-imports.ts';
 
-/** Which worker has a staged import, and for how long: one at a time, with Redis or without (decision 34). */
+/** Which worker has a staged import, and for how long; what that worker writes before the import is done (decision 34). */
 
-/** A worker's claim: only who holds it may write of the import. */
+/** A worker's claim: only its holder may write anything of the import. */
 export interface Lease extends StagedImport {
   /** Fresh for each claim. */
   leaseId: string;
 }
 
-/** A worker that died is missed after this time. */
+/** An import may be claimed again this long after its worker died. */
 export const LEASE_MS = 9_000;
 
-/** A lease is renewed so often. */
 export const LEASE_RENEWAL_MS = 3_000;
 
-/** An import that ended so many workers would end the next one as well. */
+/** An import that ended three workers would end the next one as well. */
 const MAX_ATTEMPTS = 3;
 
-/** What came of a claim: an import is the claimer's, was given up by it just now, or stands as others left it. */
+/** The outcome of a claim: the import was claimed, given up just now, or left in its state. */
 export interface Claim {
   outcome: 'claimed' | 'given up' | ImportState['state'];
   /** Counts the workers that began the import. */
@@ -28,9 +28,9 @@ export interface Claim {
 }
 
 /**
- * Claims a staged import for one attempt; gives it up for good where it has had all of them. Neither happens while another
- * worker holds it: its lease, or the row, which the transaction that writes the import locks. What a worker before this one
- * had staged is dropped. Undefined where there is no such import.
+ * Claims a staged import for one attempt, or gives it up for good if it has had three. Neither happens while another
+ * worker holds its lease, or the row, which the transaction that writes the import locks. Drops the batches of an earlier
+ * worker. Undefined if there is no such import.
  */
 export async function claimImport(db: Database, { userId, id, leaseId }: Lease): Promise<Claim | undefined> {
   const [row] = await db.write(
@@ -45,7 +45,7 @@ export async function claimImport(db: Database, { userId, id, leaseId }: Lease):
   return row;
 }
 
-/** Prolongs a lease, unless the import's own transaction has its row locked: nobody can claim it then. False: it is lost. */
+/** Renews a lease, unless the import's own transaction has locked the row: nobody can claim it then. False if it is lost. */
 export async function renewLease(db: Database, { userId, id, leaseId }: Lease): Promise<boolean> {
   const rows = await db.write(
     (sql) => sql`
@@ -66,7 +66,7 @@ export async function renewLease(db: Database, { userId, id, leaseId }: Lease): 
   return rows.length > 0;
 }
 
-/** Ends a lease, if it is still held: the import is free at once. `returnsAttempt`: it had no part in its end. */
+/** Ends a lease if it is still held. `returnsAttempt`: the attempt does not count, because the import did not cause its end. */
 export async function releaseLease(
   db: Database,
   { userId, id, leaseId }: Lease,
@@ -77,5 +77,48 @@ export async function releaseLease(
       update imports
       set lease_id = null, lease_until = null, attempts = attempts - ${returnsAttempt ? 1 : 0}
       where user_id = ${userId} and id = ${id} and lease_id = ${leaseId} and state = 'queued'`,
+  );
+}
+
+/** Stages a batch and counts its bytes. False if the lease is lost. */
+export async function stageBatch(
+  db: Database,
+  { userId, id, leaseId }: Lease,
+  position: number,
+  { urlKeys, tagSets, entries, errors }: ImportBatch,
+): Promise<boolean> {
+  const rows = await db.write(
+    (sql) => sql`
+      with held as (
+        update imports
+        set bytes = bytes + ${entries.length + errors.length}::bigint
+        where user_id = ${userId} and id = ${id} and state = 'queued' and lease_id = ${leaseId}
+        returning user_id, id
+      )
+      insert into import_batches (user_id, import_id, position, url_keys, tag_sets, entries, errors)
+      select user_id, id, ${position}, ${urlKeys}::uuid[], ${tagSets}::text[], ${entries}, ${errors}
+      from held
+      returning position`,
+  );
+  return rows.length > 0;
+}
+
+/** Ends a staged import with an error, as JSON text. Nothing if the lease is lost. */
+export async function refuseImport(
+  db: Database,
+  { userId, id, leaseId }: Lease,
+  result: string,
+): Promise<void> {
+  await db.write(
+    (sql) => sql`
+      with refused as (
+        update imports
+        set state = 'done', result = ${result}, touched_at = now(), lease_id = null, lease_until = null
+        where user_id = ${userId} and id = ${id} and state = 'queued' and lease_id = ${leaseId}
+        returning id
+      ), chunks as (
+        delete from import_chunks where user_id = ${userId} and import_id in (select id from refused)
+      )
+      delete from import_batches where user_id = ${userId} and import_id in (select id from refused)`,
   );
 }

@@ -1,65 +1,49 @@
 import { BOUNDS } from '../domain/fields.ts';
 import type { Idempotency } from '../domain/idempotency.ts';
 import type { Database } from './database.ts';
-import { type JoinedColumns, plainArray } from './joined-texts.ts';
 import { type Outcome, requireSuccess } from './outcomes.ts';
 import type { StagedImport } from './staged-imports.ts';
 import type { PrincipalKey } from './tokens.ts';
 
-/** What writes bookmarks of an import: all of it in one transaction, by `import_bookmarks`. */
+/** Writes imports: the bookmarks and the result in one transaction, by `import_bookmarks`. */
 
-/**
- * Some entries of an import as values of a statement: columns in step, each joined into one text, because the driver would
- * escape each text of an array.
- */
-export interface ImportPiece extends JoinedColumns {
-  /** The names of the columns. An empty text stands for the field's default. */
-  names: string[];
+/** Some checked entries, as a statement takes them. The first three are in step. */
+export interface ImportBatch {
   /** An array literal of the keys of the entries' urls. */
   urlKeys: string;
-  /** An array literal: the place of each entry's tag set in `setRefs`, from 1; 0 for no tags. */
+  /** An array literal: for each entry the places of its tags among those of the import, from 1, with blanks between. */
   tagSets: string;
-  /** Array literals of places of tags, from 1, in the order of the folded names, separated by semicolons. */
-  setRefs: string;
-  /** An array literal of the keys of entries whose url the user already has. They are not in the columns. */
-  knownKeys: string;
+  /** A JSON array of the entries' other columns. An absent column has the field's default. */
+  entries: string;
+  /** Errors of other entries, as JSON with commas between. */
+  errors: string;
 }
 
 /** An import, checked and ready to be written. */
 export interface PreparedImport {
   replace: boolean;
-  /** As many as were sent. */
+  /** How many were sent. */
   entries: number;
-  /** Pieces that are staged, and the last one, which is not. */
-  pieces: number;
-  piece: ImportPiece;
-  tagNames: readonly string[];
-  tagKeys: readonly string[];
-  /** The account's version when known urls were looked for; null where there were several, or nobody looked. */
-  knownAt: string | null;
+  /** How many batches are staged; the last one, `batch`, is not. */
+  batches: number;
+  batch: ImportBatch;
+  tags: { names: string[]; keys: string[] };
   /** Entries of a merge whose url came earlier in the same array. */
   skipped: number;
-  /** The errors that are not staged: JSON with commas between. */
-  errors: string;
 }
 
-/** What an import did, as JSON text without its errors; `errorBytes` of them lie in the database. */
+/** What an import did, as JSON text without its errors; `errorBytes` of them are in the database. */
 export interface ImportResult {
   result: string;
   errorBytes: number;
 }
 
-/** Something that was looked at before has changed: the import is to be prepared again, without looking ahead. */
-export class ImportChanged extends Error {
-  override readonly name = 'ImportChanged';
-}
-
-/** Under what an import is written: the principal's token, or a worker's lease. */
+/** What allows the import: the principal's token, or a worker's lease. */
 type Authority = StagedImport & { hash: Buffer | null; leaseId: string | null };
 
 /**
- * Imports at once, for the principal, under a fresh id; throws `LIMIT_EXCEEDED` at a cap, and `ImportChanged`. Where the
- * response is lost, `cancelImport` of the same id tells or decides whether it happened.
+ * Imports at once, for the principal, under a fresh id. Throws `LIMIT_EXCEEDED` at a cap. If the response is lost,
+ * `cancelImport` of the same id tells or decides whether it happened.
  */
 export async function importBookmarks(
   db: Database,
@@ -74,8 +58,8 @@ export async function importBookmarks(
 }
 
 /**
- * Writes a staged import and its result; throws `LIMIT_EXCEEDED` at a cap, `INVALID_TOKEN` where its token was revoked, and
- * `ImportChanged`. False where the lease is lost: the import is done, cancelled, or another worker's.
+ * Writes a staged import and its result. Throws `LIMIT_EXCEEDED` at a cap, and `INVALID_TOKEN` if its token was revoked. False if
+ * the lease is lost (the import is done, cancelled, or another worker's), or the database has lost staged batches in a crash.
  */
 export async function finishImport(
   db: Database,
@@ -89,49 +73,23 @@ export async function finishImport(
   return true;
 }
 
-async function write(
+function write(
   db: Database,
   { userId, hash, id, leaseId }: Authority,
-  { replace, pieces, piece, knownAt, tagNames, tagKeys, skipped, errors }: PreparedImport,
+  { replace, batches, batch, tags, skipped }: PreparedImport,
   freeBookmarkLimit: number,
   idempotency: Idempotency | undefined,
-): Promise<readonly (ImportResult & { outcome: Outcome | null })[]> {
-  const { names, text, columnSeparator, separator, urlKeys, tagSets, setRefs, knownKeys } = piece;
-  const rows = await db.write(
+) {
+  return db.write(
     (sql) => sql<(ImportResult & { outcome: Outcome | null })[]>`
       select outcome, result, error_bytes as "errorBytes"
       from import_bookmarks(
         p_user_id => ${userId}, p_token_hash => ${hash}, p_import_id => ${id}, p_lease_id => ${leaseId},
-        p_replace => ${replace}, p_pieces => ${pieces}, p_names => ${names}, p_columns => ${text},
-        p_column_separator => ${columnSeparator}, p_separator => ${separator}, p_url_keys => ${urlKeys},
-        p_tag_sets => ${tagSets}, p_set_refs => ${setRefs}, p_known_keys => ${knownKeys},
-        p_known_at => ${knownAt}, p_tag_names => ${[...tagNames]}, p_tag_keys => ${[...tagKeys]},
-        p_skipped => ${skipped}, p_errors => ${errors}, p_free_limit => ${freeBookmarkLimit},
-        p_tag_limit => ${BOUNDS.tagsPerUser}, p_idempotency_key => ${idempotency?.key ?? null},
-        p_request_hash => ${idempotency?.requestHash ?? null}
+        p_replace => ${replace}, p_batches => ${batches}, p_url_keys => ${batch.urlKeys},
+        p_tag_sets => ${batch.tagSets}, p_entries => ${batch.entries}, p_errors => ${batch.errors},
+        p_tag_names => ${tags.names}, p_tag_keys => ${tags.keys}, p_skipped => ${skipped},
+        p_free_limit => ${freeBookmarkLimit}, p_tag_limit => ${BOUNDS.tagsPerUser},
+        p_idempotency_key => ${idempotency?.key ?? null}, p_request_hash => ${idempotency?.requestHash ?? null}
       )`,
   );
-  if (rows[0]!.outcome === 'import_changed') throw new ImportChanged('what an import looked at has changed');
-  return rows;
-}
-
-/** Urls that a user has, by their keys, and the account's version, which changes before any of them can go. */
-export interface KnownUrls {
-  keys: ReadonlySet<string>;
-  version: string | null;
-}
-
-/** Those of some urls that the user has already. */
-export async function findKnownUrls(
-  db: Database,
-  userId: number,
-  urlKeys: readonly string[],
-): Promise<KnownUrls> {
-  const [row] = await db.read(
-    (sql) => sql<{ known: string; version: string | null }[]>`
-      select array_to_string(known_url_keys(${userId}, ${plainArray(urlKeys)}::uuid[]), ',') as known,
-        (select generation || '.' || last_change from accounts where user_id = ${userId}) as version`,
-  );
-  const { known, version } = row!;
-  return { keys: new Set(known === '' ? [] : known.split(',')), version };
 }

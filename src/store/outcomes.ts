@@ -47,7 +47,6 @@ const ERROR_BY_OUTCOME = {
   token_exists: () => invalid('name: another API token has this name'),
   token_limit: () => limitExceeded('an account holds no more API tokens'),
   import_over: () => unavailable('the import was cancelled'),
-  import_changed: () => unavailable('the bookmarks have changed meanwhile'),
   import_unread: () => rateLimited(5, 'responses to earlier imports of this account have not been read'),
   responses_full: () =>
     rateLimited(60, 'too many responses are kept for the Idempotency-Keys of this account'),

@@ -1,9 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import type { Idempotency } from '../domain/idempotency.ts';
 import type { Database } from './database.ts';
 import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
-/** Large imports between their receipt and their result: what of them lies in Postgres, and where they stand. */
+/** Large imports from the first bytes of their bodies to the end of their responses. */
 
 /** A staged import, by its keys. */
 export interface StagedImport {
@@ -11,12 +12,24 @@ export interface StagedImport {
   id: string;
 }
 
-/** Where a staged import stands. */
+/** A new import of a user, not yet begun. */
+export const newImport = (userId: number): StagedImport => ({ userId, id: randomUUID() });
+
+/** A staged import's name in the queue: it carries the user, so that every look-up names the user. */
+export const jobIdOf = ({ userId, id }: StagedImport): string => `${userId}-${id}`;
+
+/** The staged import of a job; undefined for any other name. */
+export function parseJobId(jobId: string): StagedImport | undefined {
+  const match = /^(\d{1,16})-([0-9a-f-]{36})$/.exec(jobId);
+  return match === null ? undefined : { userId: Number(match[1]), id: match[2]! };
+}
+
+/** The state of a staged import. */
 export interface ImportState {
   state: 'receiving' | 'queued' | 'done' | 'cancelled';
   /** Once it is done: what it did, as JSON text without its errors, or the error that it ended with. */
   result: string | null;
-  /** Of its errors, in the database. */
+  /** Bytes of its errors that are in the database. */
   errorBytes: number;
 }
 
@@ -43,7 +56,7 @@ export async function beginImport(
   requireSuccess(rows);
 }
 
-/** Stages the next bytes of a body; false where the import was cancelled meanwhile. */
+/** Stages the next bytes of a body. False if the import was cancelled meanwhile. */
 export async function stageChunk(
   db: Database,
   { userId, id }: StagedImport,
@@ -64,7 +77,7 @@ export async function stageChunk(
   return rows.length > 0;
 }
 
-/** The upload goes on, though there was nothing to stage; false where the import was cancelled meanwhile. */
+/** Keeps an upload alive while there is nothing to stage. False if the import was cancelled meanwhile. */
 export async function touchImport(db: Database, { userId, id }: StagedImport): Promise<boolean> {
   const rows = await db.write(
     (sql) => sql`
@@ -115,7 +128,7 @@ export async function queueImport(
   requireValidToken(rows);
 }
 
-/** Where a staged import stands; undefined where there is none. */
+/** Reads the state of a staged import; undefined if there is none. */
 export async function readImport(
   db: Database,
   { userId, id }: StagedImport,
@@ -129,10 +142,10 @@ export async function readImport(
   return row;
 }
 
-/** Chunks that are read together: one by one they take twice as long. */
+/** How many chunks are read together. One by one they take twice as long. */
 const CHUNKS_TOGETHER = 16;
 
-/** Some of the staged chunks, those after a position; none past the last. The first one is at any position. */
+/** Reads some of the staged chunks after a position; none past the last. */
 export async function readChunks(
   db: Database,
   { userId, id }: StagedImport,
@@ -149,7 +162,7 @@ export async function readChunks(
   return [...rows];
 }
 
-/** Some errors of an import that is done, those after a position: JSON with commas between. Undefined past the last. */
+/** Reads a batch of errors of an import that is done, the next one after a position. Undefined past the last. */
 export async function readErrors(
   db: Database,
   { userId, id }: StagedImport,
@@ -166,7 +179,7 @@ export async function readErrors(
   return row;
 }
 
-/** The response has been sent, or nobody is left who could read it. */
+/** Deletes the errors of an import: they were sent, or nobody is left to read them. */
 export async function deleteErrors(db: Database, { userId, id }: StagedImport): Promise<void> {
   await db.write(
     (sql) => sql`
@@ -181,30 +194,15 @@ export async function deleteErrors(db: Database, { userId, id }: StagedImport): 
 }
 
 /**
- * Cancels an import that has not been done: it never runs from here on. Returns where it then stands, so a result that
- * came first. Waits for a transaction that is writing it; one that comes later finds the place taken.
+ * Cancels an import that is not done: it never runs from here on. Returns its state, with the result if that came first.
+ * Waits for a transaction that is writing it; one that comes later finds the place taken. Undefined if the account is gone.
  */
-export async function cancelImport(
-  db: Database,
-  { userId, id }: StagedImport,
-): Promise<ImportState | undefined> {
+export async function cancelImport(db: Database, staged: StagedImport): Promise<ImportState | undefined> {
   const [row] = await db.write(
-    (sql) => sql<ImportState[]>`
-      with cancelled as (
-        insert into imports as i (user_id, id, state, bytes)
-        select user_id, ${id}, 'cancelled', 0 from accounts where user_id = ${userId}
-        on conflict (user_id, id) do update
-        set state = 'cancelled', touched_at = excluded.touched_at, lease_id = null, lease_until = null
-        where i.state in ('receiving', 'queued')
-        returning id
-      ), chunks as (
-        delete from import_chunks where user_id = ${userId} and import_id in (select id from cancelled)
-      ), pieces as (
-        delete from import_pieces where user_id = ${userId} and import_id in (select id from cancelled)
-      ), errors as (
-        delete from import_errors where user_id = ${userId} and import_id in (select id from cancelled)
-      )
-      select 'cancelled' as state, null as result, 0 as "errorBytes" from cancelled`,
+    (sql) => sql<{ isCancelled: boolean }[]>`
+      select end_import(p_user_id => ${staged.userId}, p_import_id => ${staged.id}, p_state => 'cancelled')
+        as "isCancelled"`,
   );
-  return row ?? readImport(db, { userId, id });
+  if (row!.isCancelled) return { state: 'cancelled', result: null, errorBytes: 0 };
+  return readImport(db, staged);
 }

@@ -131,7 +131,7 @@ export const withDuplicatedJobs: Mutation = {
         'delete from idempotency_keys where user_id = p_user_id and key = p_key;\n  insert into idempotency_keys',
       ],
     ]);
-    await rewrite(fleet, 'keep_import', [
+    await rewrite(fleet, 'end_import', [
       ['delete from import_chunks where user_id = p_user_id and import_id = p_import_id;', ''],
     ]);
   },

@@ -141,7 +141,6 @@ const BOUNDARIES = [
   'src/main.ts',
   'src/observability/version.ts',
   'src/operations/import/context.ts',
-  'src/operations/import/job.ts',
   'src/packing/postpack.ts',
   'src/routes/cursor.ts',
   'src/sign-in/pkce.ts',

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { jobIdOf } from '../../src/operations/import/job.ts';
 import { runImport } from '../../src/operations/import/run.ts';
-import { beginImport, queueImport, stageChunk } from '../../src/store/staged-imports.ts';
+import { beginImport, jobIdOf, queueImport, stageChunk } from '../../src/store/staged-imports.ts';
 import { HOSTILE_IMPORTS } from '../support/hostile-imports.ts';
 import { startService, type TestService } from '../support/service.ts';
 import { longestTurn } from '../support/turns.ts';

@@ -109,7 +109,7 @@ export const TABLES = [
   'idempotency_keys',
   'idempotency_errors',
   'imports',
-  'import_pieces',
+  'import_batches',
   'import_errors',
   'tags',
   'bookmarks',

@@ -1,4 +1,4 @@
-import { Preparation } from '../../src/operations/import/preparation.ts';
+import { prepareEntries } from '../../src/operations/import/batches.ts';
 import * as admin from '../../src/store/admin.ts';
 import {
   addBookmark,
@@ -13,9 +13,8 @@ import {
 import { readChanges } from '../../src/store/changes.ts';
 import type { Database } from '../../src/store/database.ts';
 import { beginExport, readExportPage } from '../../src/store/export.ts';
-import { claimImport, releaseLease, renewLease } from '../../src/store/import-leases.ts';
-import { dropPieces, stageErrors, stagePiece } from '../../src/store/import-pieces.ts';
-import { findKnownUrls, finishImport, importBookmarks } from '../../src/store/imports.ts';
+import { claimImport, releaseLease, renewLease, stageBatch } from '../../src/store/import-leases.ts';
+import { finishImport, importBookmarks } from '../../src/store/imports.ts';
 import { type SearchOptions, searchBookmarks } from '../../src/store/search.ts';
 import {
   beginImport,
@@ -79,9 +78,7 @@ async function prepareWork(
     url: urlOf(n),
     tags: [n, n * 7 + 1, n * 11 + 2, n * 13 + 3].map((t) => `Tag/${t % tags}`),
   }));
-  const preparation = new Preparation({ replace: mode === 'replace' });
-  await preparation.add(bookmarks);
-  return preparation.end();
+  return prepareEntries({ replace: mode === 'replace', entries: bookmarks });
 }
 
 const isBig = ({ bookmarks }: Collection): boolean => bookmarks === BIG.bookmarks;
@@ -375,23 +372,11 @@ const IMPORTS: Operation[] = [
       await releaseLease(db, lease, true);
       await claimImport(db, lease);
       const work = await prepareWork(c, 3, freshUrl);
-      await stagePiece(db, lease, 0, work.piece);
-      await dropPieces(db, lease);
-      await stageErrors(db, lease, 1, '{}');
-      await stagePiece(db, lease, 0, work.piece);
-      const { piece } = await prepareWork(c, 0, freshUrl);
-      await finishImport(db, lease, { ...work, pieces: 1, piece }, LIMIT);
+      await stageBatch(db, lease, 0, { ...work.batch, errors: '{}' });
+      const { batch } = await prepareWork(c, 0, freshUrl);
+      await finishImport(db, lease, { ...work, batches: 1, batch }, LIMIT);
       await readErrors(db, lease, -1);
       await deleteErrors(db, lease);
-    },
-  },
-  {
-    name: 'a look for 1,000 urls',
-    // What else the user has is not gone through: an import looks once for every few thousand entries.
-    atMost: 1_000 * 8,
-    run: async (db, c, n) => {
-      const { urlKeys } = (await prepareWork(c, sizeFor(c, n), freshUrl)).piece;
-      return findKnownUrls(db, c.owner.userId, urlKeys.slice(1, -1).split(',').slice(0, 1_000));
     },
   },
   {

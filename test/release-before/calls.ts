@@ -1,5 +1,5 @@
 import { parseToken } from '../../src/domain/tokens.ts';
-import { Preparation } from '../../src/operations/import/preparation.ts';
+import { prepareEntries } from '../../src/operations/import/batches.ts';
 import * as admin from '../../src/store/admin.ts';
 import * as bookmarks from '../../src/store/bookmarks.ts';
 import * as changes from '../../src/store/changes.ts';
@@ -7,7 +7,6 @@ import type { Database } from '../../src/store/database.ts';
 import * as exports from '../../src/store/export.ts';
 import * as identities from '../../src/store/identities.ts';
 import * as leases from '../../src/store/import-leases.ts';
-import * as pieces from '../../src/store/import-pieces.ts';
 import * as imports from '../../src/store/imports.ts';
 import * as ownTokens from '../../src/store/own-tokens.ts';
 import { searchBookmarks } from '../../src/store/search.ts';
@@ -160,10 +159,9 @@ const entryOf = (n: number) => ({
   ...(n === 0 && { title: 'Imported', created_at: '2020-01-02T03:04:05.678Z' }),
 });
 
-async function prepare(count: number, mode: 'merge' | 'replace'): Promise<imports.PreparedImport> {
-  const preparation = new Preparation({ replace: mode === 'replace' });
-  await preparation.add(Array.from({ length: count }, (_, n) => entryOf(n)));
-  return preparation.end();
+function prepare(count: number, mode: 'merge' | 'replace'): Promise<imports.PreparedImport> {
+  const entries = Array.from({ length: count }, (_, n) => entryOf(n));
+  return prepareEntries({ replace: mode === 'replace', entries });
 }
 
 async function playImports(db: Database, owner: PrincipalKey): Promise<void> {
@@ -171,7 +169,6 @@ async function playImports(db: Database, owner: PrincipalKey): Promise<void> {
   const idempotency = { key: 'import', requestHash: hashOf(8) };
   await imports.importBookmarks(db, owner, importId(1), await prepare(3, 'merge'), LIMIT, idempotency);
   await imports.importBookmarks(db, owner, importId(2), await prepare(2, 'replace'), LIMIT, undefined);
-  await imports.findKnownUrls(db, userId, (await prepare(3, 'merge')).piece.urlKeys.slice(1, -1).split(','));
   const stage = async (n: number) => {
     const facts = { bytes: 100, stagedLimit: LIMIT, idempotencyKey: `staged ${n}` };
     await staged.beginImport(db, owner, importId(n), facts);
@@ -189,11 +186,8 @@ async function playImports(db: Database, owner: PrincipalKey): Promise<void> {
   await staged.readChunks(db, done, -1);
   const error = '{"index":0,"url":null,"code":"VALIDATION_ERROR","error":"expected an object"}';
   const work = await prepare(200, 'merge');
-  await pieces.stagePiece(db, done, 0, work.piece);
-  await pieces.dropPieces(db, done);
-  await pieces.stagePiece(db, done, 0, work.piece);
-  await pieces.stageErrors(db, done, 1, error);
-  const last = { ...(await prepare(0, 'merge')), pieces: 1, tagNames: work.tagNames, tagKeys: work.tagKeys };
+  await leases.stageBatch(db, done, 0, { ...work.batch, errors: error });
+  const last = { ...(await prepare(0, 'merge')), batches: 1, tags: work.tags };
   await imports.finishImport(db, done, last, LIMIT);
   await staged.readErrors(db, done, -1);
   await staged.deleteErrors(db, done);
@@ -201,7 +195,7 @@ async function playImports(db: Database, owner: PrincipalKey): Promise<void> {
   await leases.claimImport(db, refused);
   await leases.releaseLease(db, refused, true);
   await leases.claimImport(db, refused);
-  await pieces.refuseImport(db, refused, '{"error":"refused","code":"VALIDATION_ERROR"}');
+  await leases.refuseImport(db, refused, '{"error":"refused","code":"VALIDATION_ERROR"}');
   await staged.cancelImport(db, await stage(5));
   await staged.cancelImport(db, { userId, id: importId(6) });
 }

@@ -66,7 +66,7 @@ const RECOUNTS = `
     and exists (
       select user_id, import_id from import_chunks c where c.user_id = i.user_id and c.import_id = i.id
       union all
-      select user_id, import_id from import_pieces p where p.user_id = i.user_id and p.import_id = i.id
+      select user_id, import_id from import_batches p where p.user_id = i.user_id and p.import_id = i.id
     )
   union all
   select format('account %s counts %s bytes of kept responses of %s', a.user_id, a.kept_bytes, coalesce(k.bytes, 0))

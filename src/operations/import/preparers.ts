@@ -1,10 +1,11 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import { ApiError, invalid } from '../../domain/errors.ts';
-import { decodeJson } from '../../domain/json.ts';
+import { on } from 'node:events';
+import { Semaphore } from '../../concurrency/semaphore.ts';
+import { ApiError, invalid, unavailable } from '../../domain/errors.ts';
 import type { ErrorCode } from '../../domain/resources.ts';
-import type { PreparedImport } from '../../store/imports.ts';
+import type { ImportBatch, PreparedImport } from '../../store/imports.ts';
+import { prepareEntries, type Stage } from './batches.ts';
 import { parseImport } from './body.ts';
-import { Preparation, type PreparationOptions } from './preparation.ts';
 
 /**
  * Prepares imports: parses their bodies and checks their entries. A short body is parsed here. A longer one goes to a
@@ -12,38 +13,36 @@ import { Preparation, type PreparationOptions } from './preparation.ts';
  * memory: in a worker thread a full heap ends the whole process (decision record 0070).
  */
 
-/** A body of up to this length is parsed in this process: the dearest JSON of this length takes some 15 ms. */
+/** A body of up to this length is parsed in this process: the most expensive JSON of this length takes some 15 ms. */
 const PARSED_HERE_BYTES = 262_144;
 
 /** The heap of the process: 100,000 entries in 64 MiB need about two thirds of it. */
 const HEAP_MIB = 384;
 
 /**
- * How long the process may work before it asks for something or ends. What it waits for does not count: a slow database makes
- * no body too complex. The longest ordinary body takes a few seconds, but the CPU of a shared host may be scarce.
+ * How long the process may work on one batch. Storing a batch does not count: a slow database makes no body too complex. The
+ * longest ordinary body takes a few seconds, but the CPU of a shared host may be scarce.
  */
 const TIME_LIMIT_MS = 60_000;
 
-/** How long the process may leave a chunk of a body untaken. One that is stopped would hold up all imports behind it. */
+/** How long the process may leave a message untaken. A process that is stopped would hold up all imports behind it. */
 const TAKE_LIMIT_MS = 60_000;
 
-/** A process is kept for the next import for so long, unless a long body has made it large. */
+/** How long a process is kept for the next import, unless a long body has made it large. */
 const KEPT_MS = 30_000;
 const KEPT_UP_TO_BYTES = 4_194_304;
 
-/** What a process for preparation is sent. */
+/** What the process is sent. */
 export type ToChild =
   | { type: 'chunk'; bytes: Uint8Array }
-  | { type: 'prepare'; looksAhead: boolean; stages: boolean }
-  | { type: 'result'; id: number; value: unknown };
+  | { type: 'prepare'; stages: boolean }
+  | { type: 'staged' };
 
-/** What it sends. */
+/** What it sends. It waits for `staged` before it sends another batch. */
 export type FromChild =
-  | { type: 'call'; id: number; name: 'findKnown' | 'putPiece' | 'putErrors'; args: unknown[] }
+  | { type: 'batch'; batch: ImportBatch }
   | { type: 'prepared'; prepared: PreparedImport }
   | { type: 'refused'; code: ErrorCode; message: string };
-
-type PrepareOptions = Omit<PreparationOptions, 'replace'>;
 
 const tooComplex = () => invalid('body: is too complex to be parsed');
 
@@ -55,43 +54,32 @@ interface PreparerLimits {
 
 /** One process at a time prepares long imports; the others wait for their turn. Close it at the end. */
 export class Preparers {
-  readonly #heapMiB: number;
-  readonly #timeLimitMs: number;
-  readonly #takeLimitMs: number;
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #limits: Required<PreparerLimits>;
+  readonly #turns = new Semaphore<string>({
+    permits: 1,
+    waitMs: 0,
+    refusalError: () => unavailable('the server is shutting down'),
+  });
   #kept: ChildProcess | undefined;
   #keptTimer: NodeJS.Timeout | undefined;
 
-  constructor({
-    heapMiB = HEAP_MIB,
-    timeLimitMs = TIME_LIMIT_MS,
-    takeLimitMs = TAKE_LIMIT_MS,
-  }: PreparerLimits = {}) {
-    this.#heapMiB = heapMiB;
-    this.#timeLimitMs = timeLimitMs;
-    this.#takeLimitMs = takeLimitMs;
+  constructor(limits: PreparerLimits = {}) {
+    this.#limits = { heapMiB: HEAP_MIB, timeLimitMs: TIME_LIMIT_MS, takeLimitMs: TAKE_LIMIT_MS, ...limits };
   }
 
   /**
-   * Parses and checks a body. Throws `VALIDATION_ERROR` for a body that is no import or exceeds a limit, and what the
-   * options' functions throw. Stops when `signal` aborts.
+   * Parses and checks a body; `stage` stores full batches. Throws `VALIDATION_ERROR` for a body that is no import or exceeds
+   * a limit, and what `stage` throws. Stops when `signal` aborts.
    */
   async prepare(
     body: Buffer | AsyncIterable<Buffer>,
-    options: PrepareOptions,
+    stage?: Stage,
     signal?: AbortSignal,
   ): Promise<PreparedImport> {
-    if (Buffer.isBuffer(body) && body.length <= PARSED_HERE_BYTES) return prepareHere(body, options);
-    const before = this.#turn;
-    const turn = Promise.withResolvers<void>();
-    this.#turn = turn.promise;
-    await before;
-    try {
-      signal?.throwIfAborted();
-      return await this.#prepareApart(Buffer.isBuffer(body) ? [body] : body, options, signal);
-    } finally {
-      turn.resolve();
-    }
+    if (Buffer.isBuffer(body) && body.length <= PARSED_HERE_BYTES)
+      return prepareEntries(parseImport(body), stage);
+    const parts = Buffer.isBuffer(body) ? [body] : body;
+    return this.#turns.run('', () => this.#prepareApart(parts, stage, signal));
   }
 
   /** Ends the process that is kept. */
@@ -103,26 +91,34 @@ export class Preparers {
 
   async #prepareApart(
     body: AsyncIterable<Buffer> | Iterable<Buffer>,
-    options: PrepareOptions,
+    stage: Stage | undefined,
     signal: AbortSignal | undefined,
   ): Promise<PreparedImport> {
+    signal?.throwIfAborted();
+    const { takeLimitMs } = this.#limits;
     const child = this.#take();
+    const end = () => child.kill('SIGKILL');
+    signal?.addEventListener('abort', end, { once: true });
     let isKept = false;
     try {
-      const { outcome, limitTime } = converse(child, options, this.#timeLimitMs, signal);
-      // It is awaited below, and may fail before.
-      outcome.catch(() => {});
-      const bytes = await Promise.race([
-        sendBody(child, body, options, this.#takeLimitMs),
-        outcome.then(() => 0),
-      ]);
-      limitTime();
-      const prepared = await outcome;
+      const messages = on(child, 'message', { close: ['exit'] }) as AsyncIterable<[FromChild]>;
+      let bytes = 0;
+      for await (const chunk of body) {
+        signal?.throwIfAborted();
+        bytes += chunk.length;
+        await send(child, { type: 'chunk', bytes: chunk }, takeLimitMs);
+      }
+      await send(child, { type: 'prepare', stages: stage !== undefined }, takeLimitMs);
+      const prepared = await converse(child, messages, stage, this.#limits);
       isKept = bytes <= KEPT_UP_TO_BYTES;
       return prepared;
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw error;
     } finally {
+      signal?.removeEventListener('abort', end);
       if (isKept) this.#keep(child);
-      else child.kill('SIGKILL');
+      else end();
     }
   }
 
@@ -132,11 +128,11 @@ export class Preparers {
     this.#kept = undefined;
     if (kept?.connected) return kept;
     const child = fork(new URL('./prepare-process.ts', import.meta.url), {
-      execArgv: [`--max-old-space-size=${this.#heapMiB}`, '--max-semi-space-size=8'],
+      execArgv: [`--max-old-space-size=${this.#limits.heapMiB}`, '--max-semi-space-size=8'],
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
-    // A process that has ended is noticed by its exit; what could not be sent to it does not matter.
+    // A process that has ended is noticed by its exit.
     child.on('error', () => {});
     child.unref();
     child.channel?.unref();
@@ -149,95 +145,50 @@ export class Preparers {
   }
 }
 
-async function prepareHere(body: Buffer, options: PrepareOptions): Promise<PreparedImport> {
-  const { replace, entries } = parseImport(decodeJson(body));
-  const preparation = new Preparation({ ...options, replace });
-  await preparation.add(entries);
-  return preparation.end();
-}
-
-/**
- * Resolves with the length of the body once it has been sent; rejects where the process takes nothing. A process that ends
- * meanwhile rejects elsewhere.
- */
-async function sendBody(
-  child: ChildProcess,
-  body: AsyncIterable<Buffer> | Iterable<Buffer>,
-  { findKnown, stage }: PrepareOptions,
-  takeLimitMs: number,
-): Promise<number> {
-  let length = 0;
-  const post = (message: ToChild) =>
-    new Promise<void>((resolve, reject) => {
-      const late = new Error(`the process for imports took nothing for ${takeLimitMs} ms`);
-      const timer = setTimeout(reject, takeLimitMs, late);
-      child.send(message, (error) => {
-        clearTimeout(timer);
-        if (error === null) resolve();
-      });
+/** Sends a message. Rejects if the process does not take it in time. One that has ended is noticed by its exit. */
+const send = (child: ChildProcess, message: ToChild, limitMs: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const late = new Error(`the process for imports took nothing for ${limitMs} ms`);
+    const timer = setTimeout(reject, limitMs, late);
+    child.send(message, () => {
+      clearTimeout(timer);
+      resolve();
     });
-  for await (const bytes of body) {
-    length += bytes.length;
-    await post({ type: 'chunk', bytes });
+  });
+
+/** Stores the batches that the process sends until it has prepared the import. */
+async function converse(
+  child: ChildProcess,
+  messages: AsyncIterable<[FromChild]>,
+  stage: Stage | undefined,
+  { timeLimitMs, takeLimitMs }: Required<PreparerLimits>,
+): Promise<PreparedImport> {
+  let isLate = false;
+  const limitTime = () =>
+    setTimeout(() => {
+      isLate = true;
+      child.kill('SIGKILL');
+    }, timeLimitMs);
+  let timer = limitTime();
+  try {
+    for await (const [message] of messages) {
+      clearTimeout(timer);
+      if (message.type === 'prepared') return message.prepared;
+      if (message.type === 'refused') throw new ApiError(message.code, message.message);
+      await stage!(message.batch);
+      timer = limitTime();
+      await send(child, { type: 'staged' }, takeLimitMs);
+    }
+  } finally {
+    clearTimeout(timer);
   }
-  await post({ type: 'prepare', looksAhead: findKnown !== undefined, stages: stage !== undefined });
-  return length;
+  throw isLate || isHeapFull(child)
+    ? tooComplex()
+    : new Error(`the process for imports ended: ${endOf(child)}`);
 }
 
-/** Does what the process asks for until it has prepared the import. Once it has the body, `limitTime` is called. */
-function converse(
-  child: ChildProcess,
-  options: PrepareOptions,
-  timeLimitMs: number,
-  signal: AbortSignal | undefined,
-): { outcome: Promise<PreparedImport>; limitTime: () => void } {
-  const { promise, resolve, reject } = Promise.withResolvers<PreparedImport>();
-  let timer: NodeJS.Timeout | undefined;
-  let calls = 0;
-  let isOver = false;
-  const limitTime = () => {
-    clearTimeout(timer);
-    timer = isOver || calls > 0 ? undefined : setTimeout(() => reject(tooComplex()), timeLimitMs);
-  };
-  const abort = () => reject(signal!.reason);
-  signal?.addEventListener('abort', abort, { once: true });
-  const end = (code: number | null, name: string | null) => reject(explainExit(code, name));
-  const receive = (message: FromChild) => {
-    if (message.type === 'prepared') resolve(message.prepared);
-    else if (message.type === 'refused') reject(new ApiError(message.code, message.message));
-    else {
-      calls += 1;
-      limitTime();
-      answer(message, options).then((value) => {
-        calls -= 1;
-        limitTime();
-        const result: ToChild = { type: 'result', id: message.id, value };
-        if (child.connected) child.send(result);
-      }, reject);
-    }
-  };
-  child.on('error', reject).on('exit', end).on('message', receive);
-  const outcome = promise.finally(() => {
-    isOver = true;
-    clearTimeout(timer);
-    child.off('error', reject).off('exit', end).off('message', receive);
-    signal?.removeEventListener('abort', abort);
-  });
-  return { outcome, limitTime };
-}
+const endOf = ({ signalCode, exitCode }: ChildProcess) => signalCode ?? exitCode;
 
 /** V8 ends a process by SIGABRT, and some builds by SIGTRAP or code 133 or 134, when its heap is full. */
-function explainExit(code: number | null, signal: string | null): Error {
-  const isHeapFull = signal === 'SIGABRT' || signal === 'SIGTRAP' || code === 133 || code === 134;
-  return isHeapFull ? tooComplex() : new Error(`the process for imports ended: ${signal ?? code}`);
-}
-
-async function answer(
-  { name, args }: FromChild & { type: 'call' },
-  { findKnown, stage }: PrepareOptions,
-): Promise<unknown> {
-  if (name === 'findKnown') return findKnown!(args[0] as string[]);
-  return name === 'putPiece'
-    ? stage!.putPiece(args[0] as number, args[1] as never)
-    : stage!.putErrors(args[0] as number, args[1] as string);
-}
+const isHeapFull = (child: ChildProcess): boolean =>
+  ['SIGABRT', 'SIGTRAP', 133, 134].includes(endOf(child) ?? '');

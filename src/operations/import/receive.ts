@@ -5,12 +5,12 @@ import { DatabaseUnavailable } from '../../store/errors.ts';
 import {
   beginImport,
   cancelImport,
+  newImport,
   type StagedImport,
   stageChunk,
   touchImport,
 } from '../../store/staged-imports.ts';
 import type { ImportContext } from './context.ts';
-import { newImport } from './job.ts';
 
 /** The largest body of an import (decision 2). */
 export const IMPORT_BODY_BYTES = 67_108_864;

@@ -4,27 +4,22 @@ import { ApiError, type ErrorBody, invalidToken, unavailable } from '../../domai
 import type { Idempotency } from '../../domain/idempotency.ts';
 import type { Principal } from '../../domain/tokens.ts';
 import { DatabaseUnavailable } from '../../store/errors.ts';
-import {
-  findKnownUrls,
-  type ImportResult,
-  importBookmarks,
-  type PreparedImport,
-} from '../../store/imports.ts';
+import { type ImportResult, importBookmarks } from '../../store/imports.ts';
 import {
   cancelImport,
   type ImportState,
+  jobIdOf,
+  newImport,
   queueImport,
   readImport,
   type StagedImport,
 } from '../../store/staged-imports.ts';
 import type { ImportContext } from './context.ts';
-import { jobIdOf, newImport } from './job.ts';
-import { tryAgainWhereChanged } from './preparation.ts';
 import { type ImportResponse, OutcomeUnknown, streamResponse, writeResponse } from './response.ts';
 
 /**
- * How the request of an import gets its response (decisions 19 and 21). An import whose response is 503 has not happened and
- * never will: it is cancelled in Postgres before. Where Postgres cannot confirm that, the connection breaks instead.
+ * How the request of an import gets its response (decisions 19 and 21). Before an import is answered with 503, it is cancelled
+ * in Postgres, so that it has not happened and never will. If Postgres cannot confirm that, the connection is closed.
  */
 
 const READ_INTERVAL_MS = 1_000;
@@ -32,12 +27,12 @@ const READ_INTERVAL_MS = 1_000;
 /** How long a draining replica still waits for a worker. */
 const DRAIN_WAIT_MS = 8_000;
 
-/** How long the request tries to cancel an import, or to learn that it was done. */
-const SETTLE_MS = 10_000;
+/** How long the request tries to cancel an import, or to fetch its result. */
+const CANCEL_WAIT_MS = 10_000;
 
-const SETTLE_INTERVAL_MS = 200;
+const RETRY_INTERVAL_MS = 200;
 
-/** For a staged import whose response could not be kept. */
+/** `Retry-After` for a staged import whose response could not be kept. */
 const KEPT_RETRY_SECONDS = 60;
 
 /** Imports a small body in this request. */
@@ -47,38 +42,24 @@ export async function importInline(
   body: Buffer,
   idempotency?: Idempotency,
 ): Promise<ImportResponse> {
-  const { importDatabase, importPermits, config } = context;
+  const { importDatabase, importPermits, config, preparers } = context;
   const inline = newImport(principal.userId);
-  let errors = '';
-  const write = async (looksAhead: boolean) => {
-    const prepared = await prepareSmall(context, principal, body, looksAhead);
-    errors = prepared.errors;
-    return importPermits.run(principal.userId, () =>
-      importBookmarks(importDatabase, principal, inline.id, prepared, config.freeBookmarkLimit, idempotency),
-    );
-  };
-  const { result, errorBytes } = await tryAgainWhereChanged(write).catch(async (error) => {
+  const prepared = await preparers.prepare(body);
+  const write = () =>
+    importBookmarks(importDatabase, principal, inline.id, prepared, config.freeBookmarkLimit, idempotency);
+  const { result, errorBytes } = await importPermits.run(principal.userId, write).catch(async (error) => {
     if (!(error instanceof DatabaseUnavailable && error.mayHaveRun)) throw error;
-    return readResult(await settle(context, inline));
+    return readResult(await cancelOrFetch(context, inline));
   });
   notifyPolls(context.coordination.notifier, principal.userId);
-  // Where the key's first request had errors, they lie in the database.
-  return errorBytes > 0 ? streamResponse(context, inline, result) : writeResponse(result, errors);
-}
-
-function prepareSmall(
-  { importDatabase, preparers }: ImportContext,
-  { userId }: Principal,
-  body: Buffer,
-  looksAhead: boolean,
-): Promise<PreparedImport> {
-  const findKnown = (urlKeys: readonly string[]) => findKnownUrls(importDatabase, userId, urlKeys);
-  return preparers.prepare(body, { findKnown: looksAhead ? findKnown : undefined });
+  // The errors of the first request with the same key are in the database.
+  if (errorBytes > 0) return streamResponse(context, inline, result);
+  return writeResponse(result, prepared.batch.errors);
 }
 
 /**
- * Has a staged import run by a worker, waits for it and gives its response; an empty one where the client has gone before
- * its turn came: it is still queued then, and runs (decision 21).
+ * Has a worker run a staged import, waits for it and gives its response. An empty one if the client left before a worker ended
+ * the import: it is still queued then, and runs (decision 21).
  */
 export async function importStaged(
   context: ImportContext,
@@ -87,20 +68,21 @@ export async function importStaged(
   hasClient: () => boolean,
   idempotency?: Idempotency,
 ): Promise<ImportResponse> {
-  const queue = () =>
-    queueImport(context.database, principal, staged.id, {
-      idempotency,
-      traceParent: context.tracing.traceParent,
-    });
-  const state = await waitForEnd(context, staged, queue);
-  if (state === undefined && !hasClient()) return '';
-  const { result, errorBytes } = readResult(state ?? (await giveUp(context, staged)));
+  const { traceParent } = context.tracing;
+  const queue = () => queueImport(context.database, principal, staged.id, { idempotency, traceParent });
+  let state = await waitForEnd(context, staged, queue);
+  if (state === undefined) {
+    if (!hasClient()) return '';
+    state = await cancelOrFetch(context, staged);
+    if (state.state === 'cancelled') context.metrics.importEnded('cancelled', 0);
+  }
+  const { result, errorBytes } = readResult(state);
   // The worker does so as well, if it lived long enough.
   notifyPolls(context.coordination.notifier, staged.userId);
   return errorBytes > 0 ? streamResponse(context, staged, result) : writeResponse(result, '');
 }
 
-/** Where a staged import stands once it is over; undefined where it must be given up before. */
+/** The state of a staged import once it is over; undefined if it has to be cancelled first. */
 async function waitForEnd(
   context: ImportContext,
   staged: StagedImport,
@@ -112,87 +94,65 @@ async function waitForEnd(
   let deadline = clock.now() + context.config.importWaitSeconds * 1_000;
   let isDraining = false;
   try {
-    await queueFirst(context, staged, queue);
+    await unlessUnavailable(queue);
     await imports.add(jobId);
     while (clock.now() < deadline) {
-      const state = await readProgress(context, staged, queue);
-      if (state !== undefined && state.state !== 'queued') return state;
-      if (isDraining) await sleep(SETTLE_INTERVAL_MS);
+      const state = await unlessUnavailable(() => readImport(context.database, staged).then(requireImport));
+      // The statement that queues it may have been lost.
+      if (state?.state === 'receiving') await unlessUnavailable(queue);
+      else if (state !== undefined && state.state !== 'queued') return state;
+      if (isDraining) await sleep(RETRY_INTERVAL_MS);
       else if ((await waiter.next(Math.min(deadline, clock.now() + READ_INTERVAL_MS))) === 'drain') {
         isDraining = true;
         deadline = Math.min(deadline, clock.now() + DRAIN_WAIT_MS);
       }
     }
     return undefined;
+  } catch (error) {
+    // Best effort: an import that was not queued never runs, and is swept by its age.
+    await cancelImport(context.database, staged).catch(() => {});
+    throw error;
   } finally {
     waiter.release();
   }
 }
 
-/** Where the response of Postgres is lost, `readProgress` learns whether the import is queued; the sweep is the last resort. */
-async function queueFirst(
-  context: ImportContext,
-  staged: StagedImport,
-  queue: () => Promise<void>,
-): Promise<void> {
+/** The result of a call; undefined if the database does not respond. */
+async function unlessUnavailable<Result>(call: () => Promise<Result>): Promise<Result | undefined> {
   try {
-    await queue();
-  } catch (error) {
-    if (error instanceof DatabaseUnavailable) return;
-    // Best effort: what was not queued never runs, and is swept by its age.
-    await cancelImport(context.database, staged).catch(() => {});
-    throw error;
-  }
-}
-
-/** Where the import stands; undefined while the database cannot say. */
-async function readProgress(
-  context: ImportContext,
-  staged: StagedImport,
-  queue: () => Promise<void>,
-): Promise<ImportState | undefined> {
-  try {
-    const state = await readImport(context.database, staged);
-    // The row has gone with its account.
-    if (state === undefined) throw invalidToken();
-    if (state.state !== 'receiving') return state;
-    await queue();
-    return undefined;
+    return await call();
   } catch (error) {
     if (error instanceof DatabaseUnavailable) return undefined;
     throw error;
   }
 }
 
-/** Settles an import that no worker has ended in time, and counts it where it is cancelled. */
-async function giveUp(context: ImportContext, staged: StagedImport): Promise<ImportState> {
-  const state = await settle(context, staged);
-  if (state.state === 'cancelled') context.metrics.importEnded('cancelled', 0);
+/** An import's row is deleted with its account. */
+function requireImport(state: ImportState | undefined): ImportState {
+  if (state === undefined) throw invalidToken();
   return state;
 }
 
 /**
- * Cancels the import, or learns that it is done. Throws `INVALID_TOKEN` if the account was deleted, and `OutcomeUnknown`
- * if the database does not respond in time.
+ * Cancels the import, or fetches its result if it is done. Throws `INVALID_TOKEN` if the account was deleted, and
+ * `OutcomeUnknown` if the database does not respond in time.
  */
-async function settle(context: ImportContext, staged: StagedImport): Promise<ImportState> {
+async function cancelOrFetch(context: ImportContext, staged: StagedImport): Promise<ImportState> {
   const { clock } = context.coordination;
-  const deadline = clock.now() + SETTLE_MS;
+  const deadline = clock.now() + CANCEL_WAIT_MS;
   for (;;) {
     try {
-      const state = await cancelImport(context.database, staged);
-      if (state === undefined) throw invalidToken();
-      return state;
+      return requireImport(await cancelImport(context.database, staged));
     } catch (error) {
       if (!(error instanceof DatabaseUnavailable)) throw error;
       if (clock.now() >= deadline)
         throw new OutcomeUnknown('nobody knows whether an import was done', { cause: error });
     }
-    await sleep(SETTLE_INTERVAL_MS);
+    await sleep(RETRY_INTERVAL_MS);
   }
 }
 
-/** What an import did; throws the error that it ended with, or that it was cancelled. */
+/** What an import did. Throws the error that it ended with, and `UNAVAILABLE` if it was cancelled. */
 function readResult({ result, errorBytes }: ImportState): ImportResult {
   if (result === null) throw unavailable('the import was not done and will not be', 5);
   if (!result.startsWith('{"error"')) return { result, errorBytes };

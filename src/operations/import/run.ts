@@ -4,25 +4,28 @@ import { importChannel, notifyPolls } from '../../coordination/channels.ts';
 import { ApiError } from '../../domain/errors.ts';
 import type { Database } from '../../store/database.ts';
 import { DatabaseUnavailable } from '../../store/errors.ts';
-import { type Claim, claimImport, type Lease, releaseLease } from '../../store/import-leases.ts';
-import { dropPieces, refuseImport, stageErrors, stagePiece } from '../../store/import-pieces.ts';
-import { findKnownUrls, finishImport, type PreparedImport } from '../../store/imports.ts';
-import { readChunks, type StagedImport } from '../../store/staged-imports.ts';
+import {
+  type Claim,
+  claimImport,
+  LEASE_MS,
+  LEASE_RENEWAL_MS,
+  type Lease,
+  refuseImport,
+  releaseLease,
+  renewLease,
+  stageBatch,
+} from '../../store/import-leases.ts';
+import { finishImport, type ImportBatch, type PreparedImport } from '../../store/imports.ts';
+import { jobIdOf, parseJobId, readChunks, type StagedImport } from '../../store/staged-imports.ts';
 import type { ImportContext } from './context.ts';
-import { jobIdOf, parseJobId } from './job.ts';
-import { LeaseRenewal } from './lease-renewal.ts';
-import { type Stage, tryAgainWhereChanged } from './preparation.ts';
 
-/** A worker's part of a large import: from its entries as they were sent to its result. */
-
-/** How long a lease that was not used up is offered back while the database cannot be reached: as long as it lasts. */
-const RELEASE_WAIT_MS = 9_000;
+/** A worker's part of a staged import: from its body as it was sent to its result. */
 
 const RELEASE_INTERVAL_MS = 1_000;
 
 /**
- * Runs a staged import, unless another worker has it: reads its entries, checks them, and writes them and the result in one
- * transaction. It happens once (decision 21), and is begun by at most three workers (decision 34). Rejects where the
+ * Runs a staged import, unless another worker has it: parses its body, checks its entries, and writes them and the result in
+ * one transaction. It happens once (decision 21), and at most three workers begin it (decision 34). Rejects if the
  * database cannot be reached; the import is then still queued. Gives it back when `stop` aborts.
  */
 export async function runImport(context: ImportContext, jobId: string, stop: AbortSignal): Promise<void> {
@@ -32,7 +35,7 @@ export async function runImport(context: ImportContext, jobId: string, stop: Abo
   const claim = await claimImport(context.database, lease);
   if (claim?.outcome === 'claimed') await runClaimed(context, lease, claim, stop);
   if (claim?.outcome === 'given up') noteGivenUp(context, lease, claim);
-  // The worker before this one may have died after its transaction and before it told anybody.
+  // An earlier worker may have died between its transaction and its notification.
   if (claim !== undefined && claim.outcome !== 'queued') notifyWaiters(context, lease);
 }
 
@@ -52,25 +55,47 @@ function noteGivenUp({ log, metrics }: ImportContext, { userId, id }: Lease, { a
 async function runClaimed(
   context: ImportContext,
   lease: Lease,
-  claim: Claim,
+  { traceParent }: Claim,
   stop: AbortSignal,
 ): Promise<void> {
   const { clock } = context.coordination;
   const begunAt = clock.now();
-  using renewal = new LeaseRenewal(context, lease);
-  const signal = AbortSignal.any([stop, renewal.lost]);
+  const lost = new AbortController();
+  const cancelRenewal = keepLease(context, lease, lost);
+  const signal = AbortSignal.any([stop, lost.signal]);
   try {
     const end = await Promise.race([
-      context.tracing.resume(claim.traceParent, 'import job', () => prepareAndWrite(context, lease, signal)),
+      context.tracing.resume(traceParent, 'import job', () => prepareAndWrite(context, lease, signal)),
       rejectWhenAborted(signal),
     ]);
-    if (end !== undefined) noteEnd(context, lease, end, clock.now() - begunAt, claim.traceParent);
+    if (end !== undefined) noteEnd(context, lease, end, clock.now() - begunAt, traceParent);
   } catch (error) {
-    // What stopped the run lies outside of the import; anything else may happen again, to any worker.
-    const isInnocent = signal.aborted || error instanceof DatabaseUnavailable;
-    await release(context, lease, isInnocent);
+    // An attempt counts only if it failed because of the import itself.
+    await release(context, lease, signal.aborted || error instanceof DatabaseUnavailable);
     if (!signal.aborted) throw error;
+  } finally {
+    cancelRenewal();
   }
+}
+
+/** Renews a lease until the returned function is called; aborts `lost` when another worker may have the import. */
+function keepLease({ coordination, database }: ImportContext, lease: Lease, lost: AbortController) {
+  let cancel: () => void;
+  let isOver = false;
+  const renew = async () => {
+    // While the database cannot be reached, nobody else can claim the import either.
+    const isHeld = await renewLease(database, lease).catch(() => true);
+    if (!isHeld) lost.abort();
+    else if (!isOver) schedule();
+  };
+  const schedule = () => {
+    cancel = coordination.clock.after(LEASE_RENEWAL_MS, () => void renew());
+  };
+  schedule();
+  return () => {
+    isOver = true;
+    cancel();
+  };
 }
 
 /** How an import ended: how many entries were sent, or the code of the error in its response. */
@@ -88,14 +113,14 @@ function noteEnd(
   log.info({ importId: id, user: userId, ...end, ms: Math.round(ms), trace }, 'import ended');
 }
 
-/** A statement that waits for a lock may take long: without its lease the run can write nothing any more. */
+/** A statement may wait long for a lock. Without its lease the run can write nothing any more. */
 const rejectWhenAborted = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
 
 /** Best effort: a lease that is not released ends by itself, and has cost the import an attempt. */
 async function release(context: ImportContext, lease: Lease, returnsAttempt: boolean): Promise<void> {
   const { clock } = context.coordination;
-  const deadline = clock.now() + RELEASE_WAIT_MS;
+  const deadline = clock.now() + LEASE_MS;
   for (;;) {
     try {
       return await releaseLease(context.database, lease, returnsAttempt);
@@ -106,12 +131,11 @@ async function release(context: ImportContext, lease: Lease, returnsAttempt: boo
   }
 }
 
-/** The lease is another worker's, or the import is over. */
 class LeaseLost extends Error {
   override readonly name = 'LeaseLost';
 }
 
-/** Done, or failed where an error is the response; undefined where the lease is lost. */
+/** Done, or failed with an error as the response; undefined if the lease is lost. */
 async function prepareAndWrite(
   context: ImportContext,
   lease: Lease,
@@ -119,12 +143,10 @@ async function prepareAndWrite(
 ): Promise<ImportEnd | undefined> {
   const { importDatabase, config } = context;
   try {
-    return await tryAgainWhereChanged(async (looksAhead) => {
-      // All checks are done before the statement that takes the user's lock.
-      const prepared = await prepare(context, lease, looksAhead, signal);
-      const isWritten = await finishImport(importDatabase, lease, prepared, config.freeBookmarkLimit);
-      return isWritten ? { state: 'done', entries: prepared.entries } : undefined;
-    });
+    // All checks are done before the statement that takes the user's lock.
+    const prepared = await prepare(context, lease, signal);
+    const isWritten = await finishImport(importDatabase, lease, prepared, config.freeBookmarkLimit);
+    return isWritten ? { state: 'done', entries: prepared.entries } : undefined;
   } catch (error) {
     if (error instanceof LeaseLost) return undefined;
     if (!(error instanceof ApiError)) throw error;
@@ -133,29 +155,20 @@ async function prepareAndWrite(
   }
 }
 
-async function prepare(
+function prepare(
   { importDatabase, preparers }: ImportContext,
   lease: Lease,
-  looksAhead: boolean,
   signal: AbortSignal,
 ): Promise<PreparedImport> {
-  if (!looksAhead) await dropPieces(importDatabase, lease);
-  const requireLease = (isHeld: boolean) => {
-    if (!isHeld) throw new LeaseLost();
+  let position = 0;
+  const stage = async (batch: ImportBatch) => {
+    if (!(await stageBatch(importDatabase, lease, position, batch))) throw new LeaseLost();
+    position += 1;
   };
-  const stage: Stage = {
-    putPiece: async (position, piece) =>
-      requireLease(await stagePiece(importDatabase, lease, position, piece)),
-    putErrors: async (position, errors) =>
-      requireLease(await stageErrors(importDatabase, lease, position, errors)),
-  };
-  const findKnown = looksAhead
-    ? (urlKeys: readonly string[]) => findKnownUrls(importDatabase, lease.userId, urlKeys)
-    : undefined;
-  return preparers.prepare(readBody(importDatabase, lease), { findKnown, stage }, signal);
+  return preparers.prepare(readBody(importDatabase, lease), stage, signal);
 }
 
-/** The body of a staged import; the next chunks are read while these are in use. */
+/** The body of a staged import. Reads the next chunks while these are in use. */
 async function* readBody(db: Database, staged: StagedImport): AsyncGenerator<Buffer, undefined> {
   for (let next = readChunks(db, staged, -1); ; ) {
     const chunks = await next;

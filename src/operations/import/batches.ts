@@ -1,0 +1,121 @@
+import { setImmediate as yieldToLoop } from 'node:timers/promises';
+import { invalid, limitExceeded } from '../../domain/errors.ts';
+import { BOUNDS, type TagNames } from '../../domain/fields.ts';
+import type { ImportError } from '../../domain/resources.ts';
+import type { ImportBatch, PreparedImport } from '../../store/imports.ts';
+import type { ImportBody } from './body.ts';
+import { checkEntry } from './entries.ts';
+
+/** How long entries are checked before other requests get a turn. */
+const SLICE_MS = 5;
+
+/** A batch is full with about this many characters of entries, or of errors. A response reads errors batch by batch. */
+const ENTRIES_LENGTH = 4_194_304;
+const ERRORS_LENGTH = 65_536;
+
+/** Stores a full batch. */
+export type Stage = (batch: ImportBatch) => Promise<void>;
+
+/**
+ * Checks parsed entries and gathers them in batches (decisions 18 to 20). Passes full batches to `stage`; without it, all
+ * entries are in one batch. Throws `LIMIT_EXCEEDED` for more tags than an account may have, and `VALIDATION_ERROR` for a
+ * `replace` with an invalid entry: the first, and how many there are.
+ */
+export async function prepareEntries(
+  { replace, entries }: ImportBody,
+  stage?: Stage,
+): Promise<PreparedImport> {
+  const tags = new TagPlaces();
+  const seen = new Set<string>();
+  const errors = { count: 0, first: undefined as ImportError | undefined };
+  let batch = new BatchBuilder();
+  let batches = 0;
+  let skipped = 0;
+  let sliceBegan = performance.now();
+  for (const [index, raw] of entries.entries()) {
+    const entry = checkEntry(index, raw);
+    if ('index' in entry) {
+      errors.first ??= entry;
+      errors.count += 1;
+      if (!replace) batch.addError(entry);
+    } else if (!replace && seen.has(entry.urlKey)) skipped += 1;
+    else if (!replace || errors.count === 0) {
+      seen.add(entry.urlKey);
+      batch.add(entry.urlKey, tags.placesOf(entry.tags), entry.row);
+    }
+    if (stage && batch.isFull) {
+      await stage(batch.finish());
+      batch = new BatchBuilder();
+      batches += 1;
+    }
+    if (performance.now() - sliceBegan < SLICE_MS) continue;
+    await yieldToLoop();
+    sliceBegan = performance.now();
+  }
+  if (replace && errors.first) throw refuseReplace(errors.first, errors.count);
+  const { names, keys } = tags;
+  return { replace, entries: entries.length, batches, batch: batch.finish(), tags: { names, keys }, skipped };
+}
+
+function refuseReplace({ index, error }: ImportError, count: number) {
+  const entries = count === 1 ? '1 entry is' : `${count} entries are`;
+  return invalid(`bookmarks[${index}]: ${error}; ${entries} invalid and nothing was changed`);
+}
+
+/** The distinct tags of an import. Each keeps the case first given. */
+class TagPlaces {
+  readonly names: string[] = [];
+  readonly #placeByKey = new Map<string, number>();
+
+  get keys(): string[] {
+    return [...this.#placeByKey.keys()];
+  }
+
+  /** The places of some tags, from 1, with blanks between. */
+  placesOf({ names, keys }: TagNames): string {
+    return keys.map((key, n) => this.#placeByKey.get(key) ?? this.#add(key, names[n]!)).join(' ');
+  }
+
+  #add(key: string, name: string): number {
+    if (this.names.length === BOUNDS.tagsPerUser) throw limitExceeded('an account holds no more tags');
+    const place = this.names.push(name);
+    this.#placeByKey.set(key, place);
+    return place;
+  }
+}
+
+/** Gathers the entries of a batch, and the errors of entries in between. */
+class BatchBuilder {
+  readonly #urlKeys: string[] = [];
+  readonly #tagSets: string[] = [];
+  readonly #rows: string[] = [];
+  readonly #errors: string[] = [];
+  #rowsLength = 0;
+  #errorsLength = 0;
+
+  get isFull(): boolean {
+    return this.#rowsLength >= ENTRIES_LENGTH || this.#errorsLength >= ERRORS_LENGTH;
+  }
+
+  add(urlKey: string, tagSet: string, row: string): void {
+    this.#urlKeys.push(urlKey);
+    this.#tagSets.push(`"${tagSet}"`);
+    this.#rows.push(row);
+    this.#rowsLength += row.length;
+  }
+
+  addError(error: ImportError): void {
+    const text = JSON.stringify(error);
+    this.#errors.push(text);
+    this.#errorsLength += text.length;
+  }
+
+  finish(): ImportBatch {
+    return {
+      urlKeys: `{${this.#urlKeys.join(',')}}`,
+      tagSets: `{${this.#tagSets.join(',')}}`,
+      entries: `[${this.#rows.join(',')}]`,
+      errors: this.#errors.join(','),
+    };
+  }
+}
