@@ -172,18 +172,22 @@ begin
     with tags as materialized (
       select place, id, key, render_tag(id, name) as rendered
       from unnest(v_places, v_ids, v_names, v_keys) as tag (place, id, name, key)
-    ), sets as materialized (
-      select tag_set,
-        array_agg(tags.id order by tags.key collate "C") as tag_ids,
-        render_tags(string_agg(tags.rendered, ',' order by tags.key collate "C")) as tags
+    ), refs as materialized (
+      -- By itself, so that no join is repeated for each set.
+      select tag_set, place::bigint as place
       from (
         select distinct tag_set
         from unnest(v_batch.tag_sets, v_is_new_here) as entry (tag_set, is_new)
         where is_new
       ) used
-      cross join string_to_table(tag_set, ' ') as ref
-      join tags on tags.place = ref::bigint
-      group by tag_set
+      cross join string_to_table(tag_set, ' ') as place
+    ), sets as materialized (
+      select refs.tag_set,
+        array_agg(tags.id order by tags.key collate "C") as tag_ids,
+        render_tags(string_agg(tags.rendered, ',' order by tags.key collate "C")) as tags
+      from refs
+      join tags on tags.place = refs.place
+      group by refs.tag_set
     )
     insert into bookmarks (
       user_id, id, created_at, updated_at, tag_ids, tags, url_key, host, search_text, url, title, comment
