@@ -8,6 +8,9 @@ import { latencyOf, Samples } from './harness/stats.ts';
 /** More distinct requests than this add nothing and take memory. */
 const MAX_DISTINCT = 20_000;
 
+/** An open loop that is behind goes on sending for this many times its length. */
+const MOST_LATE = 3;
+
 function formatRequests({ path, bodies, tokens, requests }: LoadJob): Buffer[] {
   if (requests !== undefined) return requests.map((each) => formatRequest(each.path, each.body, each.token));
   const count = Math.min(MAX_DISTINCT, bodies.length * Math.max(1, tokens.length));
@@ -24,25 +27,41 @@ async function runJob(job: LoadJob): Promise<LoadReport> {
   const endAt = startedAt + job.seconds * 1_000;
   const before = process.cpuUsage();
 
+  // A closed loop sends at once; an open one when a request is due, or as soon after that as a connection is free.
+  const takeDue = (now: number): number | undefined => {
+    const due = job.perSecond === undefined ? now : startedAt + (state.next * 1_000) / job.perSecond;
+    if (due >= endAt) return undefined;
+    state.next += 1;
+    return due;
+  };
+  const giveUpAt = startedAt + job.seconds * 1_000 * MOST_LATE;
+
   const loop = () =>
     new Promise<void>((resolve, reject) => {
       const connection = new HttpConnection(job.port, reject);
-      let sentAt = 0;
+      let due: number | undefined;
       const send = () => {
-        sentAt = performance.now();
-        connection.send(requests[state.next++ % requests.length]!, receive);
+        const now = performance.now();
+        due = takeDue(now);
+        // What could not even be sent has waited this long.
+        for (; due !== undefined && now > giveUpAt; due = takeDue(now)) latencies.push(now - due);
+        if (due === undefined) {
+          connection.close();
+          return resolve();
+        }
+        const request = requests[(state.next - 1) % requests.length]!;
+        const go = () => connection.send(request, receive);
+        if (due > now) setTimeout(go, due - now);
+        else go();
       };
       const receive = (response: HttpResponse) => {
-        const now = performance.now();
-        latencies.push(now - sentAt);
+        latencies.push(performance.now() - due!);
         state.bytes += response.bytes;
         if (response.status !== job.expectStatus) {
           state.failures += 1;
           state.failure ??= `${response.status} ${response.body.toString().slice(0, 300)}`;
         }
-        if (now < endAt) return send();
-        connection.close();
-        resolve();
+        send();
       };
       send();
     });

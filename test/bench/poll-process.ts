@@ -107,10 +107,10 @@ async function wakeInTurn(latencies: Samples, count: number, perSecond: number):
     if (dueAt > performance.now()) await sleep(dueAt - performance.now());
     // Clients far from each other, so that no two triggers are for one of them at once.
     const client = clients[(n * 7_919) % clients.length]!;
-    const sentAt = performance.now();
+    // From when it was due: an add that waits for its connection waits for the server.
     const news = new Promise<void>((resolve) => {
       client.onNews = () => {
-        latencies.push(performance.now() - sentAt);
+        latencies.push(performance.now() - dueAt);
         client.onNews = () => {};
         resolve();
       };

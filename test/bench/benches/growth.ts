@@ -85,7 +85,6 @@ export const growth: Bench = {
           mark: { text: '≥ 0.9', reached: ratio.median >= 0.9 },
           cpu: result.cpuMicros,
           referenceCpu: before.cpuMicros,
-          ...(result.latency && { latency: result.latency }),
         });
       }
     }

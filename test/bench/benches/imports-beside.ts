@@ -1,10 +1,10 @@
 import type { Bench, Plan } from '../harness/bench.ts';
 import { tokenOf } from '../harness/collections.ts';
 import { postTimed } from '../harness/http-exchange.ts';
-import { type LoadReport, runLoad } from '../harness/load.ts';
+import { halfOf, measureLatency, runLoad } from '../harness/load.ts';
 import { startReplica } from '../harness/replica.ts';
 import type { Line } from '../harness/report.ts';
-import { spreadOf } from '../harness/stats.ts';
+import { type Latency, spreadOf } from '../harness/stats.ts';
 import { ADDING, openCollection, tokensOf, usersFrom } from './collection.ts';
 import { makeImport, makeImporters } from './import.ts';
 
@@ -39,22 +39,24 @@ async function runConcurrency(plan: Plan, concurrency: number): Promise<Line> {
     'worker',
   );
   const body = makeImport(quick ? 5_000 : 50_000, 'merge');
-  await runLoad(mixOf(api.port, effort.warmUpSeconds));
-  const alone: LoadReport[] = [];
-  const beside: LoadReport[] = [];
+  const warm = await runLoad(mixOf(api.port, effort.warmUpSeconds));
+  const perSecond = halfOf([warm.requests / warm.seconds]);
+  const measure = () => measureLatency({ ...mixOf(api.port, effort.seconds), perSecond });
+  const alone: Latency[] = [];
+  const beside: Latency[] = [];
   const took: number[] = [];
   for (let round = 0; round < Math.min(2, effort.rounds); round += 1) {
-    alone.push(await runLoad(mixOf(api.port, effort.seconds)));
+    alone.push(await measure());
     const users = usersFrom(FIRST_USER + round * IMPORTS, IMPORTS);
     const startedAt = performance.now();
     const imports = Promise.all(
       users.map((user) => postTimed(api.port, '/api/v1/import', tokenOf(user), body)),
     );
-    beside.push(await runLoad(mixOf(api.port, effort.seconds)));
+    beside.push(await measure());
     for (const response of await imports) if (response.status !== 200) throw new Error(response.text);
     took.push((performance.now() - startedAt) / 1_000);
   }
-  const p99 = (reports: LoadReport[]) => spreadOf(reports.map(({ latency }) => latency.p99));
+  const p99 = (latencies: Latency[]) => spreadOf(latencies.map((latency) => latency.p99));
   return {
     bench: 'imports-beside',
     what: `IMPORT_CONCURRENCY=${concurrency}: p99 of others beside ten imports`,
@@ -62,7 +64,7 @@ async function runConcurrency(plan: Plan, concurrency: number): Promise<Line> {
     service: p99(beside),
     reference: p99(alone),
     referenceName: 'the same without imports',
-    ratio: spreadOf(beside.map(({ latency }, round) => latency.p99 / alone[round]!.latency.p99)),
+    ratio: spreadOf(beside.map((latency, round) => latency.p99 / alone[round]!.p99)),
     note: `the ten took ${spreadOf(took).median.toFixed(1)} s`,
   };
 }

@@ -6,13 +6,13 @@ import { findFreePort, waitUntilListening } from '../../support/ports.ts';
 import { provide } from '../../support/programs.ts';
 import type { Bench, Plan } from '../harness/bench.ts';
 import { tokenOf } from '../harness/collections.ts';
-import { type LoadReport, runLoad } from '../harness/load.ts';
+import { halfOf, type LoadReport, measureLatency, runLoad } from '../harness/load.ts';
 import { holdPolls } from '../harness/polls.ts';
 import { type ProcessTimes, readProcessTimes, timesBetween } from '../harness/process-time.ts';
 import { readRedisBytes } from '../harness/redis-calls.ts';
 import { type Replica, startReplica } from '../harness/replica.ts';
 import type { Line } from '../harness/report.ts';
-import { spreadOf } from '../harness/stats.ts';
+import { type Latency, spreadOf } from '../harness/stats.ts';
 import { crowdOf, openCrowd, readLastId } from './crowd.ts';
 import { pollerOf, range } from './waiters.ts';
 
@@ -116,13 +116,22 @@ async function runMixed(plan: Plan, url: string, count: number): Promise<Line> {
     const cpu = timesBetween(before.cpu, readProcessTimes(groups));
     runs.push({ report, cpu, redisBytes: (await readRedisBytes(environment.redis.url)) - before.redis });
   }
-  return describeRuns(count, waiting.length, runs);
+  const perSecond = halfOf(runs.map(({ report }) => report.requests / report.seconds));
+  const latencies: Latency[] = [];
+  for (let round = 0; round < effort.rounds; round += 1)
+    latencies.push(await measureLatency({ ...job, seconds: effort.seconds, perSecond }));
+  return describeRuns(count, waiting.length, runs, latencies);
 }
 
-function describeRuns(count: number, waiting: number, runs: readonly Run[]): Line {
+function describeRuns(
+  count: number,
+  waiting: number,
+  runs: readonly Run[],
+  latencies: readonly Latency[],
+): Line {
   const spread = (pick: (run: Run) => number) => spreadOf(runs.map(pick));
   const cpuOf = (name: string) => spread(({ cpu, report }) => (cpu[name]! * 1_000) / report.requests);
-  const latency = (name: 'p50' | 'p99' | 'p999' | 'max') => spread(({ report }) => report.latency[name]);
+  const latency = (name: keyof Latency) => spreadOf(latencies.map((each) => each[name]));
   const bytes = spread(({ report }) => report.bytes / report.requests).median;
   const redisBytes = spread(({ redisBytes, report }) => redisBytes / report.requests).median;
   return {

@@ -1,6 +1,6 @@
 import type { Bench, Plan } from '../harness/bench.ts';
 import { COMMON_WORD, RARE_WORD, SECOND_WORD } from '../harness/collections.ts';
-import { sampleLoad } from '../harness/load.ts';
+import { measureLatency, sampleLoad } from '../harness/load.ts';
 import { pgbenchSide } from '../harness/programs.ts';
 import { type Replica, startReplica } from '../harness/replica.ts';
 import { type Line, lineOf } from '../harness/report.ts';
@@ -53,19 +53,19 @@ async function runSearch(
   search: Search,
 ): Promise<Line> {
   const { folder, postgresPid } = plan.environment;
+  const job = {
+    port: replica.port,
+    path: '/api/v1/bookmarks/search',
+    bodies: [JSON.stringify(search.body)],
+    tokens: tokensOf(user),
+    connections: clients,
+    expectStatus: 200,
+  };
   const service: Side = {
     name: 'search',
     processes: { api: [replica.pid], postgres: [postgresPid] },
-    run: (seconds) =>
-      sampleLoad({
-        port: replica.port,
-        path: '/api/v1/bookmarks/search',
-        bodies: [JSON.stringify(search.body)],
-        tokens: tokensOf(user),
-        connections: clients,
-        seconds,
-        expectStatus: 200,
-      }),
+    run: (seconds) => sampleLoad({ ...job, seconds }),
+    latency: (perSecond, seconds) => measureLatency({ ...job, perSecond, seconds }),
   };
   const script = { url, folder, name: 'search', text: scriptOf(user, search.body), clients };
   const ilike = pgbenchSide('pgbench, ilike on three columns', script, { postgres: [postgresPid] });

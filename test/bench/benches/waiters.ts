@@ -98,24 +98,40 @@ async function runRound(plan: Plan, url: string, round: number): Promise<Round> 
   await using replica = await startReplica(plan.environment, url);
   await using bare = await startReference(plan.environment, url);
   const cursor = await readLastId(url);
-  const ours = await runHeld(
-    replica,
-    users.map((user) => pollerOf(replica, replica, user, cursor)),
-    wakes,
-  );
-  const theirs = await runHeld(
-    bare,
-    users.map((user) => barePollerOf(bare, user)),
-    wakes,
-  );
+  const hold = {
+    ours: () =>
+      runHeld(
+        replica,
+        users.map((user) => pollerOf(replica, replica, user, cursor)),
+        wakes,
+      ),
+    theirs: () =>
+      runHeld(
+        bare,
+        users.map((user) => barePollerOf(bare, user)),
+        wakes,
+      ),
+  };
+  const { ours, theirs } = await runInTurn(round, hold);
   const together = crowdOf(plan) + 1 + round;
   const last = await readLastId(url);
   const numbers = range(0, count).map((n) => n % tokensForAll(plan));
-  const ourBurst = await runBurst(
-    numbers.map((number) => pollerOf(replica, replica, together, last, number)),
-  );
-  const theirBurst = await runBurst(numbers.map(() => barePollerOf(bare, together)));
-  return { ours, theirs, ourBurst, theirBurst };
+  const burst = {
+    ours: () => runBurst(numbers.map((number) => pollerOf(replica, replica, together, last, number))),
+    theirs: () => runBurst(numbers.map(() => barePollerOf(bare, together))),
+  };
+  const bursts = await runInTurn(round, burst);
+  return { ours, theirs, ourBurst: bursts.ours, theirBurst: bursts.theirs };
+}
+
+/** Runs both sides, each round in the other order than the one before. */
+async function runInTurn<T>(
+  round: number,
+  { ours, theirs }: Record<'ours' | 'theirs', () => Promise<T>>,
+): Promise<Record<'ours' | 'theirs', T>> {
+  if (round % 2 === 0) return { ours: await ours(), theirs: await theirs() };
+  const second = await theirs();
+  return { ours: await ours(), theirs: second };
 }
 
 /** Two replicas with waiters on each, woken by adds at the other one; with variables of their own. */

@@ -6,7 +6,6 @@ export interface Sample {
   /** Operations per second, or megabytes, as the bench says. */
   rate: number;
   operations: number;
-  latency?: Latency;
   /** Responses that the bench does not expect. */
   failures?: number;
 }
@@ -15,6 +14,8 @@ export interface Sample {
 export interface Side {
   name: string;
   run(seconds: number): Promise<Sample>;
+  /** How long its operations take at a fixed rate, where that is asked for. */
+  latency?(perSecond: number, seconds: number): Promise<Latency>;
   /** Whose CPU time is counted. */
   processes: ProcessGroups;
 }
@@ -27,6 +28,7 @@ export interface SideResult {
   cpuMicros: Record<string, Spread>;
   /** The same of all processes together, round by round. */
   cpuRounds: number[];
+  /** At half of its median rate. */
   latency?: { p50: Spread; p99: Spread; p999: Spread; max: Spread };
   samples: Sample[];
 }
@@ -54,7 +56,18 @@ export async function compareSides(sides: readonly Side[], effort: Effort): Prom
       times.get(side)!.push(perOperation(timesBetween(before, readProcessTimes(side.processes)), sample));
     }
   }
-  return sides.map((side) => summarise(side, samples.get(side)!, times.get(side)!));
+  const results = sides.map((side) => summarise(side, samples.get(side)!, times.get(side)!));
+  for (const [n, side] of sides.entries()) await measureSide(side, results[n]!, effort);
+  return results;
+}
+
+async function measureSide(side: Side, result: SideResult, { rounds, seconds }: Effort): Promise<void> {
+  if (side.latency === undefined) return;
+  const latencies: Latency[] = [];
+  for (let round = 0; round < rounds; round += 1)
+    latencies.push(await side.latency(result.rate.median / 2, seconds));
+  const spread = (name: keyof Latency) => spreadOf(latencies.map((latency) => latency[name]));
+  result.latency = { p50: spread('p50'), p99: spread('p99'), p999: spread('p999'), max: spread('max') };
 }
 
 async function runSide(side: Side, seconds: number): Promise<Sample> {
@@ -68,17 +81,12 @@ function perOperation(times: ProcessTimes, { operations }: Sample): ProcessTimes
 }
 
 function summarise(side: Side, samples: Sample[], times: ProcessTimes[]): SideResult {
-  const latencies = samples.flatMap(({ latency }) => latency ?? []);
-  const spread = (name: keyof Latency) => spreadOf(latencies.map((latency) => latency[name]));
   const timeOf = (name: string) => spreadOf(times.map((time) => time[name]!));
   return {
     name: side.name,
     rate: spreadOf(samples.map(({ rate }) => rate)),
     cpuMicros: Object.fromEntries(Object.keys(side.processes).map((name) => [name, timeOf(name)])),
     cpuRounds: times.map((time) => Object.values(time).reduce((sum, micros) => sum + micros, 0)),
-    ...(latencies.length > 0 && {
-      latency: { p50: spread('p50'), p99: spread('p99'), p999: spread('p999'), max: spread('max') },
-    }),
     samples,
   };
 }
