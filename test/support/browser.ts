@@ -12,7 +12,6 @@ export const browserTest = EXECUTABLE === undefined ? test.skip : test;
 
 /** What a reader's browser is like. */
 export interface ReaderOptions {
-  dark?: boolean;
   width?: number;
   height?: number;
   reducedMotion?: boolean;
@@ -51,9 +50,9 @@ export function useBrowser(): Browsers {
   });
 
   const visitor: Browsers['visitor'] = async (service, options = {}) => {
-    const { dark = false, width = 1_200, height = 800, reducedMotion = false, locale = 'en-GB' } = options;
+    const { width = 1_200, height = 800, reducedMotion = false, locale = 'en-GB' } = options;
     const context = await browser!.newContext({
-      colorScheme: dark ? 'dark' : 'light',
+      colorScheme: 'light',
       viewport: { width, height },
       reducedMotion: reducedMotion ? 'reduce' : 'no-preference',
       locale,
