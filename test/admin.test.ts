@@ -174,7 +174,7 @@ describe.concurrent('user', () => {
       await run(`user show --id ${user.id} --email shown@example.org`),
       /give either --email or --id/,
     );
-    expectRefusal(await run('user show --id 1;2'), /expected the id of a user/);
+    expectRefusal(await run('user show --id 1;2'), /expected a user id/);
   });
 
   test('list goes through all users by id, in pages', async () => {

@@ -42,7 +42,7 @@ const parseDays =
 
 function parseId(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('expected the id of a user, a whole number');
+  throw new InvalidArgumentError('expected a user id, a whole number');
 }
 
 function parseLimit(text: string): number {

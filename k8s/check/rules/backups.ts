@@ -20,11 +20,11 @@ function findRoleFaults(objects: readonly KubernetesObject[], { main }: Workload
   return [
     ...unless(
       url !== null && others.every((other) => other?.username !== url.username),
-      'is of a role that writes',
+      'has a role that writes',
     ),
     ...unless(
       url?.host === owner?.host && url?.pathname === owner?.pathname,
-      'is of another database, or goes through the pooler',
+      'leads to another database, or through the pooler',
     ),
     ...unless(
       url?.searchParams.get('sslmode') === 'verify-full',

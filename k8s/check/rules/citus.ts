@@ -18,7 +18,7 @@ function findMigrationFaults(objects: readonly KubernetesObject[]): string[] {
     const hosts = hostsOf(databaseUrl!);
     return [
       ...unless(databaseSharding === 'citus', 'would not distribute the tables'),
-      ...unless(hosts.length === 1, `names ${hosts.join(' and ')}: the coordinator alone may migrate`),
+      ...unless(hosts.length === 1, `names ${hosts.join(' and ')}: only the coordinator may migrate`),
     ].map((fault) => `${nameOf(workload.owner)}: ${fault}`);
   });
 }
@@ -36,7 +36,9 @@ function findNodeFaults(objects: readonly KubernetesObject[]): string[] {
 
 /** A dump through the coordinator is not a consistent snapshot of all nodes. */
 const findDumps = (objects: readonly KubernetesObject[]): string[] =>
-  ofKind(objects, 'CronJob').map((job) => `${nameOf(job)}: back all nodes up to one moment (docs/citus.md)`);
+  ofKind(objects, 'CronJob').map(
+    (job) => `${nameOf(job)}: back up all nodes to the same moment (docs/citus.md)`,
+  );
 
 export const citusRules: Rule[] = [
   {

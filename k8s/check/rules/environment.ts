@@ -180,7 +180,7 @@ export const environmentRules: Rule[] = [
     check: (objects) =>
       listServiceContainers(objects).flatMap(({ container, name }) =>
         describeError(() =>
-          listUnknown(objects, container).map((variable) => `the service reads no ${variable}`),
+          listUnknown(objects, container).map((variable) => `the service does not read ${variable}`),
         ).map((fault) => `${name}: ${fault}`),
       ),
   },
@@ -209,7 +209,7 @@ export const environmentRules: Rule[] = [
       const differing = SHARED_SETTINGS.filter(
         (field) => new Set(configs.map((config) => JSON.stringify(config[field]))).size > 1,
       );
-      return differing.map((field) => `api and worker have another ${field}`);
+      return differing.map((field) => `api and worker have different values of ${field}`);
     },
   },
   {
@@ -223,7 +223,7 @@ export const environmentRules: Rule[] = [
         const limit = readQuantity(container.resources?.limits?.memory ?? '0');
         const { NODE_OPTIONS = '' } = readEnvironment(objects, container);
         return [
-          ...unless(container.command === undefined, 'has a command of its own'),
+          ...unless(container.command === undefined, 'overrides the command of the image'),
           ...findOptionFaults(NODE_OPTIONS, limit),
         ].map((fault) => `${name}: ${fault}`);
       }),

@@ -43,7 +43,7 @@ function findDiffering(objects: readonly KubernetesObject[], openings: readonly 
   }
   return [...networks]
     .filter(([, known]) => known.size > 1)
-    .map(([host, known]) => `${host} is at ${[...known].join(' for one, at ')} for another`);
+    .map(([host, known]) => `${host} has several networks: ${[...known].join(', ')}`);
 }
 
 export const flowRules: Rule[] = [

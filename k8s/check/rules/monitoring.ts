@@ -163,7 +163,7 @@ const SCREEN_HEIGHT = 24;
 function findPanelFaults(panels: readonly Panel[]): string[] {
   const details = panels.findLast(({ type }) => type === 'row')!;
   const isSeen = details.gridPos.y <= SCREEN_HEIGHT;
-  const unseen = unless(isSeen, `${details.title}: what comes before does not fit on a screen`);
+  const unseen = unless(isSeen, `${details.title}: the panels before it do not fit on a screen`);
   const faults = panels.flatMap((panel, index) => {
     const { id, title, type, gridPos, fieldConfig, targets } = panel;
     const before = panels.slice(0, index);
@@ -172,7 +172,7 @@ function findPanelFaults(panels: readonly Panel[]): string[] {
       ...unless(!before.some((other) => other.id === id), `${title}: id ${id} is used twice`),
       ...unless(
         gridPos.x + gridPos.w <= 24 && before.every((other) => areApart(panel, other)),
-        `${title}: overlaps another panel, or the edge`,
+        `${title}: overlaps another panel or the edge`,
       ),
       ...unless(
         type === 'row' || unitsFor(targets![0]!.expr).includes(unit),
@@ -206,19 +206,16 @@ const findUnknown = (objects: readonly KubernetesObject[]): string[] => {
   );
 };
 
-/** In an alert, each operand of `or` must select by namespace. */
+/** Whether an expression groups or joins by namespace, or reads a recorded series, which is by namespace. */
 const tellsEnvironmentsApart = ({ expr }: AlertingRule): boolean =>
   /\b(by|on) *\([^)]*\bnamespace\b/.test(expr) || /^bookmarks:\w+/.test(expr.trim());
 
 const findAlertFaults = (rule: AlertingRule): string[] => [
-  ...unless(/^(page|ticket)$/.test(rule.labels?.severity ?? ''), 'has no severity page or ticket'),
+  ...unless(/^(page|ticket)$/.test(rule.labels?.severity ?? ''), 'has neither severity page nor ticket'),
   ...unless(!!rule.annotations?.summary, 'has no summary'),
-  ...unless(
-    rule.annotations?.summary?.includes('$labels.namespace') === true,
-    'does not say in which namespace',
-  ),
-  ...unless(tellsEnvironmentsApart(rule), 'adds up several environments'),
-  ...unless(!/namespace *=/.test(rule.expr), 'is about one namespace alone'),
+  ...unless(rule.annotations?.summary?.includes('$labels.namespace') === true, 'does not name the namespace'),
+  ...unless(tellsEnvironmentsApart(rule), 'combines several environments'),
+  ...unless(!/namespace *=/.test(rule.expr), 'selects a single namespace'),
 ];
 
 export const monitoringRules: Rule[] = [
@@ -250,7 +247,7 @@ export const monitoringRules: Rule[] = [
       ),
   },
   {
-    name: 'every alert says how urgent it is, what happens and where, and tells environments apart',
+    name: 'every alert has a severity, a summary with the namespace, and separates environments',
     check: (objects) =>
       listAlertingRules(objects)
         .filter(({ alert }) => alert !== undefined)

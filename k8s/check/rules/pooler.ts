@@ -207,7 +207,7 @@ export const poolerRules: Rule[] = [
       return [
         ...unless(
           ports.some(({ containerPort }) => String(containerPort) === settings.listen_port),
-          `listen_port ${settings.listen_port} is no port of its container`,
+          `listen_port ${settings.listen_port} is not a port of its container`,
         ),
         ...listClientUrls(objects).flatMap(({ pathname, username, password }) => [
           ...unless(databases[pathname.slice(1)] !== undefined, `there is no database ${pathname.slice(1)}`),
@@ -217,11 +217,11 @@ export const poolerRules: Rule[] = [
           listClientUrls(objects)
             .map(({ pathname }) => pathname)
             .join() === '/bookmarks,/bookmarks_import',
-          'requests and imports do not come to the databases with their timeouts',
+          'requests and imports do not use the databases with their timeouts',
         ),
         ...unless(
           new Set(Object.values(databases).map((line) => listHosts(line).sort().join())).size === 1,
-          'requests and imports come to other hosts',
+          'requests and imports use different hosts',
         ),
         ...unless(users.has(settings.stats_users ?? ''), `auth_file has no ${settings.stats_users}`),
       ];
@@ -243,7 +243,7 @@ export const poolerRules: Rule[] = [
       return [
         ...unless(
           !serving.includes(new URL(owner).username),
-          'DATABASE_URL is of the role that owns the tables',
+          'DATABASE_URL has the role that owns the tables',
         ),
         ...unless(owner.includes('sslmode=verify-full'), 'MIGRATE_DATABASE_URL: sslmode is not verify-full'),
         ...unless(/^rediss(\+sentinel)?:/.test(redis), 'REDIS_URL: is not rediss://'),

@@ -50,7 +50,7 @@ function checkRoute({ spec }: KubernetesObject, objects: readonly KubernetesObje
       ...unless(namespace !== undefined, 'its gateway has no namespace'),
       ...unless(sectionName !== undefined, "names none of the gateway's listeners (sectionName)"),
     ]),
-    ...unless((spec.hostnames ?? []).length > 0, 'takes requests for every host'),
+    ...unless((spec.hostnames ?? []).length > 0, 'accepts requests for every host'),
   ];
 }
 
@@ -96,7 +96,7 @@ function checkProbes({ containers }: Workload): string[] {
     PROBES.flatMap((probe) => {
       const port = (container[probe]?.httpGet ?? container[probe]?.tcpSocket ?? container[probe]?.grpc)?.port;
       const isThere = port === undefined || hasPort(container, port);
-      return unless(isThere, `${container.name}: ${probe} asks a port ${port} that it does not have`);
+      return unless(isThere, `${container.name}: ${probe} uses port ${port}, which does not exist`);
     }),
   );
 }
@@ -151,7 +151,7 @@ function checkWorkload(workload: Workload, objects: readonly KubernetesObject[])
     ...unless(claimed === undefined || !!find(objects, 'Service', claimed), `there is no Service ${claimed}`),
     ...unless(
       spreads.every(({ labelSelector }) => selects(labelSelector, labels)),
-      'spreads the pods of others',
+      'spreads other pods',
     ),
     ...checkMentions(workload, objects),
     ...checkProbes(workload),
@@ -225,7 +225,7 @@ export const referenceRules: Rule[] = [
     name: 'everything is in one namespace, which exists',
     check: (objects) => {
       const [namespace, ...others] = ofKind(objects, 'Namespace');
-      if (namespace === undefined || others.length > 0) return ['there is not one Namespace'];
+      if (namespace === undefined || others.length > 0) return ['there must be exactly one Namespace'];
       return objects
         .filter(
           ({ kind, metadata }) => kind !== 'Namespace' && metadata.namespace !== namespace.metadata.name,
@@ -234,7 +234,7 @@ export const referenceRules: Rule[] = [
     },
   },
   {
-    name: 'a changed setting rolls the pods, and a changed dashboard replaces the old one',
+    name: 'a changed setting restarts the pods, and a changed dashboard replaces the old one',
     check: findGenerated,
   },
   {

@@ -124,7 +124,7 @@ export const rollOutRules: Rule[] = [
       ...(['api', 'worker'] as const).flatMap((role) => {
         const { preStopSeconds, drainSeconds, closeSeconds, graceSeconds } = readTermination(objects, role);
         const needed = preStopSeconds + drainSeconds + closeSeconds + ROOM_SECONDS;
-        const fault = `terminationGracePeriodSeconds is ${graceSeconds}, needed are ${needed}`;
+        const fault = `terminationGracePeriodSeconds is ${graceSeconds}, but ${needed} are needed`;
         return unless(graceSeconds >= needed, `Deployment/${role}: ${fault}`);
       }),
       ...listWorkloads(objects).flatMap(({ owner, spec, main }) => {
@@ -145,7 +145,7 @@ export const rollOutRules: Rule[] = [
           const command = (main.lifecycle?.preStop?.exec?.command ?? []).join(' ');
           const isRight = /sleep (\d+); kill -INT 1; sleep \d+/.test(command);
           return [
-            ...unless(isRight, `${nameOf(owner)}: preStop does not wait, end by SIGINT and wait again`),
+            ...unless(isRight, `${nameOf(owner)}: preStop does not sleep, send SIGINT and sleep again`),
             ...unless((owner.spec.replicas ?? 1) >= 2, `${nameOf(owner)}: there is no other instance`),
           ];
         }),

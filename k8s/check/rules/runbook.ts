@@ -32,7 +32,7 @@ function findAlertFaults(
   const [place, anchor = ''] = url.split('#');
   const section = sections.get(anchor);
   if (!url.startsWith('https://') || !place!.endsWith(`/${RUNBOOK}`) || section === undefined)
-    return [`does not lead to a section of ${RUNBOOK}: ${url}`];
+    return [`does not link to a section of ${RUNBOOK}: ${url}`];
   const urgency = alertsOf(section).get(alert!);
   return unless(urgency === labels?.severity, `is a ${labels?.severity}, #${anchor} says ${urgency}`);
 }
@@ -42,7 +42,7 @@ function findSectionFaults(anchor: string, section: string, known: ReadonlySet<s
   return [
     ...[...alertsOf(section).keys()]
       .filter((alert) => !known.has(alert))
-      .map((alert) => `names ${alert}, which is no alert`),
+      .map((alert) => `names ${alert}, which is not an alert`),
     ...unless(section.split('\n').length <= SCREEN_LINES, 'does not fit on a screen'),
     ...unless(!isSymptom || section.includes('**Look here.**'), 'does not say where to look'),
     ...unless(!isSymptom || section.includes('**It helped when**'), 'does not say how to see that it helped'),
@@ -59,7 +59,7 @@ export function findAlertsAstray(objects: readonly KubernetesObject[], runbook: 
   return [
     ...alerts.flatMap((rule) => findAlertFaults(rule, sections).map((fault) => `${rule.alert} ${fault}`)),
     ...[...sections].flatMap(([anchor, section]) => findSectionFaults(anchor, section, known)),
-    ...unless(places.size <= 1, `alerts lead to several places: ${[...places].join(', ')}`),
+    ...unless(places.size <= 1, `alerts link to several places: ${[...places].join(', ')}`),
   ];
 }
 

@@ -24,10 +24,10 @@ function findTimeoutFaults(rule: RouteRule, objects: readonly KubernetesObject[]
   const needed = neededSeconds(rule, objects);
   const [whole, backend] = [readDurationSeconds(request), readDurationSeconds(backendRequest)];
   return [
-    ...unless(whole >= needed, `${path} is cut after ${request}, needed are ${needed} s`),
+    ...unless(whole >= needed, `${path} is cut after ${request}, but ${needed} s are needed`),
     ...unless(
       backend >= needed,
-      `${path}: backendRequest cuts after ${backendRequest}, needed are ${needed} s`,
+      `${path}: backendRequest cuts after ${backendRequest}, but ${needed} s are needed`,
     ),
     ...unless(backend <= whole, `${path}: backendRequest is above request`),
   ];
@@ -39,7 +39,7 @@ function findHostFaults({ spec }: KubernetesObject, objects: readonly Kubernetes
   const host = publicUrl && new URL(publicUrl).hostname;
   return unless(
     host === undefined || spec.hostnames?.includes(host),
-    `PUBLIC_URL is of ${host}, the route of ${spec.hostnames}`,
+    `PUBLIC_URL has host ${host}, but the route has ${spec.hostnames}`,
   );
 }
 
@@ -50,7 +50,7 @@ function findPathFaults({ spec }: KubernetesObject): string[] {
   return [
     ...['/api/v1/import', '/api/v1/export', '/web/api/v1/import', '/web/api/v1/export']
       .filter((own) => !has('Exact', own))
-      .map((own) => `${own} has no route of its own`),
+      .map((own) => `${own} has no separate route`),
     ...['/api/v1', '/web', '/assets', '/login']
       .filter((own) => !has('PathPrefix', own))
       .map((own) => `nothing leads to ${own}`),
@@ -113,7 +113,7 @@ export const trafficRules: Rule[] = [
     check: ofEach('HTTPRoute', findHostFaults),
   },
   {
-    name: 'the whole API has a route, imports and exports one of their own, and health and metrics none',
+    name: 'the whole API has a route, imports and exports have separate routes, and health and metrics have none',
     check: ofEach('HTTPRoute', findPathFaults),
   },
   {

@@ -99,7 +99,7 @@ ${others.map((path) => `<link rel="modulepreload" href="${address(path)}">`).joi
 <script type="module" src="${address(own!)}"></script>
 </head>
 <body data-page="${page}">
-<noscript>This page needs JavaScript. The service can also be used from the command line and by its API.</noscript>
+<noscript>This page needs JavaScript. You can also use the service from the command line or through its API.</noscript>
 </body>
 </html>
 `;

@@ -124,7 +124,7 @@ export const REFERENCES: Breakage[] = [
   ['one namespace', 'Namespace/bookmarks', remove],
   ['one namespace', 'Secret/connections', ({ metadata }) => (metadata.namespace = 'default')],
   [
-    'changed setting rolls',
+    'changed setting restarts',
     'ConfigMap/settings',
     ({ metadata }, objects) => {
       for (const name of ['Deployment/api', 'Deployment/worker', 'Job/migrate'])
@@ -133,11 +133,11 @@ export const REFERENCES: Breakage[] = [
     },
   ],
   [
-    'changed setting rolls',
+    'changed setting restarts',
     'ConfigMap/dashboard',
     ({ metadata }) => (metadata.name = 'dashboard-abcdefghij'),
   ],
-  ['changed setting rolls', 'ConfigMap/dashboard', ({ metadata }) => delete metadata.labels],
+  ['changed setting restarts', 'ConfigMap/dashboard', ({ metadata }) => delete metadata.labels],
   ['both roles exist', 'Deployment/worker', (worker) => (container(worker).args = ['api'])],
   ['both roles exist', 'ServiceMonitor/bookmarks', ({ spec }) => delete spec.jobLabel],
   ['both roles exist', 'Service/worker', remove],
