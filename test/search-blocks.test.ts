@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { bloomFilterBits } from '../src/domain/bloom-filters.ts';
 import { buildPendingFilters } from '../src/process/sweeper.ts';
-import { signBlocks } from '../src/store/sweep.ts';
+import { buildNextFilters } from '../src/store/sweep.ts';
 import { runOn } from './support/database.ts';
 import { findFaults } from './support/invariants.ts';
 import { type TestUser, useService } from './support/service.ts';
@@ -270,7 +270,7 @@ test('what a writer holds gets its filter another time, and nobody waits', async
       service.database.url,
       `update search_signatures set edits = edits + 1 where user_id = ${user.id}`,
     );
-    expect(await signBlocks(service.context.database, user.id)).toBe(false);
+    expect(await buildNextFilters(service.context.database, user.id)).toBe(false);
     await writer.commit();
   }
   expect(await countFilters(user)).toEqual([0, pending]);

@@ -1,4 +1,4 @@
-/** Bytes that a process holds for its users: bounded per user and in all. */
+/** Bytes that a process holds for its users, limited per user and in total. */
 
 /** Limits in bytes. */
 interface ByteLimits {
@@ -8,12 +8,12 @@ interface ByteLimits {
   userBytes: number;
 }
 
-/** Whose bytes leave no room: those of the user's own account, or those of all users together. */
+/** Which limit leaves no room: that of the user's account, or that of the process. */
 type ByteRefusal = 'account' | 'process';
 
 /**
- * Counts what is held for each user. Whoever is about to hold more asks `refusal` first and calls `hold` once the size is
- * known, so a limit is passed by what is being read at that moment and no more.
+ * Counts the bytes held for each user. A caller asks `refusal` before it holds more, and calls `hold` once it knows the
+ * size. So a limit is exceeded by at most what is being read at that moment.
  */
 export class HeldBytes {
   protected readonly limits: ByteLimits;
@@ -24,17 +24,17 @@ export class HeldBytes {
     this.limits = limits;
   }
 
-  /** Bytes held now, of all users. */
+  /** Bytes held now for all users. */
   get total(): number {
     return this.#total;
   }
 
-  /** Bytes held now of one user. */
+  /** Bytes held now for one user. */
   of(userId: number): number {
     return this.#bytesByUser.get(userId) ?? 0;
   }
 
-  /** Why nothing further may be held for the user, or for a client without a token; undefined where it may be. */
+  /** Why nothing more may be held for the user, or for a client without a token; undefined if it may. */
   refusal(userId: number | undefined): ByteRefusal | undefined {
     if (this.#total >= this.limits.processBytes) return 'process';
     if (userId !== undefined && this.of(userId) >= this.limits.userBytes) return 'account';

@@ -1,6 +1,6 @@
 import { HeldBytes } from './held-bytes.ts';
 
-/** Bytes of responses that a process holds because their clients have not taken them yet. */
+/** Bytes of responses that clients have not read yet. */
 
 interface Waiter {
   userId: number;
@@ -8,10 +8,13 @@ interface Waiter {
   timer: NodeJS.Timeout;
 }
 
-/** An export reads on below this share of its user's limit: exports that nobody reads leave the rest to other requests. */
+/**
+ * An export reads on only below this share of its user's limit. So an unread export leaves room for the user's other
+ * requests.
+ */
 const EXPORT_SHARE = 0.5;
 
-/** Counts what is unsent, and has exports wait for room. */
+/** Counts the unread bytes, and makes exports wait for room. */
 export class OutboundBacklog extends HeldBytes {
   readonly #waiters = new Set<Waiter>();
 
@@ -21,7 +24,7 @@ export class OutboundBacklog extends HeldBytes {
     return this.total < processBytes && this.of(userId) < userBytes * EXPORT_SHARE;
   }
 
-  /** Resolves with true once an export of the user may read its next page, with false after `waitMs` without. */
+  /** Resolves with true once an export of the user may read its next page, or with false after `waitMs`. */
   waitForExportRoom(userId: number, waitMs: number): Promise<boolean> {
     if (this.hasRoomForExport(userId)) return Promise.resolve(true);
     return new Promise((resolve) => {

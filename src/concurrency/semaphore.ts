@@ -1,18 +1,16 @@
-/**
- * Why a caller got no permit: its wait expired, the key has as many waiters as it may have, or the semaphore is closed.
- */
+/** Why a caller got no permit: its wait expired, the key's queue is full, or the semaphore is closed. */
 export type Refusal = 'expired' | 'full' | 'closed';
 
 export interface SemaphoreOptions {
-  /** How many permits each key has. */
+  /** Permits of each key. */
   permits: number;
-  /** How long a waiter waits at most, in milliseconds; 0: without limit. */
+  /** Longest wait in milliseconds; 0 for no limit. */
   waitMs: number;
-  /** How many waiters each key may have; default: any number. */
+  /** Most waiters of each key; default: no limit. */
   maxWaiting?: number;
-  /** Makes the error for a caller that is refused. */
+  /** Makes the error for a refused caller. */
   refusalError: (refusal: Refusal) => Error;
-  /** Called when a waiter gets its permit, with the seconds that it waited. */
+  /** Called when a waiter gets its permit, with the seconds it waited. */
   onWaited?: ((seconds: number) => void) | undefined;
 }
 
@@ -22,7 +20,7 @@ export interface SemaphoreGauges {
   size: number;
   /** Permits that are taken. */
   inUse: number;
-  /** Principals that wait for a permit. */
+  /** Callers that wait for a permit. */
   waiting: number;
   /** How long the first waiter has waited, in milliseconds; 0 without waiters. */
   oldestWaitMs: number;
@@ -36,10 +34,10 @@ interface Waiter {
   hasLeft: boolean;
 }
 
-/** How many entries of waiters that have left may stand at the front of a queue before they are removed. */
+/** A queue keeps at most this many entries of waiters that have left before it removes them. */
 const MAX_LEFT_ENTRIES = 4_096;
 
-/** The permits taken under one key, and its waiters in the order in which they came. */
+/** The permits taken under one key, and its waiters in the order of arrival. */
 class Line {
   inUse = 0;
   waiting = 0;
@@ -93,9 +91,9 @@ export class Semaphore<Key> {
   }
 
   /**
-   * Calls `start` with a permit taken, at once where one is free, or else `refuse`; one of the two, once. A `start`
-   * that returns true keeps the permit until `release`; one that returns false gives it back at once. A caller may wait
-   * for another time than the others.
+   * Calls exactly one of `start` and `refuse`, once: `start` when the caller has a permit, `refuse` when it gets none.
+   * If `start` returns true, the permit is taken until `release`; if it returns false, the permit is free again at
+   * once. `waitMs` replaces the semaphore's own limit for this caller.
    */
   enter(key: Key, start: () => boolean, refuse: (error: Error) => void, waitMs = this.#options.waitMs): void {
     const { permits, maxWaiting = Infinity, refusalError } = this.#options;
@@ -111,7 +109,7 @@ export class Semaphore<Key> {
     else this.#wait(line, start, refuse, waitMs);
   }
 
-  /** Gives a permit of the key back; the first waiter gets it. */
+  /** Gives a permit of the key back. The first waiter gets it. */
   release(key: Key): void {
     const line = this.#lines.get(key)!;
     for (let waiter = line.first(); waiter !== undefined; waiter = line.first()) {
@@ -123,7 +121,7 @@ export class Semaphore<Key> {
     if (line.inUse === 0) this.#lines.delete(key);
   }
 
-  /** Takes a permit; resolves with the function that gives it back. Only the first call of that function counts. */
+  /** Takes a permit. Resolves with the function that gives it back; further calls of that function do nothing. */
   acquire(key: Key, waitMs?: number): Promise<() => void> {
     return new Promise((resolve, reject) => {
       let isHeld = true;
@@ -139,9 +137,7 @@ export class Semaphore<Key> {
     });
   }
 
-  /**
-   * Does the work with a permit. Rejects with the refusal's error, without doing it, where no permit was to be had.
-   */
+  /** Does the work with a permit. Without a permit it rejects with the refusal's error, and the work is not done. */
   async run<T>(key: Key, work: () => Promise<T>, waitMs?: number): Promise<T> {
     const release = await this.acquire(key, waitMs);
     try {
@@ -160,7 +156,7 @@ export class Semaphore<Key> {
     }
   }
 
-  /** Refuses all waiters, and all callers from now on. Permits that are taken can still be given back. */
+  /** Refuses all waiters and all later callers. Permits that are taken can still be given back. */
   close(): void {
     this.#isClosed = true;
     for (const key of this.#lines.keys()) this.refuseWaiters(key, this.#options.refusalError('closed'));

@@ -1,13 +1,13 @@
 /**
- * The times of one key's admitted requests, oldest first, in whole milliseconds. Times leave at the front and
- * arrive at the back, so a head index stands for the removals until half of the array is dead.
+ * The times of one key's admitted requests, oldest first, in whole milliseconds. Removing a time moves a head index;
+ * once half of the array is removed, the array is copied.
  */
 export class AdmissionLog {
   #times: number[] = [];
   #head = 0;
-  /** The limit that the newest request was counted against; 0 where none was. */
+  /** The limit that the newest request was counted against; 0 before the first request. */
   limit = 0;
-  /** Until when the key is known to have no free slot under that limit; 0 where nothing is known. */
+  /** Until this time the key is known to have no free slot under that limit; 0 if that is unknown. */
   fullUntil = 0;
 
   get size(): number {
@@ -22,12 +22,12 @@ export class AdmissionLog {
     return this.size === 0 ? undefined : this.#times[this.#times.length - 1];
   }
 
-  /** The nth newest time, from 1; undefined where there are fewer. */
+  /** The nth newest time, from 1; undefined if there are fewer. */
   fromNewest(n: number): number | undefined {
     return n > this.size ? undefined : this.#times[this.#times.length - n];
   }
 
-  /** Drops the times up to and including `edge`; returns how many. */
+  /** Removes the times up to and including `edge`. Returns how many it removed. */
   dropUntil(edge: number): number {
     const before = this.#head;
     while (this.#head < this.#times.length && this.#times[this.#head]! <= edge) this.#head += 1;
@@ -36,7 +36,7 @@ export class AdmissionLog {
     return dropped;
   }
 
-  /** Adds a time; replies to concurrent calls arrive out of order, so it moves forward to its place. */
+  /** Adds a time at its sorted position, because replies to concurrent calls arrive out of order. */
   add(time: number): void {
     this.#times.push(time);
     for (let i = this.#times.length - 1; i > this.#head && this.#times[i - 1]! > time; i -= 1) {

@@ -2,23 +2,23 @@ import type { Notifier } from './port.ts';
 
 /** The channels that waiters register on. */
 
-/** New bookmarks of a user, and the end of one of their tokens. */
+/** New bookmarks of a user, and the revocation of one of their tokens. */
 export const additionsChannel = (userId: number): string => `user:${userId}`;
 
-/** Every change of a user's collection, and the end of one of their tokens. */
+/** Every change of a user's collection, and the revocation of one of their tokens. */
 export const changesChannel = (userId: number): string => `changes:${userId}`;
 
 export const importChannel = (importId: string): string => `import:${importId}`;
 
 type Sender = Pick<Notifier, 'notify'>;
 
-/** Wakes all polls of a user: after bookmarks were added, or a token was revoked. */
+/** Wakes all polls of a user. Called after bookmarks were added or a token was revoked. */
 export function notifyPolls(notifier: Sender, userId: number): void {
   notifier.notify(additionsChannel(userId));
   notifier.notify(changesChannel(userId));
 }
 
-/** Wakes the polls of `changes` alone: after an edit, a deletion or a change of a tag. */
+/** Wakes only the polls of `changes`. Called after an edit, a deletion or a change of a tag. */
 export function notifyChangesPolls(notifier: Sender, userId: number): void {
   notifier.notify(changesChannel(userId));
 }

@@ -1,7 +1,7 @@
--- Keeps a value for a while, among at most so many of its kind: the oldest make room. All keys lie on one node.
--- KEYS[1]: the index of the kind, a sorted set of keys by the time in milliseconds at which they expire
+-- Keeps a value for a limited time. If its kind is full, the oldest values are deleted first. All keys are on one node.
+-- KEYS[1]: the index of the kind: a sorted set of keys, scored by their expiry time in milliseconds
 -- KEYS[2]: the key of the value
--- ARGV[1]: the value; ARGV[2]: its life in milliseconds; ARGV[3]: how many there may be
+-- ARGV[1]: the value; ARGV[2]: its lifetime in milliseconds; ARGV[3]: the capacity of the kind
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local life = tonumber(ARGV[2])

@@ -1,26 +1,28 @@
 /** Every name that the service uses in Redis. */
 export interface RedisKeys {
-  /** Prefix of the keys of one limiter, `keyPart` of its window in it; the limited key itself follows. */
+  /** Prefix of one limiter's keys, with the `keyPart` of its window. The limited key follows. */
   limit(keyPart: string): string;
   /** The channel of all notifications. */
   wakes: string;
   /** The channel of one replica's heartbeats. */
-  beats(origin: string): string;
-  /** BullMQ's prefix, in braces: all keys of a queue must lie on one node of a cluster. */
+  beats(instanceId: string): string;
+  /** BullMQ's prefix. The braces keep all keys of a queue on one node of a cluster. */
   importsPrefix: string;
   importsQueue: string;
-  /** The index of the pending values of a kind, and prefix of their keys. In braces: they lie on one node of a cluster. */
+  /**
+   * The index of a kind's pending values, and the prefix of their keys. The braces keep them on one node of a cluster.
+   */
   pending(kind: string): string;
-  /** Prefix of keys that are written only to see whether they can be. */
+  /** Prefix of keys that are written only to test that writing works. */
   probe: string;
 }
 
-/** Names for one deployment. `prefix` sets apart deployments that share a Redis. */
+/** Names for one deployment. `prefix` separates deployments that share a Redis. */
 export function nameKeys(prefix: string): RedisKeys {
   return {
     limit: (keyPart) => `${prefix}:limit:${keyPart}`,
     wakes: `${prefix}:wakes`,
-    beats: (origin) => `${prefix}:wakes:${origin}`,
+    beats: (instanceId) => `${prefix}:wakes:${instanceId}`,
     importsPrefix: `{${prefix}}`,
     importsQueue: 'imports',
     pending: (kind) => `{${prefix}:pending}:${kind}`,
@@ -28,13 +30,13 @@ export function nameKeys(prefix: string): RedisKeys {
   };
 }
 
-/** The name of one pending value; `index` is that of its kind. */
+/** The name of one pending value; `index` is the index of its kind. */
 export const namePending = (index: string, key: string): string => `${index}:${key}`;
 
-/** The name of a key's log; `prefix` is that of its limiter. */
+/** The name of a key's log; `prefix` is its limiter's. */
 export const nameLimited = (prefix: string, key: string): string => `${prefix}:${key}`;
 
-/** A name on the same node of a cluster as `failedKey`; `prefix` is that of probes. */
+/** A name on the same node of a cluster as `failedKey`; `prefix` is the one of probes. */
 export function nameProbe(prefix: string, failedKey: string): string {
   const hashTag = /\{[^}]+\}/.exec(failedKey)?.[0] ?? `{${failedKey}}`;
   return `${prefix}:${hashTag}`;

@@ -2,13 +2,13 @@ import type { Logger } from 'pino';
 import { type Counters, SHARED_PARTS, type SharedPart } from './port.ts';
 import { NOT_CONNECTED } from './redis-calls.ts';
 
-/** What this replica does without each part. */
+/** What this replica does while a part is away. */
 const WITHOUT: Record<SharedPart, string> = {
   limits: 'this replica limits by itself',
   wakes: 'waits query the database',
 };
 
-/** Which parts Redis serves: the one place that decides, and that logs each change once. Starts with none served. */
+/** Decides which parts Redis serves, and logs each change once. At the start it serves none. */
 export class LinkState {
   readonly #log: Logger;
   readonly #counters: Counters;
@@ -19,7 +19,9 @@ export class LinkState {
   #reason = 'not reached at the start';
   #ended = false;
 
-  /** `onNotifications` is called with each change: from then on notifications arrive, or may get lost. */
+  /**
+   * `onNotifications` is called with each change: true when notifications arrive again, false when they may get lost.
+   */
   constructor(log: Logger, counters: Counters, onNotifications: (connected: boolean) => void) {
     this.#log = log;
     this.#counters = counters;
@@ -30,7 +32,7 @@ export class LinkState {
     return this.#away.size === 0;
   }
 
-  /** The parts that each replica does by itself now. */
+  /** The parts that Redis does not serve now. */
   get away(): readonly SharedPart[] {
     return SHARED_PARTS.filter((part) => this.#away.has(part));
   }
@@ -44,7 +46,7 @@ export class LinkState {
     return !this.#away.has(part);
   }
 
-  /** Notes whether Redis serves these parts from now on. One line of the log for all that it takes away at once. */
+  /** Sets whether Redis serves these parts. Parts that are lost together make one line of the log. */
   set(parts: Iterable<SharedPart>, isServed: boolean, reason: string): void {
     if (this.#ended) return;
     if (!isServed && reason !== NOT_CONNECTED) this.#reason = reason;
@@ -60,14 +62,14 @@ export class LinkState {
     else if (this.isShared) this.#logShared();
   }
 
-  /** To be called when the start has waited long enough: Redis being away at the start is a change as well. */
-  settle(): void {
+  /** Call this when the start has waited long enough. If Redis is still away, it is logged and counted as lost. */
+  noteStartWithoutRedis(): void {
     if (this.#isKnown) return;
     this.#counters.degradations += 1;
     this.#logAway();
   }
 
-  /** No more changes: what is lost from now on is closed on purpose. */
+  /** Ignores all later changes, because the process now closes its connections on purpose. */
   end(): void {
     this.#ended = true;
   }

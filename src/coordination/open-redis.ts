@@ -14,7 +14,7 @@ import type { WaiterRegistry } from './waiters.ts';
 /** How long a start waits for Redis before it goes on without it. */
 const START_WAIT_MS = 2_000;
 
-/** What the Redis side is given: among it the in-process side, which serves while Redis is away. */
+/** Options of the Redis side, with the in-process parts that serve while Redis is away. */
 interface SharedOptions {
   redis: RedisAccess;
   windowMs: number;
@@ -36,9 +36,9 @@ export async function openShared(shared: SharedOptions): Promise<Coordination> {
   const notifier = new RedisNotifier(side, waiters);
   const imports = new RedisImportQueue(side, shared.imports, throttleWarnings(log));
   void link.connect();
-  // Nothing else keeps a process running whose connections to Postgres were lost meanwhile.
+  // This timer keeps the process running if its connections to Postgres are lost during the wait.
   const keptRunning = setInterval(() => {}, START_WAIT_MS);
-  await withDeadline(state.firstShared, START_WAIT_MS).catch(() => state.settle());
+  await withDeadline(state.firstShared, START_WAIT_MS).catch(() => state.noteStartWithoutRedis());
   clearInterval(keptRunning);
   return {
     limiters,

@@ -6,13 +6,13 @@ import { ProcessPendingValues } from './process-pending.ts';
 import { WaiterRegistry } from './waiters.ts';
 import { openLimiters } from './windows.ts';
 
-/** What coordination needs of the service: a log, and how an import is run. */
+/** What coordination needs from the service: a log, and a function that runs an import. */
 interface CoordinationContext {
   log: Logger;
   runImport: RunImport;
 }
 
-/** The process's monotonic clock: it does not step when the wall clock is set. */
+/** The process's monotonic clock. Setting the wall clock does not affect it. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   after(delayMs, run) {
@@ -37,8 +37,8 @@ export const startCounters = (): Counters => ({
 });
 
 /**
- * Opens what replicas share. With Redis it waits up to two seconds for it, then starts degraded: it never fails
- * because Redis is away.
+ * Opens what replicas share. It waits for Redis for up to two seconds and then starts degraded. It never fails because
+ * Redis is away.
  */
 export async function openCoordination(
   options: CoordinationOptions,

@@ -1,27 +1,30 @@
-/** How long values of a kind are kept, in milliseconds, and how many of them. */
+/** The lifetime of a kind's values in milliseconds, and how many of them are kept. */
 interface PendingLimits {
   lifeMs: number;
   capacity: number;
 }
 
 /**
- * What is kept for a short time and taken once. A value is at most some 2 KiB long, so each kind takes 50 MiB of Redis at
- * worst, and a third of that as a rule.
+ * Values that are kept for a short time and taken once. A value has at most about 2 KiB, so a kind takes at most 50 MiB
+ * of Redis.
  */
 export const PENDING_KINDS = {
-  /** Logins under way at the provider: long enough to find a second factor. */
+  /** Logins in progress at the provider. They last long enough to find a second factor. */
   logins: { lifeMs: 600_000, capacity: 20_000 },
-  /** Codes for apps (RFC 6749 4.1.2 takes ten minutes at most; an app exchanges its code at once). */
+  /** Codes for apps. RFC 6749 (4.1.2) allows ten minutes, but an app exchanges its code at once. */
   codes: { lifeMs: 60_000, capacity: 20_000 },
-  /** Which session a code was exchanged for, so that it ends where the code comes again: as long as a code may be valid. */
+  /**
+   * The session that each code was exchanged for: it ends if the code comes a second time. They last as long as the RFC
+   * allows a code.
+   */
   exchanges: { lifeMs: 600_000, capacity: 20_000 },
-  /** Codes that came and were not there: longer than an exchange that is under way needs. */
+  /** Codes that came but were not found. They last longer than an exchange of the same code that is in progress. */
   repeats: { lifeMs: 60_000, capacity: 20_000 },
-  /** Codes that sign in another device: long enough to find it and to type the code. */
+  /** Codes that sign in another device. They last long enough to find the device and to type the code. */
   deviceCodes: { lifeMs: 300_000, capacity: 20_000 },
-  /** The code that a session has made, by the session. */
+  /** The code that each session has made, by session. */
   deviceSessions: { lifeMs: 300_000, capacity: 20_000 },
-  /** Challenges for signing in by a passkey. Anybody gets one, so these cannot displace those of additions. */
+  /** Challenges for signing in by a passkey. Anybody can request one, so they must not displace those of additions. */
   passkeySignIns: { lifeMs: 300_000, capacity: 20_000 },
   /** Challenges for adding a passkey. */
   passkeyAdditions: { lifeMs: 300_000, capacity: 20_000 },

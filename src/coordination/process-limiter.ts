@@ -1,19 +1,19 @@
 import { AdmissionLog } from './admission-log.ts';
 import type { Clock, Counters, Group, Quota, RateLimiter } from './port.ts';
 
-/** Bounds of one limiter's memory; beyond them the keys used longest ago are forgotten first. */
+/** Limits of one limiter's memory. Beyond them it forgets the keys that were admitted longest ago. */
 const MAX_KEYS = 250_000;
 const MAX_TIMES = 4_000_000;
 
 /**
- * An exact sliding window over the requests that this process admitted. It serves alone where there is no Redis, and
- * is the memory of the shared limiter otherwise: what it refuses is refused rightly whatever the other replicas did.
+ * An exact sliding window over the requests that this process admitted. Without Redis it is the only limiter. With
+ * Redis it is the memory of the shared limiter: a key that is full here is full, whatever other replicas admitted.
  */
 export class ProcessRateLimiter implements RateLimiter {
   readonly #windowMs: number;
   readonly #clock: Clock;
   readonly #counters: Counters;
-  /** In the order of last admission, so what has expired is at the front. */
+  /** Sorted by last admission, so expired logs are at the front. */
   readonly #logs = new Map<string, AdmissionLog>();
   #times = 0;
 
@@ -29,8 +29,8 @@ export class ProcessRateLimiter implements RateLimiter {
   }
 
   /**
-   * Stands only where the key was last counted against this very limit: after another one, only the requests of all
-   * replicas together tell when a slot is free.
+   * Returns a refusal only if the key was last counted against this same limit. Under another limit, only the requests
+   * of all replicas together decide when a slot is free.
    */
   refusal(key: string, limit: number, group?: Group): Quota | undefined {
     const own = this.#findStanding(key, limit);
@@ -56,19 +56,20 @@ export class ProcessRateLimiter implements RateLimiter {
     return decide(this.peek(key, limit, now)!, group && this.peek(group.key, group.limit, now));
   }
 
-  /** The key's quota as this process knows it, counting nothing; `undefined` where it knows of no request. */
+  /** The key's quota as this process knows it, without counting a request; `undefined` if it knows of no request. */
   peek(key: string, limit: number, now: number): Quota | undefined {
     const log = this.#logs.get(key);
     if (log === undefined) return undefined;
     this.#times -= log.dropUntil(now - this.#windowMs);
-    // What is full under a higher limit is full under this one too.
+    // A key that is full under a higher limit is also full under this one.
     if (log.limit >= limit && log.fullUntil > now) return quotaOf(limit, limit, log.fullUntil - now);
-    // Under a limit that was lowered, a slot is free when as many as it are left.
+    // The limit may have been lowered. Then a slot is free only once fewer than `limit` requests are left in the
+    // window.
     const leaver = log.fromNewest(limit) ?? log.oldest;
     return leaver === undefined ? undefined : quotaOf(limit, log.size, leaver + this.#windowMs - now);
   }
 
-  /** Whether this process alone has admitted all that the window before `now` takes. */
+  /** Whether this process alone has admitted `limit` requests in the window before `now`. */
   isFull(key: string, limit: number, now: number): boolean {
     const time = this.#logs.get(key)?.fromNewest(limit);
     return time !== undefined && time > now - this.#windowMs;
@@ -87,7 +88,7 @@ export class ProcessRateLimiter implements RateLimiter {
     this.#touch(key, limit).fullUntil = time;
   }
 
-  /** The clock in whole milliseconds, as the logs hold it. */
+  /** The clock in whole milliseconds, the unit of the logs. */
   now(): number {
     return Math.floor(this.#clock.now());
   }
@@ -131,8 +132,9 @@ function quotaOf(limit: number, used: number, resetMs: number): Quota {
 }
 
 /**
- * What a key's quota and its group's mean for a request: it is admitted if neither refuses it. Of two refusals the one that
- * ends later counts, so that a client that waits for it is admitted; else the one with fewer requests left.
+ * Combines the quotas of a key and its group: the request is admitted if neither refuses it. If both refuse, the quota
+ * whose refusal ends later is returned, so that a client that waits for it is admitted. If both admit, it is the one
+ * with fewer requests left.
  */
 export function decide(own: Quota, group: Quota | undefined): Quota {
   if (group === undefined) return own;

@@ -6,10 +6,12 @@ interface Kept {
   untilMs: number;
 }
 
-/** Pending values in the memory of the only replica. A restart forgets them: whoever was signing in begins again. */
+/**
+ * Pending values in the memory of the only replica. A restart forgets them, and people who were signing in start again.
+ */
 export class ProcessPendingValues implements PendingValues {
   readonly #clock: Clock;
-  /** Of each kind the oldest first: all of them are kept equally long. */
+  /** Oldest first within each kind, because all values of a kind have the same lifetime. */
   readonly #kept: Readonly<Record<PendingKind, Map<string, Kept>>> = {
     logins: new Map(),
     codes: new Map(),

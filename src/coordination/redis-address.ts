@@ -1,4 +1,4 @@
-/** Where Redis is, as `REDIS_URL` says it, and how it is used. Nothing here connects. */
+/** Where Redis is and how it is used, as read from `REDIS_URL`. Nothing here connects. */
 
 interface Access {
   username?: string;
@@ -7,23 +7,23 @@ interface Access {
   tls: boolean;
 }
 
-/** Where one server listens. */
+/** The address of one server. */
 export interface Endpoint {
   host: string;
   port: number;
 }
 
-/** Servers to connect to by themselves: one, a failover pair, or some nodes of a cluster. */
+/** Servers to connect to directly: one server, a failover pair, or some nodes of a cluster. */
 interface RedisServers {
   kind: 'servers';
   urls: readonly string[];
 }
 
-/** A master that Sentinels know the address of. The credentials are the data nodes'. */
+/** A master whose address Sentinels know. The credentials are for the data nodes. */
 export interface RedisSentinels extends Access {
   kind: 'sentinels';
   sentinels: readonly Endpoint[];
-  /** What the Sentinels call the master. */
+  /** The master's name at the Sentinels. */
   name: string;
   db: number;
 }
@@ -35,12 +35,13 @@ const SENTINEL_PORT = 26_379;
 /** `redis+sentinel://[user:password@]host[:port][,host[:port]…]/name[/db]` */
 const SENTINEL_URL = /^redis(s?)\+sentinel:\/\/(?:([^@/]*)@)?([^@/]+)\/([^/?#]+)(?:\/(\d{1,5}))?\/?$/;
 
-/** A host name, an IPv4 address, or an IPv6 address in brackets; then perhaps a port. */
+/** A host name, an IPv4 address, or an IPv6 address in brackets; then an optional port. */
 const HOST = /^([\w.-]+|\[[\da-f:.]+\])(?::(\d{1,5}))?$/i;
 
 /**
- * Reads `REDIS_URL`: urls separated by commas, or one `redis+sentinel://` url. `undefined` where it cannot be used, and
- * for unescaped characters in a password too: `/`, `@` or `%` would make another url of it, whose host is a part of it.
+ * Reads `REDIS_URL`: urls separated by commas, or one `redis+sentinel://` url. Returns `undefined` for a value that
+ * cannot be used. An unescaped `/`, `@` or `%` in a password makes a value unusable where part of the password would be
+ * read as the host.
  */
 export function parseRedisAddress(text: string): RedisAddress | undefined {
   if (/^rediss?\+sentinel:/.test(text)) return parseSentinelUrl(text);
@@ -90,7 +91,7 @@ const decodeCredentials = (username: string, password: string): Omit<Access, 'tl
   ...(password && { password: decodeURIComponent(password) }),
 });
 
-/** The credentials that a server's url holds. */
+/** Reads the credentials in a server's url. */
 export function readAccess(url: string): Access {
   const { username, password, protocol } = new URL(url);
   return { tls: protocol === 'rediss:', ...decodeCredentials(username, password) };

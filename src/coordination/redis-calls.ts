@@ -1,19 +1,22 @@
 import { type Cluster, type Redis, ReplyError } from 'ioredis';
 import type { Logger } from 'pino';
 
-/** How long a response of Redis is awaited: no request may wait 300 ms, and a busy event loop adds to this. */
+/**
+ * How long a request waits for a reply of Redis. A request may wait at most 300 ms, and a busy event loop takes some of
+ * it.
+ */
 export const REPLY_WAIT_MS = 200;
 
-/** What follows from a fault that was logged before, and says nothing about its cause. */
+/** The reason of failures that follow from an earlier fault, which was logged with its cause. */
 export const NOT_CONNECTED = 'not connected';
 
-/** A warning that comes again is logged again after this time. */
+/** A repeated warning is logged again after this time. */
 const REPEAT_MS = 60_000;
 
 /**
- * The promise's outcome, or a rejection after `waitMs`. A busy event loop is not a slow server: the time runs from the
- * end of this turn of the loop, when the command is written, and a response that lies in the socket already still
- * counts, so the rejection waits until what has arrived was read.
+ * Returns the promise's outcome, or rejects after `waitMs`. A busy event loop does not count as a slow server. So the
+ * time starts when the command is written, at the end of this turn of the loop. A reply that has reached the socket by
+ * the deadline still counts: it is read before the rejection.
  */
 export function withDeadline<T>(work: Promise<T>, waitMs: number): Promise<T> {
   return new Promise<T>((resolve, reject) => {
@@ -32,13 +35,13 @@ export function withDeadline<T>(work: Promise<T>, waitMs: number): Promise<T> {
 }
 
 /**
- * The pause before the next attempt, in milliseconds: twice as long after each failure in a row, and spread by a quarter, so
- * that replicas which lost Redis together do not come back together.
+ * The pause before the next attempt, in milliseconds. It doubles after each failure in a row. It is spread by a
+ * quarter, so that replicas that lost Redis together do not reconnect at the same moment.
  */
 export const backOff = (failures: number, firstMs: number, maxMs: number): number =>
   Math.min(firstMs * 2 ** failures, maxMs) * (0.75 + Math.random() / 2);
 
-/** The client once it is ready; rejects with its last error where its connection ended instead. */
+/** Resolves with the client once it is ready. Rejects with its last error if its connection ends first. */
 export async function untilReady<Client extends Redis | Cluster>(client: Client): Promise<Client> {
   let lastError = new Error('no connection');
   client.on('error', (error: Error) => {
@@ -51,7 +54,7 @@ export async function untilReady<Client extends Redis | Cluster>(client: Client)
   return client;
 }
 
-/** What went wrong in a few words. Of a reply only its code: its text and its command may name keys. */
+/** Describes an error in a few words. For a reply of Redis that is only its code, because its text may name keys. */
 export function describeRedisError(error: unknown): string {
   if (error instanceof ReplyError) return (error as Error).message.split(' ', 1)[0]!;
   return error instanceof Error ? error.message || error.name : 'unknown';
@@ -59,7 +62,7 @@ export function describeRedisError(error: unknown): string {
 
 export type Warn = (message: string, error: unknown) => void;
 
-/** Logs warnings, each kind once a minute. */
+/** Logs each kind of warning at most once a minute. */
 export function throttleWarnings(log: Logger): Warn {
   const last = new Map<string, number>();
   return (message, error) => {

@@ -7,12 +7,13 @@ import { SentinelWatch } from './redis-sentinels.ts';
 /** One connection to one server, or the client of a cluster. */
 export type RedisClient = Redis | Cluster;
 
-/** The client's types take a url only beside options whose reply mapping is not open. */
+/** The client's types accept a url only with options that leave out `replyMapping`. */
 type ConnectionOptions = Omit<RedisOptions, 'replyMapping'>;
 
 /**
- * Commands fail instead of waiting for a connection: the caller has another way. A server that does not respond for a
- * second is given up. A connection that ended stays so: who opened it opens the next one, and asks anew what is there.
+ * Commands fail at once instead of waiting for a connection, because every caller has a fallback. A server that does
+ * not respond for a second counts as lost. A connection never reconnects by itself: its owner opens the next one and
+ * asks that server again what it is.
  */
 const FAIL_FAST: ConnectionOptions = {
   enableOfflineQueue: false,
@@ -26,7 +27,7 @@ const FAIL_FAST: ConnectionOptions = {
   autoResubscribe: false,
 };
 
-/** For the queue's blocking call: Redis may be silent for long, and the connection comes back by itself. */
+/** For the queue's blocking call: Redis may be silent for a long time, and the connection reconnects by itself. */
 const BLOCKING: ConnectionOptions = {
   ...FAIL_FAST,
   enableOfflineQueue: true,
@@ -35,13 +36,13 @@ const BLOCKING: ConnectionOptions = {
   retryStrategy: (attempt) => backOff(attempt - 1, 100, 500),
 };
 
-/** Opens connections to where Redis is. */
+/** Opens connections to Redis. */
 export class RedisOpener {
   readonly #access: RedisAccess;
   readonly #onReplyError: (error: Error) => void;
   readonly #sentinels: SentinelWatch | undefined;
 
-  /** `onReplyError` takes the errors that servers reply with, whatever library's command they are the reply to. */
+  /** `onReplyError` receives every error that servers reply with, also to commands of other libraries. */
   constructor(access: RedisAccess, onReplyError: (error: Error) => void) {
     this.#access = access;
     this.#onReplyError = onReplyError;
@@ -53,8 +54,8 @@ export class RedisOpener {
   }
 
   /**
-   * Connects for commands, to a master or to a cluster: the server itself says which it is. Rejects where it cannot,
-   * and for a Redis replica; the next attempt then goes to the next url.
+   * Connects for commands, to a master or to a cluster. The server itself says which it is. Rejects if the connection
+   * fails or leads to a Redis replica; the next attempt then uses the next url.
    */
   async openClient(attempt: number): Promise<RedisClient> {
     const redis = await untilReady(await this.#openServer(attempt));
@@ -66,8 +67,8 @@ export class RedisOpener {
   }
 
   /**
-   * A connection of its own for a subscription, to where the client is: of a cluster to one node, for every node hears
-   * every message. It does not come back by itself.
+   * Opens a connection for a subscription, to the client's server. In a cluster it uses one node, because every node
+   * receives every message. It does not reconnect by itself.
    */
   openSubscriber(client: RedisClient, attempt: number): Redis {
     if (client instanceof Redis) return client.duplicate();
@@ -75,7 +76,7 @@ export class RedisOpener {
     return nodes[attempt % nodes.length]!.duplicate({ ...FAIL_FAST, lazyConnect: false });
   }
 
-  /** Whether Sentinels say that the master is elsewhere now. */
+  /** Whether Sentinels say that another server is the master now. */
   async hasMoved(client: RedisClient): Promise<boolean> {
     if (this.#sentinels === undefined || !(client instanceof Redis)) return false;
     const master = await this.#sentinels.findMaster().catch(() => undefined);
@@ -101,13 +102,16 @@ export class RedisOpener {
     return new Redis({ ...common, ...master, ...credentials, db, ...(tls && this.#tls) });
   }
 
-  /** A client that knows all nodes of the cluster, beginning with those of the urls, whose credentials are the nodes'. */
+  /**
+   * A client that knows all nodes of the cluster. It starts with the nodes of the urls and uses their credentials for
+   * all.
+   */
   #openCluster(): Cluster {
     const { address } = this.#access;
     const urls = address.kind === 'servers' ? address.urls : [];
     const { tls, ...credentials } = readAccess(urls[0]!);
     const cluster = new Cluster([...urls], {
-      // Names stay names: a certificate knows its server by name, not by address.
+      // Keep host names: a certificate names its server by host name, not by address.
       dnsLookup: (host, callback) => callback(null, host),
       clusterRetryStrategy: () => null,
       enableOfflineQueue: false,
@@ -125,7 +129,9 @@ export class RedisOpener {
     return { tls: ca === undefined ? {} : { ca } };
   }
 
-  /** The client asks of every error reply whether to reconnect: the one place that sees those of all libraries. */
+  /**
+   * ioredis calls `reconnectOnError` for every error reply. It is the one place that sees the replies to all libraries.
+   */
   get #reportReplyErrors(): ConnectionOptions {
     return {
       reconnectOnError: (error) => {
@@ -136,7 +142,7 @@ export class RedisOpener {
   }
 }
 
-/** A connection like the client's for blocking calls. It comes back by itself as long as the client's server is there. */
+/** A connection like the client's for blocking calls. It reconnects by itself while the client's server exists. */
 export function duplicateForBlocking(client: RedisClient): RedisClient {
   const duplicate =
     client instanceof Redis
@@ -146,7 +152,7 @@ export function duplicateForBlocking(client: RedisClient): RedisClient {
   return duplicate;
 }
 
-/** The cluster client drops the promise of ASKING; lost with its connection, it would end the process. */
+/** The cluster client ignores the promise of ASKING. If the connection is lost, its rejection would end the process. */
 function guardAsking(cluster: Cluster): Cluster {
   return cluster.on('+node', (node: Redis) => {
     const asking = node.asking.bind(node);
@@ -158,7 +164,10 @@ function guardAsking(cluster: Cluster): Cluster {
   });
 }
 
-/** What the server says it is; a single master where it refuses to say. Rejects where the connection ends before. */
+/**
+ * Asks the server what it is. A server that refuses to say counts as a single master. Rejects if the connection ends
+ * first.
+ */
 async function askServer(redis: Redis): Promise<{ mode: string; role: string }> {
   const reply = await redis.call('HELLO').catch((error: unknown) => {
     if (error instanceof ReplyError) return [];
@@ -170,8 +179,8 @@ async function askServer(redis: Redis): Promise<{ mode: string; role: string }> 
 }
 
 /**
- * Has the commands that are given in this turn of the event loop written together: to write is what a command costs
- * most, here and in Redis. A cluster's client writes each by itself.
+ * Writes all commands of this turn of the event loop together, because writing is the largest cost of a command, here
+ * and in Redis. A cluster's client writes each command separately.
  */
 export function writeTogether(client: RedisClient): void {
   if (!(client instanceof Redis)) return;

@@ -10,11 +10,11 @@ import { openLimiters } from './windows.ts';
 const SLIDING_WINDOW = readFileSync(new URL('./sliding-window.lua', import.meta.url), 'utf8');
 
 /**
- * Opens the limiters that all replicas share, and has the link check what they need: a write by their script. `windowMs` is
- * for those that have no window of their own.
+ * Opens the limiters that all replicas share, and adds a check to the link that runs their script, which writes.
+ * `windowMs` applies to limiters without a window of their own.
  */
 export function openRedisLimiters({ link, keys, clock, counters }: RedisSide, windowMs: number): Limiters {
-  // A cluster may serve one key and not another, so the check asks for the one that failed last.
+  // A cluster may serve one key and not another, so the check uses the node of the key that failed last.
   let failedKey = 'start';
   link.addCheck('limits', (client) => admit(client, 1_000, [nameProbe(keys.probe, failedKey)], [PROBE]));
   const fail = (error: unknown, key: string) => {
@@ -30,12 +30,12 @@ export function openRedisLimiters({ link, keys, clock, counters }: RedisSide, wi
 
 interface RedisLimiterOptions {
   link: RedisLink;
-  /** What the keys begin with; the key follows after a colon. */
+  /** The beginning of the keys. The limited key follows after a colon. */
   keyPrefix: string;
   windowMs: number;
   memory: ProcessRateLimiter;
   counters: Counters;
-  /** Takes that Redis did not count a key, given as Redis knows it. */
+  /** Called when Redis did not count a key. The key is its name in Redis. */
   fail: (error: unknown, key: string) => void;
 }
 
@@ -47,8 +47,8 @@ interface KeyLimit {
 }
 
 /**
- * The window shared by all replicas, in one call to Redis. What this replica admitted it also keeps in its memory:
- * from there it refuses without asking, and goes on without a gap when Redis is lost or comes back empty.
+ * A window that all replicas share. Each request is one call to Redis. This replica also remembers what it admitted: it
+ * refuses from memory without a call, and goes on limiting when Redis is lost or returns without its data.
  */
 class RedisRateLimiter implements RateLimiter {
   readonly #options: RedisLimiterOptions;
@@ -81,11 +81,11 @@ class RedisRateLimiter implements RateLimiter {
   }
 
   /**
-   * Remembers the reply as of the time of the call. Redis counted a little later, so memory never refuses for longer
-   * than Redis would.
+   * Records the reply in memory and decides. The request is dated at the time of the call. Redis counted it a little
+   * later, so memory never refuses longer than Redis would.
    *
-   * Redis may have lost its data while requests were in flight, and then admits too many. Memory then decides: it refuses a
-   * request that the window of this replica alone does not allow. The extra millisecond covers rounding of the two clocks.
+   * If Redis lost its data while requests were in flight, it admits too many. So the request also needs a free slot in
+   * this replica's own window. One millisecond is added because the two clocks round differently.
    */
   #remember(limits: readonly KeyLimit[], askedAt: number, reply: readonly number[]): Quota {
     const { memory, counters } = this.#options;
@@ -116,10 +116,10 @@ class RedisRateLimiter implements RateLimiter {
   }
 }
 
-/** The script as a command of the client: the number of keys, the keys, the window in milliseconds, and their limits. */
+/** The script as a command of the client: the number of keys, the keys, the window in milliseconds, and the limits. */
 type Admit = (keyCount: number, ...rest: (string | number)[]) => Promise<number[]>;
 
-/** Runs the script for one request; rejects at once while there is no connection. */
+/** Runs the script for one request. Rejects at once without a connection. */
 async function admit(
   client: RedisClient & { admit?: Admit },
   windowMs: number,

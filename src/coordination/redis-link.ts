@@ -4,16 +4,16 @@ import type { Clock, Counters, RedisAccess, SharedPart } from './port.ts';
 import { backOff, describeRedisError, NOT_CONNECTED, withDeadline } from './redis-calls.ts';
 import { type RedisClient, RedisOpener } from './redis-clients.ts';
 
-/** Pace of the checks while all is well; with what a check may take, a fault that nothing else shows is known in 2 s. */
+/** Time between checks while all parts work. A fault that shows nowhere else is found within two seconds. */
 const CHECK_MS = 1_000;
 
-/** Pace of the checks while a part is away. */
+/** Time between checks while a part is away. */
 const RECHECK_MS = 200;
 
-/** How long a check may take. Requests wait less: what they see failing is checked at once. */
+/** How long a check may take. Requests wait less, and a request that fails starts a check at once. */
 const CHECK_WAIT_MS = 500;
 
-/** Pauses between attempts to connect: the first is short, for a restart or a killed connection. */
+/** Pauses between attempts to connect. The first is short, for a restart or a killed connection. */
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 400;
 
@@ -25,16 +25,16 @@ export interface RedisSide {
   counters: Counters;
 }
 
-/** Resolves if Redis does for a part what it is there for. */
+/** Resolves if Redis can do the work of a part. */
 export type Check = (client: RedisClient) => Promise<unknown>;
 
-/** Takes each client once it is connected, and `undefined` as soon as it is lost. */
+/** Called with each client once it is connected, and with `undefined` as soon as it is lost. */
 type ClientListener = (client: RedisClient | undefined) => void;
 
 /**
- * The process's client for commands. When its connection is lost, the listeners are called at once, and a new client is opened
- * where the address leads by then. Each part is checked all the time: only a check that succeeds marks it as served; whoever
- * sees it fail calls `fail`.
+ * The process's client for commands. When its connection is lost, the link calls its listeners at once and opens a new
+ * client at the current address. It checks every part regularly. A part that fails, in a check or by a call of `fail`,
+ * is away until one of its checks succeeds.
  */
 export class RedisLink {
   readonly #opener: RedisOpener;
@@ -49,7 +49,8 @@ export class RedisLink {
 
   constructor(access: RedisAccess, state: LinkState) {
     this.#opener = new RedisOpener(access, ({ message }) => {
-      // The master has become a Redis replica: it takes PUBLISH still, and nobody hears it. Only to writes it says so.
+      // The master became a Redis replica. It still accepts PUBLISH, but no subscriber hears it. It refuses only
+      // writes.
       if (message.startsWith('READONLY')) this.reconnect('READONLY');
     });
     this.#state = state;
@@ -68,7 +69,7 @@ export class RedisLink {
     return this.#state.serves(part);
   }
 
-  /** Has a part checked from the next connection on. */
+  /** Adds a check of a part. It runs from the next connection on. */
   addCheck(part: SharedPart, check: Check): void {
     this.#checks.set(part, check);
   }
@@ -77,22 +78,22 @@ export class RedisLink {
     this.#listeners.push(listener);
   }
 
-  /** Marks a part as away. The caller goes on without it, until a check of it succeeds again. */
+  /** Marks a part as away. The caller goes on without it until its check succeeds again. */
   fail(part: SharedPart, error: unknown): void {
     this.#state.set([part], false, describeRedisError(error));
     this.#schedule(RECHECK_MS);
   }
 
-  /** Runs the checks at once, for something may be served from now on. */
+  /** Runs the checks at once, because a part may work again. */
   checkNow(): void {
     this.#schedule(0);
   }
 
-  /** Connects, and again whenever the connection is lost. */
+  /** Connects, and reconnects whenever the connection is lost. */
   async connect(): Promise<void> {
     try {
       const client = await this.#opener.openClient(this.#attempt++);
-      // It may have ended since it was ready: then no event comes any more that says so.
+      // The client may have ended since it was ready. Then no further event reports it.
       if (client.status !== 'ready') throw new Error('connection lost');
       if (this.#ended) client.disconnect();
       else this.#adopt(client);

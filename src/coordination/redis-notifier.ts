@@ -7,33 +7,33 @@ import type { RedisLink, RedisSide } from './redis-link.ts';
 import { RedisSubscription } from './redis-subscription.ts';
 import type { WaiterRegistry } from './waiters.ts';
 
-/** Channels kept to be published again; beyond it one message wakes everybody. */
+/** Channels kept to be published again. Beyond this number one message wakes all waiters. */
 const MAX_KEPT = 10_000;
 
-/** Stands for every channel. */
+/** Means every channel. */
 const EVERYBODY = '*';
 
-/** After so many heartbeats in a row that did not come back, the process closes its connections and opens new ones. */
+/** After this many unheard heartbeats in a row, the process closes its connections and opens new ones. */
 const MAX_MISSED = 2;
 
 /**
- * Wakes waiters here at once, and those of other replicas by one message for all channels of a tick. A heartbeat that comes
- * back through the subscription proves that everything published before it was delivered. What was published since may be
- * lost: while notifications are away, every check publishes it again, just before its heartbeat.
+ * Wakes waiters here at once, and those of other replicas by one message for all channels of a tick. A heartbeat that
+ * returns through the subscription proves that all earlier messages were delivered. Messages since then may be lost. So
+ * while notifications are away, every check publishes their channels again before its heartbeat.
  */
 export class RedisNotifier implements Notifier {
   readonly #link: RedisLink;
   readonly #redisChannel: string;
   readonly #counters: Counters;
   readonly #waiters: WaiterRegistry;
-  /** Marks this replica's messages, which it hears itself as well. */
-  readonly #origin = randomBytes(6).toString('base64url');
+  /** Marks this replica's messages, because it also receives them itself. */
+  readonly #instanceId = randomBytes(6).toString('base64url');
   readonly #beatChannel: string;
   readonly #subscription: RedisSubscription;
   #pending = new Set<string>();
-  /** Published since the last heartbeat was sent. */
+  /** Channels published since the last heartbeat was sent. */
   #publishedAfter = new Set<string>();
-  /** Published before it, and not yet followed by a heartbeat that was heard. */
+  /** Channels published before that. No heartbeat has returned since. */
   #publishedBefore = new Set<string>();
   #isScheduled = false;
   #beats = 0;
@@ -47,7 +47,7 @@ export class RedisNotifier implements Notifier {
     this.#redisChannel = keys.wakes;
     this.#counters = counters;
     this.#waiters = waiters;
-    this.#beatChannel = keys.beats(this.#origin);
+    this.#beatChannel = keys.beats(this.#instanceId);
     this.#subscription = new RedisSubscription({
       link,
       channels: [this.#redisChannel, this.#beatChannel],
@@ -88,7 +88,7 @@ export class RedisNotifier implements Notifier {
     this.#waiters.drain(spreadMs);
   }
 
-  /** Publishes what is left, if that can be, and ends the subscription. Never rejects. */
+  /** Publishes what is pending, if possible, and ends the subscription. Never rejects. */
   async close(): Promise<void> {
     const { client } = this.#link;
     if (client) await withDeadline(this.#publish(client), REPLY_WAIT_MS).catch(() => {});
@@ -98,18 +98,19 @@ export class RedisNotifier implements Notifier {
   async #publishSoon(): Promise<void> {
     this.#isScheduled = false;
     const link = this.#link;
-    // While notifications are away the check publishes what is pending: one attempt at a time, however many notifications there are.
+    // While notifications are away, the check publishes: only one attempt runs at a time, whatever the number of
+    // notifications.
     if (link.client === undefined || !link.serves('wakes')) return;
     await this.#publish(link.client).catch((error: unknown) => link.fail('wakes', error));
   }
 
-  /** Publishes what is pending; keeps it and rejects where that fails. */
+  /** Publishes what is pending. If that fails, it keeps it and rejects. */
   async #publish(client: RedisClient): Promise<void> {
     const channels = this.#pending;
     if (channels.size === 0) return;
     this.#pending = new Set();
     try {
-      await this.#send(client, this.#redisChannel, [this.#origin, ...channels].join('\n'));
+      await this.#send(client, this.#redisChannel, [this.#instanceId, ...channels].join('\n'));
       keep(this.#publishedAfter, channels);
       this.#counters.wakesPublished += channels.size;
     } catch (error) {
@@ -118,7 +119,7 @@ export class RedisNotifier implements Notifier {
     }
   }
 
-  /** Publishes what is pending and what may be lost, then a heartbeat; resolves once it is heard. */
+  /** Publishes what is pending and what may be lost, then a heartbeat. Resolves once the heartbeat is heard. */
   async #check(client: RedisClient): Promise<void> {
     const link = this.#link;
     if (this.#subscription.connection === undefined) throw new Error(NOT_CONNECTED);
@@ -156,8 +157,8 @@ export class RedisNotifier implements Notifier {
   }
 
   #receive(message: string): void {
-    const [origin, ...channels] = message.split('\n');
-    if (origin === this.#origin) return;
+    const [instanceId, ...channels] = message.split('\n');
+    if (instanceId === this.#instanceId) return;
     this.#counters.wakesReceived += channels.length;
     for (const channel of channels) {
       if (channel === EVERYBODY) this.#waiters.checkAll();
@@ -165,7 +166,10 @@ export class RedisNotifier implements Notifier {
     }
   }
 
-  /** Of a cluster a node that the subscription is not at, so that heartbeats go from node to node as notifications do. */
+  /**
+   * In a cluster, chooses another node than the subscription's, so that heartbeats pass between nodes as notifications
+   * do.
+   */
   #publisherOf(client: RedisClient): RedisClient {
     if (client instanceof Redis) return client;
     const nodes = client.nodes();
@@ -176,7 +180,7 @@ export class RedisNotifier implements Notifier {
   }
 }
 
-/** Adds channels to a set that stays bounded: too many become everybody. */
+/** Adds channels to a set of limited size. Too many channels become "every channel". */
 function keep(channels: Set<string>, more: Iterable<string>): void {
   for (const channel of more) {
     if (channels.has(EVERYBODY)) return;

@@ -8,10 +8,10 @@ import type { RedisLink, RedisSide } from './redis-link.ts';
 
 const KEEP = readFileSync(new URL('./keep-pending.lua', import.meta.url), 'utf8');
 
-/** A login waits for people and for the provider: Redis may take longer than for a request that is only counted. */
+/** A login waits for people and for the provider anyway, so Redis may take longer here than for the rate limit. */
 const WAIT_MS = 5 * REPLY_WAIT_MS;
 
-/** Pending values that all replicas share. Redis expires them, and gives each to one caller (`GETDEL`). */
+/** Pending values that all replicas share. Redis expires them, and gives each one to a single caller (`GETDEL`). */
 export class RedisPendingValues implements PendingValues {
   readonly #link: RedisLink;
   readonly #keys: RedisKeys;
@@ -34,13 +34,15 @@ export class RedisPendingValues implements PendingValues {
     const name = namePending(index, key);
     return this.#ask(async (client) => {
       const value = await client.getdel(name);
-      // Nobody waits for this: an entry that stays only counts until it expires.
+      // Not awaited: an entry that remains only counts against the capacity until it expires.
       if (value !== null) void client.zrem(index, name).catch(() => {});
       return value ?? undefined;
     });
   }
 
-  /** One call, at most `WAIT_MS` long. A value that `take` gets later than that is lost: it is never given twice. */
+  /**
+   * Makes one call, at most `WAIT_MS` long. A value that `take` receives later is lost; it is never given out twice.
+   */
   async #ask<T>(call: (client: RedisClient) => Promise<T>): Promise<T> {
     const { client } = this.#link;
     if (client === undefined || !this.#link.serves('limits')) throw new PendingUnavailable(NOT_CONNECTED);

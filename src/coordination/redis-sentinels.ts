@@ -2,23 +2,23 @@ import type { Redis } from 'ioredis';
 import type { Endpoint, RedisSentinels } from './redis-address.ts';
 import { untilReady, withDeadline } from './redis-calls.ts';
 
-/** How long one Sentinel may take to respond: the next one is asked then. */
+/** How long one Sentinel may take to respond. After that, the next one is asked. */
 const SENTINEL_WAIT_MS = 500;
 
-/** Asks Sentinels where the master is, over one connection to the one that responded last. */
+/** Asks Sentinels where the master is, over one connection to the Sentinel that responded last. */
 export class SentinelWatch {
   readonly #address: RedisSentinels;
   readonly #open: (sentinel: Endpoint) => Redis;
   #redis: Redis | undefined;
   #next = 0;
 
-  /** `open` connects to a Sentinel; the connection does not come back by itself. */
+  /** `open` connects to a Sentinel, without reconnecting by itself. */
   constructor(address: RedisSentinels, open: (sentinel: Endpoint) => Redis) {
     this.#address = address;
     this.#open = open;
   }
 
-  /** The master as the first Sentinel that responds knows it. Rejects where none does, or none knows the name. */
+  /** The master's address, from the first Sentinel that knows it. Rejects if no Sentinel responds with it. */
   async findMaster(): Promise<Endpoint> {
     const { sentinels, name } = this.#address;
     let lastError: unknown;

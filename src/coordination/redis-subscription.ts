@@ -2,22 +2,23 @@ import type { Redis } from 'ioredis';
 import { backOff, describeRedisError } from './redis-calls.ts';
 import type { RedisLink } from './redis-link.ts';
 
-/** Pauses between attempts, in milliseconds: the first is short, for a killed connection. */
+/** Pauses between attempts, in milliseconds. The first is short, for a killed connection. */
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 400;
 
-/** What a subscription is made of. */
+/** Options of a subscription. */
 interface SubscriptionOptions {
   link: RedisLink;
   channels: readonly string[];
   onMessage: (channel: string, message: string) => void;
-  /** The connection ended, and with it whatever came meanwhile is lost; a reason in a few words. */
+  /** Called with a short reason when the connection has ended. Messages are lost from then on. */
   onLost: (reason: string) => void;
 }
 
 /**
- * A subscription that knows when it holds: from Redis' acknowledgement until its connection ends. It is where the
- * link's client is, and opens again as long as there is one. The library's own resubscribing says neither.
+ * A subscription that knows when it is active: from Redis' acknowledgement until its connection ends. It connects to
+ * the server of the link's client, and reconnects while the link has a client. ioredis' own resubscribing does not
+ * report when it is active.
  */
 export class RedisSubscription {
   readonly #options: SubscriptionOptions;
@@ -45,7 +46,7 @@ export class RedisSubscription {
     redis?.disconnect();
   }
 
-  /** Opens a connection beside the client of now, in the place of another one. */
+  /** Opens a connection to the server of the current client. It replaces the last one. */
   #open(): void {
     this.end();
     const { client, opener } = this.#options.link;

@@ -1,24 +1,18 @@
--- Admits a request if each of its keys had fewer admitted requests than its limit in the last `window` milliseconds. An
+-- Admits a request if each of its keys has fewer admitted requests than its limit in the last `window` milliseconds. An
 -- admitted request is recorded under all of its keys, a refused one under none.
 --
--- KEYS     the logs: that of one key, or those of a token and of its account
--- ARGV     [1] window in milliseconds; [1 + i] limit of KEYS[i]
--- returns  for each key two numbers: admitted requests in the window with this one, or limit + 1 if this key refuses it;
---          milliseconds until the oldest of them leaves, or, if this key refuses it, until a slot is free
+--   KEYS     the logs: one key's, or those of a token and its account
+--   ARGV     [1] window in milliseconds; [1 + i] limit of KEYS[i]
+--   returns  two numbers for each key:
+--            - admitted requests in the window with this one, or limit + 1 if this key refuses it
+--            - milliseconds until the oldest of them leaves, or until a slot is free if this key refuses it
 --
--- The limit may be another one at every call: under a lowered limit the window may hold more than it.
+-- The limit may change with every call. After it was lowered, the window may hold more requests than the limit.
 --
--- The log is one string: a head of 12 bytes (base time as a double; number of dead entries as u32), then 4 bytes an
--- entry, oldest first, in milliseconds after the base. Entries die by moving the head; the string is written anew
--- when the dead outnumber the living, so a call moves few bytes at any limit.
---
--- Measured beside three others that are as exact (Redis 7.0; microseconds per call, best of five; bytes per key):
---                        new key  append  refused  sliding, 85 live  sliding, 9,000 live   1 entry    10    100
---   this one                 5.2     5.0      3.9              10.9                 12.6        80   160    688
---   string without head      4.1     4.1      3.1               9.6                 62.8        64   128    496
---   list                     4.4     5.5      3.8              18.7                  9.9       160   240   1152
---   sorted set               6.5     8.0      4.5              13.4                 11.1        80   272   2096
--- The string without a head is written anew by every call once entries expire, and is out at large limits.
+-- A log is one string: a head of 12 bytes (base time as a double, number of expired entries as u32), then entries of 4
+-- bytes, oldest first, in milliseconds after the base. To expire entries, the script moves the head. It rewrites the
+-- string when more entries are expired than live, so a call moves few bytes at any limit. Decision record 0180 compares
+-- this with other formats.
 
 local HEAD_BYTES, ENTRY_BYTES, FIRST_READ = 12, 4, 1024
 local MAX_OFFSET = 2147483648
@@ -27,7 +21,7 @@ local window = tonumber(ARGV[1])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
--- Time of the entry at a position from 0. The first kilobyte has been read; entries beyond it are read one by one.
+-- Time of the entry at a position from 0. The first kilobyte is in memory; later entries are read one by one.
 local function timeAt(log, position)
   local first = HEAD_BYTES + ENTRY_BYTES * position
   if first + ENTRY_BYTES <= #log.bytes then return log.base + struct.unpack('>I4', log.bytes, first + 1) end
@@ -40,7 +34,7 @@ local function saveHead(log)
   if log.changed then redis.call('SETRANGE', log.key, 0, packHead(log, log.dead)) end
 end
 
--- Reads a log and counts its living entries; writes nothing.
+-- Reads a log and counts its live entries. Writes nothing.
 local function readLog(key)
   local bytes = redis.call('GETRANGE', key, 0, FIRST_READ - 1)
   local log = { key = key, bytes = bytes, base = now, dead = 0, count = 0, live = 0, changed = false }
@@ -49,12 +43,13 @@ local function readLog(key)
   log.count = ((#bytes < FIRST_READ and #bytes or redis.call('STRLEN', key)) - HEAD_BYTES) / ENTRY_BYTES
   if log.count == log.dead then return log end
 
-  -- The clock stepped back: the log steps back with it, as if no time had passed since the newest entry. Nothing is
-  -- admitted too early, and the key is free again after one window at most.
+  -- If the clock stepped back, the log steps back with it, as if no time had passed since the newest entry. So nothing
+  -- is admitted too early, and the key is free again after one window at most.
   local ahead = timeAt(log, log.count - 1) - now
   if ahead > 0 then log.base, log.changed = log.base - ahead, true end
 
-  -- The first entry inside the window: by steps that double, because mostly few entries have left it, then by halving.
+  -- Finds the first entry inside the window. Usually few entries have left it, so the search doubles its steps before
+  -- it bisects.
   local edge = now - window
   if timeAt(log, log.dead) <= edge then
     local low, high, step = log.dead + 1, log.dead + 1, 1
@@ -72,7 +67,7 @@ local function readLog(key)
   return log
 end
 
--- Adds the request to a log; returns the time of the oldest entry in the window.
+-- Adds the request to a log. Returns the time of the oldest entry in the window.
 local function record(log)
   local key = log.key
   if log.live == 0 then

@@ -3,38 +3,45 @@ import type { Clock, HoldRefusal, Notifier, WaitEnd, Waiter } from './port.ts';
 /**
  * The waiters of this replica. A waiter is in one of these states:
  *
- * - **registered**: `register` was called, and its poll queries. A notification is remembered, so the next wait ends at once.
- * - **pending**: `next` was called. It ends with `woken` by a notification, `timeout` at its deadline, `check` where a notification may have
- *   been lost, or `drain` when the process drains. Then the waiter is registered again.
+ * - **registered**: `register` was called, and the poll queries. A notification is remembered, so the next wait ends at
+ *   once.
+ * - **pending**: `next` was called. The wait ends with `woken` by a notification, `timeout` at its deadline, `check` if
+ *   a notification may have been lost, or `drain` when the process drains. Then the waiter is registered again.
  * - **gone**: `cancel` or `release` was called. Every further wait ends with `gone`.
  *
- * A waiter that holds a place does so from `hold` to `release`, whatever its state.
+ * A waiter can hold a place in any state, from `hold` to `release`.
  */
 
 /** While notifications may get lost, a wait ends with `check` after one to two seconds. */
 const CHECK_MIN_MS = 1_000;
 const CHECK_SPREAD_MS = 1_000;
 
-/** When all waits end with `check`, for instance once notifications arrive again, at most this many do per ms. */
+/**
+ * At most this many waits per millisecond end with `check` when all of them do, for instance once notifications arrive
+ * again.
+ */
 const CHECKS_PER_MS = 10;
 
 /** Wake waiters in batches of this size, so that other requests are served in between. */
 const WAKE_BATCH = 250;
 
-/** The clients of a replica that ends come back at most at this rate together, within these limits. */
+/**
+ * When a replica drains, its clients return at this rate together. The time they are spread over stays within these
+ * limits.
+ */
 const RETURNS_PER_MS = 1;
 const SHORTEST_RETURN_MS = 1_000;
 const LONGEST_RETURN_MS = 10_000;
 
-/** Places for held waits. */
+/** How many waits may be held, in total and by one holder. */
 export interface Places {
   maxHeld: number;
   maxHeldPerHolder: number;
 }
 
 /**
- * The waiters of this replica by channel. For a single replica it is the whole notifier; the Redis side delivers
- * through it what other replicas send.
+ * The waiters of this replica by channel. A single replica needs no other notifier. With Redis, the notifier passes on
+ * to it what other replicas send.
  */
 export class WaiterRegistry implements Notifier {
   readonly #clock: Clock;
@@ -47,7 +54,10 @@ export class WaiterRegistry implements Notifier {
   #draining = false;
   #returnSpreadMs = 0;
 
-  /** `hearsOthers`: whether notifications of other processes arrive while it is connected; else each wait ends with a check. */
+  /**
+   * `hearsOthers`: whether notifications of other processes arrive while it is connected. If false, each wait ends with
+   * a check.
+   */
   constructor(clock: Clock, places: Places, { hearsOthers = true } = {}) {
     this.#clock = clock;
     this.#places = places;
@@ -84,7 +94,7 @@ export class WaiterRegistry implements Notifier {
     if (waiters !== undefined) wakeInBatches([...waiters]);
   }
 
-  /** Makes every waiter check, because a notification may have been lost. Many checks are spread over about a second. */
+  /** Makes every waiter check, because a notification may have been lost. Many checks are spread over time. */
   checkAll(): void {
     const now = this.#clock.now();
     let count = 0;
@@ -135,7 +145,7 @@ export class WaiterRegistry implements Notifier {
     this.#held -= 1;
   }
 
-  /** Sets when a pending wait ends: at its deadline, or with a check within 2 s while notifications may get lost. */
+  /** Sets when a pending wait ends: at its deadline, or earlier with a check while notifications may get lost. */
   schedule(waiter: LocalWaiter, deadline: number): void {
     waiter.mayHaveMissed ||= !(this.#connected && this.#hearsOthers);
     const checkAt = this.#clock.now() + CHECK_MIN_MS + Math.random() * CHECK_SPREAD_MS;
@@ -148,7 +158,7 @@ export class WaiterRegistry implements Notifier {
     if (waiters?.size === 0) this.#channels.delete(waiter.channel);
   }
 
-  /** The sizes of the maps that waiters are in. All are zero when nobody waits. */
+  /** The sizes of the maps of waiters. All are zero when nobody waits. */
   get leftovers(): { channels: number; holders: number } {
     return { channels: this.#channels.size, holders: this.#heldByHolder.size };
   }
@@ -177,7 +187,7 @@ class LocalWaiter implements Waiter {
   readonly #holder: string;
   #end: ((end: WaitEnd) => void) | undefined;
   #cancelTimer: (() => void) | undefined;
-  /** Whether a notification may have been lost since the wait's holder last queried. */
+  /** Whether a notification may have been lost since the waiter's last query. */
   mayHaveMissed = false;
   #woken = false;
   #gone = false;
@@ -226,7 +236,7 @@ class LocalWaiter implements Waiter {
     this.#finish('woken');
   }
 
-  /** Sets when the pending wait ends, and replaces the time that was set before. */
+  /** Sets when the pending wait ends. Replaces the time set before. */
   expireAt(time: number): void {
     this.#cancelTimer?.();
     const { clock } = this.#registry;

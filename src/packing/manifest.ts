@@ -2,17 +2,20 @@ import { copyFileSync, existsSync, readFileSync, renameSync, writeFileSync } fro
 import { join } from 'node:path';
 
 /**
- * The package holds the client and the command line, not the service, so its `package.json` names neither the
- * service's dependencies nor its scripts. npm reads `package.json` from the folder that it packs, so the package's
- * one takes the place of the repository's while npm packs.
+ * The package holds the client and the command line without the service. So its `package.json` leaves out the service's
+ * dependencies and scripts. npm reads `package.json` from the folder that it packs: the package's manifest replaces the
+ * repository's while npm packs.
  */
 
 type Manifest = Record<string, unknown> & { dependencies: Record<string, string> };
 
-/** The dependencies of the command line. They are packed with it, so that it can be installed without a network. */
+/** The command line's dependencies. The package includes them, so that it can be installed without a network. */
 const BUNDLED = ['commander', 'csv-parse', 'htmlparser2'];
 
-/** What only `mcp` needs. It is large, so npm downloads it when the package is installed, and goes on without a network. */
+/**
+ * Only `mcp` needs these. They are large, so npm downloads them at installation, and goes on without them if there is
+ * no network.
+ */
 const OPTIONAL = ['@modelcontextprotocol/server', 'zod'];
 
 /** The fields that both manifests have in common. */
@@ -20,7 +23,9 @@ const SHARED = ['name', 'version', 'license', 'type', 'exports', 'bin', 'files']
 
 const DESCRIPTION = 'The client and the command line of the Bookmark Service';
 
-/** Commands with a SQLite file and `client/sqlite` need Node 22.13; the client alone runs wherever `fetch` does. */
+/**
+ * Commands with a SQLite file and `client/sqlite` need Node 22.13. The client alone runs on any platform with `fetch`.
+ */
 const ENGINES = { node: '>=20.19.0' };
 
 /** Written by `prepack`. */
@@ -51,7 +56,7 @@ const pathsIn = (folder: string) => ({
   packageReadme: join(folder, 'src/client/README.md'),
 });
 
-/** Puts the package's manifest and README in the place of the repository's, and keeps those in the same folder. */
+/** Replaces the repository's manifest and README by the package's, and keeps the originals in the same folder. */
 export function putLeanManifest(folder: string): void {
   const { manifest, whole, readme, wholeReadme, packageReadme } = pathsIn(folder);
   putWholeManifest(folder);
@@ -62,10 +67,7 @@ export function putLeanManifest(folder: string): void {
   writeFileSync(manifest, `${JSON.stringify(leanManifest(JSON.parse(text)), null, 2)}\n`);
 }
 
-/**
- * Puts the repository's manifest and README back; does nothing where it is in place. It also repairs what an interrupted run
- * left.
- */
+/** Restores the repository's manifest and README, also after an interrupted run. Does nothing if they are in place. */
 export function putWholeManifest(folder: string): void {
   const { manifest, whole, readme, wholeReadme } = pathsIn(folder);
   if (existsSync(whole)) renameSync(whole, manifest);

@@ -6,8 +6,8 @@ import { buildProgram } from '../cli/program.ts';
 import { putLeanManifest, putWholeManifest } from './manifest.ts';
 
 /**
- * Runs before `npm pack`: compiles to JavaScript with declarations in `dist/`, since Node strips no types below
- * node_modules. Writes the manual of the command line there, too.
+ * Runs before `npm pack`. Compiles to JavaScript with declarations in `dist/`, because Node strips no types inside
+ * node_modules. Also writes the command line's manual to `dist/`.
  */
 
 const folder = process.cwd();
@@ -18,7 +18,7 @@ execFileSync('tsc', ['--project', 'tsconfig.build.json'], {
   shell: process.platform === 'win32',
 });
 
-// The compiler rewrites `.ts` in code only, but older compilers of users expect `.js` in declarations too.
+// The compiler rewrites `.ts` only in code, and older compilers of users expect `.js` in declarations too.
 for (const name of readdirSync(join(folder, 'dist'), { recursive: true, encoding: 'utf8' })) {
   if (!name.endsWith('.d.ts')) continue;
   const path = join(folder, 'dist', name);

@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { json } from 'node:stream/consumers';
 
 /**
- * `npm sbom --package-lock-only … | node src/packing/sbom.ts [--system]`: writes what production runs (CycloneDX), of a
- * list of everything. With `--system` Node and Debian's packages stand in it, too: for the image.
+ * `npm sbom --package-lock-only … | node src/packing/sbom.ts [--system]`: reads a list of all components and writes
+ * those that production runs (CycloneDX). `--system` adds Node and Debian's packages, for the image.
  *
- * `npm sbom --omit dev` is no help: it leaves out what production and development both need, 38 modules of 175.
+ * `npm sbom --omit dev` does not work here: it leaves out modules that both production and development need.
  */
 
 interface Component {
@@ -54,8 +54,8 @@ function listSystem(): Component[] {
 }
 
 const bom = (await json(process.stdin)) as Bom;
-const left = new Set(bom.components.filter(isForDevelopment).map((component) => component['bom-ref']));
+const omitted = new Set(bom.components.filter(isForDevelopment).map((component) => component['bom-ref']));
 const system = process.argv.includes('--system') ? listSystem() : [];
-bom.components = [...bom.components.filter((component) => !left.has(component['bom-ref'])), ...system];
-bom.dependencies = bom.dependencies.filter(({ ref }) => !left.has(ref));
+bom.components = [...bom.components.filter((component) => !omitted.has(component['bom-ref'])), ...system];
+bom.dependencies = bom.dependencies.filter(({ ref }) => !omitted.has(ref));
 process.stdout.write(`${JSON.stringify(bom, undefined, 2)}\n`);

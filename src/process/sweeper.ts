@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts';
 import { jobIdOf } from '../store/staged-imports.ts';
 import {
+  buildNextFilters,
   deleteExpiredInvites,
   deleteExpiredTokens,
   deleteOldChanges,
@@ -9,7 +10,6 @@ import {
   deleteOldTrash,
   findPendingFilters,
   findQueuedImports,
-  signBlocks,
 } from '../store/sweep.ts';
 import { beginRound, serveInTurn, type UserWork } from './user-rounds.ts';
 
@@ -46,7 +46,7 @@ const writeLastUses = ({ lastUses, database, config }: Context): Promise<void> =
 
 const PENDING_FILTERS: UserWork = {
   find: findPendingFilters,
-  doBatch: ({ database }, userId) => signBlocks(database, userId),
+  doBatch: ({ database }, userId) => buildNextFilters(database, userId),
 };
 
 /**

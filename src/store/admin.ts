@@ -6,20 +6,20 @@ import type { Database, Sql } from './database.ts';
 interface UserRecord {
   id: number;
   email: string;
-  /** Null in a list where the user's node cannot be reached. */
+  /** Null in a list if the user's node cannot be reached. */
   is_premium: boolean | null;
   created_at: string;
-  /** Null: not suspended. Only where users are listed or shown. */
+  /** Null: not suspended. Present only where users are listed or shown. */
   suspended_at?: string | null;
 }
 
 interface TokenRecord {
-  /** The user's id and the number of the token. */
+  /** The user's id and the token's number. */
   id: string;
   kind: TokenKind;
   scope: Scope;
   name: string;
-  /** Of a session: the app that it was opened for; null for a browser and an invite exchange. */
+  /** The app that the session was opened for; null for a browser, an invite exchange or an API token. */
   app_name: string | null;
   created_at: string;
   /** Null: valid until it is revoked. */
@@ -29,7 +29,7 @@ interface TokenRecord {
   last_four: string;
 }
 
-/** Creates a user; undefined where the address is taken. */
+/** Creates a user; undefined if the address is taken. */
 export async function createUser(
   db: Database,
   email: string,
@@ -43,7 +43,7 @@ export async function createUser(
   return row;
 }
 
-/** Sets the tier of a user; undefined where no user has this address. */
+/** Sets the tier of a user; undefined if no user has this address. */
 export async function setPremium(
   db: Database,
   emailKey: string,
@@ -64,7 +64,7 @@ interface UserDetails extends UserRecord {
   token_count: number;
 }
 
-/** The user with an id or an address; undefined where there is none. */
+/** The user with an id or an address; undefined if there is none. */
 export async function findUser(
   db: Database,
   { id = null, emailKey = null }: { id?: number | null; emailKey?: string | null },
@@ -103,7 +103,7 @@ export async function findUserId(db: Database, emailKey: string): Promise<number
   return row?.id;
 }
 
-/** Deletes a user with all data; false where there is none. */
+/** Deletes a user with all data; false if there is none. */
 export async function deleteUser(db: Database, emailKey: string): Promise<boolean> {
   const [row] = await db.write(
     (sql) => sql<{ deleted: boolean }[]>`select delete_user(${emailKey}) as deleted`,
@@ -111,7 +111,7 @@ export async function deleteUser(db: Database, emailKey: string): Promise<boolea
   return row?.deleted === true;
 }
 
-/** Stores an invite; undefined where the code is taken. */
+/** Stores an invite; undefined if the code is taken. */
 export async function createInvite(
   db: Database,
   code: string,
@@ -169,7 +169,7 @@ export async function listTokens(db: Database, userId: number): Promise<TokenRec
   return [...rows];
 }
 
-/** Revokes a token by its number; false where the user has none with it. */
+/** Revokes a token by its number; false if the user has no such token. */
 export async function revokeTokenById(db: Database, userId: number, tokenId: number): Promise<boolean> {
   const rows = await db.write(
     (sql) => sql`delete from tokens where user_id = ${userId} and id = ${tokenId} returning id`,
@@ -177,13 +177,13 @@ export async function revokeTokenById(db: Database, userId: number, tokenId: num
   return rows.length > 0;
 }
 
-/** Revokes all tokens of a user, sessions included; returns how many. */
+/** Revokes all tokens of a user, sessions included. Returns their number. */
 export async function revokeAllTokens(db: Database, userId: number): Promise<number> {
   const rows = await db.write((sql) => sql`delete from tokens where user_id = ${userId} returning id`);
   return rows.length;
 }
 
-/** A user who was suspended, and the large imports that this cancelled. */
+/** A suspended user, and the large imports that the suspension cancelled. */
 interface SuspendedUser {
   id: number;
   email: string;
@@ -191,7 +191,7 @@ interface SuspendedUser {
   import_ids: string[];
 }
 
-/** Suspends a user, who stays suspended since the first time; undefined where no user has this address. */
+/** Suspends a user; undefined if no user has this address. A user who is suspended already keeps the first time. */
 export async function suspendUser(db: Database, emailKey: string): Promise<SuspendedUser | undefined> {
   const [row] = await db.write(
     (sql) => sql<SuspendedUser[]>`select id, email, suspended_at, import_ids from suspend_user(${emailKey})`,
@@ -199,7 +199,7 @@ export async function suspendUser(db: Database, emailKey: string): Promise<Suspe
   return row;
 }
 
-/** Ends the suspension of a user; undefined where no user has this address. */
+/** Ends the suspension of a user; undefined if no user has this address. */
 export async function resumeUser(
   db: Database,
   emailKey: string,
@@ -211,7 +211,7 @@ export async function resumeUser(
   return row;
 }
 
-/** Begins a new epoch, so that all clients of `/bookmarks/changes` begin anew; returns its number. */
+/** Begins a new epoch, which makes all clients of `/bookmarks/changes` start over. Returns its number. */
 export async function beginEpoch(db: Database): Promise<number> {
   const [row] = await db.write((sql) => sql<{ epoch: number }[]>`select begin_epoch() as epoch`);
   return row!.epoch;

@@ -3,26 +3,26 @@ import { sqlStateOf } from './errors.ts';
 
 /** What operators did: one row for each of their commands. */
 
-/** A command as it is recorded. Nothing in it is a secret. */
+/** A command as it is recorded. It holds no secrets. */
 export interface AuditedCommand {
   /** Null: the operator gave no name. */
   operator: string | null;
-  /** Such as `user suspend`. */
+  /** For example `user suspend`. */
   action: string;
-  /** The options that were given, such as `--email ann@example.org`. */
+  /** The given options, for example `--email ann@example.org`. */
   object: string;
 }
 
 interface AuditRecord extends AuditedCommand {
   id: number;
   at: string;
-  /** Null: it is running, or its process ended before it could say. */
+  /** Null: the command is running, or its process ended before it recorded the outcome. */
   outcome: 'done' | 'failed' | null;
 }
 
 const UNDEFINED_FUNCTION = '42883';
 
-/** Records that a command begins; returns the id of its row. Undefined if the schema is older than the audit. */
+/** Records that a command begins. Returns the id of its row, or undefined if the schema is older than the audit. */
 export async function beginAudit(
   db: Database,
   { operator, action, object }: AuditedCommand,

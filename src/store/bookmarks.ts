@@ -11,29 +11,32 @@ import {
   checkedTokenIsValid,
   hashesOf,
   type PrincipalKey,
-  positionsBut,
+  positionsExcept,
   tokenIsValid,
   usersOf,
   validHashes,
 } from './tokens.ts';
 
-/** A bookmark to be added; its fields but the tags go to SQL as they are. */
+/** A bookmark to add. SQL receives its fields as they are, except the tags. */
 type AddedBookmark = z.output<typeof addedBookmark>;
 
-/** Fields to change; an absent one stays as it is. */
+/** The fields to change. Absent fields keep their values. */
 type BookmarkChange = z.output<typeof bookmarkChange>;
 
-/** Consecutive bookmarks of a user: JSON text of an array of spec 2.2's bookmarks, as Postgres wrote it. */
+/** Consecutive bookmarks of a user: JSON text of an array of spec 2.2's bookmarks, rendered by Postgres. */
 export interface Page {
   bookmarks: string;
   count: number;
-  /** The highest id in the page; null in an empty one. */
+  /** The highest id in the page; null in an empty page. */
   lastId: number | null;
-  /** Whether bookmarks with higher ids were there. */
+  /** Whether bookmarks with higher ids exist. */
   hasMore: boolean;
 }
 
-/** What makes two urls the same (decision 10): 128 bits of the SHA-256 of the WHATWG serialisation, as a uuid. */
+/**
+ * Urls with the same key are equal (decision 10). The key is 128 bits of the SHA-256 of the WHATWG serialisation, as a
+ * uuid.
+ */
 export const urlKey = (url: string): string => hrefKey(new URL(url).href);
 
 /** `urlKey` of a url that is serialised already. */
@@ -42,23 +45,23 @@ export function hrefKey(href: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`;
 }
 
-/** What an add does where the user has a bookmark of the same url already. */
+/** What an add does if the user already has a bookmark of the same url. */
 type OnDuplicate = 'add' | 'return' | 'error';
 
 const HREF_HOST = /^https?:\/\/(?:[^/?#]*@)?(\[[^\]]*\]|[^/?#:]*)/;
 
-/** The host of an url that is serialised already: lower case, IDNA, without a dot at its end. */
+/** The host of a serialised url: lower case, IDNA, without a final dot. */
 export const hrefHost = (href: string): string => HREF_HOST.exec(href)![1]!.replace(/\.$/, '');
 
-/** What is stored of an url beside itself. */
+/** The columns that are computed from a url. */
 function urlColumns(url: string): { url_key: string; host: string } {
   const { href } = new URL(url);
   return { url_key: hrefKey(href), host: hrefHost(href) };
 }
 
 /**
- * Adds a bookmark and returns it as JSON text; throws `LIMIT_EXCEEDED` at a cap. Where one of the same url is there,
- * `return` gives back the newest of those and adds nothing, `error` throws `VALIDATION_ERROR`.
+ * Adds a bookmark and returns it as JSON text. Throws `LIMIT_EXCEEDED` at a cap. If a bookmark of the same url exists,
+ * `return` adds nothing and returns the newest of them, and `error` throws `VALIDATION_ERROR`.
  */
 export async function addBookmark(
   db: Database,
@@ -87,7 +90,7 @@ export async function addBookmark(
   return requireSuccess(rows).bookmark;
 }
 
-/** Tags in the order of their keys, in which a bookmark shows them. */
+/** Sorts tags by their keys, the order in which a bookmark shows them. */
 function inOrder(tags: TagNames): TagNames {
   const { names, keys } = tags;
   if (keys.length < 2) return tags;
@@ -95,15 +98,15 @@ function inOrder(tags: TagNames): TagNames {
   return { names: order.map((n) => names[n]!), keys: order.map((n) => keys[n]!) };
 }
 
-/** A write of one bookmark, or of several, as a client asks for it. */
+/** Options of a write of one bookmark or of several. */
 interface WriteOptions {
-  /** Where given, only the version of that time is changed; another one is `CONFLICT`. */
+  /** If present, only the version of this time is changed. For another version the write fails with `CONFLICT`. */
   ifUpdatedAt?: string | undefined;
   idempotency?: Idempotency | undefined;
 }
 
 /**
- * Changes the given fields and returns the six fields of spec 4.2 as JSON text; throws `NOT_FOUND`, `CONFLICT`,
+ * Changes the given fields and returns the six fields of spec 4.2 as JSON text. Throws `NOT_FOUND`, `CONFLICT`,
  * `LIMIT_EXCEEDED`.
  */
 export async function editBookmark(
@@ -133,18 +136,18 @@ export async function editBookmark(
   return requireSuccess(rows).response;
 }
 
-/** The lines of the search text that change with the fields: `title_line` with `title`. */
+/** The lines of the search text that change with the fields, for example `title_line` with `title`. */
 function searchLines(change: Readonly<Record<string, unknown>>): Record<string, string> {
   const changed = SEARCHED_NAMES.filter((name) => change[name] !== undefined);
   return Object.fromEntries(changed.map((name) => [`${name}_line`, searchTextLine(change[name] as string)]));
 }
 
-/** How many bookmarks of one url a response holds. */
+/** The most bookmarks of one url in a response. */
 const SAME_URL_LIMIT = 100;
 
 /**
- * The bookmark with an id, or those whose url is the same, newest first, at most 100 and `PAGE_BYTES`: JSON text of an
- * array, empty where there is none.
+ * The bookmark with an id, or the bookmarks of a url, newest first. At most 100, and at most `PAGE_BYTES`. JSON text of
+ * an array, which may be empty.
  */
 export async function findBookmarks(
   db: Database,
@@ -169,7 +172,7 @@ export async function findBookmarks(
   return requireValidToken(rows).bookmarks;
 }
 
-/** Moves a bookmark to the trash; returns the response as JSON text. Throws `NOT_FOUND`, `CONFLICT`. */
+/** Moves a bookmark to the trash. Returns the response as JSON text. Throws `NOT_FOUND`, `CONFLICT`. */
 export async function deleteBookmark(
   db: Database,
   principal: PrincipalKey,
@@ -190,8 +193,8 @@ export async function deleteBookmark(
 }
 
 /**
- * Adds tags to bookmarks and takes others off, in one transaction; returns the response as JSON text. Throws
- * `LIMIT_EXCEEDED`, and `VALIDATION_ERROR` where a bookmark would have too many tags.
+ * Adds tags to bookmarks and removes others, in one transaction. Returns the response as JSON text. Throws
+ * `LIMIT_EXCEEDED`, or `VALIDATION_ERROR` if a bookmark would have too many tags.
  */
 export async function editBookmarks(
   db: Database,
@@ -214,7 +217,7 @@ export async function editBookmarks(
   return requireSuccess(rows).response;
 }
 
-/** Moves bookmarks to the trash in one transaction; returns the response as JSON text. */
+/** Moves bookmarks to the trash in one transaction. Returns the response as JSON text. */
 export async function deleteBookmarks(
   db: Database,
   principal: PrincipalKey,
@@ -235,13 +238,13 @@ export async function deleteBookmarks(
   return requireSuccess(rows).response;
 }
 
-/** About how many bytes of bookmarks a page holds at most; one bookmark at least. */
+/** The approximate limit of a page's bookmarks in bytes. A page holds at least one bookmark. */
 export const PAGE_BYTES = 1_048_576;
 
-/** A page of so many takes half a millisecond of Postgres at most, unless its bookmarks are long. */
+/** Pages up to this size are short reads, unless their bookmarks are long. */
 export const SHORT_PAGE = 100;
 
-/** The bookmarks after an id, rising: keyset pagination, exact under concurrent writers. */
+/** The bookmarks after an id, by ascending id. Keyset pagination keeps it exact under concurrent writers. */
 export async function readPage(
   db: Database,
   principal: PrincipalKey,
@@ -258,7 +261,7 @@ export async function readPage(
   return requireValidToken(rows);
 }
 
-/** The same for several tokens of one user, and which of them were valid: their hashes in hex. */
+/** `readPage` for several tokens of one user. `valid` holds the hashes of the valid tokens in hex. */
 export async function readPageForAll(
   db: Database,
   principals: readonly PrincipalKey[],
@@ -278,7 +281,9 @@ export async function readPageForAll(
   return rows[0]!;
 }
 
-/** Of many principals those who have a bookmark after an id, or whose token is no longer valid: positions in the list. */
+/**
+ * Finds principals who have a bookmark after an id, or whose token is no longer valid. Returns positions in the list.
+ */
 export async function findNewBookmarks(
   db: Database,
   checks: readonly { principal: PrincipalKey; start: number }[],
@@ -298,7 +303,7 @@ export async function findNewBookmarks(
       ) as unchanged`,
     deadlineMs,
   );
-  return positionsBut(checks, rows[0]!.unchanged);
+  return positionsExcept(checks, rows[0]!.unchanged);
 }
 
 const pageAfter = (sql: Sql, { userId }: Pick<PrincipalKey, 'userId'>, afterId: number, limit: number) =>

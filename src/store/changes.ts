@@ -1,40 +1,47 @@
 import { SHORT_PAGE } from './bookmarks.ts';
 import type { Database, Sql } from './database.ts';
 import { requireValidToken } from './outcomes.ts';
-import { hashesOf, type PrincipalKey, positionsBut, tokenIsValid, usersOf, validHashes } from './tokens.ts';
+import {
+  hashesOf,
+  type PrincipalKey,
+  positionsExcept,
+  tokenIsValid,
+  usersOf,
+  validHashes,
+} from './tokens.ts';
 
-/** How far a reader of changes has come. A cursor holds it. */
+/** The position of a reader of changes. A cursor holds it. */
 export interface ChangesPosition {
-  /** The history that the position belongs to: another one begins with a restore. */
+  /** The history that the position belongs to. A restore begins another one. */
   epoch: number;
   /** The account's count of `replace` imports. */
   generation: number;
-  /** The last number of a change. */
+  /** The last revision. */
   change: number;
-  /** The last ids of the walks by id. */
+  /** The last ids of the walks over bookmarks and tags. */
   bookmarkId: number;
   tagId: number;
 }
 
-/** Where a read begins: a position, the beginning, or the present moment. */
+/** Where a read begins: at a position, at the beginning, or now. */
 export type ChangesStart = ChangesPosition | 'beginning' | 'now';
 
-/** A page of changes; the lists are JSON texts of their entries, with commas between. */
+/** A page of changes. The lists are JSON texts of their entries, separated by commas. */
 export interface ChangesPage extends ChangesPosition {
-  /** Whether the page begins anew, whatever the start was. */
+  /** Whether the page starts over from the beginning, whatever the start was. */
   reset: boolean;
   bookmarks: string;
   deleted: string;
   tags: string;
   deletedTags: string;
   hasMore: boolean;
-  /** Whether it holds nothing, so that a reader may wait. */
+  /** Whether the page holds nothing, so that a reader may wait. */
   isEmpty: boolean;
 }
 
 const BEGINNING: ChangesPosition = { epoch: 0, generation: 0, change: 0, bookmarkId: 0, tagId: 0 };
 
-/** What changed after a start, at most `limit` objects, in one snapshot; throws `INVALID_TOKEN`. */
+/** The changes after a start, at most `limit` objects, in one snapshot. Throws `INVALID_TOKEN`. */
 export async function readChanges(
   db: Database,
   principal: PrincipalKey,
@@ -51,7 +58,7 @@ export async function readChanges(
   return requireValidToken(rows);
 }
 
-/** The same for several tokens of one user, and which of them were valid: their hashes in hex. */
+/** `readChanges` for several tokens of one user. `valid` holds the hashes of the valid tokens in hex. */
 export async function readChangesForAll(
   db: Database,
   principals: readonly PrincipalKey[],
@@ -69,8 +76,7 @@ export async function readChangesForAll(
 }
 
 /**
- * Of many principals those for whom something changed after a position, or whose token is no longer valid: positions in the
- * list.
+ * Finds principals who have changes after a position, or whose token is no longer valid. Returns positions in the list.
  */
 export async function findChanges(
   db: Database,
@@ -89,7 +95,7 @@ export async function findChanges(
       ) as unchanged`,
     deadlineMs,
   );
-  return positionsBut(checks, rows[0]!.unchanged);
+  return positionsExcept(checks, rows[0]!.unchanged);
 }
 
 const positionOf = (start: ChangesStart): ChangesPosition => (typeof start === 'string' ? BEGINNING : start);

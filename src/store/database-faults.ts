@@ -1,20 +1,23 @@
 import type { DatabaseUnavailable, UnavailableReason } from './errors.ts';
 import type { DatabaseLog } from './open-database.ts';
 
-/** Faults of Postgres itself that a probe's read may not meet, such as a full disk, and that an operator has to mend. */
+/**
+ * Faults of Postgres itself that an operator must fix, for example a full disk. The probe's read may succeed in spite
+ * of them.
+ */
 const NAMED_FAULTS = ['resources', 'disk-full', 'missing-code', 'failed'] as const;
 type NamedFault = (typeof NAMED_FAULTS)[number];
 
 export const isNamedFault = (state: string): state is NamedFault =>
   (NAMED_FAULTS as readonly string[]).includes(state);
 
-/** A fault counts as current for so long after the last statement that met it. */
+/** How long a fault counts as current after the last statement that met it. */
 const CURRENT_MS = 15_000;
 
-/** A fault that lasts is logged again after this time. */
+/** A lasting fault is logged again after this time. */
 const REPEAT_MS = 60_000;
 
-/** Remembers the last such fault that a statement met, for `/readyz`, and logs each kind once a minute. */
+/** Remembers the last such fault that a statement met, for `/readyz`. Logs each kind at most once a minute. */
 export class DatabaseFaults {
   readonly #log: DatabaseLog;
   readonly #logged = new Map<UnavailableReason, number>();
@@ -24,7 +27,7 @@ export class DatabaseFaults {
     this.#log = log;
   }
 
-  /** The fault that a statement met lately; undefined where none did. */
+  /** The current fault; undefined if there is none. */
   get current(): NamedFault | undefined {
     if (this.#last === undefined || performance.now() - this.#last.at > CURRENT_MS) return undefined;
     return this.#last.reason;

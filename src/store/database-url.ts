@@ -10,8 +10,8 @@ export interface Target {
 }
 
 /**
- * Parameters of a url that libpq and other clients read, and that Postgres does not know. The driver would send them
- * as settings of the session, and Postgres would refuse the connection. For instance, providers' urls have
+ * Parameters of a url that libpq and other clients read but Postgres does not know. The driver would send them as
+ * settings of the session, and Postgres would refuse the connection. For instance, providers' urls have
  * `channel_binding`.
  */
 const CLIENT_PARAMETERS = [
@@ -36,9 +36,9 @@ const CLIENT_PARAMETERS = [
 ];
 
 /**
- * Reads a url as libpq does: `sslmode` with the files of `sslrootcert`, `sslcert` and `sslkey`, `host=/folder` of a
- * Unix socket, several hosts. Throws where a file cannot be read. With `load_balance_hosts=random` the hosts come in another
- * order each time, unless `inOrder`.
+ * Reads a url as libpq does: `sslmode` with the files of `sslrootcert`, `sslcert` and `sslkey`, `host=/folder` for a
+ * Unix socket, and several hosts. Throws if a file cannot be read. `load_balance_hosts=random` shuffles the hosts,
+ * unless `inOrder`.
  */
 export function parseDatabaseUrl(text: string, { inOrder = false } = {}): Target {
   const [address = '', query = ''] = text.split(/\?(.*)/s);
@@ -48,18 +48,18 @@ export function parseDatabaseUrl(text: string, { inOrder = false } = {}): Target
   const isSpread = readIsSpread(parameters) && !inOrder;
   for (const name of CLIENT_PARAMETERS) parameters.delete(name);
   if (ssl) parameters.delete('sslmode');
-  // With a Unix socket the host of the url is empty, which the driver does not accept.
+  // With a Unix socket the url's host is empty, which the driver does not accept.
   const named = path ? address.replace(/^(\w+:\/\/(?:[^/]*@)?)(?=\/|$)/, '$1localhost') : address;
   const ordered = isSpread ? shuffleHosts(named) : named;
   const url = parameters.size > 0 ? `${ordered}?${parameters}` : ordered;
   return { url, ...(ssl && { ssl }), ...(path && { path }) };
 }
 
-/** Why a url cannot be used, in words without its secrets; undefined where the driver accepts it. */
+/** Says why a url cannot be used, without its secrets; undefined if the driver accepts it. */
 export function findUrlFault(text: string): string | undefined {
   try {
     const address = decodeURIComponent(parseDatabaseUrl(text).url);
-    // Of several hosts the driver parses only the first.
+    // The driver parses only the first of several hosts.
     new URL(address.replace(/(^\w+:\/\/(?:[^/]*@)?[^/,@]*)(,[^/?@]*)(?=[/?]|$)/, '$1'));
     return undefined;
   } catch (error) {
@@ -78,7 +78,7 @@ function readIsSpread(parameters: URLSearchParams): boolean {
   return value === 'random';
 }
 
-/** The driver begins with the first host, and goes to the next one with each further attempt of a connection. */
+/** The driver begins with the first host, and goes on to the next one with each further attempt. */
 function shuffleHosts(address: string): string {
   const [, before, hosts, after] = /^(\w+:\/\/(?:[^/]*@)?)([^/]*)(.*)$/s.exec(address) ?? [];
   if (hosts === undefined) return address;
@@ -105,7 +105,7 @@ function readSocketPath(parameters: URLSearchParams): string | undefined {
   return `${host}/.s.PGSQL.${port}`;
 }
 
-/** TLS settings that the driver does not make from `sslmode` itself; undefined where it does. */
+/** TLS settings that the driver does not derive from `sslmode` itself; undefined if it does. */
 function readTls(parameters: URLSearchParams, hosts: string[]): ConnectionOptions | undefined {
   const file = (name: string) => {
     const path = parameters.get(name);
@@ -121,7 +121,7 @@ function readTls(parameters: URLSearchParams, hosts: string[]): ConnectionOption
     ...(key && { key }),
     // As in libpq, `require` with a root certificate verifies the chain.
     rejectUnauthorized: isFull || mode === 'verify-ca' || ca !== undefined,
-    // The driver sends TLS no server name where the host is an address; Node would then check for "localhost".
+    // For an IP address the driver sends no server name, and Node would then check the certificate for "localhost".
     checkServerIdentity: (name, certificate) => {
       if (!isFull) return undefined;
       const errors = (hosts.includes(name) ? [name] : hosts).map((host) =>

@@ -1,8 +1,8 @@
 import { invalidToken } from '../domain/errors.ts';
 
 /**
- * Why the database did not respond, in one place: codes of the driver and of the system, and SQLSTATE, become one
- * small error.
+ * Why the database did not respond. This file translates the codes of the driver, of the system and of Postgres
+ * (SQLSTATE) into one small error.
  */
 
 /**
@@ -31,13 +31,13 @@ export const UNAVAILABLE_REASONS = [
 ] as const;
 export type UnavailableReason = (typeof UNAVAILABLE_REASONS)[number];
 
-/** The database did not respond; a later try may succeed. The message holds codes only, never values. */
+/** The database did not respond; a later try may succeed. The message holds only codes, never values. */
 export class DatabaseUnavailable extends Error {
   override readonly name = 'DatabaseUnavailable';
   readonly reason: UnavailableReason;
   /** The code of the driver, the system or Postgres, if there is one. */
   readonly code: string | undefined;
-  /** Whether the statement may have taken effect: true only where the response was lost. */
+  /** Whether the statement may have taken effect. True only if its response was lost. */
   readonly mayHaveRun: boolean;
 
   constructor(reason: UnavailableReason, mayHaveRun: boolean, code?: string, cause?: unknown) {
@@ -58,7 +58,7 @@ const REASON_BY_CODE: Readonly<Record<string, UnavailableReason>> = {
   ENOENT: 'connect',
   EACCES: 'connect',
   SASL_SIGNATURE_MISMATCH: 'connect',
-  TARGET_SESSION_ATTRS: 'connect', // a standby where a primary is wanted, or the other way round
+  TARGET_SESSION_ATTRS: 'connect', // a standby where a primary is wanted, or the reverse
   CONNECTION_CLOSED: 'lost',
   ECONNRESET: 'lost',
   ECONNABORTED: 'lost',
@@ -69,21 +69,21 @@ const REASON_BY_CODE: Readonly<Record<string, UnavailableReason>> = {
   CONNECTION_DESTROYED: 'closed',
 };
 
-/** SQLSTATE as it stands, or else its class. What is in neither nobody foresaw: a defect of the service. */
+/** Reasons by SQLSTATE or by its class. Any other SQLSTATE is unforeseen, and counts as a defect of the service. */
 const REASON_BY_STATE: Readonly<Record<string, UnavailableReason>> = {
-  '08': 'lost', // connection exception, PgBouncer's own errors among them
+  '08': 'lost', // connection exception, including PgBouncer's own errors
   '25006': 'resources', // read_only_sql_transaction: this server is no longer the primary
   '25P03': 'lost', // idle_in_transaction_session_timeout
   '25P04': 'lost', // transaction_timeout
-  '26000': 'conflict', // the prepared statement is not there: a pooler has changed the server's connection
+  '26000': 'conflict', // the prepared statement does not exist: a pooler has changed the server's connection
   '28': 'connect', // wrong user or password
   '3D000': 'connect', // the database does not exist
   '40': 'conflict', // deadlock, serialization failure
   '40003': 'lost', // statement_completion_unknown
-  '42P05': 'conflict', // the prepared statement is there already, by the same pooler
+  '42P05': 'conflict', // the prepared statement exists already, because of the same pooler
   '53': 'resources', // too many connections, out of memory
   '53100': 'disk-full',
-  '55000': 'resources', // object_not_in_prerequisite_state: this server is a standby, which has no position to write at
+  '55000': 'resources', // object_not_in_prerequisite_state: this server is a standby and cannot write
   '55006': 'conflict', // object_in_use
   '55P03': 'cancelled', // lock_not_available: lock_timeout
   '57': 'cancelled', // operator_intervention
@@ -99,28 +99,28 @@ const REASON_BY_STATE: Readonly<Record<string, UnavailableReason>> = {
   F0: 'connect', // configuration file error
 };
 
-/** What Citus reports as an internal error though a later try may succeed. */
+/** Errors that Citus reports as internal, though a later try may succeed. */
 const CITUS_REASONS: readonly [begins: RegExp, reason: UnavailableReason][] = [
-  // A node is being upgraded, and nothing was done: its library and its extension have different versions, or became the same
-  // in the middle of the statement.
+  // A node is being upgraded, and nothing was done. Its library and its extension have different versions, or had them
+  // when the statement began.
   [/^loaded Citus library version differs from/, 'resources'],
   [/^cannot execute a distributed query from a query on a shard/, 'resources'],
-  // The connection from the node that was asked to the one that has the rows ended.
+  // The connection between the coordinating node and the node with the rows ended.
   [/^failure on connection marked as essential/, 'lost'],
   [/^failed to prepare transaction/, 'lost'],
   [/^execution cannot recover from multiple connection failures/, 'lost'],
   [/^could not commit transaction for shard/, 'lost'],
-  // The server that runs the statement ends at once, after a crash or an immediate shutdown.
+  // The server that runs the statement is stopping after a crash or an immediate shutdown.
   [/^postmaster was shut down, exiting/, 'lost'],
-  // What libpq says of a connection between nodes that ended without an answer.
+  // libpq's messages for a connection between nodes that ended without a response.
   [/^(server closed the connection|SSL connection has been closed) unexpectedly/, 'lost'],
   [/^(no connection to the server|connection not open)/, 'lost'],
   [/^could not (receive data from|send data to) server/, 'lost'],
 ];
 
 /**
- * Constraints on the user: such a row cannot be written where the user has been deleted since the token was checked. A
- * writer that holds the account's lock never meets one.
+ * Constraints on the user. They fail if the user was deleted after the token was checked. Writers that hold the
+ * account's lock never meet them.
  */
 const USER_CONSTRAINTS: ReadonlySet<string> = new Set([
   'idempotency_keys_account',
@@ -143,8 +143,9 @@ function constraintOf(error: unknown): string | undefined {
 }
 
 /**
- * Makes `DatabaseUnavailable` of an error that means that the database does not respond now, and `INVALID_TOKEN` of one
- * that means that the user is gone; returns any other error unchanged. `sent`: the statement had reached a connection.
+ * Translates an error that means that the database does not respond now to `DatabaseUnavailable`, and one that means
+ * that the user is gone to `INVALID_TOKEN`. Returns other errors unchanged. `sent`: the statement had reached a
+ * connection.
  */
 export function translateError(error: unknown, sent: boolean): unknown {
   if (!(error instanceof Error) || error instanceof DatabaseUnavailable) return error;
@@ -153,7 +154,7 @@ export function translateError(error: unknown, sent: boolean): unknown {
   if (state === '23503' && USER_CONSTRAINTS.has(constraintOf(error)!)) return invalidToken();
   const reason = state === undefined ? reasonOfSystemError(error) : reasonOfSqlState(state, error.message);
   if (reason === undefined) return error;
-  // A statement that Postgres refused has had no effect; only a lost connection leaves that open.
+  // A statement that Postgres refused had no effect. After a lost connection that is unknown.
   if (sent) return new DatabaseUnavailable(reason, MAY_HAVE_RUN.has(reason), code, error);
   return new DatabaseUnavailable(reason === 'lost' ? 'connect' : reason, false, code, error);
 }

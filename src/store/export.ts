@@ -3,23 +3,26 @@ import type { Database, Statement } from './database.ts';
 import { requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
-/** What an export covers: all bookmarks up to an id, of one generation: a `replace` begins another. */
+/** What an export covers: all bookmarks of one generation up to an id. A `replace` begins another generation. */
 export interface ExportBounds {
   lastId: number;
   generation: number;
   exportedAt: string;
 }
 
-/** Some bookmarks of an export, rising by id: JSON text without brackets, as bytes: from socket to socket they are never text. */
+/**
+ * Some bookmarks of an export by ascending id: JSON text without brackets. It stays bytes from socket to socket, and is
+ * never decoded.
+ */
 export interface ExportPage {
   bookmarks: Buffer;
   count: number;
   lastId: number | null;
-  /** As of the same snapshot. */
+  /** The generation in the same snapshot. */
   generation: number;
 }
 
-/** Fixes what an export covers. */
+/** Determines what an export covers. */
 export async function beginExport(db: Database, principal: PrincipalKey): Promise<ExportBounds> {
   const rows = await db.read(
     (sql) => sql<({ valid: boolean } & ExportBounds)[]>`

@@ -3,40 +3,40 @@ import type { Database } from './database.ts';
 import { requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
-/** Who users are to providers of OpenID Connect: the directory by issuer and subject. */
+/** Maps users' accounts at OpenID Connect providers to users, by issuer and subject. */
 
-/** Somebody at a provider. */
+/** An account at a provider. */
 interface Identity {
   issuer: string;
   subject: string;
-  /** As the provider writes it; null where it names none. */
+  /** As the provider writes it; null if it gives none. */
   email: string | null;
 }
 
-/** What an address is worth on a first login. */
+/** What an e-mail address may do at a first login. */
 export interface Claim {
-  /** The address folded, where it is verified and is nobody else's in another spelling; null: it does not count. */
+  /** The folded address; null if it is not verified or may belong to somebody else in another spelling. */
   emailKey: string | null;
-  /** Whether it opens the account that has it. */
+  /** Whether the address gives access to the existing account with it. */
   isTrusted: boolean;
-  /** Whether an account is made for it without an invite. */
+  /** Whether the address gets a new account without an invite. */
   isOpen: boolean;
 }
 
 /** The session that a login opens. */
 export interface LoginSession {
-  /** When the person proved who they are; null: nobody knows, so long ago. */
+  /** When the person authenticated; null if unknown, which counts as long ago. */
   authenticatedAt: Date | null;
-  /** How long it is valid, `SESSION_DAYS`. */
+  /** Its lifetime in days, `SESSION_DAYS`. */
   days: number;
   /** The program that signs in, as `nameClient` names it. */
   client?: string | null;
 }
 
-/** Why nobody was signed in. */
+/** Why the login was refused. */
 type SignInRefusal = 'unverified' | 'uninvited' | 'taken' | 'other-person' | 'suspended' | 'token';
 
-/** A session's token, or why there is none. */
+/** A session's token, or the reason why there is none. */
 type SignInResult<Refusal> =
   | { refusal: Refusal; token?: never; userId?: never }
   | { refusal?: never; token: string; userId: number };
@@ -44,8 +44,8 @@ type SignInResult<Refusal> =
 const LONG_AGO = new Date(0);
 
 /**
- * Signs somebody in who authenticated at a provider: by issuer and subject; the first time by what their address is worth.
- * `expectedUserId`: this user and nobody else.
+ * Signs in a person who authenticated at a provider, found by issuer and subject. At a first login, the claim decides.
+ * With `expectedUserId`, only this user can sign in.
  */
 export async function signInByProvider(
   db: Database,
@@ -69,7 +69,7 @@ export async function signInByProvider(
   return outcome === null ? { token: formatToken('session', id, secret), userId: id } : { refusal: outcome };
 }
 
-/** Links somebody at a provider to the account of a session; a new session takes the place of that one. */
+/** Links a person's account at a provider to the user of a session. A new session replaces that session. */
 export async function linkIdentity(
   db: Database,
   { userId, hash: sessionHash }: PrincipalKey,
@@ -91,8 +91,8 @@ export async function linkIdentity(
 }
 
 /**
- * The ways in that a user has beside this session: whether an identity of the issuer is linked, and the numbers of
- * passkeys and of other sessions. Sessions of apps do not count, for no page can be opened with them.
+ * The user's other ways to sign in: whether an identity of the issuer is linked, and the numbers of passkeys and of
+ * other sessions. Sessions of apps do not count, because they cannot open a page.
  */
 export async function readWaysIn(
   db: Database,
@@ -116,8 +116,8 @@ export async function readWaysIn(
 }
 
 /**
- * Opens a session that a browser's session approved, for an app or, without a name, for another device. `undefined` where
- * that session is over by now; the new session inherits when its person proved who they are.
+ * Opens a session that a browser's session approved, for an app or, without a name, for another device. Returns
+ * `undefined` if the approving session has ended. The new session inherits the time when the person authenticated.
  */
 export async function openAppSession(
   db: Database,

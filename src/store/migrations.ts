@@ -14,13 +14,13 @@ import {
   warnOfReleases,
 } from './sharding.ts';
 
-/** The bytes of "bookmarks"; any number would do that no other program locks. */
+/** An advisory lock that no other program uses: the bytes of "bookmarks". */
 const LOCK_KEY = '7093575361963549555';
 
-/** The SQLSTATE that the transaction raises where another process has migrated while it waited for the lock. */
+/** The SQLSTATE that the transaction raises if another process migrated while it waited for the lock. */
 const STATE_CHANGED = 'BK001';
 
-/** The database's schema is not one that this code works with. The message says what to run. */
+/** This code does not work with the database's schema. The message says what to run. */
 export class SchemaMismatch extends Error {
   override readonly name = 'SchemaMismatch';
 }
@@ -30,34 +30,35 @@ interface MigrateOptions {
   url: string;
   /** Default: `sql/` of this project. */
   folder?: string;
-  /** Distributes the tables over the nodes of a Citus cluster; a database that is distributed stays so without it. */
+  /** Distributes the tables over the nodes of a Citus cluster. A database that is distributed stays so without it. */
   sharding?: 'citus' | undefined;
   /** How long it waits for a table in use: 1 to 30 s, and 30 s by default. */
   lockWaitMs?: number;
-  /** Leaves the functions as they are if the schema has this code's version; that takes no rights but to read. */
+  /** Leaves the functions as they are if the schema has this code's version. That needs only the right to read. */
   onlyIfBehind?: boolean;
   log?: DatabaseLog & { info(facts: object, message: string): void };
 }
 
 /** The state of a database's schema. */
 interface SchemaState {
-  /** 0 where nothing was ever applied. */
+  /** 0 if no migration was ever applied. */
   version: number;
   /** The oldest schema version whose code works with it. */
   worksWith: number;
 }
 
 /**
- * Brings the database to the newest schema: applies the migrations that it lacks and puts every function in place, all in
- * one transaction under one lock. Any number of processes may do so at once. Returns the versions that it applied. Changes
- * nothing in a database of a newer schema that works with this code, so that an older release never puts its functions in
- * place of newer ones; rejects with `SchemaMismatch` if it does not work with this code.
+ * Brings the database to the newest schema: applies the missing migrations and replaces every function, in one
+ * transaction under one lock. Any number of processes may call it at once. Returns the versions that it applied.
+ *
+ * If the schema is newer and works with this code, it changes nothing: an older release must not replace newer
+ * functions. If the schema does not work with this code, it rejects with `SchemaMismatch`.
  */
 export async function migrate(options: MigrateOptions): Promise<number[]> {
   const { url, folder } = options;
   const files = readSchemaFiles(folder);
   let step = 'nothing';
-  // Prepared statements are of no use here, and no time limit fits all migrations.
+  // Migrations prepare no statements and have no common time limit.
   const limits = { deadlineMs: 0, statementTimeoutMs: 0, lockTimeoutMs: 0, idleInTransactionTimeoutMs: 0 };
   const onNotice = (message: string) => {
     if (message.startsWith(STEP)) step = message.slice(STEP.length);
@@ -65,7 +66,7 @@ export async function migrate(options: MigrateOptions): Promise<number[]> {
   const database = await openDatabase({
     url,
     application: 'migrate',
-    // The coordinator is named first.
+    // The coordinator is the first host of the url.
     inOrder: true,
     max: 1,
     prepare: false,
@@ -117,8 +118,8 @@ async function applyAll(
 }
 
 /**
- * Runs the transaction; false if another process has migrated since the schema's version was read. It is one simple query,
- * which Postgres runs as one transaction, so no lost connection and no pooler can cut it in two.
+ * Runs the transaction. Returns false if another process has migrated since the schema's version was read. The text is
+ * one simple query, which Postgres runs as one transaction, so neither a lost connection nor a pooler can split it.
  */
 async function apply(sql: Sql, text: string): Promise<boolean> {
   try {
@@ -132,16 +133,22 @@ async function apply(sql: Sql, text: string): Promise<boolean> {
 
 const STEP = 'step: ';
 
-/** Sends the name of the next step, for the message of an error. Clients get `info` at every level of messages. */
+/**
+ * Sends the name of the next step as a notice, for error messages. Postgres sends `info` notices at every message
+ * level.
+ */
 const announce = (step: string) => `do $step$ begin raise info '${STEP}${step}'; end $step$;`;
 
 /** Wait at least one second, so that a brief lock does not fail the migration. */
 const SHORTEST_LOCK_WAIT_MS = 1_000;
 
-/** A table in use is waited for no longer, since other statements wait behind. */
+/** Wait no longer for a table in use, because other statements queue up behind the migration. */
 const LONGEST_LOCK_WAIT_MS = 30_000;
 
-/** Waits for other migrations without limit, and this long for a table in use. */
+/**
+ * The whole migration as one transaction. It waits without limit for other migrations, and up to `lockWaitMs` for a
+ * table in use.
+ */
 const transactionOf = (
   { migrations, functions }: SchemaFiles,
   version: number,
@@ -178,7 +185,7 @@ ${text}
 ;
 insert into schema_migrations (version, name, works_with) values (${version}, '${name}', ${worksWith});`;
 
-/** Creates all functions, and then checks their bodies, so that their order does not matter. */
+/** Creates all functions first and checks their bodies afterwards, so that their order does not matter. */
 const applyFunctions = (functions: SchemaFiles['functions']): string => `
 set local check_function_bodies = off;
 ${functions.map(({ name, text }) => `${announce(`function ${name}`)}\n${text}\n;`).join('\n')}
@@ -202,8 +209,8 @@ $check$;`;
 const EMPTY: SchemaState = { version: 0, worksWith: 0 };
 
 /**
- * Reads the state of the schema. Rejects with `DatabaseUnavailable` where the database does not respond, and with
- * `ShardingRefused` where the tables are empty only until an upgrade is finished.
+ * Reads the state of the schema. Rejects with `DatabaseUnavailable` if the database does not respond. Rejects with
+ * `ShardingRefused` if the tables only look empty because an upgrade is not finished.
  */
 async function readState(sql: Sql): Promise<SchemaState> {
   try {
@@ -222,8 +229,8 @@ async function readState(sql: Sql): Promise<SchemaState> {
 }
 
 /**
- * Rejects with `SchemaMismatch` unless this code works with the database's schema: its own, or a newer one whose
- * migrations say so.
+ * Rejects with `SchemaMismatch` unless this code works with the database's schema. That is the code's own version, or a
+ * newer one whose migrations say so.
  */
 export async function checkSchema(sql: Sql, folder?: string): Promise<void> {
   const needed = readSchemaFiles(folder).migrations.length;
@@ -236,7 +243,7 @@ export async function checkSchema(sql: Sql, folder?: string): Promise<void> {
   );
 }
 
-/** Rejects a schema that is too new. `worksWith` never decreases, so that of the newest migration counts. */
+/** Rejects a schema that is too new. `worksWith` never decreases, so the newest migration decides. */
 function refuseNewer({ version, worksWith }: SchemaState, known: number): void {
   if (version <= known || worksWith <= known) return;
   throw new SchemaMismatch(

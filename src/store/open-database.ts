@@ -15,41 +15,38 @@ export interface DatabaseOptions {
   url: string;
   /** The name in pg_stat_activity; default `bookmark-service`. */
   application?: string;
-  /** Tries several hosts in the order of the url, whatever it says of their order; default false. */
+  /** Tries several hosts in the order of the url, even if the url asks for a random order. Default false. */
   inOrder?: boolean;
   /** The number of connections; default 8. */
   max?: number;
   /**
-   * How many of the connections short reads share; default 0. None where statements are not prepared, for these take two
-   * round trips and nothing can be sent between, nor behind a pooler that refuses timeouts: such a one is old.
+   * How many of the connections short reads share; default 0. There are none if statements are not prepared, because
+   * these take two round trips. There are none behind an old pooler that refuses timeouts.
    */
   shared?: number;
-  /** Whether statements are prepared; default true. False for PgBouncer before 1.21. */
+  /** Whether statements are prepared; default true. Use false for PgBouncer before 1.21. */
   prepare?: boolean;
-  /** The time from the call to the response, with the wait for a connection; default 10 s. */
+  /** The time from the call to the response, including the wait for a connection. Default 10 s. */
   deadlineMs?: number;
-  /**
-   * The longest wait for a connection; default 4 s, so that statement_timeout (6 s) still ends before the deadline.
-   */
+  /** The longest wait for a connection; default 4 s, so that statement_timeout (6 s) still ends before the deadline. */
   waitMs?: number;
   /**
-   * How many statements may wait for a connection; default 20,000: all polls of a replica may read at the same time.
+   * How many statements may wait for a connection; default 20,000, because all polls of a replica may read at the same
+   * time.
    */
   maxWaiting?: number;
   /** Default 6 s. */
   statementTimeoutMs?: number;
-  /**
-   * Default 3 s: less than `waitMs`, so that one user's locked row does not keep the others from their connections.
-   */
+  /** Default 3 s: less than `waitMs`, so that one user's locked row does not keep others from their connections. */
   lockTimeoutMs?: number;
   /** Default 10 s. */
   idleInTransactionTimeoutMs?: number;
   log?: DatabaseLog;
-  /** Called after each wait for a connection that got one, with its seconds. */
+  /** Called with the seconds of each wait that ended with a connection. */
   onWaited?: (seconds: number) => void;
-  /** Called with the SQLSTATE of each error that nobody foresaw. */
+  /** Called with the SQLSTATE of each unforeseen error. */
   onDefect?: (sqlState: string) => void;
-  /** Called with each error that means that the database does not serve now. */
+  /** Called with each error that means that the database cannot serve now. */
   onUnavailable?: (failure: DatabaseUnavailable) => void;
   /** Called with the text of every notice from Postgres. */
   onNotice?: (message: string) => void;
@@ -74,9 +71,9 @@ const DEFAULTS: Omit<Settings, 'url'> = {
 };
 
 /**
- * Opens a pool and makes its first connection; rejects with `DatabaseUnavailable` where none can be made. Where a
- * pooler refuses timeouts as startup parameters, the pool works without them, with a warning unless the role has a
- * timeout of its own.
+ * Opens a pool and makes its first connection. Rejects with `DatabaseUnavailable` if it cannot connect. Some poolers
+ * refuse timeouts as startup parameters. The pool then works without them, and warns unless the role has a timeout of
+ * its own.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const { log, ...given } = options;
@@ -92,7 +89,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   return openWithoutTimeouts(settings, log);
 }
 
-/** PgBouncer before 1.20 and others: "unsupported startup parameter: statement_timeout". */
+/** PgBouncer before 1.20 and others respond "unsupported startup parameter: statement_timeout". */
 function isParameterRefused(error: unknown): boolean {
   return sqlStateOf(error) === '08P01' && /startup parameter/.test((error as Error).message);
 }
@@ -113,19 +110,20 @@ async function openWithoutTimeouts(settings: Settings, log: DatabaseLog | undefi
 }
 
 /**
- * Options of a connection with several statements in flight. The driver's own limit is above `DEPTH`, so it never holds one
- * back. It must not send a statement again after its plan changed, because responses arrive in the order of statements.
+ * Options of a connection with several statements in flight. The driver's own limit is above `DEPTH`, so it never holds
+ * a statement back. The driver must not send a statement again after its plan changed, because responses arrive in the
+ * order of the statements.
  */
 const PIPELINED = { max_pipeline: 100, replan: false };
 
 function openShared(settings: Settings, log?: DatabaseLog): SharedConnection[] {
   const { shared, prepare } = settings;
   const open = () => connect({ ...settings, max: 1 }, true, PIPELINED);
-  const warn = (reason: string) => log?.warn({ reason }, 'short reads have left their connection');
+  const warn = (reason: string) => log?.warn({ reason }, 'replacing a connection for short reads');
   return Array.from({ length: prepare ? shared : 0 }, () => new SharedConnection(open, warn));
 }
 
-/** The options of the driver whose statements have a connection each. */
+/** The settings of the driver whose connections carry one statement at a time. */
 const withoutShared = (settings: Settings): Settings => ({
   ...settings,
   max: settings.max - (settings.prepare ? settings.shared : 0),
@@ -147,9 +145,10 @@ function timeouts(settings: Settings): Record<string, number> {
 }
 
 /**
- * Settings that the service's statements need, whatever those of the role or the database are. Exact caps need
- * statements that see everything committed before them; the driver reads bytes as hex and writes null into arrays. What
- * Postgres estimates of a user's rows grows with the table: compiling a statement for it would take longer than the statement.
+ * Settings that the service's statements need, whatever the role's or the database's are. Exact caps need statements
+ * that see everything committed before them. The driver reads bytes as hex and writes null into arrays. Postgres'
+ * estimate of a user's rows grows with the table. In a large one it would compile statements (`jit`), which takes
+ * longer than to run them.
  */
 export const NEEDED_SETTINGS = {
   default_transaction_isolation: 'read committed',
@@ -158,7 +157,7 @@ export const NEEDED_SETTINGS = {
   jit: 'off',
 };
 
-/** The number of the patch in `patches/`, which grows with each change of it. */
+/** The number of the patch in `patches/`. It grows with each change of the patch. */
 const PATCH_VERSION = 4;
 
 /** Makes a driver whose connections have one statement in flight each, unless `pipelined` says otherwise. */
@@ -190,7 +189,7 @@ function connect(settings: Settings, withTimeouts: boolean, pipelined = { max_pi
   } as postgres.Options<{ int8: postgres.PostgresType<number> }>) as Sql;
 }
 
-/** Ids stay below 2^53 (decision 6). A higher one would silently become another number. */
+/** Ids stay below 2^53 (decision 6). A larger value would silently change. */
 function parseInt8(text: string): number {
   const value = Number(text);
   if (!Number.isSafeInteger(value)) throw new RangeError('an int8 of the database is no safe integer');

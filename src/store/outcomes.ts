@@ -54,22 +54,22 @@ const ERROR_BY_OUTCOME = {
     invalid('Idempotency-Key: the errors are too many to be kept, send the import without a key'),
 } satisfies Record<string, (detail: string) => ApiError>;
 
-/** What a function in `sql/` returns instead of a success. */
+/** An outcome of a function in `sql/` other than success. */
 export type Outcome = keyof typeof ERROR_BY_OUTCOME;
 
 export const OUTCOMES: readonly string[] = Object.keys(ERROR_BY_OUTCOME);
 
-/** The arguments of a function for the key of a request; without one nothing is kept. */
+/** The arguments of a function for the request's idempotency key. Without a key no response is kept. */
 export const keyArguments = (sql: Sql, idempotency: Idempotency | undefined) => sql`
   p_idempotency_key => ${idempotency?.key ?? null}, p_request_hash => ${idempotency?.requestHash ?? null}`;
 
-/** What a function that writes returns: the response as JSON text, or what stood in the way. */
+/** The result of a function that writes: the response as JSON text, or an outcome. */
 export interface Written {
   outcome: Outcome | null;
   response: string;
 }
 
-/** The one row of an operation, or the error that its outcome stands for. */
+/** Returns the only row of an operation, or throws the error for its outcome. */
 export function requireSuccess<Row extends { outcome: Outcome | null; detail?: string | null }>(
   rows: readonly Row[],
 ): Row {
@@ -80,7 +80,7 @@ export function requireSuccess<Row extends { outcome: Outcome | null; detail?: s
   throw ERROR_BY_OUTCOME[row.outcome](row.detail ?? '');
 }
 
-/** The one row of a read, or `INVALID_TOKEN` where the token was no longer valid. */
+/** Returns the only row of a read, or throws `INVALID_TOKEN` if the token was no longer valid. */
 export function requireValidToken<Row extends { valid: boolean }>(rows: readonly Row[]): Row {
   const row = rows[0];
   if (row?.valid !== true) throw invalidToken();

@@ -6,7 +6,7 @@ import type { Database } from './database.ts';
 import { keyArguments, type Outcome, requireSuccess, requireValidToken, type Written } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
-/** The tokens of a user, as the user sees and revokes them. */
+/** A user's tokens, for the user to list and revoke. */
 
 /** All valid API tokens of a user, oldest first, as JSON text. */
 export async function listOwnTokens(db: Database, principal: PrincipalKey): Promise<string> {
@@ -40,10 +40,10 @@ export async function listSessions(db: Database, principal: PrincipalKey): Promi
   return requireValidToken(rows).sessions;
 }
 
-/** What an API token is made of, beside its secret. */
+/** The fields of a new API token, without its secret. */
 interface NewApiToken {
   name: string;
-  /** The name, folded. */
+  /** The folded name. */
   nameKey: string;
   scope: Scope;
   /** Null: valid until it is revoked. */
@@ -51,8 +51,8 @@ interface NewApiToken {
 }
 
 /**
- * Stores an API token that a session asks for. Throws `PERMISSION_DENIED` where the session is too old for that,
- * `VALIDATION_ERROR` where the name is taken, `LIMIT_EXCEEDED` at the limit.
+ * Stores an API token that a session requests. Throws `PERMISSION_DENIED` if the session is too old, `VALIDATION_ERROR`
+ * if the name is taken, `LIMIT_EXCEEDED` at the limit.
  */
 export async function createOwnToken(
   db: Database,
@@ -75,7 +75,10 @@ export async function createOwnToken(
   return { ...requireSuccess(rows).token, name };
 }
 
-/** Revokes one of the user's tokens; says whether it was the principal's own. Throws `INVALID_TOKEN`, `NOT_FOUND`. */
+/**
+ * Revokes one of the user's tokens. `isCurrent` says whether it was the principal's own. Throws `INVALID_TOKEN`,
+ * `NOT_FOUND`.
+ */
 export async function revokeOwnToken(
   db: Database,
   principal: PrincipalKey,
@@ -93,7 +96,9 @@ export async function revokeOwnToken(
   return requireSuccess(rows);
 }
 
-/** Revokes all sessions of the user but the principal's; returns the response as JSON text. Throws `INVALID_TOKEN`. */
+/**
+ * Revokes all sessions of the user except the principal's. Returns the response as JSON text. Throws `INVALID_TOKEN`.
+ */
 export async function revokeOtherSessions(
   db: Database,
   principal: PrincipalKey,

@@ -4,9 +4,9 @@ import type { Database } from './database.ts';
 import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
-/** The passkeys of users. A person's answer names the user, so every statement reads one user's rows. */
+/** The passkeys of users. The passkey's response names the user, so every statement reads one user's rows. */
 
-/** What verifies a signature. */
+/** What is needed to verify a signature. */
 interface PasskeyKey {
   publicKey: Uint8Array<ArrayBuffer>;
   counter: number;
@@ -48,7 +48,7 @@ export async function listPasskeys(
   return requireValidToken(rows);
 }
 
-/** Throws where the session may not change passkeys: `INVALID_TOKEN`, or `PERMISSION_DENIED` where it is too old. */
+/** Throws unless the session may change passkeys: `INVALID_TOKEN`, or `PERMISSION_DENIED` if it is too old. */
 export async function requireFreshSession(db: Database, { userId, hash }: PrincipalKey): Promise<void> {
   const rows = await db.write(
     (sql) => sql<{ outcome: Outcome | null }[]>`select check_fresh_session(${userId}, ${hash}) as outcome`,
@@ -56,7 +56,7 @@ export async function requireFreshSession(db: Database, { userId, hash }: Princi
   requireSuccess(rows);
 }
 
-/** Throws as `requireFreshSession`, and `CONFLICT` or `LIMIT_EXCEEDED`. */
+/** Throws like `requireFreshSession`, and also `CONFLICT` or `LIMIT_EXCEEDED`. */
 export async function addPasskey(
   db: Database,
   { userId, hash }: PrincipalKey,
@@ -74,7 +74,7 @@ export async function addPasskey(
   requireSuccess(rows);
 }
 
-/** Throws as `requireFreshSession`, `NOT_FOUND`, and `CONFLICT` for the last way in. */
+/** Throws like `requireFreshSession`, and also `NOT_FOUND`, or `CONFLICT` for the last way to sign in. */
 export async function removePasskey(
   db: Database,
   { userId, hash }: PrincipalKey,
@@ -92,7 +92,7 @@ export async function removePasskey(
   requireSuccess(rows);
 }
 
-/** The key of a user's passkey; undefined where there is none. */
+/** The key of a user's passkey; undefined if there is none. */
 export async function findPasskey(
   db: Database,
   userId: number,

@@ -3,18 +3,18 @@ import type { Database, Sql, Statement } from './database.ts';
 import { DatabaseUnavailable, sqlStateOf, translateError } from './errors.ts';
 import type { SharedConnection } from './shared-connection.ts';
 
-/** The pool's limits; a time of 0 means none. */
+/** The pool's limits. A time of 0 means no limit. */
 interface PoolLimits {
-  /** Connections, the shared ones among them. */
+  /** All connections, including the shared ones. */
   max: number;
   maxWaiting: number;
   waitMs: number;
   deadlineMs: number;
-  /** Called after each wait for a connection that got one, with its seconds. */
+  /** Called with the seconds of each wait that ended with a connection. */
   onWaited?: ((seconds: number) => void) | undefined;
-  /** Called with the SQLSTATE of each error that nobody foresaw. */
+  /** Called with the SQLSTATE of each unforeseen error. */
   onDefect?: ((sqlState: string) => void) | undefined;
-  /** Called with each error that means that the database does not serve now. */
+  /** Called with each error that means that the database cannot serve now. */
   onUnavailable?: ((failure: DatabaseUnavailable) => void) | undefined;
 }
 
@@ -30,14 +30,14 @@ interface Call {
   expired: boolean;
 }
 
-/** The one key of a pool's semaphore. */
+/** The only key of a pool's semaphore. */
 const POOL = 'pool';
 
 /**
- * The driver behind a semaphore with a permit for each connection, and the connections that short reads share. Adds
- * deadlines, one error for everything that makes the database unavailable, and a check that a response is complete. The
- * driver's own queue stays empty: a statement that was refused while it waited for a permit was never given to the driver,
- * so it cannot run later.
+ * Puts the driver behind a semaphore with a permit for each connection, and adds the connections that short reads
+ * share. It adds deadlines, one error for all reasons why the database is unavailable, and a check that a response is
+ * complete. The driver's own queue stays empty: a statement that is refused while it waits for a permit never reaches
+ * the driver, so it cannot run later.
  */
 export class Pool implements Database {
   readonly sql: Sql;
@@ -46,7 +46,7 @@ export class Pool implements Database {
   readonly #deadlineMs: number;
   readonly #onDefect: PoolLimits['onDefect'];
   readonly #onUnavailable: PoolLimits['onUnavailable'];
-  /** Counts responses of Postgres, errors included: a sign that it can be reached. */
+  /** Counts responses of Postgres, errors included. A response shows that Postgres can be reached. */
   #responses = 0;
 
   constructor(
@@ -98,11 +98,11 @@ export class Pool implements Database {
       this.#responses++;
       return rows;
     }
-    // Made again on a connection of its own: there it may wait for a permit, and its errors are reported.
+    // Repeat it as a normal read: it may wait for a permit there, and its errors are reported.
     return this.read(run, deadlineMs && Math.max(1, deadlineMs - (performance.now() - sentAt)));
   }
 
-  /** The shared connection with the fewest reads in flight; undefined where none has room. */
+  /** The shared connection with the fewest reads in flight; undefined if none has room. */
   #findShared(): SharedConnection | undefined {
     let found: SharedConnection | undefined;
     for (const each of this.#shared)
@@ -147,9 +147,9 @@ export class Pool implements Database {
     }) as Promise<T>;
   }
 
-  /** Gives a statement to the driver; false where it did not. The permit is given back when the driver is done. */
+  /** Gives a statement to the driver. Returns false if it did not. The permit is given back when the driver is done. */
   #send(call: Call): boolean {
-    // The caller has its error already: a write that ran now would run without its knowledge.
+    // The caller already has its error: a write must not run now without its knowledge.
     if (call.expired) return false;
     const responsesBefore = this.#responses;
     try {
@@ -183,7 +183,7 @@ export class Pool implements Database {
       call.mayRepeat = false;
       if (this.#send(call)) return;
     } else if (failure.reason === 'connect' && responsesBefore === this.#responses) {
-      // No connection can be made, and no existing one responds: waiters would wait in vain.
+      // No connection can be made, and no open one has responded meanwhile: waiting is pointless.
       this.#permits.refuseWaiters(POOL, failure);
     }
     this.#leave(call, () => call.reject(failure));
@@ -201,8 +201,8 @@ function finish(call: Call, settle: () => void): void {
 }
 
 /**
- * Ends a call whose deadline has passed. A statement that was not sent is cancelled. One that was sent ends by the driver's
- * own timeout.
+ * Rejects a call whose deadline has passed. A statement that was not sent is cancelled. A statement that was sent ends
+ * by the driver's own timeout.
  */
 function expire(call: Call): void {
   call.expired = true;
@@ -216,7 +216,7 @@ function wasSent({ statement }: Call): boolean {
   return statement !== undefined && (statement as { state?: unknown }).state !== null;
 }
 
-/** Whether the rows are as many as Postgres counted. A statement without columns has a count and no rows. */
+/** Whether the response has as many rows as Postgres counted. A statement without columns has a count and no rows. */
 function hasAllRows(rows: readonly unknown[]): boolean {
   const { columns, count } = rows as { columns?: unknown[]; count?: number | null };
   return !columns?.length || count === rows.length;

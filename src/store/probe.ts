@@ -4,26 +4,26 @@ import { DatabaseUnavailable, type UnavailableReason } from './errors.ts';
 import { type DatabaseOptions, openDatabase } from './open-database.ts';
 import { tokenIsValid } from './tokens.ts';
 
-/** With a longer one a scrape, or a probe of Kubernetes, would come too late. */
+/** A slower check would exceed the time limit of a scrape or a Kubernetes probe. */
 const DEADLINE_MS = 1_000;
 
-/** A check within this time after another one has that one's result. */
+/** For this long, checks return the result of the last check. */
 const FRESH_MS = 1_000;
 
-/** `reachable`; why the database does not serve; `failed` where it refuses the statement for a reason that nobody foresaw. */
+/** `reachable`; the reason why the database cannot serve; or `failed` after an unforeseen error. */
 export type DatabaseState = 'reachable' | UnavailableReason | 'failed';
 
-/** Reads as requests do, for a user who does not exist. */
+/** The check runs the reads of a request for a user who does not exist. */
 const NOBODY = { userId: 0, hash: Buffer.alloc(32) };
 
-/** Checks whether the database serves reads, on a connection of its own, so that no check waits behind requests. */
+/** Checks whether the database serves reads. It has its own connection, so that no check waits behind requests. */
 export interface DatabaseProbe {
-  /** How the database responds now, or responded a second ago; takes 1 s at most. */
+  /** The state of the database, at most a second old. Takes 1 s at most. */
   check(): Promise<DatabaseState>;
   close(): Promise<void>;
 }
 
-/** Opens a probe; rejects with `DatabaseUnavailable` where no connection can be made. */
+/** Opens a probe. Rejects with `DatabaseUnavailable` if it cannot connect. */
 export async function openProbe(options: Pick<DatabaseOptions, 'url' | 'prepare'>): Promise<DatabaseProbe> {
   const database = await openDatabase({
     ...options,

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 
 const SQL_FOLDER = fileURLToPath(new URL('../../sql/', import.meta.url));
 
-/** A numbered file of `sql/`: it changes tables once, and is never edited after its release. */
+/** A numbered file of `sql/`. It changes tables once, and is never edited after its release. */
 export interface Migration {
   version: number;
   name: string;
@@ -24,7 +24,7 @@ export interface SchemaFiles {
   functions: SqlFunction[];
 }
 
-/** Reads `sql/`; throws where a file's name or number is wrong, or it lacks a part. */
+/** Reads `sql/`. Throws if a file has a wrong name or number, or lacks a required line. */
 export function readSchemaFiles(folder: string = SQL_FOLDER): SchemaFiles {
   return { migrations: readMigrations(folder), functions: readFunctions(`${folder}/functions`) };
 }

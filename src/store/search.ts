@@ -6,45 +6,45 @@ import type { Database, Sql } from './database.ts';
 import { requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
-/** A search: every term must be a substring of the folded text, and every filter must hold. */
+/** A search: every term must be a substring of the folded text, and every filter must match. */
 export interface SearchOptions {
   terms: readonly string[];
   filter: SearchFilter;
   sort: Sort;
   perPage: number;
-  /** From 1; not read where a place is given. */
+  /** From 1; ignored if `after` is given. */
   page: number;
-  /** The last bookmark of the page before, and its key in the order. */
+  /** The last bookmark of the page before, and its sort key. */
   after?: { lastId: number; lastKey: string | null } | undefined;
 }
 
-/** A page of matches as JSON text of an array; behind a place about 1 MiB at most. */
+/** A page of matches as JSON text of an array. A page by `after` holds about 1 MiB at most. */
 export interface SearchPage {
   bookmarks: string;
-  /** The number of all matches; 0 where a place was given. */
+  /** The number of all matches; 0 if `after` was given. */
   total: number;
   hasMore: boolean;
-  /** The last bookmark of the page, and its key in the order: where the next page begins. */
+  /** The last bookmark of the page, and its sort key. The next page begins there. */
   lastId: number | null;
   lastKey: string | null;
 }
 
-/** Above all that 100 bookmarks can take, which is 55 MB. */
+/** More bytes than 100 bookmarks can have, which is 55 MB. */
 const WHOLE_PAGE = 67_108_864;
 
 const likePattern = (term: string): string => `%${term.replace(/[\\%_]/g, '\\$&')}%`;
 
-/** How many terms have a condition each. Each number of them is another shape of the statement. */
+/** How many terms get a condition of their own. Each number of them is another statement to prepare. */
 const SINGLE_TERMS = 3;
 
-/** The longest terms, which exclude most rows, and patterns for further ones; null where there are none. */
+/** The longest terms, which exclude most rows, and patterns for the others; null if there are no others. */
 function splitTerms(terms: readonly string[]): { single: string[]; patterns: string[] | null } {
   const sorted = terms.toSorted((a, b) => b.length - a.length);
   const patterns = sorted.slice(SINGLE_TERMS).map(likePattern);
   return { single: sorted.slice(0, SINGLE_TERMS), patterns: patterns.length === 0 ? null : patterns };
 }
 
-/** Conditions on the terms. `strpos` is the fastest test; terms beyond a few are one condition on a list. */
+/** Conditions on the terms. `strpos` is the fastest test. Further terms share one condition on a list. */
 function hasTerms(sql: Sql, terms: readonly string[]) {
   const { single, patterns } = splitTerms(terms);
   return [
@@ -53,13 +53,16 @@ function hasTerms(sql: Sql, terms: readonly string[]) {
   ];
 }
 
-/** The ids of bookmarks that hold all terms, falling. */
+/** The ids of bookmarks that contain all terms, in descending order. */
 function withTerms(sql: Sql, { userId }: PrincipalKey, terms: readonly string[]) {
   const { single, patterns } = splitTerms(terms);
   return sql`find_texts(${userId}, ${single}, ${patterns}::text[], ${bloomFilterBits(terms)}::integer[])`;
 }
 
-/** Those of them that carry a tag: the index of tags leads to its bookmarks, and their terms are tried one by one. */
+/**
+ * The ids of bookmarks that carry a tag and contain all terms. The index of tags finds the bookmarks, and each is
+ * tested for the terms.
+ */
 const withTag = (sql: Sql, { userId }: PrincipalKey, terms: readonly string[], tagKey: string) => sql`(
   select coalesce(array_agg(id), '{}')
   from (
@@ -72,8 +75,9 @@ const withTag = (sql: Sql, { userId }: PrincipalKey, terms: readonly string[], t
 )`;
 
 /**
- * Searches a user's bookmarks (decision 13). The total is exact, from the same snapshot as the page. The statements
- * have few shapes, so that each stays prepared. Words alone are looked for in blocks of texts (`search_blocks`).
+ * Searches a user's bookmarks (decision 13). The total is exact, and comes from the same snapshot as the page. The
+ * statements have few forms, so that each stays prepared. A search by words alone scans blocks of texts
+ * (`search_blocks`).
  */
 export async function searchBookmarks(
   db: Database,
@@ -94,7 +98,7 @@ export async function searchBookmarks(
 
 type FoundRow = { valid: boolean } & SearchPage;
 
-/** Everything matches: the total is the account's counter, and the key leads to the page. */
+/** Without terms everything matches: the total is the account's counter, and the primary key finds the page. */
 const readNewest = (sql: Sql, principal: PrincipalKey, page: number, perPage: number) => sql<FoundRow[]>`
   select ${tokenIsValid(sql, principal)} as valid, account.total, '[' || page.bookmarks || ']' as bookmarks,
     (${page}::bigint - 1) * ${perPage} + page.count < account.total and page.count > 0 as "hasMore",
@@ -121,8 +125,8 @@ const findMatching = (
   cross join lateral render_bookmarks(${principal.userId}, wanted.ids, ${WHOLE_PAGE}) page`;
 
 /**
- * With any other filter, order or place. A page by number is whole, because the next one begins `perPage` further on:
- * what was cut off would be missed. A cursor goes on from what was sent.
+ * Searches with any other filter, order or position. A page by number must be complete, because the next page begins
+ * `perPage` further on and would skip what was cut off. A cursor continues after the last bookmark that was sent.
  */
 function findFiltered(
   sql: Sql,
@@ -148,7 +152,7 @@ function findFiltered(
     ) page`;
 }
 
-/** A page as positions in the array of matches. No user has 2^31 bookmarks, so a page beyond is empty. */
+/** A page as positions in the array of matches. No user has 2^31 bookmarks, so a page beyond that is empty. */
 function slice(page: number, perPage: number): { from: number; to: number } {
   const from = Math.min((page - 1) * perPage + 1, 2_000_000_000);
   return { from, to: from + perPage - 1 };

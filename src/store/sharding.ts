@@ -2,15 +2,18 @@ import type { Sql } from './database.ts';
 import { type DatabaseLog, NEEDED_SETTINGS } from './open-database.ts';
 
 /**
- * The tables over the nodes of a Citus cluster. A user's rows lie together on one node: each table whose primary key begins
- * with `user_id` is distributed by it, and every other one is a reference table, which each node has whole. A worker node is
- * one of Citus; a worker without more is a process of this service.
+ * Distributes the tables over the nodes of a Citus cluster. A user's rows are all on one node: tables whose primary key
+ * begins with `user_id` are distributed by it. All other tables are reference tables, which every node holds
+ * completely. "Worker node" means a node of Citus; "worker" alone means a process of this service.
  */
 
-/** How the tables of a database lie. */
+/** How the tables of a database are stored. */
 type Sharding = 'none' | 'citus';
 
-/** Whether all rows lie here, or over nodes; throws where a database that is to be distributed cannot be. */
+/**
+ * Whether all rows are in this database or on nodes. Throws if sharding is wanted and the database cannot be
+ * distributed.
+ */
 export async function readSharding(sql: Sql, wanted: 'citus' | undefined): Promise<Sharding> {
   const [installed] = await sql<{ citus: boolean }[]>`
     select exists (select from pg_extension where extname = 'citus') as citus`;
@@ -32,7 +35,7 @@ export async function readSharding(sql: Sql, wanted: 'citus' | undefined): Promi
   );
 }
 
-/** Throws where the tables of a cluster cannot be changed from this node, or two of its nodes would give the same ids. */
+/** Throws if this node cannot change the cluster's tables, or if two nodes would give the same ids. */
 export async function checkCluster(sql: Sql): Promise<void> {
   const [cluster] = await sql<{ isWorkerNode: boolean; twins: string | null }[]>`
     select
@@ -57,8 +60,8 @@ export async function checkCluster(sql: Sql): Promise<void> {
 }
 
 /**
- * Whether pg_upgrade has been here, and Citus does not know yet which tables lie on nodes: until then each is empty to whoever reads it
- * on this node, and a write stays there. `citus_prepare_pg_upgrade` made the table in `public`.
+ * Whether pg_upgrade has run and Citus does not know yet which tables are on nodes. Until it does, reads on this node
+ * find each table empty, and writes stay on this node. `citus_prepare_pg_upgrade` made the table in `public`.
  */
 const IS_UNFINISHED = `
 select to_regclass('public.pg_dist_partition') is not null and not exists (select from pg_catalog.pg_dist_partition)`;
@@ -66,10 +69,10 @@ select to_regclass('public.pg_dist_partition') is not null and not exists (selec
 const unfinished = (where: string) =>
   new ShardingRefused(
     `${where} upgraded by pg_upgrade, and does not know its tables yet: ` +
-      'run `select citus_finish_pg_upgrade()` in this database on every node, and begin again',
+      'run `select citus_finish_pg_upgrade()` in this database on every node, and try again',
   );
 
-/** Throws where this node has to be told its tables after pg_upgrade. */
+/** Throws if the upgrade of this node by pg_upgrade is not finished. */
 export async function refuseUnfinished(sql: Sql): Promise<void> {
   const [citus] = await sql<{ isPrepared: boolean }[]>`
     select exists (select from pg_extension where extname = 'citus')
@@ -79,7 +82,7 @@ export async function refuseUnfinished(sql: Sql): Promise<void> {
   if (node!.isUnfinished) throw unfinished('this node was');
 }
 
-/** Throws where a node that can be reached has to be told its tables after pg_upgrade. */
+/** Throws if the upgrade of any reachable node by pg_upgrade is not finished. */
 export async function refuseUnfinishedNodes(sql: Sql): Promise<void> {
   const [found] = await sql<{ nodes: string | null }[]>`
     select string_agg(nodename || ':' || nodeport, ', ') as nodes
@@ -90,8 +93,8 @@ export async function refuseUnfinishedNodes(sql: Sql): Promise<void> {
 }
 
 /**
- * Releases of Citus that never find the cached plan of a shard: each call of a kept statement plans again and leaks some 36 kB
- * (citusdata/citus#8371; #8824 fixes it).
+ * Releases of Citus that never find the cached plan of a shard. Each call of a kept statement plans again and leaks
+ * memory (citusdata/citus#8371; #8824 fixes it).
  */
 const RELEASES_THAT_LEAK: ReadonlySet<string> = new Set(['13.2.1', '13.2.2', '14.0.0', '14.0.1', '14.1.0']);
 
@@ -103,11 +106,11 @@ export async function warnOfReleases(sql: Sql, log: DatabaseLog | undefined): Pr
     where success`;
   for (const { release, node } of nodes) {
     if (RELEASES_THAT_LEAK.has(release))
-      log?.warn({ node, release }, 'this release of Citus plans every statement again: run 13.1.1 or 13.2.0');
+      log?.warn({ node, release }, 'this release of Citus plans every statement again: use 13.1.1 or 13.2.0');
   }
 }
 
-/** A database cannot be distributed as it is. The message says what to do. */
+/** A database cannot be distributed in its present state. The message says what to do. */
 export class ShardingRefused extends Error {
   override readonly name = 'ShardingRefused';
 
@@ -117,23 +120,26 @@ export class ShardingRefused extends Error {
 }
 
 /**
- * What the database has on each node. Of a statement whose plan is kept, Citus 13.2 and 14.0 keep one more plan of the shard
- * at each call, some 36 kB, and use none of them: a connection that served 30,000 statements held 1 GB. Planned for the
- * values at hand a statement takes the same time.
+ * Settings of the database on each node. Citus 13.2 and 14.0 keep one more plan of the shard at each call of a kept
+ * statement and use none of them, so a connection fills the memory. Planning for the actual values takes the same time
+ * and avoids that.
  */
 const NODE_SETTINGS = { ...NEEDED_SETTINGS, plan_cache_mode: 'force_custom_plan' };
 
-/** Asked on each node. */
+/** Runs on each node. */
 const NODE_IS_READY = `
 select bool_and(current_setting(name) = needed) and to_regclass('users_id_seq') is not null and known_epoch() is not null
 from json_each_text('${JSON.stringify(NODE_SETTINGS)}') needed (name, needed)`;
 
 /**
- * From the coordinator, gives each node what it has to have for itself, one that was added lately too. The settings that a
- * replica asks for its own connections become the database's: Citus makes connections between nodes without them, and compiled
- * (`jit`) a page of changes for seconds there. And the sequences: who draws first from one makes it, and all others wait until
- * that transaction is committed on all nodes. And the epoch, which every node writes: the first read of changes on this one would
- * fail while another one is down.
+ * Prepares every node from the coordinator, including nodes that were added lately:
+ *
+ * - Settings: Citus connects nodes to each other without a replica's own settings, so the database gets them. With
+ *   `jit`, a page of changes takes seconds.
+ * - Sequences: the first transaction that draws from a sequence creates it on a node, and all others wait until it has
+ *   committed on all nodes.
+ * - The epoch: a write of it goes to all nodes. Without this step, the first read of changes on a node would fail while
+ *   another node is down.
  */
 export async function prepareNodes(sql: Sql, log: DatabaseLog | undefined): Promise<void> {
   const unready = await sql`
@@ -148,10 +154,13 @@ export async function prepareNodes(sql: Sql, log: DatabaseLog | undefined): Prom
   const refused = await sql<{ node: number; reason: string }[]>`
     select nodeid as node, result as reason from run_command_on_all_nodes(${SET_ON_NODE}) where not success`;
   for (const { node, reason } of refused)
-    log?.warn({ node, reason, settings: NODE_SETTINGS }, 'a node did not take settings for the database');
+    log?.warn({ node, reason, settings: NODE_SETTINGS }, 'a node refused settings of the database');
 }
 
-/** Each node for itself: Citus would hand on those of a database that it knows by its number alone, which a copy has not. */
+/**
+ * Each node sets them for itself. Citus would pass on only the settings of a database that it knows by its number,
+ * which differs in a copy.
+ */
 const SET_ON_NODE = `
 do $settings$
 begin
@@ -165,10 +174,13 @@ ${Object.entries(NODE_SETTINGS)
 end
 $settings$`;
 
-/** For a transaction that changes tables: one shard after the other, as foreign keys to reference tables demand. */
+/**
+ * For a transaction that changes tables: changes one shard after the other, as foreign keys to reference tables
+ * require.
+ */
 export const CHANGE_IN_ORDER = `set local citus.multi_shard_modify_mode = 'sequential';`;
 
-/** Distributes each table that is not yet, those first that others refer to. Rows that are there move with their table. */
+/** Distributes each table that is not distributed yet, referenced tables first. Existing rows move with their table. */
 export const DISTRIBUTE_TABLES = `
 do $distribute$
 declare
@@ -176,7 +188,7 @@ declare
   v_is_user boolean;
   v_column record;
 begin
-  -- Each node draws ids from sequences of its own, by next_id; those of Citus would pass 2^53.
+  -- Each node draws ids from its own sequences, by next_id. Those of Citus would exceed 2^53.
   for v_column in
     select d.adrelid::regclass as relation, a.attname as name, s.oid::regclass as sequence
     from pg_attrdef d
@@ -219,7 +231,7 @@ begin
       perform create_reference_table(v_table);
       continue;
     end if;
-    -- What is not logged cannot be moved while it is written.
+    -- A table that is not logged cannot be moved while it is written.
     if (select relpersistence = 'u' from pg_class where oid = v_table) then
       execute format('alter table %s set logged', v_table);
     end if;
@@ -230,7 +242,7 @@ begin
 end
 $distribute$;`;
 
-/** Has each of these functions that begins with a user's id run whole on the node that has the user's rows. */
+/** Makes each function whose first argument is a user's id run on the node with the user's rows. */
 export const distributeFunctions = (names: readonly string[]): string => `
 do $distribute$
 declare
@@ -243,9 +255,9 @@ begin
       and p.proargnames[1] = 'p_user_id'
   loop
     perform create_distributed_function(v_function, 'p_user_id', colocate_with := 'accounts');
-    -- The database's setting once more: the owner of the tables may not be allowed to change that one.
+    -- The same setting as the database's: the owner of the tables may not be allowed to change that one.
     execute format('alter function %s set plan_cache_mode = force_custom_plan', v_function);
-    -- As a part of a statement it runs on the node that has the user's rows, and what it reads lies there too.
+    -- Within a statement it runs on the node with the user's rows, and everything that it reads is on that node.
     if exists (select from pg_proc where oid = v_function and provolatile = 's') then
       execute format('alter function %s set citus.allow_nested_distributed_execution = on', v_function);
     end if;

@@ -1,32 +1,39 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sql, Statement } from './database.ts';
 
-/** Short reads in flight on one connection at most. */
+/** The most short reads in flight on one connection. */
 const DEPTH = 16;
 
-/** After so long without a response the reads in flight are made elsewhere: each takes a tenth of a millisecond. */
+/**
+ * After this long without a response, the reads in flight are sent elsewhere. Each normally takes a tenth of a
+ * millisecond.
+ */
 const STALL_MS = 100;
 
-/** How long a connection that stalled may still take to end. */
+/** How long a stalled connection may take to close. */
 const END_SECONDS = 5;
 
-/** How long one that stalled or was lost is left alone, so that a server in trouble gets few reads twice. */
+/**
+ * How long a connection stays unused after a stall or a loss, so that few reads are sent twice to a server in trouble.
+ */
 const REST_MS = 1_000;
 
 type Rows = readonly unknown[];
 
-/** Ends a read: with its rows, or with undefined where it has to be made elsewhere. */
+/** Resolves a read: with its rows, or with undefined if it must be sent elsewhere. */
 type Settle = (rows: Rows | undefined) => void;
 
 /**
- * One connection with several short reads in flight. They are written together and Postgres runs them one after the other,
- * which takes less of both than a connection for each. None waits for long behind a slow one: where nothing comes for
- * `STALL_MS`, the connection is lost or Postgres reports an error, all in flight have to be made elsewhere, and the connection
- * is replaced.
+ * One connection with several short reads in flight. They are written together, and Postgres runs them one after the
+ * other. This costs both sides less than a connection for each read.
+ *
+ * A slow read must not delay the others for long. So the connection is abandoned if nothing arrives for `STALL_MS`, if
+ * it is lost, or if Postgres reports an error. All reads in flight are then sent elsewhere, and a new connection
+ * replaces it.
  */
 export class SharedConnection {
   readonly #open: () => Sql;
-  readonly #onGivenUp: (reason: 'stalled' | 'failed') => void;
+  readonly #onAbandoned: (reason: 'stalled' | 'failed') => void;
   readonly #inFlight = new Set<Settle>();
   #current: Sql;
   #isServing = false;
@@ -34,15 +41,18 @@ export class SharedConnection {
   #respondedAt = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  /** `open` makes a driver of one connection that takes `DEPTH` statements at once; it serves once it is connected. */
-  constructor(open: () => Sql, onGivenUp: (reason: 'stalled' | 'failed') => void) {
+  /**
+   * `open` makes a driver with one connection that accepts `DEPTH` statements at once. It serves once it is connected.
+   * `onAbandoned` is called when a serving connection is abandoned.
+   */
+  constructor(open: () => Sql, onAbandoned: (reason: 'stalled' | 'failed') => void) {
     this.#open = open;
-    this.#onGivenUp = onGivenUp;
+    this.#onAbandoned = onAbandoned;
     this.#current = open();
     void this.#connect();
   }
 
-  /** Whether it can take another read. */
+  /** Whether it can accept another read. */
   get hasRoom(): boolean {
     return this.#isServing && this.#inFlight.size < DEPTH;
   }
@@ -65,13 +75,13 @@ export class SharedConnection {
           resolve(rows);
         },
         () => {
-          if (sql === this.#current) this.#giveUp('failed');
+          if (sql === this.#current) this.#abandon('failed');
         },
       );
     });
   }
 
-  /** Takes no more reads, lets those in flight end for up to `graceMs`, and closes the connection. */
+  /** Accepts no more reads, lets those in flight finish for up to `graceMs`, and closes the connection. */
   async close(graceMs: number): Promise<void> {
     this.#isClosed = true;
     this.#isServing = false;
@@ -87,21 +97,21 @@ export class SharedConnection {
   }
 
   #check(): void {
-    // Read what has already arrived first: a busy event loop is no sign of a slow server.
+    // Read what has already arrived first: a busy event loop does not mean a slow server.
     setImmediate(() => {
       this.#timer = undefined;
       if (this.#inFlight.size === 0) return;
       const leftMs = this.#respondedAt + STALL_MS - performance.now();
-      if (leftMs <= 0) this.#giveUp('stalled');
+      if (leftMs <= 0) this.#abandon('stalled');
       else this.#timer = setTimeout(() => this.#check(), leftMs);
     });
   }
 
-  #giveUp(reason: 'stalled' | 'failed'): void {
+  #abandon(reason: 'stalled' | 'failed'): void {
     this.#moveAll();
     if (!this.#isServing) return;
     this.#isServing = false;
-    this.#onGivenUp(reason);
+    this.#onAbandoned(reason);
     void this.#replace();
   }
 
@@ -111,7 +121,7 @@ export class SharedConnection {
     for (const settle of moved) settle(undefined);
   }
 
-  /** Opens the next connection after the last one has closed, so that there is never more than one. */
+  /** Opens the next connection only after the last one has closed, so that there is never more than one. */
   async #replace(): Promise<void> {
     await this.#current.end({ timeout: END_SECONDS });
     await sleep(REST_MS, undefined, { ref: false });

@@ -2,19 +2,19 @@ import { buildBloomFilter, MOST_FILTERED_BYTES } from '../domain/bloom-filters.t
 import type { Database } from './database.ts';
 
 /**
- * Leftovers, over all users: the operator's tables and what has run out. Each statement takes a bounded bite. What lies on a
- * node that cannot be reached is left out, and swept when it is back.
+ * Deletes expired rows of all users, and finds unfinished work. Each statement handles a limited number of rows. Rows
+ * on a node that cannot be reached are handled once it is back.
  */
 
 const BATCH = 1_000;
 
-/** Deletes tokens that have run out; says how many. It waits for nobody: a row that somebody has locked stays for the next sweep. */
+/** Deletes expired tokens. Returns their number. It does not wait for locks: a locked row stays for the next sweep. */
 export async function deleteExpiredTokens(db: Database): Promise<number> {
   const [row] = await db.write((sql) => sql<{ deleted: number }[]>`select sweep_tokens(${BATCH}) as deleted`);
   return row!.deleted;
 }
 
-/** The same of invites. */
+/** Deletes expired invites. Returns their number. */
 export async function deleteExpiredInvites(db: Database): Promise<number> {
   const [row] = await db.write(
     (sql) => sql<{ deleted: number }[]>`select sweep_invites(${BATCH}) as deleted`,
@@ -22,7 +22,7 @@ export async function deleteExpiredInvites(db: Database): Promise<number> {
   return row!.deleted;
 }
 
-/** Forgets responses of one user that were kept for their idempotency keys for 24 hours; says how many. */
+/** Deletes one user's responses that were kept for their idempotency keys for 24 hours. Returns their number. */
 export async function deleteOldResponses(db: Database): Promise<number> {
   const [row] = await db.write(
     (sql) => sql<{ deleted: number }[]>`select sweep_responses(${BATCH}) as deleted`,
@@ -30,21 +30,21 @@ export async function deleteOldResponses(db: Database): Promise<number> {
   return row!.deleted;
 }
 
-/** Forgets the changes of one user that are older than so many days; says how many. */
+/** Deletes one user's changes that are older than this many days. Returns their number. */
 export async function deleteOldChanges(db: Database, days: number): Promise<number> {
   const [row] = await db.write((sql) => sql<{ deleted: number }[]>`select sweep_changes(${days}) as deleted`);
   return row!.deleted;
 }
 
-/** Deletes what one user deleted more than so many days ago; says how many bookmarks. */
+/** Deletes one user's bookmarks that have been in the trash for more than this many days. Returns their number. */
 export async function deleteOldTrash(db: Database, days: number): Promise<number> {
   const [row] = await db.write((sql) => sql<{ deleted: number }[]>`select sweep_trash(${days}) as deleted`);
   return row!.deleted;
 }
 
 /**
- * Deletes imports that are over for an hour, uploads that nobody has fed for a minute, and queued ones that nobody
- * could run for a day; says how many.
+ * Deletes imports that ended an hour ago, uploads that received nothing for a minute, and imports that were queued for
+ * a day without running. Returns their number.
  */
 export async function deleteOldImports(db: Database): Promise<number> {
   const [row] = await db.write(
@@ -62,8 +62,8 @@ const QUEUED_IMPORTS = `
   limit ${BATCH}`;
 
 /**
- * Imports that no worker has, and that have been queued for longer than `olderThanMs`, oldest first: their job may have
- * been lost, or the worker that had it.
+ * Imports that no worker runs and that have been queued for longer than `olderThanMs`, oldest first. Their job was
+ * lost, or the worker that ran it.
  */
 export async function findQueuedImports(
   db: Database,
@@ -84,7 +84,7 @@ const STAGED_IMPORTS = `
   from %s
   where state in ('receiving', 'queued')`;
 
-/** How many staged imports are being received, and how many are queued, of all users. */
+/** How many staged imports of all users are being received, and how many are queued. */
 export async function countStagedImports(db: Database): Promise<Map<'receiving' | 'queued', number>> {
   const [row] = await db.read(
     (sql) => sql<{ receiving: number; queued: number }[]>`
@@ -99,7 +99,7 @@ export async function countStagedImports(db: Database): Promise<Map<'receiving' 
   ]);
 }
 
-/** From user to user by the index: one with many such blocks hides nobody. */
+/** The index leads from one user to the next, so a user with many pending blocks does not hide the others. */
 const pendingAfter = (after: number, limit: number): string => `
   with recursive pending as (
     (select user_id from %1$s where bits is null and user_id > ${after} order by user_id limit 1)
@@ -113,7 +113,7 @@ const pendingAfter = (after: number, limit: number): string => `
   select user_id from pending where user_id is not null limit ${limit}`;
 
 /**
- * At most `limit` users with ids above `after`, by rising id, with blocks of search texts that have no filter yet.
+ * At most `limit` users with ids above `after`, in ascending order, who have blocks of search texts without a filter.
  */
 export async function findPendingFilters(db: Database, after: number, limit: number): Promise<number[]> {
   const rows = await db.read(
@@ -126,11 +126,14 @@ export async function findPendingFilters(db: Database, after: number, limit: num
   return rows.map(({ userId }) => userId);
 }
 
-/** Signed at once: some 2 ms of the process. */
+/** How many filters one call builds. They take the process about 2 ms. */
 const FILTERS_AT_ONCE = 8;
 
-/** Builds the filters of the next blocks of a user's search texts, the newest first; false once there are none left that nobody writes. */
-export async function signBlocks(db: Database, userId: number): Promise<boolean> {
+/**
+ * Builds the filters of a user's next blocks of search texts, newest first. Returns false when none is left, or when
+ * another writer holds all the rest.
+ */
+export async function buildNextFilters(db: Database, userId: number): Promise<boolean> {
   const blocks = await db.read(
     (sql) => sql<{ lastId: number; edits: number; texts: string | null }[]>`
       select last_id as "lastId", edits, texts from read_pending_filters(${userId}, ${FILTERS_AT_ONCE}, ${MOST_FILTERED_BYTES})`,

@@ -23,7 +23,7 @@ export async function listTags(db: Database, principal: PrincipalKey): Promise<s
 }
 
 /**
- * Creates a tag; returns spec 4.3's fields as JSON text. Throws `VALIDATION_ERROR` where the name is taken,
+ * Creates a tag. Returns spec 4.3's fields as JSON text. Throws `VALIDATION_ERROR` if the name is taken,
  * `LIMIT_EXCEEDED` at the tag limit.
  */
 export async function createTag(
@@ -44,27 +44,28 @@ export async function createTag(
 }
 
 /**
- * How much one step of a rename, deletion or merge writes, in entries of the index of tags: some 1,400 bookmarks with three
- * tags each, 100 with a hundred. It holds the account's lock for about 0.2 s. Other writers of the user come in between.
+ * How much one step of a rename, deletion or merge writes, in entries of the index of tags. It is about 1,400 bookmarks
+ * with three tags each, or 100 bookmarks with a hundred. A step holds the account's lock for about 0.2 s; other writers
+ * of the user run between steps.
  */
 const STEP_WORK = 10_000;
 
-/** How often a walk may begin anew because others put the tag on bookmarks that it had passed. */
+/** How often a walk may start over because other writers put the tag on bookmarks behind it. */
 const MOST_WALKS = 10;
 
 interface Step {
   outcome: Outcome | null;
-  /** The name of the tag that stands in the way. */
+  /** The name of the tag that causes the refusal. */
   detail?: string | null;
   /** Null until the last step. */
   response: string | null;
-  /** The bookmark after which the next step begins; 0 to begin anew. */
+  /** The next step begins after this bookmark; 0 to start over. */
   lastId: number | null;
 }
 
 /**
- * Takes steps until the last one, and returns its response. Each step is one statement and leaves the account's data correct
- * by itself, so a request that was interrupted is sent again and goes on.
+ * Takes steps until the last one, and returns its response. Each step is one statement that leaves the account
+ * consistent. So a client can send an interrupted request again, and it continues.
  */
 async function takeSteps(step: (after: number) => Promise<readonly Step[]>): Promise<string> {
   let after = 0;
@@ -78,8 +79,8 @@ async function takeSteps(step: (after: number) => Promise<readonly Step[]>): Pro
 }
 
 /**
- * Renames a tag on all its bookmarks, and `withChildren` all tags below it or none; returns the response as JSON text.
- * Throws `NOT_FOUND`, or `VALIDATION_ERROR` if a name is taken or too long.
+ * Renames a tag on all its bookmarks. With `withChildren` it renames all tags below it too, or none. Returns the
+ * response as JSON text. Throws `NOT_FOUND`, or `VALIDATION_ERROR` if a name is taken or too long.
  */
 export const renameTag = (
   db: Database,
@@ -100,7 +101,7 @@ export const renameTag = (
     ),
   );
 
-/** Takes a tag off all bookmarks and deletes it; returns the response as JSON text. Throws `NOT_FOUND`. */
+/** Removes a tag from all bookmarks and deletes it. Returns the response as JSON text. Throws `NOT_FOUND`. */
 export const deleteTag = (
   db: Database,
   principal: PrincipalKey,
@@ -120,8 +121,8 @@ export const deleteTag = (
   );
 
 /**
- * Puts a tag in the place of another one on all bookmarks, and deletes that; returns the tag that stays, as JSON text with
- * the number of its bookmarks. Throws `NOT_FOUND` where either does not exist.
+ * Replaces a tag by another one on all bookmarks and deletes it. Returns the remaining tag as JSON text, with its
+ * number of bookmarks. Throws `NOT_FOUND` if either does not exist.
  */
 export const mergeTags = (
   db: Database,

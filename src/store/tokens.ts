@@ -9,18 +9,18 @@ import {
 import type { Database, Sql } from './database.ts';
 import { requireValidToken } from './outcomes.ts';
 
-/** What a statement needs to know of whoever asks for it. */
+/** The part of a principal that every statement needs. */
 export type PrincipalKey = Pick<Principal, 'userId' | 'hash'>;
 
 /**
- * True while the principal's token is neither revoked nor expired: what shows or changes a user's things asks, so that a
- * revocation holds at once.
+ * True while the principal's token is neither revoked nor expired. Every statement that reads or changes a user's data
+ * checks it, so that a revocation takes effect at once.
  */
 export const tokenIsValid = (sql: Sql, { userId, hash }: PrincipalKey) => sql`exists (
   select from tokens where user_id = ${userId} and token_hash = ${hash} and expires_at > now()
 )`;
 
-/** The hashes, in hex, of those tokens of one user that are valid. */
+/** The hashes, in hex, of the valid ones among these tokens of one user. */
 export const validHashes = (sql: Sql, principals: readonly PrincipalKey[]) => sql`array(
   select encode(token_hash, 'hex')
   from tokens
@@ -30,32 +30,32 @@ export const validHashes = (sql: Sql, principals: readonly PrincipalKey[]) => sq
     )
 )`;
 
-/** What a statement that checks many principals at once takes of them. */
+/** The arguments of a statement that checks many principals at once. */
 export const usersOf = (checks: readonly { principal: PrincipalKey }[]): number[] =>
   checks.map(({ principal }) => principal.userId);
 export const hashesOf = (checks: readonly { principal: PrincipalKey }[]): string[] =>
   checks.map(({ principal }) => principal.hash.toString('hex'));
 
-/** Joins `tokens` with a row `checked (user_id, token_hash in hex, …)`: only where the token is valid. */
+/** Joins `tokens` with a row `checked (user_id, token_hash in hex, …)`. Rows with an invalid token have no match. */
 export const checkedTokenIsValid = (sql: Sql) => sql`
   tokens.user_id = checked.user_id and tokens.token_hash = decode(checked.token_hash, 'hex') and tokens.expires_at > now()`;
 
-/** The places of a list but some. */
-export function positionsBut(list: readonly unknown[], some: readonly number[]): number[] {
-  const left = new Set(some);
-  return [...list.keys()].filter((position) => !left.has(position));
+/** The positions of a list, without the excluded ones. */
+export function positionsExcept(list: readonly unknown[], excluded: readonly number[]): number[] {
+  const isExcluded = new Set(excluded);
+  return [...list.keys()].filter((position) => !isExcluded.has(position));
 }
 
-/** With the operation's own 7 s a request waits 10 s for the database at most. */
+/** Together with the operation's own 7 s, a request waits at most 10 s for the database. */
 const LOOK_UP_DEADLINE_MS = 3_000;
 
 /**
- * Uses are shown exact to 15 minutes. A replica remembers a principal for 1 minute, without a look-up, and notes uses within
- * 13 s.
+ * Uses are shown exact to 15 minutes. A replica remembers a principal for one minute without a look-up, and records
+ * uses within 13 s. This value leaves room for both.
  */
 const USE_IS_DUE_AFTER = '13 minutes';
 
-/** The principal behind a token, `undefined` where it is unknown, revoked or expired. Throws `ACCOUNT_SUSPENDED`. */
+/** The principal of a token; `undefined` if the token is unknown, revoked or expired. Throws `ACCOUNT_SUSPENDED`. */
 export async function findPrincipal(
   db: Database,
   token: PresentedToken,
@@ -96,14 +96,17 @@ export async function findPrincipal(
   };
 }
 
-/** In memory of its own: a principal is remembered, and what was parsed is a slice of 8 KiB that would stay with it. */
+/**
+ * Copies bytes into memory of their own. A principal is remembered, and a slice would keep its whole 8 KiB buffer in
+ * memory.
+ */
 function copyBytes(bytes: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes.length);
   bytes.copy(copy);
   return copy;
 }
 
-/** Revokes the principal's token; throws `INVALID_TOKEN` where it was not valid any more. */
+/** Revokes the principal's token. Throws `INVALID_TOKEN` if it was no longer valid. */
 export async function revokeToken(db: Database, principal: PrincipalKey): Promise<void> {
   const rows = await db.write(
     (sql) => sql<{ valid: boolean }[]>`
@@ -117,13 +120,13 @@ export async function revokeToken(db: Database, principal: PrincipalKey): Promis
   requireValidToken(rows);
 }
 
-/** A session prolongs itself when it is used in its last 30 days. */
+/** A session prolongs itself if it is used in its last 30 days. */
 const PROLONGED_IN_LAST_DAYS = 30;
 
 /**
- * Notes that tokens of any users were used now, and prolongs sessions that are in their last 30 days to `sessionDays` from
- * now, a year from their creation at most. A row that is locked is left out: it is being revoked, or noted by another
- * replica.
+ * Records that tokens of any users were used now. Prolongs sessions that are in their last 30 days to `sessionDays`
+ * from now, but to at most a year after their creation. Skips locked rows: they are being revoked, or another replica
+ * records them.
  */
 export async function noteUses(
   db: Database,

@@ -6,7 +6,7 @@ import type { Database } from './database.ts';
 import { keyArguments, requireSuccess, requireValidToken, type Written } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
-/** A place in the trash, which is read newest first. */
+/** A position in the trash, which is read newest first. */
 export interface TrashPosition {
   /** In milliseconds since 1970. */
   deletedAtMs: number;
@@ -20,7 +20,7 @@ interface TrashPage {
   next: TrashPosition | undefined;
 }
 
-/** What was deleted before a position, newest first; throws `INVALID_TOKEN`. */
+/** Bookmarks deleted before a position, newest first. Throws `INVALID_TOKEN`. */
 export async function readTrash(
   db: Database,
   principal: PrincipalKey,
@@ -49,12 +49,12 @@ export async function readTrash(
   return { bookmarks, next: hasMore ? { deletedAtMs: Math.round(deletedAtMs!), id: lastId! } : undefined };
 }
 
-/** A bookmark may come into the trash while another one is restored: its tags are then read again. */
+/** A bookmark may be moved to the trash while another one is restored. The tags are then read again. */
 const ATTEMPTS = 5;
 
 /**
- * Restores bookmarks under new ids; returns the response as JSON text. Throws `LIMIT_EXCEEDED` if a cap would be exceeded; then
- * nothing is restored.
+ * Restores bookmarks under new ids. Returns the response as JSON text. Throws `LIMIT_EXCEEDED` if a cap would be
+ * exceeded, and then restores nothing.
  */
 export async function restoreBookmarks(
   db: Database,
@@ -91,7 +91,7 @@ async function readTagNames(
   return row!.names;
 }
 
-/** Deletes bookmarks in the trash for good, those with these ids or all; returns the response as JSON text. */
+/** Deletes bookmarks in the trash for good: those with these ids, or all. Returns the response as JSON text. */
 export async function deleteFromTrash(
   db: Database,
   principal: PrincipalKey,

@@ -1,11 +1,11 @@
 import { PAGE_BYTES } from './bookmarks.ts';
 import type { Database } from './database.ts';
 
-/** All that is stored about a user, for a data-protection request. No secret and no hash is in it. */
+/** All stored data of a user, for a data-protection request. It includes no secrets and no hashes. */
 
 const PAGE_SIZE = 500;
 
-/** The user's export as the parts of one JSON object; undefined if no user has this address. */
+/** The user's export in pieces of one JSON object; undefined if no user has this address. */
 export async function openUserExport(
   db: Database,
   emailKey: string,

@@ -4,7 +4,9 @@ import type { Database } from './database.ts';
 import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
 import type { PrincipalKey } from './tokens.ts';
 
-/** The principal's profile (spec 4.1), and what is known of the token. `freeBookmarkLimit` is that of a free account. */
+/**
+ * The principal's profile (spec 4.1) with facts about the token. `freeBookmarkLimit` is the limit of a free account.
+ */
 export async function readProfile(
   db: Database,
   { userId, hash }: PrincipalKey,
@@ -26,7 +28,7 @@ export async function readProfile(
 }
 
 /**
- * Uses up an invite, creates its user if there is none, and opens a session; throws `NOT_FOUND` (decision 22), also where
+ * Uses up an invite, creates its user if there is none, and opens a session. Throws `NOT_FOUND` (decision 22), also if
  * `emailKey` is given and the invite is for another address. `client` names the program that signs in.
  */
 export async function exchangeInvite(
@@ -49,8 +51,8 @@ export async function exchangeInvite(
 }
 
 /**
- * Deletes the principal's account with all that is theirs. Throws `PERMISSION_DENIED` where the session is too old for that,
- * `VALIDATION_ERROR` where the address is not the account's.
+ * Deletes the principal's account with all its data. Throws `PERMISSION_DENIED` if the session is too old,
+ * `VALIDATION_ERROR` if the address is not the account's.
  */
 export async function deleteAccount(db: Database, principal: PrincipalKey, emailKey: string): Promise<void> {
   const rows = await db.write(

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { migrate } from '../../src/store/migrations.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
-import { signBlocks } from '../../src/store/sweep.ts';
+import { buildNextFilters } from '../../src/store/sweep.ts';
 import {
   BIG,
   type Collection,
@@ -87,7 +87,7 @@ describe.each(Object.keys(SERVERS))('%s, with statistics', (serverName) => {
 async function signBig(url: string): Promise<void> {
   const database = await openDatabase({ url, max: 1 });
   try {
-    while (await signBlocks(database, BIG.userId));
+    while (await buildNextFilters(database, BIG.userId));
   } finally {
     await database.close();
   }

@@ -394,7 +394,7 @@ const OTHERS: Operation[] = [
     run: async (db, c, n) => {
       await editBookmark(db, c.owner, c.ids[n]!, { title: 'Signed' });
       await sweep.findPendingFilters(db, 0, 1_000);
-      await sweep.signBlocks(db, c.owner.userId);
+      await sweep.buildNextFilters(db, c.owner.userId);
     },
   },
   {

@@ -209,7 +209,7 @@ async function playSweep(db: Database): Promise<void> {
   await sweep.findQueuedImports(db, 1);
   await sweep.countStagedImports(db);
   await sweep.findPendingFilters(db, 0, 1_000);
-  await sweep.signBlocks(db, 1);
+  await sweep.buildNextFilters(db, 1);
 }
 
 async function playEnd(db: Database, owner: PrincipalKey): Promise<void> {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { formatToken } from '../../../src/domain/tokens.ts';
 import { openDatabase } from '../../../src/store/open-database.ts';
-import { findPendingFilters, signBlocks } from '../../../src/store/sweep.ts';
+import { buildNextFilters, findPendingFilters } from '../../../src/store/sweep.ts';
 import { makeRandom, makeTexts, type SampleText } from '../../support/texts.ts';
 import { runPsql } from './programs.ts';
 
@@ -162,7 +162,7 @@ async function signAll(url: string): Promise<void> {
   try {
     const find = () => findPendingFilters(database, 0, 1_000);
     for (let users = await find(); users.length > 0; users = await find()) {
-      for (const user of users) while (await signBlocks(database, user));
+      for (const user of users) while (await buildNextFilters(database, user));
     }
   } finally {
     await database.close();
