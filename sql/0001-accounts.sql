@@ -11,8 +11,8 @@ begin
 end
 $$;
 
--- What is counted. A domain, and no check of the tables: those Postgres reads anew from their text in every statement that writes
--- the table, which took 5 % of an add with a tag, and 2 % more for each further one.
+-- The type of counters. It is a domain because Postgres parses a table's check again in every statement that writes the
+-- table, and caches a domain's (docs/decisions/0092-cost-of-an-add.md).
 create domain counter as bigint constraint counter_not_negative check (value >= 0);
 
 create sequence users_id_seq as bigint maxvalue 9007199254740991;
@@ -20,19 +20,19 @@ create sequence users_id_seq as bigint maxvalue 9007199254740991;
 create table users (
   id bigint default nextval('users_id_seq'),
   email text collate "C" not null,
-  -- the e-mail address folded by the service: unique whatever its case
+  -- the e-mail address folded by the service: unique in any case
   email_key text collate "C" not null,
   created_at timestamptz not null default date_trunc('milliseconds', now()),
   constraint users_pkey primary key (id),
   constraint users_email_unique unique (email_key)
 );
 
--- Who a user is to a provider of OpenID Connect: how a login by it finds the user.
+-- A user's account at an OpenID Connect provider. A login by the provider finds the user here.
 create table identities (
   issuer text collate "C",
   subject text collate "C",
   user_id bigint not null,
-  -- as the provider named it when the identity was linked
+  -- as the provider gave it when the identity was linked
   email text collate "C",
   created_at timestamptz not null default date_trunc('milliseconds', now()),
   constraint identities_pkey primary key (issuer, subject),
@@ -52,24 +52,22 @@ create table invites (
 
 create index invites_expires_at on invites (expires_at);
 
--- The row that every writer of a user's bookmarks and tags locks before it draws an id: ids of one user become visible
--- in their order, and the counts, kept in the same row, make caps exact. Updated with every add, so pages stay half
--- empty: such updates are then HOT and touch no index.
+-- Every writer of a user's bookmarks and tags locks this row before it draws an id. So the ids of one user become
+-- visible in their order, and the counts in this row make caps exact. Every add updates the row: pages stay half empty
+-- so that updates are HOT and change no index.
 create table accounts (
   user_id bigint,
   is_premium boolean not null default false,
   bookmark_count counter not null default 0,
   tag_count counter not null default 0,
-  -- bookmarks that were added since texts were last packed, see `search_blocks`
+  -- bookmarks added since texts were last packed, see `search_blocks`
   unpacked integer not null default 0,
-  -- counts `replace` imports: an export that sees it change breaks off
+  -- counts `replace` imports: an export that sees it change is aborted
   generation bigint not null default 0,
   -- the bytes of all responses that are kept for the user's idempotency keys
   kept_bytes counter not null default 0,
-  -- Tags that were renamed or deleted on many bookmarks, whose stored text still shows them as they were: readers render
-  -- the tags of such bookmarks anew, until `refresh_tags` has rewritten all of them. Null where there are none.
+  -- Unused since migration 5, which drops the next three columns.
   stale_tags bigint[],
-  -- the bookmark up to which it has come
   tags_fresh_to bigint not null default 0,
   tags_refreshed_at timestamptz not null default '-infinity',
   constraint accounts_pkey primary key (user_id)
@@ -79,7 +77,7 @@ create index accounts_stale_tags on accounts (user_id) where stale_tags is not n
 
 create sequence tokens_id_seq as bigint maxvalue 9007199254740991;
 
--- Of a token only the SHA-256 of its secret part is kept. A revoked token's row is gone.
+-- Only the SHA-256 of a token's secret part is stored. Revoking a token deletes its row.
 create table tokens (
   user_id bigint,
   token_hash bytea,
@@ -89,11 +87,11 @@ create table tokens (
   name text collate "C" not null default '',
   -- the name folded by the service
   name_key text collate "C" not null default '',
-  -- of the secret, so that people know the token again
+  -- the last characters of the secret, so that people recognize the token
   last_four text collate "C" not null default '',
-  -- of a session: the app that it was made for; null for a browser and an invite exchange
+  -- the app that a session was made for; null for a browser and an invite exchange
   app_name text collate "C",
-  -- of a session: when a person proved who they are
+  -- when a session's person authenticated
   authenticated_at timestamptz,
   -- exact to 15 minutes; null: not used yet
   last_used_at timestamptz,
@@ -105,27 +103,26 @@ create table tokens (
   constraint tokens_hash_length check (octet_length(token_hash) = 32),
   constraint tokens_kind check (kind in ('session', 'api')),
   constraint tokens_scope check (scope in ('read', 'write'))
--- uses are noted in place
+-- uses are recorded by updates in place
 ) with (fillfactor = 80);
 
--- Of users Postgres keeps no statistics, here and in every table below: it then believes that any user has a two-hundredth
--- of a table, always. From statistics it would believe that a user whom they do not know has nothing, and that an
--- average one has little: any index that begins with the user's id was then as good as the right one, and was taken, at
--- the price of a walk through all that the user has for each row that is wanted.
+-- Postgres keeps no statistics of `user_id`, here and in every table below. So it always estimates that any user has a
+-- two-hundredth of a table. With statistics it would expect no rows of a user whom they do not include, and then choose
+-- an index that reads all of the user's rows (docs/decisions/0093-plans-that-stay-good.md).
 alter table tokens alter column user_id set statistics 0;
 
 create index tokens_expires_at on tokens (expires_at) where expires_at < 'infinity';
 
--- Responses to requests that came with an `Idempotency-Key`, kept for 24 hours: written with what they report, in one
--- transaction, so that a repeat finds either both or neither.
+-- Responses to requests with an `Idempotency-Key`, kept for 24 hours. They are written in the transaction of the
+-- request, so that a repeat finds both the response and the change, or neither.
 create table idempotency_keys (
   user_id bigint,
   key text collate "C",
   -- SHA-256 of the path and the body
   request_hash bytea not null,
-  -- JSON text; of an import without its errors
+  -- JSON text; an import's is without its errors
   response text not null,
-  -- what it counts for in `accounts.kept_bytes`
+  -- its share of `accounts.kept_bytes`
   bytes bigint not null,
   created_at timestamptz not null default now(),
   constraint idempotency_keys_pkey primary key (user_id, key),
@@ -136,7 +133,7 @@ create index idempotency_keys_created_at on idempotency_keys (created_at);
 
 alter table idempotency_keys alter column user_id set statistics 0;
 
--- The errors of an import that came with a key, as its response lists them: JSON text, some errors a row, in order.
+-- The errors of an import with a key, as its response lists them: JSON text, several errors in each row, in order.
 create table idempotency_errors (
   user_id bigint,
   key text collate "C",

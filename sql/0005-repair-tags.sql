@@ -1,6 +1,6 @@
 -- works-with: 5
--- Tags are no longer rewritten after the request that changes them, so bookmarks have to be correct now. This also repairs
--- accounts that were damaged before: ids of deleted tags in bookmarks, tags without a name, wrong counts.
+-- Tags are no longer rewritten after the request that changes them, so bookmarks must be correct now. This also repairs
+-- accounts that were damaged before: deleted tags' ids in bookmarks, tags without a name, wrong counts.
 
 do $$
 begin

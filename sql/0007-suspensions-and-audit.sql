@@ -1,11 +1,11 @@
 -- works-with: 5
--- Accounts that an operator has suspended, and what operators did.
+-- Suspended accounts, and the commands of operators.
 
 -- null: not suspended
 alter table accounts add column suspended_at timestamptz;
 
--- When the token of a suspended account expires. Its `expires_at` is `-infinity` meanwhile, so every check of a token
--- refuses it without a look at the account.
+-- When the token of a suspended account expires. Meanwhile `expires_at` is `-infinity`, so every check refuses the
+-- token without reading the account.
 alter table tokens add column suspended_expires_at timestamptz;
 
 create sequence audit_id_seq as bigint maxvalue 9007199254740991;
@@ -16,15 +16,15 @@ create table audit (
   at timestamptz not null default now(),
   -- null: the operator gave no name
   operator text collate "C",
-  -- such as `user suspend`
+  -- for example `user suspend`
   action text collate "C" not null,
-  -- the options that were given, such as `--email ann@example.org`; never a secret
+  -- the given options, for example `--email ann@example.org`; never a secret
   object text collate "C" not null,
-  -- null: the command is running, or its process ended before it could say
+  -- null: the command is running, or its process ended before it recorded the outcome
   outcome text collate "C",
   constraint audit_pkey primary key (id),
   constraint audit_outcome check (outcome in ('done', 'failed'))
 );
 
--- It now returns `suspended_at` too.
+-- `find_user` now returns `suspended_at` too.
 drop function if exists find_user(bigint, text);

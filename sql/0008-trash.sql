@@ -1,10 +1,10 @@
 -- works-with: 5
--- The trash: bookmarks that were deleted, until they are restored, deleted for good, or swept.
+-- The trash: deleted bookmarks, until they are restored, deleted for good, or swept.
 
--- It has no foreign key, for the reason that `bookmarks` has none: `delete_user` deletes the rows.
+-- Like `bookmarks`, it has no foreign key to accounts: `delete_user` deletes the rows.
 create table trash (
   user_id bigint,
-  -- the id that the bookmark had
+  -- the bookmark's id before the deletion
   id bigint,
   deleted_at timestamptz not null,
   url_key uuid not null,
@@ -15,7 +15,7 @@ create table trash (
   url text collate "C" not null,
   title text collate "C" not null,
   comment text collate "C" not null,
-  -- the tags as the bookmark showed them
+  -- the bookmark's rendered tags at the deletion
   tags text collate "C" not null,
   constraint trash_pkey primary key (user_id, id)
 );

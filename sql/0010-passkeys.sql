@@ -3,13 +3,13 @@
 
 create table passkeys (
   user_id bigint,
-  -- base64url, as authenticators and browsers name it
+  -- base64url, as authenticators and browsers write it
   credential_id text collate "C",
   -- COSE key
   public_key bytea not null,
-  -- the authenticator's count of signatures; 0: it does not count
+  -- the authenticator's count of signatures; always 0 if it does not count
   counter bigint not null,
-  -- the program that it was made with, such as `Firefox on Linux`; null: unknown
+  -- the program that created it, for example `Firefox on Linux`; null: unknown
   name text collate "C",
   created_at timestamptz not null default date_trunc('milliseconds', now()),
   -- null: not used yet

@@ -1,8 +1,9 @@
--- Adds a bookmark. `p_bookmark` holds its fields, and `url_key`, `host` and `search_text` beside them. `p_tag_keys` are distinct,
--- and in the order of their bytes: in this order tags are rendered. A bookmark that passes a cap changes nothing.
+-- Adds a bookmark. `p_bookmark` holds its fields and also `url_key`, `host` and `search_text`. `p_tag_keys` are
+-- distinct and sorted by their bytes: tags are rendered in this order. A bookmark that would exceed a cap changes
+-- nothing.
 --
--- Each insert is one of `values`: where the database is sharded, Citus makes one of a query's rows in two steps with a stored result
--- between, for 1 to 3 ms where `values` take 0.1 to 0.4.
+-- Each insert uses `values`. On a sharded database Citus runs an insert of a query's rows in two steps, which takes
+-- longer (docs/decisions/0094-cost-of-citus.md).
 create or replace function add_bookmark(
   p_user_id bigint, p_token_hash bytea, p_bookmark jsonb, p_tag_names text[], p_tag_keys text[],
   p_free_limit bigint, p_tag_limit integer,
@@ -44,7 +45,7 @@ begin
     outcome := case when token_is_valid(p_user_id, p_token_hash) then 'bookmark_limit' else 'token' end;
     return;
   end if;
-  -- The lock may have been waited for, and the token revoked meanwhile.
+  -- The token may have been revoked while this waited for the lock.
   perform from tokens where user_id = p_user_id and token_hash = p_token_hash and expires_at > now();
   if not found then
     update accounts set bookmark_count = bookmark_count - 1, unpacked = unpacked - 1 where user_id = p_user_id;
@@ -54,16 +55,17 @@ begin
 
   v_min_id := min_id_now();
   if cardinality(p_tag_keys) > 0 then
-    -- Nearly always the sequence is neither behind nor absent: to ask `next_id` for each id, and `raise_high_water_mark`, took 9 % of an add.
+    -- Fast path: the sequence usually exists and is ahead of the floor. Otherwise `next_id` draws the id. See
+    -- docs/decisions/0092-cost-of-an-add.md.
     v_next_id := nextval(to_regclass('tags_id_seq'));
     if (v_next_id > greatest(v_floor, v_min_id)) is not true then
       v_next_id := next_id('tags_id_seq', v_floor);
     end if;
     for v_place in 1 .. cardinality(p_tag_keys) loop
-      -- By themselves, for within the insert they take more, of Citus a tenth of an add with ten tags.
+      -- Read into variables first, because array elements cost more inside the insert, most of all with Citus.
       v_tag_name := p_tag_names[v_place];
       v_tag_key := p_tag_keys[v_place];
-      -- An upsert: an update of what is there is planned anew at every call and doubles the time of an add.
+      -- An upsert keeps its plan. A separate update would be planned again at each call and double the time of an add.
       insert into tags as t (user_id, id, name, name_key, bookmark_count)
       values (p_user_id, v_next_id, v_tag_name, v_tag_key, 1)
       on conflict (user_id, name_key) do update set bookmark_count = t.bookmark_count + 1
@@ -91,8 +93,8 @@ begin
   end if;
 
   v_moment := coalesce((p_bookmark ->> 'created_at')::timestamptz, date_trunc('milliseconds', clock_timestamp()));
-  -- Fast path, as for the tags: the sequence is usually ahead of the floor. Otherwise `next_id` draws the id, and `raise_high_water_mark`
-  -- records it if it is ahead of time.
+  -- Fast path, as for the tags. Otherwise `next_id` draws the id, and `raise_high_water_mark` records it if it is ahead
+  -- of time.
   v_id := nextval(to_regclass('bookmarks_id_seq'));
   if (v_id > v_floor and v_id - v_min_id between 0 and 200000) is not true then
     v_id := next_id('bookmarks_id_seq', v_floor);

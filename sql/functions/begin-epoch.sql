@@ -1,5 +1,5 @@
--- Begins a new epoch of every node: for an operator who put back a copy that the database cannot tell from itself, like a
--- volume's snapshot. Every reader of changes begins anew.
+-- Begins a new epoch on every node, so that every reader of changes starts over. For an operator who restored a copy
+-- that the database cannot distinguish from itself, for example a snapshot of a volume.
 create or replace function begin_epoch() returns bigint
 language plpgsql as $$
 declare

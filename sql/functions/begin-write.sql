@@ -1,5 +1,5 @@
--- Begins a write: locks the account, then checks the token, then looks up the response that the key already has. The caller
--- returns both results at once where either of them is not null.
+-- Begins a write: locks the account, then checks the token, then looks up the response that the key already has. If
+-- either result is not null, the caller returns both at once.
 create or replace function begin_write(
   p_user_id bigint, p_token_hash bytea, p_idempotency_key text, p_request_hash bytea,
   out outcome text, out response text

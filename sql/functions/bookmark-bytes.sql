@@ -1,5 +1,5 @@
--- How many bytes a bookmark has as it travels, at least: JSON writes some characters as two to six. Text that is stored
--- outside of its row is not fetched for it.
+-- The least number of bytes of a rendered bookmark: JSON escapes make it longer. It does not fetch text that is stored
+-- outside of its row.
 create or replace function bookmark_bytes(p_bookmark bookmarks) returns integer
 language sql immutable as $$
   select 140 + octet_length(p_bookmark.url) + octet_length(p_bookmark.title) + octet_length(p_bookmark.comment)

@@ -1,6 +1,6 @@
--- Whether a session may do what takes more than a valid token: null, or the outcome. A person must have proved who they
--- are within 15 minutes, unless the account has no provider to prove it by. The row's lock keeps a revocation waiting until
--- this transaction ends: whatever a session made is there once its revocation was answered.
+-- Checks a session for actions that need more than a valid token. Returns null, or the outcome. A person must have
+-- authenticated within 15 minutes, unless the account has no provider for it. The row's lock makes a revocation wait
+-- until this transaction ends, so that everything the session made exists when the revocation is answered.
 create or replace function check_fresh_session(p_user_id bigint, p_token_hash bytea) returns text
 language plpgsql as $$
 declare

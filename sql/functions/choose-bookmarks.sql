@@ -1,6 +1,6 @@
--- Of the bookmarks that a request names, those that it may change: they exist and, where `p_if_updated_at` is given, were last
--- changed at that time. Both arrays are in step. `report` counts them and lists the other ids, in the order given, as the
--- response does. Under the account's lock only.
+-- Chooses those of the requested bookmarks that may be changed. They exist and, if `p_if_updated_at` is given, were
+-- last changed at the time at the same position. `report` is part of the response: the count, and the other ids in the
+-- requested order. Requires the account's lock.
 create or replace function choose_bookmarks(
   p_user_id bigint, p_ids bigint[], p_if_updated_at timestamptz[], out chosen bigint[], out report text
 )

@@ -1,4 +1,4 @@
--- Creates a tag; one whose name is there already stays as it is.
+-- Creates a tag. If a tag has the name already, the outcome is `tag_exists`.
 create or replace function create_tag(
   p_user_id bigint, p_token_hash bytea, p_name text, p_key text, p_tag_limit integer,
   p_idempotency_key text, p_request_hash bytea,

@@ -1,4 +1,4 @@
--- Creates a user; no row where the address is taken.
+-- Creates a user. Returns no row if the address is taken.
 create or replace function create_user(p_email text, p_email_key text, p_is_premium boolean)
 returns table (id bigint, email text, is_premium boolean, created_at text)
 language plpgsql as $$

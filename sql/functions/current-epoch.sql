@@ -1,13 +1,13 @@
--- The epoch of the history that this node tells; epochs of two nodes are never the same, as `min_id_now` is a multiple of
--- 200,000. Where the server or the table's file is not the one that was found last, the whole identity is compared: the
--- same one was only restarted or its table rewritten, another one begins a new epoch.
+-- Returns the epoch of this node's history, and records it if needed. Two nodes never have the same epoch, because
+-- `min_id_now` is a multiple of 200,000. If the server or the table's file has changed, the whole identity is compared.
+-- If it is the same, the server only restarted or the table was rewritten. Otherwise a new epoch begins.
 create or replace function current_epoch() returns bigint
 language plpgsql volatile as $$
 declare
   v_epoch bigint := known_epoch();
   v_system_identifier bigint;
   v_node integer;
-  -- Citus takes no subquery among the values of an insert, and each node has a file of its own.
+  -- Citus accepts no subquery in the values of an insert, and each node has its own file.
   v_database_id bigint := (select oid from pg_database where datname = current_database());
   v_file_path text := pg_relation_filepath('epoch');
 begin

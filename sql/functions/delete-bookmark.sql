@@ -1,11 +1,13 @@
--- Moves a bookmark to the trash. If `p_if_updated_at` is given, only a bookmark that was last changed at that time. Its tags stay.
+-- Moves a bookmark to the trash. If `p_if_updated_at` is given, the bookmark must have been last changed at that time.
+-- Its tags are kept.
 create or replace function delete_bookmark(
   p_user_id bigint, p_token_hash bytea, p_id bigint, p_if_updated_at timestamptz,
   p_free_limit bigint,
   p_idempotency_key text, p_request_hash bytea,
   out outcome text, out response text
 )
--- Each statement finds its rows by whole keys: the plan that fits all calls is kept, for planning would take half the time.
+-- Each statement finds its rows by whole keys. One plan fits all calls, and planning each call would take half the
+-- time.
 language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
   v_tag_ids bigint[];

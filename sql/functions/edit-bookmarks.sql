@@ -1,5 +1,5 @@
--- Adds tags to the bookmarks that `choose_bookmarks` chooses, and takes others off. A bookmark whose tags are those already is
--- not changed. One that would have too many tags refuses all.
+-- Adds tags to the bookmarks that `choose_bookmarks` chooses, and removes others. A bookmark that already has the
+-- resulting tags is not changed. If one bookmark would get too many tags, none is changed.
 create or replace function edit_bookmarks(
   p_user_id bigint, p_token_hash bytea, p_ids bigint[], p_if_updated_at timestamptz[],
   p_added_names text[], p_added_keys text[], p_removed_keys text[],
@@ -25,12 +25,12 @@ begin
   select chosen, report into v_found, v_report from choose_bookmarks(p_user_id, p_ids, p_if_updated_at);
   v_removed := array(select id from tags where user_id = p_user_id and name_key = any (p_removed_keys));
   if cardinality(v_found) = 0 then
-    -- No tag is made for nothing.
+    -- Without bookmarks, no tags are created.
     p_added_names := '{}';
     p_added_keys := '{}';
   end if;
 
-  -- Before any tag is made, so that a refusal leaves none behind.
+  -- Checked before any tag is created, so that a refusal leaves no tags.
   v_known := array(select id from tags where user_id = p_user_id and name_key = any (p_added_keys));
   if exists (
     select from bookmarks b

@@ -1,4 +1,5 @@
--- The ids of the named tags, missing ones made; null where that would pass the tag limit. Under the user's lock only.
+-- Returns the ids of the named tags, and creates missing ones. Returns null if that would exceed the tag limit.
+-- Requires the account's lock.
 create or replace function ensure_tags(p_user_id bigint, p_names text[], p_keys text[], p_tag_limit integer) returns bigint[]
 language plpgsql as $$
 declare

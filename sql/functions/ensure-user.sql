@@ -1,5 +1,5 @@
--- The user of an e-mail address, made if there is none. The update of a row that is there locks it, so that the user
--- cannot be deleted before this transaction ends.
+-- Returns the user of an e-mail address, and creates it if there is none. The update of an existing row locks it, so
+-- that the user cannot be deleted before this transaction ends.
 create or replace function ensure_user(p_email text, p_email_key text, out id bigint, out email text)
 language plpgsql as $$
 begin

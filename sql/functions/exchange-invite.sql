@@ -1,4 +1,5 @@
--- An invite works once: whoever deletes its row has it. Where an e-mail address is named, it must be the invite's.
+-- Uses up an invite and opens a session for its user. Only one caller can delete the invite's row, so it works once. If
+-- an e-mail address is given, it must be the invite's.
 create or replace function exchange_invite(
   p_code text, p_email_key text, p_token_hash bytea, p_last_four text, p_session_days integer,
   out outcome text, out id bigint, out email text

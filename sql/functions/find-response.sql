@@ -1,7 +1,8 @@
--- The response that a key has had, or the outcome `key_reused` for another request; both null for a key that is new. For a
--- new one there must be room for a response of any length: the largest of an added bookmark has some 260 KiB, and the
--- errors of an import are measured by `keep_import`. Else the outcome is `responses_full`, before anything has been done.
--- Its callers hold the account's lock: a repeat that runs at the same time waits for it, and then finds the response.
+-- Finds the response of an idempotency key. For a new key both results are null; for another request with the same key
+-- the outcome is `key_reused`. A new key needs room for a response of any length, or the outcome is `responses_full`
+-- before anything is done. An added bookmark has at most about 260 KiB; `keep_import` measures the errors of an import.
+--
+-- Requires the account's lock: a repeat that runs at the same time waits for it, and then finds the response.
 create or replace function find_response(
   p_user_id bigint, p_key text, p_request_hash bytea, out outcome text, out response text
 )

@@ -15,9 +15,9 @@ declare
   v_short text := case
     when length(v_first) <= 2 then '%' || regexp_replace(v_first, '([\\%_])', '\\\1', 'g') || '%'
   end;
-  -- Searches for one word, which are most, skip the further conditions.
+  -- Most searches have one word. They skip the other conditions.
   v_is_one_word boolean := v_second is null and v_short is null;
-  -- A variable is faster to read than an element of the array, once for each block.
+  -- Each block reads these bits. Variables are faster to read than elements of the array.
   v_bit_1 integer := p_bits[1];
   v_bit_2 integer := coalesce(p_bits[2], v_bit_1);
   v_bit_3 integer := coalesce(p_bits[3], v_bit_1);

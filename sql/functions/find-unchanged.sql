@@ -1,5 +1,5 @@
--- Of callers, each with a token and a position, those whose token is valid and for whom nothing changed after the position:
--- their places from 0. One statement for users of any shard: a table joined with the arrays.
+-- Finds the callers whose token is valid and for whom nothing changed after their position. Returns their places, from
+-- 0. It is one statement for users of any shard, because it joins the tables with the arrays.
 create or replace function find_unchanged(
   p_user_ids bigint[], p_token_hashes text[], p_epochs bigint[], p_generations bigint[],
   p_changes bigint[], p_bookmark_ids bigint[], p_tag_ids bigint[]

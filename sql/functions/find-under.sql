@@ -1,7 +1,7 @@
 -- The ids of a user's bookmarks that have, for each of these folded names, that tag or a tag below it.
 create or replace function find_under(p_user_id bigint, p_keys text[]) returns bigint[]
--- Planned for the values of each call: Postgres then hashes a long list of tags.
--- The index of tags compares each bookmark that it finds with each tag. Where that costs more, all bookmarks are read once.
+-- Planned for the values of each call, so that Postgres hashes a long list of tags. The index of tags compares each
+-- bookmark that it finds with each tag. If that costs more, all bookmarks are read once.
 language plpgsql stable set plan_cache_mode = force_custom_plan as $$
 declare
   v_key text;

@@ -1,4 +1,5 @@
--- The user with an id, or with an address, with the numbers of their bookmarks, tags and valid tokens; no row where there is none.
+-- The user with an id or an address, with the numbers of bookmarks, tags and valid tokens. Returns no row if there is
+-- none.
 create or replace function find_user(p_id bigint, p_email_key text)
 returns table (
   id bigint, email text, is_premium boolean, created_at text, suspended_at text,

@@ -1,6 +1,7 @@
--- Links whoever signs in at a provider for the first time to an account: the one that has the address, where the
--- operator trusts the provider's addresses; else a new one, for which there has to be an invite or `p_is_open`.
--- An account has one identity of an issuer: an address that the provider gave to somebody else opens nothing.
+-- Links a person who signs in at a provider for the first time to an account. If an account has the address, the
+-- operator must trust the provider's addresses. Otherwise a new account is made, which needs an invite or `p_is_open`.
+-- An account has at most one identity of an issuer, so an address that the provider gave to another person opens
+-- nothing.
 create or replace function first_sign_in(
   p_issuer text, p_subject text, p_email text, p_email_key text, p_is_trusted boolean, p_is_open boolean,
   out outcome text, out id bigint
@@ -21,7 +22,8 @@ begin
   end if;
   select u.id into id from users u where u.email_key = p_email_key for update;
   if not found then
-    -- Kept until the account is made, and by its lock from everybody else: only who makes the account uses it up.
+    -- The lock reserves the invite until the account is made. The invite is used up only by the sign-in that makes the
+    -- account.
     select * into v_invite
     from invites
     where email_key = p_email_key and expires_at > now()
@@ -41,7 +43,7 @@ begin
       insert into accounts (user_id) values (id);
       delete from invites where code = v_invite.code;
     else
-      -- Somebody made it meanwhile, perhaps by another way.
+      -- Another request made the user meanwhile.
       select u.id into id from users u where u.email_key = p_email_key for update;
     end if;
   end if;

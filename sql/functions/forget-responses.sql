@@ -1,4 +1,4 @@
--- Forgets the responses that were kept for some keys of a user, where that was 24 hours ago. Under the account's lock only.
+-- Deletes the responses that were kept for these keys of a user, if they are 24 hours old. Requires the account's lock.
 create or replace function forget_responses(p_user_id bigint, p_keys text[]) returns void
 language plpgsql as $$
 begin

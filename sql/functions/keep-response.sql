@@ -1,4 +1,5 @@
--- Keeps the response to a request that came with a key, for which `find_response` found room. The key and the row count too.
+-- Keeps the response to a request with an idempotency key, for which `find_response` found room. The key and the row
+-- are counted too.
 create or replace function keep_response(p_user_id bigint, p_key text, p_request_hash bytea, p_response text) returns void
 language plpgsql as $$
 declare

@@ -1,6 +1,6 @@
--- The epoch, where the server and the database are those that it was found for last; null otherwise. Stable, and so cheaper
--- than a function that may write. The file of the table names the database, of which a copy has another, without a look
--- into the catalog.
+-- Returns the epoch if the server and the database are the same as when it was recorded, or null. It is stable, and so
+-- cheaper than a function that may write. The path of the table's file contains the database's id, so a copy of the
+-- database is noticed without a query of the catalog.
 create or replace function known_epoch() returns bigint
 language plpgsql stable as $$
 begin

@@ -1,14 +1,14 @@
--- Which of these keys of urls the user's bookmarks have, each once where they come once. An import asks for some thousand
--- keys at a time: of a user who has many more bookmarks each key is looked up by itself, for all bookmarks would be gone
--- through again at every call.
+-- Returns those of these url keys that the user's bookmarks have, each once if the given keys are distinct. An import
+-- asks for some thousand keys at a time. If the user has many more bookmarks, each key is looked up separately, because
+-- reading all bookmarks at every call would take longer.
 create or replace function known_url_keys(p_user_id bigint, p_url_keys uuid[]) returns uuid[]
 language plpgsql stable
   set plan_cache_mode = force_custom_plan
   set enable_seqscan = off
   set enable_bitmapscan = off as $$
 begin
-  -- To look up a key takes 2 µs, to go through a bookmark a tenth of that. Planned for the array at hand, whose keys are then
-  -- hashed.
+  -- Looking up a key takes ten times as long as reading a bookmark. The plan is made for the given array, and hashes
+  -- its keys.
   if (select bookmark_count from accounts where user_id = p_user_id) <= 10 * cardinality(p_url_keys) then
     return array(
       select distinct url_key
@@ -18,7 +18,7 @@ begin
   end if;
   return array(
     select known.url_key
-    -- Neighbours in the index lie on the same pages.
+    -- Sorted, because neighbours in the index are on the same pages.
     from (
       select url_key
       from unnest(p_url_keys) as wanted (url_key)

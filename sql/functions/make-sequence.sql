@@ -1,8 +1,8 @@
--- Makes a sequence of this node, where the database is sharded. All nodes count in steps of 256, each with the remainder of its
--- group, which no other node has or had (docs/scaling.md): so their ids are never the same, and wherever a user's rows lie, and
--- are moved to, all ids lie below 2^53.
+-- Makes a sequence on this node of a sharded database. All nodes count in steps of 256. The remainder is that of the
+-- node's group, which no other node has or had (docs/scaling.md). So ids of different nodes are never the same, and ids
+-- stay below 2^53 wherever a user's rows are moved.
 create or replace function make_sequence(p_sequence text) returns regclass
--- The role that serves may draw from sequences, and not make them.
+-- The service's role may draw from sequences, but not create them.
 language plpgsql volatile security definer set search_path from current as $$
 begin
   perform pg_advisory_xact_lock(hashtextextended(p_sequence, 0));

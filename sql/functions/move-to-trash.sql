@@ -1,6 +1,6 @@
--- Copies bookmarks that are about to be deleted to the trash: those with these ids or, if `p_ids` is null, all of the user's.
--- The trash holds as many bookmarks as the account may hold, 100,000 for a premium account. The oldest make room, at most 1,000
--- more than came in. Requires the account's lock.
+-- Copies bookmarks that are about to be deleted to the trash: those with these ids or, if `p_ids` is null, all of the
+-- user's. The trash holds as many bookmarks as the account may hold, and 100,000 for a premium account. The oldest are
+-- deleted to make room, at most 1,000 more than are added. Requires the account's lock.
 create or replace function move_to_trash(p_user_id bigint, p_ids bigint[], p_free_limit bigint) returns void
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
@@ -19,7 +19,7 @@ begin
   from accounts
   where user_id = p_user_id;
   if p_ids is null then
-    -- Only the newest are copied if not all of them have room.
+    -- If there is not room for all, only the newest are copied.
     if v_bookmarks > v_limit then
       select id into v_after from bookmarks where user_id = p_user_id order by id desc offset v_limit limit 1;
     end if;

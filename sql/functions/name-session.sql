@@ -1,4 +1,4 @@
--- Notes the program that a session was opened with. A statement calls it for the session that it opens.
+-- Records the program that opened a session. Called in the statement that opens the session.
 create or replace function name_session(p_user_id bigint, p_token_hash bytea, p_client text) returns void
 language plpgsql as $$
 begin

@@ -1,7 +1,7 @@
--- The id of the bookmark that so many newer ones come before; null where there are none so many. Far pages are counted by
--- blocks of texts, from the nearer end, so that the rows in between are not read.
+-- Returns the id of the bookmark at this offset, newest first; null past the end. For far pages it counts whole blocks
+-- of texts, from the nearer end, so that the rows in between are not read.
 create or replace function newest_at(p_user_id bigint, p_offset bigint) returns bigint
--- Only the keys give the order, for the reason that read-page.sql gives.
+-- Forbids sorting, for the reason in read-page.sql.
 language plpgsql stable set enable_sort = off set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_total bigint := (select bookmark_count from accounts where user_id = p_user_id);
@@ -11,7 +11,7 @@ declare
 begin
   if p_offset >= 1000 and p_offset < v_total then
     select last_id into v_packed_to from search_blocks where user_id = p_user_id order by last_id desc limit 1;
-    -- Those in no block yet are the newest.
+    -- Bookmarks that are in no block yet are the newest.
     v_in_blocks := p_offset - (
       select count(*) from bookmarks where user_id = p_user_id and id > v_packed_to
     );

@@ -1,14 +1,14 @@
--- The next bookmarks after an id that carry any of these tags, by rising id, and whether there are more. A batch costs about
--- `p_work`, counted in entries of the index of tags, for those take most of the time of an update: a bookmark of 100 tags
--- counts for 104.
+-- Returns the next bookmarks after an id that carry any of these tags, by ascending id, and whether more follow. A
+-- batch costs about `p_work`, in entries of the index of tags, because they take most of the time of an update. A
+-- bookmark of 100 tags counts as 104.
 create or replace function next_carrying(
   p_user_id bigint, p_tag_ids bigint[], p_after bigint, p_work integer, out ids bigint[], out has_more boolean
 )
--- What is set within ends with the function.
+-- Settings made inside the function end with it.
 language plpgsql stable set plan_cache_mode = force_custom_plan set enable_sort = on set enable_bitmapscan = on as $$
 begin
-  -- The index of tags finds all bookmarks of a tag, in every batch. Where there are many, a walk along the key is cheaper.
-  -- It compares each bookmark that it finds with each tag, so many tags are looked up in a hash table on that walk.
+  -- For few bookmarks, the index of tags finds all of a tag's bookmarks in every batch. For many, walking along the key
+  -- is cheaper. That walk compares each bookmark with each tag, so it looks up many tags in a hash table.
   if cardinality(p_tag_ids) <= 100
     and (select sum(bookmark_count) from tags where user_id = p_user_id and id = any (p_tag_ids)) <= 10000 then
     select coalesce(array_agg(id order by id) filter (where work_before < p_work), '{}'), coalesce(bool_or(work_before >= p_work), false)
@@ -33,7 +33,7 @@ begin
       where user_id = p_user_id and id > p_after
         and exists (select from unnest(tag_ids) as carried (tag_id) where carried.tag_id = any (p_tag_ids))
       order by id
-      -- each counts for five at least
+      -- each counts at least five
       limit p_work / 5 + 1
     ) walked
   ) carrying;

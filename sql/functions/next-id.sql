@@ -1,7 +1,7 @@
--- Returns the next id of a sequence. It is above `p_above` (the account's `id_floor`) and at least `min_id_now()`. Under the
--- lock of an account, the first id comes from this function (`add_bookmark` has a fast path of its own). Further ids of the
--- same transaction may come from the sequence itself. In a sharded database each node has its own sequences; a node makes one
--- when it first needs it.
+-- Returns the next id of a sequence. It is above `p_above` (the account's `id_floor`) and at least `min_id_now()`.
+-- Under an account's lock, the first id must come from this function; `add_bookmark` has its own fast path. Further ids
+-- of the same transaction may come from the sequence itself. In a sharded database each node has its own sequences, and
+-- makes one when it first needs it.
 create or replace function next_id(p_sequence text, p_above bigint default 0) returns bigint
 language plpgsql volatile as $$
 declare

@@ -1,6 +1,7 @@
--- The `updated_at` of a bookmark after a change: now, but later than before, because clients compare it as a version. The
--- last millisecond of the year 9999 has none after it that could be shown; it is followed by now.
--- It is `immutable`, since milliseconds depend on no time zone: an update of a distributed table calls nothing less.
+-- The `updated_at` of a bookmark after a change: now, but later than before, because clients compare it as a version.
+-- The last millisecond of the year 9999 has no successor that could be shown, so the current time follows it. The
+-- function is `immutable`, which is correct because milliseconds do not depend on the time zone: an update of a
+-- distributed table calls only immutable functions.
 create or replace function next_updated_at(p_updated_at timestamptz, p_now timestamptz) returns timestamptz
 language sql immutable as $$
   select case

@@ -1,4 +1,5 @@
--- Notes that bookmarks or tags were changed or deleted, as the account's next change numbers. Under the account's lock only.
+-- Records that bookmarks or tags were changed or deleted, under the account's next revisions. Requires the account's
+-- lock.
 create or replace function note_changes(p_user_id bigint, p_kind text, p_object_ids bigint[]) returns void
 language plpgsql as $$
 declare

@@ -1,5 +1,5 @@
--- Notes that tokens of a user were used now; sessions that end before `p_ends_soon` are prolonged to `p_until`, to
--- `p_max_days` from their creation at most. A row that is locked is left out.
+-- Records that tokens of a user were used now. Sessions that end before `p_ends_soon` are prolonged to `p_until`, but
+-- at most to `p_max_days` after their creation. Locked rows are skipped.
 create or replace function note_user_uses(
   p_user_id bigint, p_token_hashes bytea[], p_ends_soon timestamptz, p_until timestamptz, p_max_days integer
 ) returns void

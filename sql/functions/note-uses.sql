@@ -1,6 +1,6 @@
--- Notes that tokens of any users, by their hashes in hex, were used now, and prolongs sessions that end within
--- `p_last_days` to `p_session_days` from now, `p_max_days` from their creation at most. Users whose node cannot be reached are
--- left out.
+-- Records that tokens of any users, given by their hashes in hex, were used now. Sessions that end within `p_last_days`
+-- are prolonged to `p_session_days` from now, but at most to `p_max_days` after their creation. Users whose node cannot
+-- be reached are skipped.
 create or replace function note_uses(
   p_user_ids bigint[], p_token_hashes text[], p_last_days integer, p_session_days integer, p_max_days integer
 ) returns void
@@ -20,7 +20,7 @@ begin
       perform note_user_uses(v_user.id, v_user.hashes, v_ends_soon, v_until, p_max_days);
       continue;
     end if;
-    -- Each is a transaction within this one, of which a Postgres alone would pay for a thousand.
+    -- Each block with an exception handler is a subtransaction. Without sharding they would be a needless cost.
     begin
       perform note_user_uses(v_user.id, v_user.hashes, v_ends_soon, v_until, p_max_days);
     exception when connection_exception then

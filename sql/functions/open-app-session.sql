@@ -1,5 +1,5 @@
--- Opens a session for an app that the session of a browser approved: `token` where that is over by now. The app's
--- session inherits when its person proved who they are.
+-- Opens a session for an app that a browser's session approved. The outcome is `token` if that session has ended. The
+-- new session inherits the time when the person authenticated.
 create or replace function open_app_session(
   p_user_id bigint, p_session_hash bytea, p_app_name text, p_token_hash bytea, p_last_four text,
   p_session_days integer,

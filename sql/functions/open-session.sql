@@ -1,5 +1,6 @@
--- Opens a session of a user: `token` where there is no such user any more, `suspended` where the account is. The row's lock waits for no writer, so that
--- nobody waits for an import to log in. Of more than 100 sessions those that were used longest ago end.
+-- Opens a session of a user. The outcome is `token` if the user no longer exists, and `suspended` if the account is
+-- suspended. The row's lock does not wait for writers, so a login never waits for an import. A user keeps 100 sessions:
+-- the least recently used ones end.
 create or replace function open_session(
   p_user_id bigint, p_token_hash bytea, p_last_four text, p_app_name text, p_authenticated_at timestamptz,
   p_session_days integer,

@@ -1,7 +1,7 @@
--- Packs the newest search texts of a user into blocks, but for the last ones, which fill none: see the table `search_blocks`.
--- Under the account's lock only.
+-- Packs the newest search texts of a user into blocks (see the table `search_blocks`), except the last ones, which do
+-- not fill a block. Requires the account's lock.
 create or replace function pack_texts(p_user_id bigint) returns void
--- No sort: only the key leads to the next few bookmarks of a user, whatever statistics say.
+-- Forbids sorting: only the key finds the next bookmarks of a user without reading all, whatever the statistics say.
 language plpgsql set enable_sort = off set enable_seqscan = off as $$
 declare
   v_from bigint;
@@ -13,8 +13,8 @@ begin
   select last_id into v_from from search_blocks where user_id = p_user_id order by last_id desc limit 1;
   v_from := coalesce(v_from, 0);
   loop
-    -- 7,600 bytes and some more fill a page, a text with 15 for its id and its length; longer texts lie beside it, each block
-    -- by itself.
+    -- About 7,600 bytes fill a page. Each text takes 15 more, for its id and its length. Longer texts are stored
+    -- outside of the page, each in a block of its own.
     select count(*), count(*) filter (where fits),
       array_agg(id order by id desc) filter (where fits),
       array_agg(line order by id desc) filter (where fits)

@@ -1,5 +1,5 @@
--- Remembers in `accounts.id_floor` that a user got an id ahead of time (see `min_id_now`). If the rows move to another node,
--- whose sequences are behind, later ids are still higher. Other ids need no mark: within a tenth of a second every node
+-- Records in `accounts.id_floor` that a user got an id ahead of time (see `min_id_now`). If the rows move to another
+-- node with lower sequences, later ids are still higher. Other ids need no mark: within a tenth of a second every node
 -- returns higher ones. Requires the account's lock.
 create or replace function raise_high_water_mark(p_user_id bigint, p_id bigint) returns void
 language plpgsql as $$

@@ -1,9 +1,11 @@
--- Raises a sequence to `min_id_now` and to `p_above`, by time ten times a second at most over all sessions. `setval` alone
--- could lower what another session has raised meanwhile, and an id would be given twice: so one session at a time, for
--- microseconds. The lock is the session's, as one of the transaction would be held as long as an import takes. A sequence
--- that counts in steps keeps its remainder: no other node of a sharded database gives ids with the same one.
+-- Raises a sequence to `min_id_now` and to `p_above`. Over all sessions, time alone causes that at most ten times a
+-- second. A sequence that counts in steps keeps its remainder, which no other node of a sharded database uses.
+--
+-- `setval` could lower what another session has just raised, and an id would be given twice. So one session does it at
+-- a time. The lock belongs to the session and is held for microseconds: a transaction's lock would be held as long as
+-- an import takes.
 create or replace function raise_sequence(p_sequence regclass, p_above bigint default 0) returns void
--- The role that serves may draw from sequences, and not set them.
+-- The service's role may draw from sequences, but not set them.
 language plpgsql volatile security definer set search_path from current as $$
 declare
   v_floor bigint;

@@ -1,5 +1,5 @@
--- What was changed or deleted after a number, by number: at most `p_limit` objects, and about 1 MiB of bookmarks (one at
--- least). Bookmarks above `p_bookmark_id` are counted and not shown.
+-- The objects that were changed or deleted after a revision, by revision. At most `p_limit` objects, and about 1 MiB of
+-- bookmarks, but at least one. Bookmarks above `p_bookmark_id` are counted but not returned.
 create or replace function read_changed(
   p_user_id bigint, p_change bigint, p_bookmark_id bigint, p_limit integer,
   out bookmarks text, out deleted text, out tags text, out deleted_tags text,
@@ -33,7 +33,8 @@ begin
           )
       end as object
     from stored
-    -- Rendered is larger than stored: what lies behind the bound by this much lies behind it anyhow.
+    -- A rendered bookmark is larger than its stored size, so bookmarks beyond the limit by stored size are also beyond
+    -- it when rendered.
     where coalesce(bytes_before, 0) < 1048576
   ), sized as (
     select number, kind, object_id, object,
@@ -52,7 +53,7 @@ begin
   into bookmarks, deleted, tags, deleted_tags, count, last_number
   from sized
   where coalesce(bytes_before, 0) < 1048576;
-  -- Not by `exists`, for the reason that read-page.sql gives.
+  -- Not `exists`, for the reason in read-page.sql.
   has_more := (
     select c.number from changes c where c.user_id = p_user_id and c.number > last_number order by c.number limit 1
   ) is not null;

@@ -1,11 +1,11 @@
--- A page of what became of a user's collection since a position, in one snapshot: at most `p_limit` objects, and about
--- 1 MiB of bookmarks. First what was changed, by the numbers of changes; then new bookmarks and new tags, by id.
+-- A page of the changes of a user's collection since a position, in one snapshot. At most `p_limit` objects, and about
+-- 1 MiB of bookmarks. First come changed objects by revision, then new bookmarks and new tags by id.
 --
--- A position names its epoch and the account's generation (`replace`s), and says how far the reader has come: in the
--- numbers of changes, in the ids of bookmarks, in those of tags. Nothing is missed: an object that is shown on one page and
--- changed afterwards has a number above the positions of all pages until then, so it comes again before `has_more` is
--- false. A bookmark above the position is left to the walk by id, which shows it as it is then. Changed tags are
--- always sent at once: a bookmark that was sent already may carry a tag that the walk by id has not reached.
+-- A position holds the epoch, the account's generation (count of `replace` imports), the last revision, and the last
+-- ids of bookmarks and tags. Nothing is missed. If an object changes after it was sent, its revision is above all
+-- positions so far, so it is sent again before `has_more` is false. A bookmark above the position is left to the walk
+-- by id, which sends its state at that time. Changed tags are always sent at once, because a bookmark may carry a tag
+-- that the walk by id has not reached.
 create or replace function read_changes(
   p_user_id bigint, p_epoch bigint, p_generation bigint,
   p_change bigint, p_bookmark_id bigint, p_tag_id bigint,
@@ -14,7 +14,7 @@ create or replace function read_changes(
   out epoch bigint, out generation bigint, out change bigint, out bookmark_id bigint, out tag_id bigint,
   out has_more boolean, out is_empty boolean
 )
--- Stable: every statement of it sees the snapshot of the statement that calls it.
+-- Stable, so that all its statements see the snapshot of the calling statement.
 language plpgsql stable set enable_sort = off as $$
 declare
   v_last_change bigint;
@@ -40,7 +40,7 @@ begin
   change := p_change;
   bookmark_id := p_bookmark_id;
   tag_id := p_tag_id;
-  -- Most pages are those of polls that find nothing: they end here, in two thirds of the time.
+  -- Most pages belong to polls that find nothing. They end here, in two thirds of the time.
   if not reset and change = v_last_change then
     perform from bookmarks b where b.user_id = p_user_id and b.id > p_bookmark_id order by b.id limit 1;
     if not found then
@@ -71,7 +71,7 @@ begin
     deleted_tags := v_page.deleted_tags;
     v_left := v_left - v_page.count;
     v_bytes := octet_length(bookmarks);
-    -- Numbers without rows were those of a collection that was replaced.
+    -- Revisions without rows belong to a collection that was replaced.
     change := coalesce(v_page.last_number, v_last_change);
     has_more := v_page.has_more;
   end if;
@@ -85,7 +85,7 @@ begin
     end if;
     has_more := v_page.has_more;
   else
-    -- Not by `exists`, for the reason that read-page.sql gives.
+    -- Not `exists`, for the reason in read-page.sql.
     has_more := has_more or (
       select b.id
       from bookmarks b

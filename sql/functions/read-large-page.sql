@@ -1,6 +1,6 @@
--- The bookmarks after one id and up to another, rising, as JSON texts with commas between: of `p_bytes` bytes in all, but
--- one at least. For read-page.sql, whose other remarks hold here too. First the stored sizes say how far to render, then
--- the rendered ones how far to go.
+-- The bookmarks after one id and up to another, by ascending id, as JSON texts with commas between. At most `p_bytes`
+-- bytes in total, but at least one bookmark. It serves read-page.sql, whose notes on plans apply here too. Stored sizes
+-- first limit what is rendered; the rendered sizes then limit the page.
 create or replace function read_large_page(
   p_user_id bigint, p_after bigint, p_last bigint, p_bytes integer,
   out bookmarks text, out count integer, out last_id bigint

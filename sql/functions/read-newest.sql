@@ -1,11 +1,11 @@
--- The newest bookmarks but so many, falling, as JSON texts with commas between: of some `p_bytes` bytes in all, but one at
--- least. What is skipped is neither fetched nor rendered. It must not sort, for the reason that read-page.sql gives; as
--- there, a page of bookmarks that each have no more than their share is rendered in one go.
+-- The newest bookmarks after an offset, by descending id, as JSON texts with commas between. About `p_bytes` bytes in
+-- total, but at least one bookmark. Skipped bookmarks are neither fetched nor rendered. It must not sort, and renders
+-- small bookmarks in one pass, for the reasons in read-page.sql.
 create or replace function read_newest(
   p_user_id bigint, p_offset bigint, p_limit integer, p_bytes integer,
   out bookmarks text, out count integer, out last_id bigint
 )
--- Planned once: what is rendered is a long expression, and its plan is the same for all values.
+-- Planned once: the rendering is a long expression, and its plan is the same for all values.
 language plpgsql stable set enable_sort = off set plan_cache_mode = force_generic_plan as $$
 declare
   v_first bigint := 9223372036854775807;

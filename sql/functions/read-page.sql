@@ -1,19 +1,19 @@
--- The bookmarks after one id and up to another, rising, as JSON texts with commas between: at most so many, and of some
--- `p_bytes` bytes in all, but one at least. `has_more` says whether others follow.
+-- The bookmarks after one id and up to another, by ascending id, as JSON texts with commas between. At most `p_limit`
+-- bookmarks and about `p_bytes` bytes in total, but at least one bookmark. `has_more` says whether others follow.
 --
--- The planner guesses how many bookmarks a user has from statistics that are always older than the last import. Where it
--- guesses few it would gather all that follow, sort them and keep a page: 20,001 rows read for a page of 500, 750 ms for the
--- first 500 of 1,000,000. It must not sort here, so that it can only walk along the key.
+-- It must not sort, so that it can only walk along the key. The planner's statistics may be older than the last import.
+-- If it expects few bookmarks of a user, it would gather and sort all of them for one page
+-- (docs/decisions/0093-plans-that-stay-good.md).
 --
--- Hardly any page comes near the bound. One whose bookmarks each have no more than their share of the bytes is read and
--- rendered in one go, which costs hardly more than without a bound; a sum over the rows before rendering would cost 11 to 35 %.
+-- Few pages come near the limit of bytes. If each bookmark takes no more than its share, the page is read and rendered
+-- in one pass. Summing the sizes before rendering would cost every page more.
 --
--- Most pages are those of polls that find nothing: they end after one probe of the key, in half the time.
+-- Most pages belong to polls that find nothing. They end after one probe of the key.
 create or replace function read_page(
   p_user_id bigint, p_after bigint, p_last bigint, p_limit integer, p_bytes integer,
   out bookmarks text, out count integer, out last_id bigint, out has_more boolean
 )
--- Planned once: what is rendered is a long expression, and its plan is the same for all values.
+-- Planned once: the rendering is a long expression, and its plan is the same for all values.
 language plpgsql stable set enable_sort = off set plan_cache_mode = force_generic_plan as $$
 declare
   v_rendered integer;
@@ -45,8 +45,8 @@ begin
     has_more := false;
     return;
   end if;
-  -- `exists` would drop the order, and with it the key: a scan of the table that believes to find a row at once reads
-  -- those of all users before this one's.
+  -- `exists` would drop the order, and the planner could then scan the table from its beginning, through the rows of
+  -- other users.
   has_more := (
     select id from bookmarks where user_id = p_user_id and id > last_id and id <= p_last order by id limit 1
   ) is not null;

@@ -1,18 +1,20 @@
--- Renames a tag, and with `p_with_children` all tags below it. Then it renders the tags of the first bookmarks after `p_after`
--- that carry any of them. The first step gives all tags their names, or none. `response` is null until the last bookmark is
--- written, and the caller calls again with `last_id` as `p_after`. Each step leaves every bookmark with the old or the new names.
--- The same rename may be repeated: it finishes one that was interrupted. `detail` is the name of the tag that a rename of
--- several fails on.
+-- Renames a tag and, with `p_with_children`, all tags below it. The first step renames all of these tags, or none. Each
+-- step renders the tags of the next bookmarks after `p_after` that carry any of them. Until the last bookmark is
+-- written, `response` is null, and the caller calls again with `last_id` as `p_after`.
+--
+-- After each step every bookmark shows either the old or the new names. Repeating an interrupted rename finishes it. If
+-- a rename with children fails, `detail` is the name of the tag that caused it.
 create or replace function rename_tag(
   p_user_id bigint, p_token_hash bytea, p_id bigint, p_name text, p_name_key text, p_after bigint, p_work integer,
   p_idempotency_key text, p_request_hash bytea, p_with_children boolean default false,
   out outcome text, out response text, out last_id bigint, out detail text
 )
--- Planned for the values of each call: Postgres then hashes a long list of tags.
+-- Planned for the values of each call, so that Postgres hashes a long list of tags.
 language plpgsql set plan_cache_mode = force_custom_plan as $$
 declare
   v_old_key text;
-  -- Matches the part of a child's name that changes, with its slash. It counts slashes: a name and its key may differ in length.
+  -- Matches the part of a child's name that changes, including its slash. It counts slashes, because a name and its key
+  -- may differ in length.
   v_prefix text;
   v_ids bigint[] := array[p_id];
   v_keys text[] := array[p_name_key];
@@ -48,7 +50,8 @@ begin
       outcome := case when p_with_children then 'child_exists' else 'tag_exists' end;
       return;
     end if;
-    -- The new name of one of them may be the old name of another, so these make way first. No name begins with a blank.
+    -- The new name of one tag may be the old name of another, so those get temporary names first. No name begins with a
+    -- blank.
     if p_with_children and p_name_key <> v_old_key then
       update tags set name_key = ' ' || name_key
       where user_id = p_user_id and id = any (v_ids) and name_key = any (v_keys);
@@ -58,11 +61,12 @@ begin
       name_key = case when id = p_id then p_name_key else p_name_key || '/' || regexp_replace(name_key, v_prefix, '') end
     where user_id = p_user_id and id = any (v_ids);
   elsif p_with_children then
-    -- Another request may have renamed some of them since. It then renders the tags of their bookmarks.
+    -- Another request may have renamed some of them since. That request then renders the tags of their bookmarks.
     v_ids := array_append(array_remove(tag_ids_under(p_user_id, p_name_key), p_id), p_id);
   end if;
   last_id := rewrite_tags(p_user_id, v_ids, p_after, p_work);
-  -- Noted again at the end: between the steps a reader of changes may have been sent bookmarks with the old names.
+  -- Recorded again at the end, because a reader of changes may have received bookmarks with the old names between the
+  -- steps.
   if p_after = 0 or last_id is null then
     perform note_changes(p_user_id, 'tag', v_ids);
   end if;

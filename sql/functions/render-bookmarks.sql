@@ -1,9 +1,9 @@
--- The bookmarks with these ids, in the order of the ids, as JSON texts with commas between: of some `p_bytes` bytes in all,
--- but one at least. `count` says how many they are. For callers that took the ids from the same snapshot.
+-- The bookmarks with these ids, in the order of the ids, as JSON texts with commas between. About `p_bytes` bytes in
+-- total, but at least one bookmark. `count` is their number. The caller must take the ids from the same snapshot.
 --
--- As in read-page.sql, where each bookmark has no more than its share of the bytes all are rendered in one go; else the
--- stored sizes say how far to render, and then the rendered ones how far to go. Subqueries, for of a join the planner could
--- make a scan of all that the user has.
+-- If each bookmark takes no more than its share of the bytes, all are rendered in one pass. Otherwise stored sizes
+-- limit what is rendered, and the rendered sizes then limit the result. Subqueries are used because the planner could
+-- turn a join into a scan of all the user's bookmarks.
 create or replace function render_bookmarks(
   p_user_id bigint, p_ids bigint[], p_bytes integer, out bookmarks text, out count integer
 )
@@ -27,7 +27,7 @@ begin
       where b.user_id = p_user_id and b.id = wanted.id
     ) as rendered
     from unnest(p_ids) with ordinality as wanted (id, place)
-    -- Else the planner would put the subquery into both aggregates.
+    -- Without `offset 0` the planner would put the subquery into both aggregates.
     offset 0
   ) page;
   if v_rendered = count and octet_length(bookmarks) <= p_bytes then

@@ -1,6 +1,6 @@
--- A time as it travels: UTC, ISO 8601 with milliseconds and Z. The microsecond keeps to_json from dropping trailing
--- zeros of the fraction; what is finer than a millisecond is cut first, or 0.129999 would become 0.13. A fifth cheaper
--- than to_char over a page.
+-- Renders a time: UTC, ISO 8601 with milliseconds and Z. The added microsecond keeps `to_json` from dropping trailing
+-- zeros of the fraction. Anything finer than a millisecond is cut first, or 0.129999 would become 0.13. `to_char` would
+-- cost more.
 create or replace function render_time(p_time timestamptz) returns text
 language sql stable as $$
   select substr(

@@ -1,7 +1,8 @@
--- Puts the search texts of bookmarks that were edited, or deleted, right in the blocks that hold them. A block that
--- holds another text loses its filter; where texts only go it stays, for it excludes no less. Under the account's lock only.
+-- Updates the blocks that hold the search texts of edited or deleted bookmarks. A block with a changed text loses its
+-- filter. A block that only loses texts keeps it, because the filter still excludes nothing that is there. Requires the
+-- account's lock.
 create or replace function repack_texts(p_user_id bigint, p_ids bigint[]) returns void
--- Each statement has a whole key.
+-- Each statement finds its rows by a whole key.
 language plpgsql set plan_cache_mode = force_generic_plan set enable_sort = off set enable_seqscan = off as $$
 declare
   v_last bigint;

@@ -1,7 +1,7 @@
--- Takes a tag off the next bookmarks after an id that carry it, and puts another one in its place unless `p_into_id` is null.
--- Deletes the tag with the last one. Returns the id that the next step begins after, or null at the end. `updated_at` stays.
--- After each step all bookmarks and counts are true, so a caller may stop at any step, and a later call goes on. Under the
--- account's lock only.
+-- Removes a tag from the next bookmarks after an id that carry it, and adds `p_into_id` in its place unless that is
+-- null. Deletes the tag with the last one. Returns the id after which the next step begins, or null at the end.
+-- `updated_at` does not change. After each step all bookmarks and counts are correct, so a caller may stop at any step
+-- and continue later. Requires the account's lock.
 create or replace function replace_tag(p_user_id bigint, p_id bigint, p_into_id bigint, p_after bigint, p_work integer)
   returns bigint
 language plpgsql as $$
@@ -41,12 +41,12 @@ begin
     update accounts set tag_count = tag_count - 1 where user_id = p_user_id;
     perform note_changes(p_user_id, 'tag', array[p_id]);
   end if;
-  -- Readers of changes take a deleted tag off all bookmarks by themselves.
+  -- Readers of changes remove a deleted tag from all bookmarks by themselves.
   perform note_changes(p_user_id, 'bookmark', case when v_is_last then v_gaining else v_next.ids end);
   return case
     when v_is_last then null
     when v_next.has_more then v_next.ids[cardinality(v_next.ids)]
-    -- Others put the tag on bookmarks that this walk had passed.
+    -- Other writers put the tag on bookmarks behind this walk.
     else 0
   end;
 end

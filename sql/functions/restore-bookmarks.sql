@@ -1,6 +1,7 @@
--- Takes bookmarks out of the trash under new ids, in the order of the old ones. `p_tag_keys` are the folded names of `p_tag_names`,
--- which are all names of their tags; `trash_changed` if one is missing, because the trash has changed since they were read.
--- A bookmark gets its tags by name, and tags that are gone are made again. What would exceed a cap changes nothing.
+-- Moves bookmarks from the trash back under new ids, in the order of the old ones. `p_tag_names` must hold the names of
+-- all their tags, and `p_tag_keys` the folded names. The outcome is `trash_changed` if a name is missing, because the
+-- trash has changed since they were read. A bookmark gets its tags by name, and missing tags are created again. A
+-- restore that would exceed a cap changes nothing.
 create or replace function restore_bookmarks(
   p_user_id bigint, p_token_hash bytea, p_ids bigint[], p_tag_names text[], p_tag_keys text[],
   p_free_limit bigint, p_tag_limit integer,
@@ -15,7 +16,7 @@ declare
   v_used text[];
   v_names text[];
   v_keys text[];
-  -- the user's tag for each name: `id`, `key`, and `text` as it travels
+  -- the user's tag for each name: `id`, `key`, and its rendered `text`
   v_tags jsonb;
   v_row record;
   v_tag_ids bigint[];
@@ -46,7 +47,7 @@ begin
     outcome := 'trash_changed';
     return;
   end if;
-  -- Names that differ in case only are one tag.
+  -- Names that differ only in case are one tag.
   select coalesce(array_agg(name), '{}'), coalesce(array_agg(key), '{}') into v_names, v_keys
   from (
     select distinct on (key) name, key

@@ -1,5 +1,5 @@
--- Renders the tags of the next bookmarks after an id that carry any of these tags. Returns the id that the next step begins
--- after, or null after the last bookmark. Under the account's lock only.
+-- Renders the tags of the next bookmarks after an id that carry any of these tags. Returns the id after which the next
+-- step begins, or null after the last bookmark. Requires the account's lock.
 create or replace function rewrite_tags(p_user_id bigint, p_tag_ids bigint[], p_after bigint, p_work integer) returns bigint
 language plpgsql as $$
 declare

@@ -1,5 +1,5 @@
--- What a query finds in those shards of a table that lie on this node, as JSON; where the database is not sharded, in the table. `%s`
--- stands for the shard.
+-- Runs a query on each shard of a table on this node, or on the table if the database is not sharded. Returns the rows
+-- as JSON. `%s` in the query is replaced by the shard.
 create or replace function rows_of_node(p_table text, p_query text) returns setof jsonb
 language plpgsql as $$
 declare

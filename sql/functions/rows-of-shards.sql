@@ -1,6 +1,6 @@
--- What a query finds in a table, as JSON, by `rows_of_node`. Of a sharded database each node runs it on its own shards, for sweeps
--- over all users: what lies on a node that cannot be reached is left out, and the others' rows are found all the same. `%s` stands
--- for the table.
+-- Runs a query on a table and returns the rows as JSON, for sweeps over all users. In a sharded database each node runs
+-- it on its own shards (`rows_of_node`). Rows on nodes that cannot be reached are left out. `%s` in the query is
+-- replaced by the table.
 create or replace function rows_of_shards(p_table text, p_query text) returns setof jsonb
 language plpgsql as $$
 declare
@@ -10,7 +10,8 @@ begin
     return query select each_row from rows_of_node(p_table, p_query) each_row;
     return;
   end if;
-  -- One connection a node: `run_command_on_shards` makes one a shard, all at once.
+  -- `run_command_on_all_nodes` opens one connection for each node. `run_command_on_shards` would open one for each
+  -- shard, all at once.
   for v_found in execute 'select result::jsonb from run_command_on_all_nodes($1) where success'
     using format('select coalesce(jsonb_agg(found), ''[]'') from rows_of_node(%L, %L) found', p_table, p_query)
   loop

@@ -1,20 +1,25 @@
--- A page of the bookmarks that a search finds, in its order, as JSON texts with commas between: at most `p_limit`, and about
--- `p_bytes` bytes, but at least one bookmark. `last_id` and `last_key` are the place of its last one in that order.
+-- A page of the bookmarks that match a search, in its order, as JSON texts with commas between. At most `p_limit`
+-- bookmarks and about `p_bytes` bytes, but at least one bookmark. `last_id` and `last_key` are the position of the last
+-- bookmark in that order.
 --
--- `p_filter` holds what a bookmark must meet, by the names of `searchFilter` in src/domain/search.ts; an absent or null entry
--- does not restrict. At most three terms are sent one by one, because `strpos` is the fastest test; others are patterns.
+-- `p_filter` holds the conditions on a bookmark, named as `searchFilter` in src/domain/search.ts. An absent or null
+-- entry does not restrict. At most three terms are sent one by one, because `strpos` is the fastest test. Others are
+-- patterns.
 --
--- Without a place (`p_last_id` is null) the page begins at `p_offset`, and `total` counts all matches. With a place it begins
--- behind that, nothing is counted, and for `newest`, `oldest` and `created` an index leads from there on, so that earlier rows
--- are not read again. Where everything matches, the account knows the total. `updated` and `title` have no index, because every add would pay for it: each page reads all matches.
--- Terms without a tag are looked up in the blocks of texts when all matches are wanted.
+-- Without a position (`p_last_id` is null) the page begins at `p_offset`, and `total` counts all matches. With a
+-- position the page begins after it, and nothing is counted. For `newest`, `oldest` and `created` an index then leads
+-- on from the position, so that earlier rows are not read again. `updated` and `title` have no index, because every add
+-- would pay for it: each page reads all matches.
+--
+-- If everything matches, the total is the account's counter. Terms without a tag are looked up in the blocks of texts
+-- when all matches are wanted.
 create or replace function search_bookmarks(
   p_user_id bigint, p_terms text[], p_patterns text[], p_bits integer[], p_filter jsonb,
   p_sort text, p_offset bigint, p_last_id bigint, p_last_key text, p_limit integer, p_bytes integer,
   out bookmarks text, out count integer, out total bigint, out has_more boolean, out last_id bigint, out last_key text
 )
--- Planned for the values of each call: the planner then drops conditions on null, and all orders but the one asked for.
--- What is set within ends with the function.
+-- Planned for the values of each call: the planner then drops conditions on null, and all sort orders except the
+-- requested one. Settings made inside the function end with it.
 language plpgsql stable set plan_cache_mode = force_custom_plan set enable_sort = on as $$
 declare
   v_filter record;
@@ -65,8 +70,8 @@ begin
       else array(select unnest(v_found) intersect select unnest(v_under))
     end;
   end if;
-  -- Few bookmarks carry a tag, and the index of tags leads to them. Otherwise read in the order of the key: a sort would
-  -- read all bookmarks for each page.
+  -- Few bookmarks carry a tag, and the index of tags finds them. Otherwise read in the order of the key, because a sort
+  -- would read all bookmarks for each page.
   v_is_all := cardinality(p_terms) = 0 and v_filter.untagged is not true and num_nulls(
     v_found, v_tag_ids, v_without, v_filter.created_after, v_filter.created_before, v_filter.site
   ) = 6;
@@ -129,7 +134,7 @@ begin
       else cardinality(v_ids)
     end;
     has_more := p_offset + p_limit < total;
-    -- No user has 2^31 bookmarks, so a page beyond is empty.
+    -- No user has 2^31 bookmarks, so a page beyond that is empty.
     v_ids := v_ids[least(p_offset + 1, 2000000000)::integer:least(p_offset + p_limit, 2000000000)::integer];
   else
     has_more := cardinality(v_ids) > p_limit;

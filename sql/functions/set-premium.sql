@@ -1,4 +1,4 @@
--- Sets the tier of a user; no row where no user has this address.
+-- Sets the tier of a user. Returns no row if no user has this address.
 create or replace function set_premium(p_email_key text, p_is_premium boolean)
 returns table (id bigint, email text, is_premium boolean, created_at text)
 language plpgsql as $$

@@ -1,12 +1,13 @@
--- Opens a session by a passkey whose signature was verified. `passkey_missing`: it was removed meanwhile, or its counter did
--- not rise, so that there is a copy of it. Authenticators that do not count always say 0.
+-- Opens a session by a passkey whose signature was verified. The outcome is `passkey_missing` if it was removed
+-- meanwhile, or if its counter did not rise, which means that a copy exists. Authenticators that do not count always
+-- send 0.
 create or replace function sign_in_by_passkey(
   p_user_id bigint, p_credential_id text, p_counter bigint, p_token_hash bytea, p_last_four text, p_session_days integer,
   out outcome text, out email text
 )
 language plpgsql as $$
 declare
-  -- On a cluster an update of a distributed table calls no function that is not immutable.
+  -- On a cluster an update of a distributed table calls only immutable functions.
   v_now timestamptz := date_trunc('milliseconds', now());
 begin
   perform from accounts where user_id = p_user_id for key share;

@@ -1,11 +1,11 @@
--- Suspends a user: cancels their large imports, and makes all their tokens invalid until `resume_user`. Nothing is
--- deleted but the bytes of those imports. No row if there is no such user. Locks are taken in the order of `delete_user`;
--- the account's keeps out whoever opens a session or makes a token meanwhile.
+-- Suspends a user: cancels their large imports, and makes all their tokens invalid until `resume_user`. It deletes
+-- nothing except the data of those imports. Returns no row if there is no such user. It takes its locks in the order of
+-- `delete_user`. The account's lock keeps out requests that open a session or create a token meanwhile.
 create or replace function suspend_user(p_email_key text)
 returns table (id bigint, email text, suspended_at text, import_ids uuid[])
 language plpgsql as $$
 declare
-  -- On a cluster an update of a distributed table calls no function that is not immutable.
+  -- On a cluster an update of a distributed table calls only immutable functions.
   v_at timestamptz := date_trunc('milliseconds', now());
 begin
   select u.id, u.email into id, email from users u where u.email_key = p_email_key for no key update;

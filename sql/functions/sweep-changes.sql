@@ -1,5 +1,5 @@
--- Forgets the changes of one user that are older than so many days, and says how many: readers who are behind them begin
--- anew. One user at a time, under the lock that every writer of changes takes first.
+-- Deletes one user's changes that are older than `p_days`. Returns their number. Readers at an earlier position start
+-- over. It handles one user at a time, under the lock that every writer of changes takes first.
 create or replace function sweep_changes(p_days integer) returns bigint
 language plpgsql as $$
 declare

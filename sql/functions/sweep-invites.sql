@@ -1,4 +1,4 @@
--- Deletes invites that have expired, at most so many, and says how many. It waits for nobody, as `sweep_tokens` does.
+-- Deletes at most `p_limit` expired invites. Returns their number. It skips locked rows, as `sweep_tokens` does.
 create or replace function sweep_invites(p_limit integer) returns bigint
 language plpgsql as $$
 declare

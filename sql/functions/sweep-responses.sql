@@ -1,5 +1,6 @@
--- Forgets the responses of one user that were kept for 24 hours, at most so many, and says how many. One user at a time,
--- under the lock that every writer of keys takes first. It waits for nobody: what somebody has locked stays for the next sweep.
+-- Deletes at most `p_limit` of one user's responses that were kept for 24 hours. Returns their number. It handles one
+-- user at a time, under the lock that every writer of keys takes first. It skips locked rows, which stay for the next
+-- sweep.
 create or replace function sweep_responses(p_limit integer) returns bigint
 language plpgsql as $$
 declare

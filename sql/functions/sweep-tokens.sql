@@ -1,5 +1,5 @@
--- Deletes tokens that have expired, but those of suspended accounts, at most so many of a shard's, and says how many. It waits for nobody: a row that somebody
--- has locked stays for the next sweep.
+-- Deletes expired tokens, at most `p_limit` of each shard, except those of suspended accounts. Returns their number. It
+-- skips locked rows, which stay for the next sweep.
 create or replace function sweep_tokens(p_limit integer) returns bigint
 language plpgsql as $$
 declare

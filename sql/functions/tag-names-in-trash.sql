@@ -1,4 +1,4 @@
--- The different names of the tags of bookmarks in the trash.
+-- The distinct names of the tags of bookmarks in the trash.
 create or replace function tag_names_in_trash(p_user_id bigint, p_ids bigint[]) returns text[]
 language plpgsql stable as $$
 declare

@@ -1,9 +1,9 @@
--- Writes filters of blocks, unless a block was written anew since its texts were read. It waits for nobody: what a writer
--- has locked gets its filter another time. Says how many it wrote.
+-- Writes the filters of blocks, unless a block's texts changed since they were read. It skips locked blocks, which get
+-- their filters later. Returns how many it wrote.
 create or replace function write_filters(
   p_user_id bigint, p_last_ids bigint[], p_edits integer[], p_filters text[]
 ) returns bigint
--- Each statement has a whole key.
+-- Each statement finds its rows by a whole key.
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_count bigint := 0;
