@@ -65,7 +65,7 @@ test('of a migration beside the coordinator the hosts are named', async () => {
     ':5432',
     ':5432,worker-1.example.org:5432',
   )(pick(objects, 'Secret/connections'), objects);
-  const named = 'names postgres.example.org and worker-1.example.org: the coordinator alone may migrate';
+  const named = 'names postgres.example.org and worker-1.example.org: only the coordinator may migrate';
   expect(await findFaults(objects)).toContainEqual(expect.stringContaining(named));
 });
 

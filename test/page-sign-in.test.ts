@@ -51,7 +51,7 @@ browserTest('leads from the page to the provider and back, to the list', async (
   const page = await visitor.open('/');
   await page.getByRole('link', { name: 'Continue with Test Accounts' }).click();
   await choose(page);
-  await page.getByRole('heading', { name: 'Bookmarks' }).waitFor();
+  await page.getByRole('heading', { name: 'Bookmarks', exact: true }).waitFor();
   expect(page.url()).toBe(`${bench.service.origin}/`);
   expect(await visitor.post('/web/api/v1/user/profile')).toMatchObject({ email });
   expect(visitor.faults).toEqual([]);

@@ -42,15 +42,23 @@ export const MONITORING: Breakage[] = [
     edit('bookmarks.json', '"unit": "reqps"', '"unit": "percentunit"'),
   ],
   ['panels have unique ids', 'ConfigMap/dashboard', edit('bookmarks.json', '"y": 24', '"y": 25')],
-  ['how urgent', 'PrometheusRule/bookmarks', ({ spec }) => delete spec.groups[1].rules[0].labels],
   [
-    'how urgent',
+    'every alert has a severity',
+    'PrometheusRule/bookmarks',
+    ({ spec }) => delete spec.groups[1].rules[0].labels,
+  ],
+  [
+    'every alert has a severity',
     'PrometheusRule/bookmarks',
     ({ spec }) => (spec.groups[1].rules[0].annotations.summary = 'Down.'),
   ],
-  ['how urgent', 'PrometheusRule/bookmarks', ({ spec }) => (spec.groups[1].rules[0].expr = 'sum(up) == 0')],
   [
-    'how urgent',
+    'every alert has a severity',
+    'PrometheusRule/bookmarks',
+    ({ spec }) => (spec.groups[1].rules[0].expr = 'sum(up) == 0'),
+  ],
+  [
+    'every alert has a severity',
     'PrometheusRule/bookmarks',
     ({ spec }) => (spec.groups[1].rules[0].expr = 'sum by (namespace) (up{namespace="bookmarks"}) == 0'),
   ],
