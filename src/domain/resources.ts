@@ -332,7 +332,7 @@ export interface SyncPosition {
   cursor?: number | undefined;
   /** 1 to 100. Default: 50. */
   limit?: number | undefined;
-  /** Waits up to 30 seconds for something new. */
+  /** Waits up to 29 seconds for something new. */
   wait?: boolean | undefined;
 }
 
@@ -355,7 +355,7 @@ export interface ChangesPosition {
   from?: 'now' | undefined;
   /** Maximum of objects per page, 1 to 500. Default: 100. */
   limit?: number | undefined;
-  /** Waits up to 30 seconds for something new. */
+  /** Waits up to 29 seconds for something new. */
   wait?: boolean | undefined;
 }
 

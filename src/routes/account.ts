@@ -115,8 +115,8 @@ const remove = principalRoute({
   needsSession: true,
   summary: 'Delete the account and all its data',
   description:
-    'Deletes bookmarks, tags, tokens and sessions permanently. The session must come from a login by the provider within ' +
-    'the last 15 minutes. Accounts without a linked provider are exempt.',
+    'Deletes bookmarks, tags, tokens and sessions permanently. If a provider is linked to the account, the session must ' +
+    'come from a sign-in through the provider or by a passkey within the last 15 minutes.',
   body: z.object({ confirm: text({ max: 254, min: 1 }).meta({ examples: ['you@example.org'] }) }),
   response: deleted,
   async handle({ context, principal, body, request, reply }) {

@@ -60,8 +60,8 @@ const create = principalRoute({
   summary: 'Create an API token',
   description:
     `The token is shown once. An account has at most ${BOUNDS.apiTokensPerUser} API tokens, with unique names, ignoring ` +
-    'case. The session must come from a login by the provider within the last 15 minutes. Accounts without a linked ' +
-    'provider are exempt. An Idempotency-Key has no effect, because the token must not be stored. If the response was ' +
+    'case. If a provider is linked to the account, the session must come from a sign-in through the provider or by a ' +
+    'passkey within the last 15 minutes. An Idempotency-Key has no effect, because the token must not be stored. If the response was ' +
     'lost, a retry finds the name taken: revoke that token and create another.',
   body: z.object({
     name,
