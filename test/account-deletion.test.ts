@@ -15,6 +15,9 @@ const TABLES = [
   'bookmarks',
   'tags',
   'changes',
+  'trash',
+  'search_blocks',
+  'search_signatures',
   'identities',
   'idempotency_keys',
 ];
@@ -52,6 +55,10 @@ async function userWithEverything(): Promise<TestUser> {
   const { body } = await user.post('/bookmarks/add', { url: 'https://b.example/' });
   await user.post('/bookmarks/delete', { id: body.id });
   await user.post('/tokens/create', { name: 'n' });
+  // Enough bookmarks for a search block.
+  await user.post('/import', {
+    bookmarks: Array.from({ length: 64 }, (_, n) => ({ url: `https://${n}.example/` })),
+  });
   await service.context.database.sql`
     insert into identities (issuer, subject, user_id) values ('https://id.example', ${`s${user.id}`}, ${user.id})`;
   return user;

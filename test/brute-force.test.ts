@@ -41,6 +41,14 @@ describe('invite codes', () => {
     expect(admitted).toMatchObject({ status: 200, body: { user: { email: 'guest@example.org' } } });
   });
 
+  test('beyond the budget are named in the error, also where many come at once', async () => {
+    await using service = await startService({ inviteFailuresPerMinute: 1 });
+    const responses = await Promise.all(Array.from({ length: 10 }, () => guess(service)));
+    const refused = responses.filter(({ status }) => status === 429);
+    expect(refused).toHaveLength(9);
+    for (const { body } of refused) expect(body.error).toBe('too many wrong invite codes were sent');
+  });
+
   test('that are right count as no failure, however many are exchanged', async () => {
     await using service = await startService({ inviteFailuresPerMinute: 2 });
     for (let i = 0; i < 5; i++) {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -968,6 +968,22 @@ describe('sync', () => {
     expect(await ids()).toEqual([second]);
     expect((await run(['sync', '--cursor', String(first)])).out).toContain('https://example.org/2');
     expect((await run(['sync', '--cursor', 'nonsense'])).err).toContain('is not a cursor');
+  });
+
+  test.each([[[]], [['--follow']]])('stores the cursor only after it has printed: %j', async (options) => {
+    const { run, user, env } = await openShell();
+    const file = join(env.XDG_CONFIG_HOME, 'cursor');
+    await user.post('/bookmarks/add', { url: 'https://example.org/1' });
+    const controller = new AbortController();
+    const wasStored: boolean[] = [];
+    await run(['sync', ...options, '--cursor-file', file, '--json'], {
+      signal: controller.signal,
+      onOutput: () => {
+        wasStored.push(existsSync(file));
+        controller.abort();
+      },
+    });
+    expect(wasStored).toEqual([false]);
   });
 
   test('--follow prints each new one as it comes, until it is interrupted', async () => {

@@ -20,6 +20,7 @@ import { findFreePort } from './support/ports.ts';
 import { type Replica, scrape } from './support/replica.ts';
 import type { ApiResponse } from './support/responses.ts';
 import { startService, type TestService, type TestUser } from './support/service.ts';
+import { holdAccount, untilBlocked } from './support/sessions.ts';
 import { until } from './support/until.ts';
 
 // Decision 34: one worker at a time has a staged import, three at most begin it, and a clean stop does not count.
@@ -97,6 +98,36 @@ describe('the lease of a staged import', () => {
     expect(await renewLease(database, lease)).toBe(false);
     await releaseLease(database, lease, true);
     expect(await rows()).toMatchObject([{ attempts: 2 }]);
+  });
+
+  test('is kept by a worker that could not renew it: the database may be back before it ends', async () => {
+    const { database } = service.context;
+    const renewals: (() => void)[] = [];
+    const clock = {
+      ...service.context.coordination.clock,
+      after: (_: number, renew: () => void) => {
+        renewals.push(renew);
+        return () => {};
+      },
+    };
+    const coordination = { ...service.context.coordination, clock };
+    let isAway = false;
+    const write: typeof database.write = (...call) =>
+      isAway ? Promise.reject(new DatabaseUnavailable('lost', true)) : database.write(...call);
+    const context = {
+      ...service.context,
+      coordination,
+      database: Object.assign(Object.create(database), { write }),
+    };
+    await using account = await holdAccount(service.database.url, user);
+    const running = runImport(context, jobIdOf(staged), neverStops);
+    await untilBlocked(service.database.url, 'import_bookmarks');
+    isAway = true;
+    renewals[0]!();
+    await expect.poll(() => renewals.length).toBe(2);
+    await account.release();
+    await running;
+    expect((await response).body).toMatchObject({ imported: 3 });
   });
 
   test('that went to another worker is worth nothing any more: its old holder writes nothing', async () => {

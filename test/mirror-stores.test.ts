@@ -303,6 +303,18 @@ describe('a file', () => {
     for (const store of [writer, reader]) store[Symbol.dispose]();
   });
 
+  test('lets no other process write between what an update reads and what it writes', async () => {
+    const path = nextFile();
+    const store = new SqliteStore(path);
+    const other = new DatabaseSync(path, { timeout: 0 });
+    await store.update(1, () => {
+      expect(() => other.exec("insert into tags values (1, 'other')")).toThrow('database is locked');
+      return {};
+    });
+    other.close();
+    store[Symbol.dispose]();
+  });
+
   test('that is something else is refused and left as it was', () => {
     const path = nextFile();
     const other = new DatabaseSync(path);

@@ -179,6 +179,19 @@ describe('two tabs of one browser', () => {
     await shows(other).toEqual(['For the other', 'For both']);
   });
 
+  browserTest('share no poll that a page in the back/forward cache would hold', async () => {
+    const reader = await browsers.reader(service);
+    const page = await reader.open();
+    await page.getByText('No bookmarks yet').waitFor();
+    await untilFollowing(service);
+    const send = (type: string) =>
+      page.evaluate((name) => dispatchEvent(new PageTransitionEvent(name, { persisted: true })), type);
+    await send('pagehide');
+    await untilFollowing(service, 0);
+    await send('pageshow');
+    await untilFollowing(service);
+  });
+
   browserTest('both delete the same bookmark: neither complains', async () => {
     const reader = await browsers.reader(service);
     await add(reader, 'Doomed');

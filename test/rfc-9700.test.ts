@@ -2,7 +2,8 @@ import { createHash, randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import postgres from 'postgres';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { PendingUnavailable } from '../src/coordination/port.ts';
 import { parseToken } from '../src/domain/tokens.ts';
 import { readReturnTo } from '../src/sign-in/return-to.ts';
 import { addPerson, CookieBrowser, goToCallback, type Visit } from './support/cookie-browser.ts';
@@ -173,6 +174,19 @@ describe('4.5: a code is used once, by whom it was made for', () => {
     expect((await bench.service.post('/user/profile', {}, { token })).status).toBe(401);
     expect((await exchange(code)).status).toBe(404);
     expect(await whoIs(person.browser, bench.service)).toBe(person.email);
+  });
+
+  test('a code whose use cannot be remembered leaves no session', async () => {
+    const { context } = bench.service;
+    const code = await newCode();
+    const keep = vi
+      .spyOn(context.coordination.pending, 'keep')
+      .mockRejectedValueOnce(new PendingUnavailable('the connection was lost'));
+    onTestFinished(() => keep.mockRestore());
+    const count = () => context.database.sql`select count(*)::int as count from tokens`;
+    const before = await count();
+    expect((await exchange(code)).body.code).toBe('UNAVAILABLE');
+    expect(await count()).toEqual(before);
   });
 
   test('where Postgres does not end the session in time, the next use does', async () => {

@@ -241,6 +241,23 @@ describe('a reset', () => {
     await expectMirrored(user, early);
   });
 
+  test('is not needed for an old change of a bookmark that was changed again since', async () => {
+    const user = await service.user();
+    const { id } = await add(user, 1);
+    await user.post('/bookmarks/edit', { id, title: 'first' });
+    await runOn(
+      service.database.url,
+      `update changes set changed_at = now() - interval '91 days' where user_id = ${user.id}`,
+    );
+    const store = await openMirror(user);
+    await user.post('/bookmarks/edit', { id, title: 'second' });
+    await deleteLeftovers(service.context);
+    expect(await read(user, { cursor: await store.readCursor() })).toMatchObject({
+      reset: false,
+      bookmarks: [{ id, title: 'second' }],
+    });
+  });
+
   test('comes where the database tells another history, as after a restore', async () => {
     const user = await service.user();
     await add(user, 1);
@@ -483,10 +500,13 @@ describe('waiting', () => {
     const user = await service.user();
     const made = await add(user, 1, ['t']);
     const store = await openMirror(user);
-    const { response } = await holdPoll(user, '/bookmarks/changes', { cursor: await store.readCursor() });
+    const cursor = await store.readCursor();
+    const { response } = await holdPoll(user, '/bookmarks/changes', { cursor });
     await change(user, made);
     const { body } = await response;
     expect(body.waited).toBe(true);
+    // A poll that nothing ended returns its own cursor after `syncWaitSeconds`.
+    expect(body.cursor).not.toBe(cursor);
     await store.apply(body);
     await expectMirrored(user, store);
   });

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { runOn } from './support/database.ts';
 import { connectTo } from './support/responses.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
+import { holdLock, untilBlocked } from './support/sessions.ts';
 
 // Spec 4.4, decisions 17 to 21: import, small and staged, and export.
 
@@ -487,6 +488,34 @@ describe('a staged import as a job (decision 21)', () => {
     const response = await importInto(owner, [{ url: URL.padEnd(200, 'x') }]);
     expect([response.status, response.body.code]).toEqual([503, 'UNAVAILABLE']);
     expect(Number(response.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+  });
+
+  test('imports that begin at the same time do not exceed together what all users may have staged', async () => {
+    await using own = await startService({ importInlineBytes: 0, importStagedBytes: 1_000 });
+    const [first, second] = [await own.user(), await own.user()];
+    await using beginning = await holdLock(
+      own.database.url,
+      `select begin_import(user_id, token_hash, gen_random_uuid(), 950, 1000, null) from tokens
+      where user_id = ${first.id}`,
+    );
+    const response = importInto(second, [{ url: URL.padEnd(100, 'x') }]);
+    await untilBlocked(own.database.url, 'begin_import');
+    await beginning.commit();
+    expect((await response).body.code).toBe('UNAVAILABLE');
+  });
+
+  test('is RATE_LIMITED while more than 16 MiB of errors of earlier ones are unread', async () => {
+    const setUnread = (bytes: number) =>
+      runOn(
+        service.database.url,
+        `insert into imports (user_id, id, state, bytes, result, error_bytes)
+        values (${user.id}, '00000000-0000-0000-0000-000000000001', 'done', 0, '{}', ${bytes})
+        on conflict (user_id, id) do update set error_bytes = excluded.error_bytes`,
+      );
+    await setUnread(16_777_217);
+    expect((await importInto(user, [{ url: URL }])).body.code).toBe('RATE_LIMITED');
+    await setUnread(16_777_216);
+    expect((await importInto(user, [{ url: URL }])).status).toBe(200);
   });
 
   test('leaves nothing of its bytes behind', async () => {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { parseToken } from '../src/domain/tokens.ts';
 import { ROUTES } from '../src/http/app.ts';
 import { startService, useService, useUser } from './support/service.ts';
 
@@ -193,8 +194,8 @@ describe('tokens (decision 23)', () => {
     expect((await session.post('/user/profile')).status).toBe(200);
     await service.context.database.sql`
       update tokens set expires_at = now() - interval '1 second' where user_id = ${session.id}`;
-    for (const path of ['/user/profile', '/bookmarks/add', '/export', '/import', '/logout']) {
-      const response = await session.post(path, { url: URL, bookmarks: [] });
+    for (const path of ['/user/profile', '/bookmarks/add', '/tags/create', '/export', '/import', '/logout']) {
+      const response = await session.post(path, { url: URL, name: 'a', bookmarks: [] });
       expect(response.body.code, path).toBe('INVALID_TOKEN');
     }
   });
@@ -219,6 +220,15 @@ describe('revocation (decision 24)', () => {
     }
     const { sql } = service.context.database;
     expect(await sql`select 1 from bookmarks where user_id = ${session.id}`).toHaveLength(0);
+  });
+
+  test('a revoked token of too small a scope is INVALID_TOKEN, not PERMISSION_DENIED', async () => {
+    const session = await service.session();
+    const token = await service.token(session.id, 'read');
+    expect((await profile(token, other)).status).toBe(200);
+    await service.context.database.sql`delete from tokens where token_hash = ${parseToken(token)!.hash}`;
+    const response = await other.post('/bookmarks/add', { url: URL }, { token });
+    expect([response.status, response.body.code]).toEqual([401, 'INVALID_TOKEN']);
   });
 
   test('a held poll on another replica ends with 401', async () => {

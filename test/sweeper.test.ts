@@ -5,7 +5,7 @@ import { beginRound } from '../src/process/user-rounds.ts';
 import { deleteOldImports, deleteOldResponses } from '../src/store/sweep.ts';
 import { runOn } from './support/database.ts';
 import { useService } from './support/service.ts';
-import { holdLock, untilBlocked } from './support/sessions.ts';
+import { holdAccount, holdLock, untilBlocked } from './support/sessions.ts';
 
 // What has run out goes, however much of it there is, and nothing else.
 
@@ -139,6 +139,20 @@ test('a key that is used anew while it is swept is kept', async () => {
   await renewal.commit();
   await deleteOldResponses(service.context.database);
   expect(await runOn(url, `select 1 from idempotency_keys where user_id = ${user.id}`)).toHaveLength(1);
+});
+
+test('the sweep of idempotency keys does not wait for an account that is being written', async () => {
+  const user = await service.user();
+  const { url } = service.database;
+  await user.post('/bookmarks/add', { url: 'http://a' }, { headers: { 'idempotency-key': 'k' } });
+  await runOn(
+    url,
+    `update idempotency_keys set created_at = now() - interval '25 hours' where user_id = ${user.id}`,
+  );
+  await using writer = await holdAccount(url, user);
+  expect(await deleteOldResponses(service.context.database)).toBe(0);
+  await writer.release();
+  expect(await deleteOldResponses(service.context.database)).toBe(1);
 });
 
 test('blocks of a user are built while as many users before them as are found together have theirs written', async () => {

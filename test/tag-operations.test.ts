@@ -208,6 +208,9 @@ describe.each(Object.keys(STEPPED))('a request to %s', (name) => {
     };
     const database = hooked(async () => {
       await follow();
+      // The request may be interrupted here, so the follower must know all bookmarks as they are.
+      for (const { id, tags } of (await collection.user.post('/export')).body.bookmarks)
+        expect(held.get(id)!.toSorted()).toEqual(tags.map((tag: { id: number }) => tag.id).sort());
       // It reads a bookmark that the walk may not have reached.
       await collection.user.post('/bookmarks/edit', { id: collection.ids[29], title: 'read again' });
       await follow();
