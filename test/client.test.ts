@@ -341,6 +341,7 @@ describe('time', () => {
 
   test('what the service may hold it for comes on top: polls and imports', async () => {
     expect(await timeoutOf((client) => client.syncBookmarks({ wait: true }))).toBeCloseTo(60_000, -2);
+    expect(await timeoutOf((client) => client.readChanges({ wait: true }))).toBeCloseTo(60_000, -2);
     expect(await timeoutOf((client) => client.importBookmarks({ bookmarks: [] }))).toBeCloseTo(270_000, -2);
   });
 

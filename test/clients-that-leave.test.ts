@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
+import { Connection } from '../src/http/connections.ts';
 import { openFleet } from './support/fleet.ts';
 
 /** The head of a request, and as much of its body as is given. */
@@ -39,4 +40,27 @@ test('an upload whose client goes away midway is no fault of the service', async
   await replica.stop();
   // Whose token it is may be looked up after the database was closed: that is a warning.
   expect(replica.log.filter(({ level }) => level >= 50)).toEqual([]);
+});
+
+test('a connection is cut where its client reads less than 16 KiB within the stall time', () => {
+  // Kernels pass on larger pieces at once, so this is asked of a stand-in for the socket.
+  const handle = { bytesWritten: 100_000, writeQueueSize: 100_000 };
+  let isCut = false;
+  const socket = {
+    writableLength: 1,
+    _handle: handle,
+    resetAndDestroy: () => {
+      isCut = true;
+    },
+  };
+  const connection = new Connection(socket as unknown as Socket);
+  const readUntil = (now: number, bytes: number) => {
+    handle.writeQueueSize -= bytes;
+    connection.check(now, 1_000);
+    return isCut;
+  };
+  expect(readUntil(0, 0)).toBe(false);
+  expect(readUntil(999, 16_384)).toBe(false);
+  expect(readUntil(1_998, 16_383)).toBe(false);
+  expect(readUntil(1_999, 0)).toBe(true);
 });

@@ -1,5 +1,6 @@
 import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import postgres from 'postgres';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { administer, type Rotation, startRotation, startServer } from './k8s/rotation.ts';
 import { makeNodes, resetNodes } from './k8s/stand-in-nodes.ts';
@@ -55,6 +56,9 @@ test('a rotation changes the role while the service can work at every moment, an
   const rotation = await startRotation([alone]);
   const [url] = rotation.nodes as [string];
   const rotate = () => rotation.run({ admin: asProvider(url) });
+  const asOld = Object.assign(new URL(url), { username: 'bookmarks_a', password: 'first' }).href;
+  const old = postgres(asOld, { max: 1, onnotice: () => {} });
+  await old`select 1`;
   expect(await rotate()).toMatchObject({
     code: 0,
     output: expect.stringContaining('rotate: bookmarks_b serves'),
@@ -76,6 +80,9 @@ test('a rotation changes the role while the service can work at every moment, an
   );
   expect(roles).toMatchObject({ login: 'bookmarks_b' });
   expect(await rotation.logIn('bookmarks_b', password)).toEqual([true]);
+  const sessions = () => runOn(url, "select from pg_stat_activity where usename = 'bookmarks_a'");
+  await expect.poll(sessions).toEqual([]);
+  await old.end({ timeout: 0 });
 
   // And back again, with another password.
   expect((await rotate()).code).toBe(0);

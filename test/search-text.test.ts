@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { formatTag, formatUnder, parseSearch } from '../src/client/search-text.ts';
-import { makeMatcher } from '../src/web/search-text.ts';
+import { makeMatcher, toggleTag } from '../src/web/search-text.ts';
 
 // The search syntax that the page, the CLI and the client share. Days are those of the reader's time zone.
 
@@ -72,6 +72,11 @@ test('a tag of any name is found again by its own text', () => {
     expect(searchOf(formatTag(name)).tags, name).toEqual([name]);
     expect(searchOf(formatUnder(name)).tag_under, name).toEqual([name]);
   }
+});
+
+test('a tag that is in the search, in any case, is taken out by toggling it; another one is added', () => {
+  expect(toggleTag('tag:Rust async', 'rust')).toBe('async');
+  expect(toggleTag('-tag:rust', 'rust')).toBe('-tag:rust tag:rust');
 });
 
 test('the page finds what the service finds', () => {

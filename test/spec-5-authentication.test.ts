@@ -190,11 +190,11 @@ describe('tokens (decision 23)', () => {
   });
 
   test('an expired token is INVALID_TOKEN, on a replica that knows it too', async () => {
-    const session = await service.session();
-    expect((await session.post('/user/profile')).status).toBe(200);
-    await service.context.database.sql`
-      update tokens set expires_at = now() - interval '1 second' where user_id = ${session.id}`;
     for (const path of ['/user/profile', '/bookmarks/add', '/tags/create', '/export', '/import', '/logout']) {
+      const session = await service.session();
+      expect((await session.post('/user/profile')).status).toBe(200);
+      await service.context.database.sql`
+        update tokens set expires_at = now() - interval '1 second' where user_id = ${session.id}`;
       const response = await session.post(path, { url: URL, name: 'a', bookmarks: [] });
       expect(response.body.code, path).toBe('INVALID_TOKEN');
     }
