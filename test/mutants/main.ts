@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
+import type { JsonTestResults } from 'vitest/node';
 import { MUTANTS } from './list.ts';
 
 /**
@@ -19,7 +20,7 @@ const root = join(import.meta.dirname, '../..');
 const copy = mkdtempSync(join(tmpdir(), 'mutants-'));
 const LEFT_OUT = new Set(['.git', 'node_modules', 'dist']);
 
-function runTests(files: readonly string[]): { status: number | null; failedTests: number; output: string } {
+function runTests(files: readonly string[]): { status: number | null; failures: string[]; output: string } {
   const report = join(copy, 'mutants-report.json');
   rmSync(report, { force: true });
   const options = ['run', '--bail=1', '--reporter=json', `--outputFile=${report}`];
@@ -28,11 +29,17 @@ function runTests(files: readonly string[]): { status: number | null; failedTest
     encoding: 'utf8',
     timeout: 600_000,
   });
-  let failedTests = 0;
-  try {
-    failedTests = JSON.parse(readFileSync(report, 'utf8')).numFailedTests;
-  } catch {}
-  return { status, failedTests, output: stdout + stderr };
+  return { status, failures: listFailures(report), output: stdout + stderr };
+}
+
+/** The failed tests of a report with their messages. None if the run ended without a report. */
+function listFailures(report: string): string[] {
+  if (!existsSync(report)) return [];
+  const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as JsonTestResults;
+  return testResults
+    .flatMap(({ assertionResults }) => assertionResults)
+    .filter(({ status }) => status === 'failed')
+    .map(({ fullName, failureMessages }) => `${fullName}\n${failureMessages?.join('\n')}`);
 }
 
 const faults: string[] = [];
@@ -44,7 +51,7 @@ try {
   const files = [...new Set(mutants.flatMap(({ tests }) => tests))];
   const clean = files.length === 0 ? undefined : runTests(files);
   if (clean !== undefined && clean.status !== 0) {
-    console.log(clean.output);
+    console.log(clean.output, ...clean.failures);
     throw new Error('the tests fail without any mutation');
   }
   for (const { file, from, to, tests } of mutants) {
@@ -59,11 +66,11 @@ try {
       path,
       text.replace(from, () => to),
     );
-    const { status, failedTests, output } = runTests(tests);
+    const { status, failures, output } = runTests(tests);
     writeFileSync(path, text);
     // A run that fails without a failed test, as when the database does not start, catches nothing.
     if (status === 0) faults.push(`survived: ${name}`);
-    else if (failedTests === 0) faults.push(`no test ran to its failure: ${name}\n${output}`);
+    else if (failures.length === 0) faults.push(`no test ran to its failure: ${name}\n${output}`);
     else console.log(`caught: ${name}`);
   }
   console.log(`${mutants.length} mutations, ${faults.length} not caught`);
