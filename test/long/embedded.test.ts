@@ -361,7 +361,7 @@ describe('what prevents it is said', () => {
     const versionFile = join(dataDir, 'postgres/data/PG_VERSION');
     writeFileSync(versionFile, '17\n');
     try {
-      await expect(open()).rejects.toThrow(/made by PostgreSQL 17, this is 18: set DATA_DIR/);
+      await expect(open()).rejects.toThrow(/created by PostgreSQL 17, but this is 18: set DATA_DIR/);
     } finally {
       writeFileSync(versionFile, '18\n');
     }

@@ -224,7 +224,7 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
     await fleet.start('worker', { IMPORT_WAIT_SECONDS: 60 });
     await using account = await fleet.holdAccount(user);
     const response = api.post('/import', replace, user.token);
-    await fleet.untilBlocked('insert into imports as i');
+    await fleet.untilBlocked('select end_import(');
     await account.release();
     expect((await response).body).toEqual({ imported: 3, skipped: 0, errors: [] });
   });
