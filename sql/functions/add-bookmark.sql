@@ -53,6 +53,7 @@ begin
     return;
   end if;
 
+  v_moment := date_trunc('milliseconds', clock_timestamp());
   v_min_id := min_id_now();
   if cardinality(p_tag_keys) > 0 then
     -- Fast path: the sequence usually exists and is ahead of the floor. Otherwise `next_id` draws the id. See
@@ -66,8 +67,8 @@ begin
       v_tag_name := p_tag_names[v_place];
       v_tag_key := p_tag_keys[v_place];
       -- An upsert keeps its plan. A separate update would be planned again at each call and double the time of an add.
-      insert into tags as t (user_id, id, name, name_key, bookmark_count)
-      values (p_user_id, v_next_id, v_tag_name, v_tag_key, 1)
+      insert into tags as t (user_id, id, name, name_key, bookmark_count, created_at)
+      values (p_user_id, v_next_id, v_tag_name, v_tag_key, 1, v_moment)
       on conflict (user_id, name_key) do update set bookmark_count = t.bookmark_count + 1
       returning t.id, t.name into v_tag_id, v_tag_name;
       v_tag_ids := v_tag_ids || v_tag_id;

@@ -30,17 +30,16 @@ declare
   v_newest bigint[];
 begin
   select last_id into v_packed_to from search_blocks where user_id = p_user_id order by last_id desc limit 1;
-  v_newest := array(
-    select id
-    from bookmarks
-    where user_id = p_user_id and id > coalesce(v_packed_to, 0)
-      and strpos(search_text, v_first) > 0
-      and (v_second is null or strpos(search_text, v_second) > 0)
-      and (v_third is null or strpos(search_text, v_third) > 0)
-      and (p_patterns is null or search_text like all (p_patterns))
-    order by id desc
-  );
-  return v_newest || array(
+  v_packed_to := coalesce(v_packed_to, 0);
+  -- An aggregate, because a Citus cluster keeps no plan of a statement with a subquery.
+  select array_agg(id order by id desc) into v_newest
+  from bookmarks
+  where user_id = p_user_id and id > v_packed_to
+    and strpos(search_text, v_first) > 0
+    and (v_second is null or strpos(search_text, v_second) > 0)
+    and (v_third is null or strpos(search_text, v_third) > 0)
+    and (p_patterns is null or search_text like all (p_patterns));
+  return coalesce(v_newest, array[]::bigint[]) || array(
     select id
     from (
       select unnest(ids) as id, unnest(texts) as line

@@ -1,37 +1,47 @@
--- The newest bookmarks after an offset, by descending id, as JSON texts with commas between. About `p_bytes` bytes in
--- total, but at least one bookmark. Skipped bookmarks are neither fetched nor rendered. It must not sort, and renders
--- small bookmarks in one pass, for the reasons in read-page.sql.
+-- A page of the newest bookmarks after an offset, by descending id, as JSON texts with commas between. About `p_bytes`
+-- bytes in total, but at least one bookmark. `total` counts all bookmarks of the user, and `valid` says whether the
+-- token is valid. Skipped bookmarks are neither fetched nor rendered. It must not sort, renders small bookmarks in one
+-- pass, and has no subqueries, for the reasons in read-page.sql.
 create or replace function read_newest(
-  p_user_id bigint, p_offset bigint, p_limit integer, p_bytes integer,
-  out bookmarks text, out count integer, out last_id bigint
+  p_user_id bigint, p_token_hash bytea, p_offset bigint, p_limit integer, p_bytes integer,
+  out valid boolean, out total bigint, out bookmarks text, out has_more boolean, out last_id bigint
 )
 -- Planned once: the rendering is a long expression, and its plan is the same for all values.
 language plpgsql stable set enable_sort = off set plan_cache_mode = force_generic_plan as $$
 declare
   v_first bigint := 9223372036854775807;
-  v_ids bigint[];
-  v_rendered integer;
+  v_ids bigint[] := '{}';
+  v_texts text[] := '{}';
+  v_id bigint;
+  v_text text;
+  v_count integer;
 begin
+  perform from tokens where user_id = p_user_id and token_hash = p_token_hash and expires_at > now();
+  valid := found;
+  select bookmark_count into total from accounts where user_id = p_user_id;
   if p_offset > 0 then
     v_first := newest_at(p_user_id, p_offset);
   end if;
-  select coalesce(string_agg(rendered, ','), ''), coalesce(array_agg(id), '{}'), count(rendered)
-  into bookmarks, v_ids, v_rendered
-  from (
-    select id,
+  for v_id, v_text in
+    select b.id,
       case
         when bookmark_bytes(row(b.*)::bookmarks) <= p_bytes / p_limit
         then render_bookmark(row(b.*)::bookmarks)
-      end as rendered
+      end
     from bookmarks b
-    where user_id = p_user_id and id <= v_first
-    order by id desc
+    where b.user_id = p_user_id and b.id <= v_first
+    order by b.id desc
     limit p_limit
-  ) page;
-  count := cardinality(v_ids);
-  if v_rendered < count or octet_length(bookmarks) > p_bytes then
-    select page.bookmarks, page.count into bookmarks, count from render_bookmarks(p_user_id, v_ids, p_bytes) page;
+  loop
+    v_ids := v_ids || v_id;
+    v_texts := v_texts || v_text;
+  end loop;
+  v_count := cardinality(v_ids);
+  bookmarks := array_to_string(v_texts, ',');
+  if octet_length(bookmarks) > p_bytes or array_position(v_texts, null) is not null then
+    select page.bookmarks, page.count into bookmarks, v_count from render_bookmarks(p_user_id, v_ids, p_bytes) page;
   end if;
-  last_id := v_ids[count];
+  last_id := v_ids[v_count];
+  has_more := v_count > 0 and p_offset + v_count < total;
 end
 $$;

@@ -254,7 +254,7 @@ export async function readPage(
 ): Promise<Page> {
   const rows = await db[limit <= SHORT_PAGE ? 'readShort' : 'read'](
     (sql) => sql<({ valid: boolean } & Page)[]>`
-      select ${tokenIsValid(sql, principal)} as valid, ${pageColumns(sql)}
+      select page.valid, ${pageColumns(sql)}
       from ${pageAfter(sql, principal, afterId, limit)}`,
     deadlineMs,
   );
@@ -275,7 +275,7 @@ export async function readPageForAll(
       select
         ${validHashes(sql, principals)} as valid,
         ${pageColumns(sql)}
-      from ${pageAfter(sql, { userId }, afterId, limit)}`,
+      from ${pageAfter(sql, { userId, hash: null }, afterId, limit)}`,
     deadlineMs,
   );
   return rows[0]!;
@@ -306,10 +306,15 @@ export async function findNewBookmarks(
   return positionsExcept(checks, rows[0]!.unchanged);
 }
 
-const pageAfter = (sql: Sql, { userId }: Pick<PrincipalKey, 'userId'>, afterId: number, limit: number) =>
-  sql`read_page(
+/** Without a hash no token is checked. */
+const pageAfter = (
+  sql: Sql,
+  { userId, hash }: { userId: number; hash: Buffer | null },
+  afterId: number,
+  limit: number,
+) => sql`read_page(
     p_user_id => ${userId}, p_after => ${afterId}, p_last => ${MAX_ID}, p_limit => ${limit},
-    p_bytes => ${PAGE_BYTES}
+    p_bytes => ${PAGE_BYTES}, p_token_hash => ${hash}
   ) page`;
 
 const pageColumns = (sql: Sql) => sql`

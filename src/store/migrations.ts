@@ -7,11 +7,12 @@ import {
   checkCluster,
   DISTRIBUTE_TABLES,
   distributeFunctions,
+  type PlanCacheMode,
   prepareNodes,
+  readPlanCacheMode,
   readSharding,
   refuseUnfinished,
   refuseUnfinishedNodes,
-  warnOfReleases,
 } from './sharding.ts';
 
 /** An advisory lock that no other program uses: the bytes of "bookmarks". */
@@ -101,16 +102,14 @@ async function applyAll(
     if (sharding === 'citus') await refuseUnfinishedNodes(sql);
     const isFirstDistribution = wanted === 'citus' && sharding === 'none';
     const isDistributed = isFirstDistribution || sharding === 'citus';
+    const planCacheMode = isDistributed ? await readPlanCacheMode(sql, log) : undefined;
     const migrations = files.migrations.slice(state.version);
     if (migrations.length > 0 || isFirstDistribution || !onlyIfBehind) {
       if (isDistributed) await checkCluster(sql);
-      const text = transactionOf({ ...files, migrations }, state.version, isDistributed, limitMs);
+      const text = transactionOf({ ...files, migrations }, state.version, planCacheMode, limitMs);
       if (!(await apply(sql, text))) continue;
     }
-    if (isDistributed) {
-      await warnOfReleases(sql, log);
-      await prepareNodes(sql, log);
-    }
+    if (planCacheMode) await prepareNodes(sql, planCacheMode, log);
     for (const { version, name } of migrations) log?.info({ version, name }, 'migration applied');
     if (isFirstDistribution) log?.info({}, 'tables distributed by user');
     return migrations.map(({ version }) => version);
@@ -152,7 +151,8 @@ const LONGEST_LOCK_WAIT_MS = 30_000;
 const transactionOf = (
   { migrations, functions }: SchemaFiles,
   version: number,
-  isDistributed: boolean,
+  /** Absent unless the tables are, or become, distributed. */
+  planCacheMode: PlanCacheMode | undefined,
   lockWaitMs: number,
 ): string => `
 set local statement_timeout = 0;
@@ -173,11 +173,18 @@ begin
 end
 $guard$;
 set local lock_timeout = ${lockWaitMs};
-${isDistributed ? CHANGE_IN_ORDER : ''}
+${planCacheMode ? CHANGE_IN_ORDER : ''}
 ${migrations.map(applyMigration).join('\n')}
-${isDistributed ? `${announce('distribution of tables')}${DISTRIBUTE_TABLES}` : ''}
+${planCacheMode ? `${announce('distribution of tables')}${DISTRIBUTE_TABLES}` : ''}
 ${applyFunctions(functions)}
-${isDistributed ? distributeFunctions(functions.map(({ name }) => name)) : ''}`;
+${
+  planCacheMode
+    ? distributeFunctions(
+        functions.map(({ name }) => name),
+        planCacheMode,
+      )
+    : ''
+}`;
 
 const applyMigration = ({ version, name, worksWith, text }: Migration): string => `
 ${announce(`migration ${version} (${name})`)}

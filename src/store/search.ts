@@ -53,12 +53,6 @@ function hasTerms(sql: Sql, terms: readonly string[]) {
   ];
 }
 
-/** The ids of bookmarks that contain all terms, in descending order. */
-function withTerms(sql: Sql, { userId }: PrincipalKey, terms: readonly string[]) {
-  const { single, patterns } = splitTerms(terms);
-  return sql`find_texts(${userId}, ${single}, ${patterns}::text[], ${bloomFilterBits(terms)}::integer[])`;
-}
-
 /**
  * The ids of bookmarks that carry a tag and contain all terms. The index of tags finds the bookmarks, and each is
  * tested for the terms.
@@ -89,9 +83,10 @@ export async function searchBookmarks(
   const isPlain = sort === 'newest' && after === undefined && !Object.values(others).some(Boolean);
   const rows = await db.read((sql) => {
     if (!isPlain) return findFiltered(sql, principal, search);
-    return terms.length === 0 && tag === undefined
+    if (tag !== undefined) return findTagged(sql, principal, search, tag);
+    return terms.length === 0
       ? readNewest(sql, principal, page, perPage)
-      : findMatching(sql, principal, search, tag);
+      : searchWords(sql, principal, search);
   });
   return requireValidToken(rows);
 }
@@ -99,21 +94,36 @@ export async function searchBookmarks(
 type FoundRow = { valid: boolean } & SearchPage;
 
 /** Without terms everything matches: the total is the account's counter, and the primary key finds the page. */
-const readNewest = (sql: Sql, principal: PrincipalKey, page: number, perPage: number) => sql<FoundRow[]>`
-  select ${tokenIsValid(sql, principal)} as valid, account.total, '[' || page.bookmarks || ']' as bookmarks,
-    (${page}::bigint - 1) * ${perPage} + page.count < account.total and page.count > 0 as "hasMore",
+const readNewest = (sql: Sql, { userId, hash }: PrincipalKey, page: number, perPage: number) => sql<
+  FoundRow[]
+>`
+  select page.valid, page.total, '[' || page.bookmarks || ']' as bookmarks, page.has_more as "hasMore",
     page.last_id as "lastId", null as "lastKey"
-  from read_newest(${principal.userId}, (${page}::bigint - 1) * ${perPage}, ${perPage}, ${WHOLE_PAGE}) page
-  cross join (select bookmark_count as total from accounts where user_id = ${principal.userId}) account`;
+  from read_newest(
+    p_user_id => ${userId}, p_token_hash => ${hash}, p_offset => (${page}::bigint - 1) * ${perPage},
+    p_limit => ${perPage}, p_bytes => ${WHOLE_PAGE}
+  ) page`;
 
-const findMatching = (
+function searchWords(sql: Sql, { userId, hash }: PrincipalKey, { terms, page, perPage }: SearchOptions) {
+  const { single, patterns } = splitTerms(terms);
+  return sql<FoundRow[]>`
+    select page.valid, page.total, '[' || page.bookmarks || ']' as bookmarks, page.has_more as "hasMore",
+      page.last_id as "lastId", null as "lastKey"
+    from search_words(
+      p_user_id => ${userId}, p_token_hash => ${hash},
+      p_terms => ${single}, p_patterns => ${patterns}::text[], p_bits => ${bloomFilterBits(terms)}::integer[],
+      p_offset => ${slice(page, perPage).from - 1}, p_limit => ${perPage}, p_bytes => ${WHOLE_PAGE}
+    ) page`;
+}
+
+const findTagged = (
   sql: Sql,
   principal: PrincipalKey,
   { terms, page, perPage }: SearchOptions,
-  tagKey: string | undefined,
+  tagKey: string,
 ) => sql<FoundRow[]>`
   with matching as materialized (
-    select ${tagKey === undefined ? withTerms(sql, principal, terms) : withTag(sql, principal, terms, tagKey)} as ids
+    select ${withTag(sql, principal, terms, tagKey)} as ids
   ), wanted as materialized (
     select cardinality(ids) as total, ids[${slice(page, perPage).from}:${slice(page, perPage).to}] as ids
     from matching

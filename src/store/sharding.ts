@@ -98,16 +98,22 @@ export async function refuseUnfinishedNodes(sql: Sql): Promise<void> {
  */
 const RELEASES_THAT_LEAK: ReadonlySet<string> = new Set(['13.2.1', '13.2.2', '14.0.0', '14.0.1', '14.1.0']);
 
-/** Warns if a node runs a release that `docs/citus.md` says to avoid. */
-export async function warnOfReleases(sql: Sql, log: DatabaseLog | undefined): Promise<void> {
+/** How the nodes plan kept statements: `auto`, or `force_custom_plan` where a node runs a release that leaks. */
+export type PlanCacheMode = 'auto' | 'force_custom_plan';
+
+/**
+ * The mode for this cluster. Warns if a node runs a release that `docs/citus.md` says to avoid. There, planning for the
+ * actual values takes the same time as a kept plan and does not fill the memory.
+ */
+export async function readPlanCacheMode(sql: Sql, log: DatabaseLog | undefined): Promise<PlanCacheMode> {
   const nodes = await sql<{ release: string; node: number }[]>`
     select substring(result from '^Citus ([0-9.]+)') as release, nodeid as node
     from run_command_on_all_nodes('select citus_version()')
     where success`;
-  for (const { release, node } of nodes) {
-    if (RELEASES_THAT_LEAK.has(release))
-      log?.warn({ node, release }, 'this release of Citus plans every statement again: use 13.1.1 or 13.2.0');
-  }
+  const leaking = nodes.filter(({ release }) => RELEASES_THAT_LEAK.has(release));
+  for (const { release, node } of leaking)
+    log?.warn({ node, release }, 'this release of Citus plans every statement again: use 13.1.1 or 13.2.0');
+  return leaking.length > 0 ? 'force_custom_plan' : 'auto';
 }
 
 /** A database cannot be distributed in its present state. The message says what to do. */
@@ -119,17 +125,13 @@ export class ShardingRefused extends Error {
   }
 }
 
-/**
- * Settings of the database on each node. Citus 13.2 and 14.0 keep one more plan of the shard at each call of a kept
- * statement and use none of them, so a connection fills the memory. Planning for the actual values takes the same time
- * and avoids that.
- */
-const NODE_SETTINGS = { ...NEEDED_SETTINGS, plan_cache_mode: 'force_custom_plan' };
+/** Settings of the database on each node. */
+const nodeSettings = (mode: PlanCacheMode) => ({ ...NEEDED_SETTINGS, plan_cache_mode: mode });
 
 /** Runs on each node. */
-const NODE_IS_READY = `
+const nodeIsReady = (mode: PlanCacheMode) => `
 select bool_and(current_setting(name) = needed) and to_regclass('users_id_seq') is not null and known_epoch() is not null
-from json_each_text('${JSON.stringify(NODE_SETTINGS)}') needed (name, needed)`;
+from json_each_text('${JSON.stringify(nodeSettings(mode))}') needed (name, needed)`;
 
 /**
  * Prepares every node from the coordinator, including nodes that were added lately:
@@ -141,9 +143,13 @@ from json_each_text('${JSON.stringify(NODE_SETTINGS)}') needed (name, needed)`;
  * - The epoch: a write of it goes to all nodes. Without this step, the first read of changes on a node would fail while
  *   another node is down.
  */
-export async function prepareNodes(sql: Sql, log: DatabaseLog | undefined): Promise<void> {
+export async function prepareNodes(
+  sql: Sql,
+  mode: PlanCacheMode,
+  log: DatabaseLog | undefined,
+): Promise<void> {
   const unready = await sql`
-    select from run_command_on_all_nodes(${NODE_IS_READY})
+    select from run_command_on_all_nodes(${nodeIsReady(mode)})
     where success and result <> 't' and (select groupid = 0 from pg_dist_local_group)`;
   if (unready.length === 0) return;
   await sql`
@@ -152,20 +158,20 @@ export async function prepareNodes(sql: Sql, log: DatabaseLog | undefined): Prom
     where relnamespace = current_schema()::regnamespace and relkind = 'S'`;
   await sql`select run_command_on_all_nodes('select current_epoch()', parallel => false)`;
   const refused = await sql<{ node: number; reason: string }[]>`
-    select nodeid as node, result as reason from run_command_on_all_nodes(${SET_ON_NODE}) where not success`;
+    select nodeid as node, result as reason from run_command_on_all_nodes(${setOnNode(mode)}) where not success`;
   for (const { node, reason } of refused)
-    log?.warn({ node, reason, settings: NODE_SETTINGS }, 'a node refused settings of the database');
+    log?.warn({ node, reason, settings: nodeSettings(mode) }, 'a node refused settings of the database');
 }
 
 /**
  * Each node sets them for itself. Citus would pass on only the settings of a database that it knows by its number,
  * which differs in a copy.
  */
-const SET_ON_NODE = `
+const setOnNode = (mode: PlanCacheMode) => `
 do $settings$
 begin
   set local citus.enable_ddl_propagation = off;
-${Object.entries(NODE_SETTINGS)
+${Object.entries(nodeSettings(mode))
   .map(
     ([name, value]) =>
       `  execute format('alter database %I set ${name} = ''${value}''', current_database());`,
@@ -243,7 +249,7 @@ end
 $distribute$;`;
 
 /** Makes each function whose first argument is a user's id run on the node with the user's rows. */
-export const distributeFunctions = (names: readonly string[]): string => `
+export const distributeFunctions = (names: readonly string[], mode: PlanCacheMode): string => `
 do $distribute$
 declare
   v_function regprocedure;
@@ -255,8 +261,13 @@ begin
       and p.proargnames[1] = 'p_user_id'
   loop
     perform create_distributed_function(v_function, 'p_user_id', colocate_with := 'accounts');
-    -- The same setting as the database's: the owner of the tables may not be allowed to change that one.
-    execute format('alter function %s set plan_cache_mode = force_custom_plan', v_function);
+    -- Replaces 'force_generic_plan', because Citus plans most statements only for the values of a call. It is also set
+    -- here because the owner of the tables may not be allowed to change the database's setting.
+    if not exists (
+      select from pg_proc where oid = v_function and 'plan_cache_mode=force_custom_plan' = any (proconfig)
+    ) then
+      execute format('alter function %s set plan_cache_mode = ${mode}', v_function);
+    end if;
     -- Within a statement it runs on the node with the user's rows, and everything that it reads is on that node.
     if exists (select from pg_proc where oid = v_function and provolatile = 's') then
       execute format('alter function %s set citus.allow_nested_distributed_execution = on', v_function);

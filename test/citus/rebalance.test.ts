@@ -9,7 +9,8 @@ test('shards are moved and rebalanced under writers, followers and mirrors, and 
   timeout: 400_000,
 }, async () => {
   const citusUrl = inject('citusUrl')!;
-  const options = { ...SMALL_RUN, citusUrl, seconds: 30, pauseMs: 1_500, onlyFault: 'shards moved' };
+  const followers = { followersPerUser: 6, pauseMs: 1_500 };
+  const options = { ...SMALL_RUN, ...followers, citusUrl, seconds: 60, onlyFault: 'shards moved' };
   const { results, evidence } = await runChaos(options);
   expect(formatFindings(results), formatTable(results)).toBe('');
   const moves = evidence.journal.faults.map(({ kind, failure }) => failure ?? kind);
