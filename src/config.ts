@@ -191,6 +191,21 @@ const SETTINGS = {
       .transform((text) => (text === 'none' ? undefined : text))
       .meta({ example: 'citus' }),
   ),
+  /**
+   * The address and database of each node of a Citus cluster, such as `pgbouncer:6432/{host}`. If present, statements
+   * about one user go to the node with the user's rows.
+   */
+  databaseNodes: variable(
+    'DATABASE_NODES',
+    z
+      .string()
+      .regex(
+        /^(?=.*\{(host|port)\})[^/@?\s]+\/[^/@?\s]+$/,
+        'expected address:port/database with {host} or {port}',
+      )
+      .optional()
+      .meta({ example: 'pgbouncer:6432/{host}' }),
+  ),
   /** If absent, there can be only one replica, and it coordinates in its own process. */
   redisAddress: variable('REDIS_URL', redisAddress),
   /** The certificate authority of Redis in PEM. Default: Node's own list. */

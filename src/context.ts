@@ -26,7 +26,8 @@ import type { ChangesPage, ChangesStart } from './store/changes.ts';
 import type { Database } from './store/database.ts';
 import { DatabaseFaults } from './store/database-faults.ts';
 import type { DatabaseUnavailable } from './store/errors.ts';
-import { type DatabaseOptions, openDatabase } from './store/open-database.ts';
+import type { DatabaseOptions } from './store/open-database.ts';
+import { openPlaced } from './store/placed-database.ts';
 import { type DatabaseProbe, openProbe } from './store/probe.ts';
 
 /** Everything that routes and jobs of a process share. It is opened once and closed in reverse order. */
@@ -145,7 +146,7 @@ export async function openContext(
       onUnavailable,
       ...options,
     };
-    const database = await openDatabase(given);
+    const database = await openPlaced(given, pool === 'api' ? config.databaseNodes : undefined);
     opened.defer(() => database.close());
     return config.otlpEndpoint ? traceDatabase(database, tracing) : database;
   };

@@ -140,6 +140,16 @@ const OTHERS: [string, keyof Config, unknown, [string, unknown][], string[]][] =
     ['Citus', 'true'],
   ],
   [
+    'DATABASE_NODES',
+    'databaseNodes',
+    undefined,
+    [
+      ['pgbouncer:6432/{host}', 'pgbouncer:6432/{host}'],
+      ['{host}:{port}/bookmarks', '{host}:{port}/bookmarks'],
+    ],
+    ['pgbouncer:6432/bookmarks', '{host}', 'postgres://{host}/bookmarks', 'u:p@{host}/bookmarks'],
+  ],
+  [
     'REDIS_URL',
     'redisAddress',
     undefined,

@@ -176,16 +176,19 @@ const named =
   };
 
 /** Wraps the pool with a span for each statement. */
-export const traceDatabase = (database: Database, { span }: Tracing): Database => ({
+export const traceDatabase = (database: Database, tracing: Tracing): Database => ({
   sql: database.sql,
   get gauges() {
     return database.gauges;
   },
+  at: (userId) => traceDatabase(database.at(userId), tracing),
   read: (run, deadlineMs) =>
-    span('postgres read', OF_POSTGRES, (rename) => database.read(named(run, rename), deadlineMs)),
+    tracing.span('postgres read', OF_POSTGRES, (rename) => database.read(named(run, rename), deadlineMs)),
   readShort: (run, deadlineMs) =>
-    span('postgres read', OF_POSTGRES, (rename) => database.readShort(named(run, rename), deadlineMs)),
-  write: (run) => span('postgres write', OF_POSTGRES, (rename) => database.write(named(run, rename))),
+    tracing.span('postgres read', OF_POSTGRES, (rename) =>
+      database.readShort(named(run, rename), deadlineMs),
+    ),
+  write: (run) => tracing.span('postgres write', OF_POSTGRES, (rename) => database.write(named(run, rename))),
   close: (graceMs) => database.close(graceMs),
 });
 

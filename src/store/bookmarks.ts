@@ -76,7 +76,7 @@ export async function addBookmark(
   const stored = { ...fields, ...urlColumns(fields.url), search_text: searchText(fields) };
   const json = JSON.stringify(stored);
   type Added = { outcome: Outcome | null; bookmark: string };
-  const rows = await db.write((sql) => {
+  const rows = await db.at(principal.userId).write((sql) => {
     const given = sql`
       p_user_id => ${principal.userId}, p_token_hash => ${principal.hash},
       p_bookmark => ${json}::text::jsonb, p_tag_names => ${tags.names}, p_tag_keys => ${tags.keys},
@@ -121,7 +121,7 @@ export async function editBookmark(
     ...(change.url !== undefined && urlColumns(change.url)),
     ...searchLines(change),
   };
-  const rows = await db.write(
+  const rows = await db.at(principal.userId).write(
     (sql) => sql<Written[]>`
       select outcome, response
       from edit_bookmark(
@@ -155,7 +155,7 @@ export async function findBookmarks(
   choice: { id: number } | { url: string },
 ) {
   const { userId } = principal;
-  const rows = await db.read((sql) => {
+  const rows = await db.at(principal.userId).read((sql) => {
     const ids =
       'id' in choice
         ? sql`select id from bookmarks where user_id = ${userId} and id = ${choice.id}`
@@ -180,7 +180,7 @@ export async function deleteBookmark(
   freeBookmarkLimit: number,
   { ifUpdatedAt, idempotency }: WriteOptions = {},
 ): Promise<string> {
-  const rows = await db.write(
+  const rows = await db.at(principal.userId).write(
     (sql) => sql<Written[]>`
       select outcome, response
       from delete_bookmark(
@@ -203,7 +203,7 @@ export async function editBookmarks(
   { added, removed }: { added: TagNames; removed: TagNames },
   idempotency?: Idempotency,
 ): Promise<string> {
-  const rows = await db.write(
+  const rows = await db.at(principal.userId).write(
     (sql) => sql<Written[]>`
       select outcome, response
       from edit_bookmarks(
@@ -225,7 +225,7 @@ export async function deleteBookmarks(
   freeBookmarkLimit: number,
   idempotency?: Idempotency,
 ): Promise<string> {
-  const rows = await db.write(
+  const rows = await db.at(principal.userId).write(
     (sql) => sql<Written[]>`
       select outcome, response
       from delete_bookmarks(
@@ -252,7 +252,7 @@ export async function readPage(
   limit: number,
   deadlineMs?: number,
 ): Promise<Page> {
-  const rows = await db[limit <= SHORT_PAGE ? 'readShort' : 'read'](
+  const rows = await db.at(principal.userId)[limit <= SHORT_PAGE ? 'readShort' : 'read'](
     (sql) => sql<({ valid: boolean } & Page)[]>`
       select page.valid, ${pageColumns(sql)}
       from ${pageAfter(sql, principal, afterId, limit)}`,
@@ -270,7 +270,7 @@ export async function readPageForAll(
   deadlineMs?: number,
 ): Promise<Page & { valid: string[] }> {
   const { userId } = principals[0]!;
-  const rows = await db.read(
+  const rows = await db.at(userId).read(
     (sql) => sql<(Page & { valid: string[] })[]>`
       select
         ${validHashes(sql, principals)} as valid,

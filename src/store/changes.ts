@@ -49,7 +49,7 @@ export async function readChanges(
   limit: number,
   deadlineMs?: number,
 ): Promise<ChangesPage> {
-  const rows = await db[limit <= SHORT_PAGE ? 'readShort' : 'read'](
+  const rows = await db.at(principal.userId)[limit <= SHORT_PAGE ? 'readShort' : 'read'](
     (sql) => sql<({ valid: boolean } & ChangesPage)[]>`
       select ${tokenIsValid(sql, principal)} as valid, ${columns(sql)}
       from ${pageFrom(sql, principal, start, limit)}`,
@@ -66,7 +66,7 @@ export async function readChangesForAll(
   limit: number,
   deadlineMs?: number,
 ): Promise<ChangesPage & { valid: string[] }> {
-  const rows = await db.read(
+  const rows = await db.at(principals[0]!.userId).read(
     (sql) => sql<(ChangesPage & { valid: string[] })[]>`
       select ${validHashes(sql, principals)} as valid, ${columns(sql)}
       from ${pageFrom(sql, principals[0]!, start, limit)}`,

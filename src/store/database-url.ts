@@ -55,6 +55,21 @@ export function parseDatabaseUrl(text: string, { inOrder = false } = {}): Target
   return { url, ...(ssl && { ssl }), ...(path && { path }) };
 }
 
+/**
+ * The url of a node: that of any node, with another address and database. The template names them as
+ * `address:port/database`, with `{host}` and `{port}` for those of the node.
+ */
+export function urlOfNode(
+  url: string,
+  template: string,
+  { host, port }: { host: string; port: number },
+): string {
+  const place = template
+    .replaceAll('{host}', host.includes(':') ? `[${host}]` : host)
+    .replaceAll('{port}', String(port));
+  return url.replace(/^(\w+:\/\/(?:[^/?]*@)?)[^/?]*(?:\/[^?]*)?/, (_, credentials) => credentials + place);
+}
+
 /** Says why a url cannot be used, without its secrets; undefined if the driver accepts it. */
 export function findUrlFault(text: string): string | undefined {
   try {

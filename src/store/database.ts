@@ -27,6 +27,8 @@ export interface Database {
   readShort<T extends readonly unknown[]>(run: (sql: Sql) => Statement<T>, deadlineMs?: number): Promise<T>;
   /** Runs one statement, and never sends it twice. If it is refused while it waits for a connection, it never runs. */
   write<T extends readonly unknown[]>(run: (sql: Sql) => Statement<T>): Promise<T>;
+  /** The pool that is best asked for a user's rows. Every other pool returns the same. */
+  at(userId: number): Database;
   /**
    * Refuses waiting statements, lets running ones finish for up to `graceMs` (default 5 s), and closes all connections.
    */

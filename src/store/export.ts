@@ -24,7 +24,7 @@ export interface ExportPage {
 
 /** Determines what an export covers. */
 export async function beginExport(db: Database, principal: PrincipalKey): Promise<ExportBounds> {
-  const rows = await db.read(
+  const rows = await db.at(principal.userId).read(
     (sql) => sql<({ valid: boolean } & ExportBounds)[]>`
       select ${tokenIsValid(sql, principal)} as valid,
         (select coalesce(max(id), 0) from bookmarks where user_id = ${principal.userId}) as "lastId",
@@ -42,7 +42,7 @@ export async function readExportPage(
   { lastId }: ExportBounds,
   limit: number,
 ): Promise<ExportPage> {
-  const rows = await db.read(
+  const rows = await db.at(principal.userId).read(
     (sql) =>
       sql`
         select ${tokenIsValid(sql, principal)} as valid,

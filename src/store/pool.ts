@@ -114,6 +114,10 @@ export class Pool implements Database {
     return this.#call(run, false, this.#deadlineMs);
   }
 
+  at(): Database {
+    return this;
+  }
+
   async close(graceMs = 5_000): Promise<void> {
     this.#permits.close();
     const drivers = [

@@ -81,7 +81,7 @@ export async function searchBookmarks(
   const { terms, filter, sort, page, perPage, after } = search;
   const { tag, ...others } = filter;
   const isPlain = sort === 'newest' && after === undefined && !Object.values(others).some(Boolean);
-  const rows = await db.read((sql) => {
+  const rows = await db.at(principal.userId).read((sql) => {
     if (!isPlain) return findFiltered(sql, principal, search);
     if (tag !== undefined) return findTagged(sql, principal, search, tag);
     return terms.length === 0

@@ -7,7 +7,7 @@ import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
 /** All tags of a user in the order of their folded names, as JSON text: an array of spec 2.3's tags. */
 export async function listTags(db: Database, principal: PrincipalKey): Promise<string> {
-  const rows = await db.read(
+  const rows = await db.at(principal.userId).read(
     (sql) => sql<{ valid: boolean; tags: string }[]>`
       select ${tokenIsValid(sql, principal)} as valid,
         coalesce((
@@ -32,7 +32,7 @@ export async function createTag(
   { name, key }: TagName,
   idempotency?: Idempotency,
 ): Promise<string> {
-  const rows = await db.write(
+  const rows = await db.at(principal.userId).write(
     (sql) => sql<{ outcome: Outcome | null; tag: string }[]>`
       select outcome, tag
       from create_tag(
@@ -90,7 +90,7 @@ export const renameTag = (
   work = STEP_WORK,
 ): Promise<string> =>
   takeSteps((after) =>
-    db.write(
+    db.at(principal.userId).write(
       (sql) => sql<Step[]>`
         select outcome, detail, response, last_id as "lastId"
         from rename_tag(
@@ -110,7 +110,7 @@ export const deleteTag = (
   work = STEP_WORK,
 ): Promise<string> =>
   takeSteps((after) =>
-    db.write(
+    db.at(principal.userId).write(
       (sql) => sql<Step[]>`
         select outcome, response, last_id as "lastId"
         from delete_tag(
@@ -133,7 +133,7 @@ export const mergeTags = (
   work = STEP_WORK,
 ): Promise<string> =>
   takeSteps((after) =>
-    db.write(
+    db.at(principal.userId).write(
       (sql) => sql<Step[]>`
         select outcome, response, last_id as "lastId"
         from merge_tags(

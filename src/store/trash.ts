@@ -27,7 +27,7 @@ export async function readTrash(
   before: TrashPosition | undefined,
   limit: number,
 ): Promise<TrashPage> {
-  const rows = await db.read(
+  const rows = await db.at(principal.userId).read(
     (sql) => sql<
       {
         valid: boolean;
@@ -65,7 +65,7 @@ export async function restoreBookmarks(
 ): Promise<string> {
   for (let attempt = 1; ; attempt += 1) {
     const names = await readTagNames(db, principal, ids);
-    const rows = await db.write(
+    const rows = await db.at(principal.userId).write(
       (sql) => sql<Written[]>`
         select outcome, response
         from restore_bookmarks(
@@ -85,9 +85,11 @@ async function readTagNames(
   { userId }: PrincipalKey,
   ids: readonly number[],
 ): Promise<string[]> {
-  const [row] = await db.read(
-    (sql) => sql<{ names: string[] }[]>`select tag_names_in_trash(${userId}, ${ids}::bigint[]) as names`,
-  );
+  const [row] = await db
+    .at(userId)
+    .read(
+      (sql) => sql<{ names: string[] }[]>`select tag_names_in_trash(${userId}, ${ids}::bigint[]) as names`,
+    );
   return row!.names;
 }
 
@@ -98,7 +100,7 @@ export async function deleteFromTrash(
   ids: readonly number[] | undefined,
   idempotency?: Idempotency,
 ): Promise<string> {
-  const rows = await db.write(
+  const rows = await db.at(principal.userId).write(
     (sql) => sql<Written[]>`
       select outcome, response
       from delete_from_trash(

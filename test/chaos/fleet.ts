@@ -2,6 +2,7 @@ import postgres from 'postgres';
 import type { ServingRole } from '../../src/process/serve.ts';
 import type { Database } from '../../src/store/database.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
+import { nodesTemplate } from '../support/citus.ts';
 import { makeFolder } from '../support/folders.ts';
 import type { Balancer } from '../support/haproxy.ts';
 import { findFreePort } from '../support/ports.ts';
@@ -56,7 +57,16 @@ export async function openFleet(options: FleetOptions, journal: Journal): Promis
   const starts = [];
   for (const [n, role] of listRoles(options).entries()) {
     const name = `${role}-${n + 1}`;
-    const env = await connectProcess(name, database.urls[n % database.urls.length]!, redis, proxies, options);
+    const process = await connectProcess(
+      name,
+      database.urls[n % database.urls.length]!,
+      redis,
+      proxies,
+      options,
+    );
+    // On a cluster, half of the processes ask each user's node, and the others any node.
+    const isPlaced = options.citusUrl !== undefined && n % 2 === 0;
+    const env = { ...process, ...(isPlaced && { DATABASE_NODES: nodesTemplate(url) }) };
     const [port, metricsPort] = [await findFreePort(), await findFreePort()];
     starts.push(openProcess({ name, role, port, metricsPort, env, folder }, journal));
   }

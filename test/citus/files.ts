@@ -29,6 +29,7 @@ export const SHARDED_TESTS: readonly string[] = [
   'test/citus/migrate.test.ts',
   'test/citus/memory.test.ts',
   'test/citus/moves.test.ts',
+  'test/citus/placement.test.ts',
   'test/citus/hosts.test.ts',
   'test/citus/down.test.ts',
   'test/citus/rebalance.test.ts',

@@ -31,6 +31,9 @@ export function onNode(url: string, { host, port }: { host: string; port: number
   return changed.href;
 }
 
+/** `DATABASE_NODES` for a database whose nodes are reached at their own addresses. */
+export const nodesTemplate = (url: string): string => `{host}:{port}${new URL(url).pathname}`;
+
 /** A database on all nodes of a cluster that nobody else uses. */
 export interface ShardedDatabase extends TestDatabase {
   nodes: CitusNode[];

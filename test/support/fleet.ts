@@ -1,7 +1,9 @@
 import { Redis } from 'ioredis';
 import postgres from 'postgres';
+import { inject } from 'vitest';
 import type { ServingRole } from '../../src/process/serve.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
+import { nodesTemplate } from './citus.ts';
 import { createDatabase } from './database.ts';
 import { type RedisServer, startRedis } from './redis.ts';
 import { type Replica, type ReplicaEnv, startReplica } from './replica.ts';
@@ -51,7 +53,8 @@ export async function openFleet({ databaseUrl, env = {} }: FleetOptions = {}): P
   const database = await openDatabase({ url, max: 1 });
   opened.defer(() => database.close(0));
   const replicas = opened.use(new AsyncDisposableStack());
-  const common = { DATABASE_URL: url, REDIS_URL: redis.url, ...env };
+  const nodes = inject('citusUrl') === undefined ? {} : { DATABASE_NODES: nodesTemplate(url) };
+  const common = { DATABASE_URL: url, ...nodes, REDIS_URL: redis.url, ...env };
   const closing = opened.move();
   return {
     databaseUrl: url,

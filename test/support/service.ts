@@ -1,11 +1,12 @@
 import type { FastifyInstance } from 'fastify';
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, inject } from 'vitest';
 import { issueInvite } from '../../src/admin/invites.ts';
 import { type Config, readConfig } from '../../src/config.ts';
 import { type Context, openContext } from '../../src/context.ts';
 import type { Scope } from '../../src/domain/tokens.ts';
 import { buildApp } from '../../src/http/app.ts';
 import type { Logger } from '../../src/observability/log.ts';
+import { nodesTemplate } from './citus.ts';
 import { createDatabase, type TestDatabase } from './database.ts';
 import { post, type RequestOptions } from './post.ts';
 import type { ApiResponse } from './responses.ts';
@@ -89,7 +90,8 @@ export async function startService(
   { database, log = silentLog as Logger }: ServiceOptions = {},
 ): Promise<TestService> {
   const own = database ?? (await createDatabase());
-  const whole: Config = { ...TEST_CONFIG, databaseUrl: own.url, ...config };
+  const databaseNodes = inject('citusUrl') === undefined ? undefined : nodesTemplate(own.url);
+  const whole: Config = { ...TEST_CONFIG, databaseUrl: own.url, databaseNodes, ...config };
   const context = await openContext(whole, log, own.url);
   const app = await buildApp(context);
   await app.listen({ host: whole.host, port: 0 });

@@ -1,6 +1,6 @@
 import { hostsOf } from '../../../src/store/database-url.ts';
 import { type KubernetesObject, nameOf } from '../objects.ts';
-import { readContainerConfig } from './environment.ts';
+import { findConfig, readContainerConfig } from './environment.ts';
 import { listHosts, readPooler } from './pooler.ts';
 import { listMigrations, listServiceWorkloads, listWorkloads, ofKind, type Rule, unless } from './rule.ts';
 
@@ -23,14 +23,21 @@ function findMigrationFaults(objects: readonly KubernetesObject[]): string[] {
   });
 }
 
-/** Finds nodes that are listed twice. */
+/** Finds nodes that are listed twice, and nodes without the line that `DATABASE_NODES` names. */
 function findNodeFaults(objects: readonly KubernetesObject[]): string[] {
+  const { databaseNodes } = findConfig(objects, 'api')!;
   return listWorkloads(objects).flatMap((workload) => {
-    const databases = Object.values(readPooler(objects, workload)?.databases ?? {});
-    const [first = ''] = databases.map(listHosts);
-    return [...unless(new Set(first).size === first.length, 'names a node twice')].map(
-      (fault) => `${nameOf(workload.owner)}: ${fault}`,
+    const pooler = readPooler(objects, workload);
+    if (pooler === undefined) return [];
+    const hosts = listHosts(pooler.databases.bookmarks ?? '');
+    const nameOfLine = (host: string) => databaseNodes!.split('/')[1]!.replaceAll('{host}', host);
+    const missing = hosts.filter(
+      (host) => databaseNodes && listHosts(pooler.databases[nameOfLine(host)] ?? '').join() !== host,
     );
+    return [
+      ...unless(new Set(hosts).size === hosts.length, 'names a node twice'),
+      ...missing.map((host) => `has no database for the node ${host} alone, which DATABASE_NODES names`),
+    ].map((fault) => `${nameOf(workload.owner)}: ${fault}`);
   });
 }
 

@@ -70,7 +70,7 @@ export function readIni(text: string): Record<string, Record<string, string>> {
       section = heading;
       sections[section] = {};
     }
-    const [, key, value] = /^(\w+) *= *(.*)$/.exec(line) ?? [];
+    const [, key, value] = /^"?([\w.-]+)"? *= *(.*)$/.exec(line) ?? [];
     if (key !== undefined) sections[section]![key] = value!;
   }
   return sections;
@@ -92,12 +92,17 @@ export function readPooler(objects: readonly KubernetesObject[], workload: Workl
 /** The servers in a line of `[databases]`. */
 export const listHosts = (line: string): string[] => /\bhost=(\S+)/.exec(line)?.[1]?.split(',') ?? [''];
 
+/** The databases that lead to one node of a cluster each. */
+export const listNodeDatabases = ({ databases }: Pooler): [name: string, line: string][] =>
+  Object.entries(databases).filter(([name]) => !['bookmarks', 'bookmarks_import'].includes(name));
+
 /** The maximum of connections that all pods of the service open together. */
-export function countClientConnections(objects: readonly KubernetesObject[]): number {
+function countClientConnections(objects: readonly KubernetesObject[], nodes: number): number {
   return (['api', 'worker'] as const)
     .map((role) => {
       const { databasePoolSize, databaseImportPoolSize } = findConfig(objects, role)!;
-      return countPodsAtMost(objects, role) * (databasePoolSize + databaseImportPoolSize + PROBE_CONNECTIONS);
+      const ofPod = databasePoolSize * (1 + nodes) + databaseImportPoolSize + PROBE_CONNECTIONS;
+      return countPodsAtMost(objects, role) * ofPod;
     })
     .reduce((sum, connections) => sum + connections, 0);
 }
@@ -163,17 +168,24 @@ function findSessionFaults(name: string, line: string, statementMs: number, lock
 }
 
 export const poolerRules: Rule[] = [
-  poolerRule("replicas times pool fit into one pooler's connections", ({ settings }, objects) => {
-    const needed = countClientConnections(objects);
-    const limit = Number(settings.max_client_conn);
+  poolerRule("replicas times pool fit into one pooler's connections", (pooler, objects) => {
+    const needed = countClientConnections(objects, listNodeDatabases(pooler).length);
+    const limit = Number(pooler.settings.max_client_conn);
     return unless(needed <= limit, `pods may open ${needed} connections, max_client_conn is ${limit}`);
   }),
   poolerRule("the poolers' pools fit into Postgres' connections, even with two roles", (pooler, objects) => {
     const { workload, databases } = pooler;
-    // Pools are per role, and a rotation uses two.
-    const perInstance = Object.values(databases)
-      .map((line) => Math.max(readNumber(line, 'pool_size'), readNumber(line, 'max_db_connections')))
-      .reduce((sum, connections) => sum + connections, 0);
+    // Pools are per role, and a rotation uses two. Of several hosts, the one with the most connections counts.
+    const perInstance = Math.max(
+      ...Object.values(databases)
+        .flatMap(listHosts)
+        .map((host) =>
+          Object.values(databases)
+            .filter((line) => listHosts(line).includes(host))
+            .map((line) => Math.max(readNumber(line, 'pool_size'), readNumber(line, 'max_db_connections')))
+            .reduce((sum, connections) => sum + connections, 0),
+        ),
+    );
     const needed =
       countPodsAtMost(objects, workload.owner.metadata.name) * perInstance + RESERVED_CONNECTIONS;
     const limit = Number(workload.owner.metadata.annotations?.['bookmarks/postgres-max-connections']);
@@ -191,10 +203,17 @@ export const poolerRules: Rule[] = [
         .map(([name]) => `${name}: pool_size is below ${MIN_POOL_SIZE}`),
     ];
   }),
-  poolerRule("the pooler's sessions have the service's timeouts and settings", ({ databases }, objects) => {
+  poolerRule("the pooler's sessions have the service's timeouts and settings", (pooler, objects) => {
+    const { databases } = pooler;
     const importMs = findConfig(objects, 'worker')!.importWaitSeconds * 1_000;
+    const forRequests: [string, string][] = [
+      ['bookmarks', databases.bookmarks ?? ''],
+      ...listNodeDatabases(pooler),
+    ];
     return [
-      ...findSessionFaults('bookmarks', databases.bookmarks ?? '', STATEMENT_TIMEOUT_MS, LOCK_TIMEOUT_MS),
+      ...forRequests.flatMap(([name, line]) =>
+        findSessionFaults(name, line, STATEMENT_TIMEOUT_MS, LOCK_TIMEOUT_MS),
+      ),
       ...findSessionFaults('bookmarks_import', databases.bookmarks_import ?? '', importMs, importMs),
     ];
   }),
@@ -220,7 +239,13 @@ export const poolerRules: Rule[] = [
           'requests and imports do not use the databases with their timeouts',
         ),
         ...unless(
-          new Set(Object.values(databases).map((line) => listHosts(line).sort().join())).size === 1,
+          new Set(
+            [databases.bookmarks, databases.bookmarks_import].map((line) =>
+              listHosts(line ?? '')
+                .sort()
+                .join(),
+            ),
+          ).size === 1,
           'requests and imports use different hosts',
         ),
         ...unless(users.has(settings.stats_users ?? ''), `auth_file has no ${settings.stats_users}`),

@@ -1,7 +1,7 @@
 import { MAX_ID } from '../../../src/domain/fields.ts';
 import { migrate } from '../../../src/store/migrations.ts';
 import { openDatabase } from '../../../src/store/open-database.ts';
-import { createShardedDatabase } from '../../support/citus.ts';
+import { createShardedDatabase, nodesTemplate } from '../../support/citus.ts';
 import { post } from '../../support/post.ts';
 import { runOn, withDatabase } from '../../support/run-on.ts';
 import { silentLog } from '../../support/silent-log.ts';
@@ -15,7 +15,7 @@ import { compareSides, type Side } from '../harness/rounds.ts';
 
 /**
  * What an operation of one user costs the nodes of a Citus cluster, compared with one Postgres: a database without the
- * extension on the coordinator's own server. The nodes that `TEST_CITUS_URL` leads to must run on this machine.
+ * extension on the coordinator's own server. The replica asks each user's node. The nodes that `TEST_CITUS_URL` leads to must run on this machine.
  */
 
 const CONNECTIONS = 4;
@@ -54,6 +54,7 @@ async function openDeployment(
   { environment, quick }: Plan,
   url: string,
   nodes: readonly string[],
+  settings: Record<string, string>,
   stack: AsyncDisposableStack,
 ): Promise<Deployment> {
   const database = await openDatabase({ url, max: 2 });
@@ -63,7 +64,7 @@ async function openDeployment(
     ),
   );
   await database.close();
-  const replica = stack.use(await startReplica(environment, url));
+  const replica = stack.use(await startReplica(environment, url, settings));
   const tokens = principals.map(({ token }) => token);
   const bookmarks = makeSamples(quick ? 100 : 500).map((sample, n) => ({
     ...{ ...sample, url: `${sample.url}?${n}` },
@@ -111,9 +112,10 @@ export const sharded: Bench = {
     await using stack = new AsyncDisposableStack();
     const plainUrl = await openPlain(coordinatorUrl, stack);
     const cluster = stack.use(await createShardedDatabase(coordinatorUrl));
-    const plain = await openDeployment(plan, plainUrl, [plainUrl], stack);
+    const plain = await openDeployment(plan, plainUrl, [plainUrl], {}, stack);
     const nodes = cluster.nodes.map(({ url }) => url);
-    const spread = await openDeployment(plan, cluster.url, nodes, stack);
+    const settings = { DATABASE_NODES: nodesTemplate(cluster.url) };
+    const spread = await openDeployment(plan, cluster.url, nodes, settings, stack);
     const lines: Line[] = [];
     for (const operation of OPERATIONS) {
       const [ours, theirs] = await compareSides(

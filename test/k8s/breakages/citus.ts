@@ -44,6 +44,22 @@ export const CITUS: Breakage[] = [
   ],
   [
     'the coordinator migrates',
+    'ConfigMap/pgbouncer',
+    edit('databases.ini', '"worker-2.example.org" = host=worker-2', '"worker-2.example.org" = host=worker-1'),
+    OVERLAY,
+  ],
+  [
+    'sessions have',
+    'ConfigMap/pgbouncer',
+    edit(
+      'databases.ini',
+      "=16 connect_query='set statement_timeout = 6000",
+      "=16 connect_query='set statement_timeout = 0",
+    ),
+    OVERLAY,
+  ],
+  [
+    'the coordinator migrates',
     'ConfigMap/settings',
     (_, objects) => objects.push(...readObjects(DUMP)),
     OVERLAY,

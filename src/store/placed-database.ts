@@ -1,0 +1,219 @@
+import type { SemaphoreGauges } from '../concurrency/semaphore.ts';
+import type { Database, Sql, Statement } from './database.ts';
+import { urlOfNode } from './database-url.ts';
+import { DatabaseUnavailable, type UnavailableReason } from './errors.ts';
+import { type DatabaseLog, type DatabaseOptions, openDatabase } from './open-database.ts';
+import { findShard, type NodeAddress, type Shard } from './placement.ts';
+
+/** How often the placement is read again. Until then a user who has moved is asked for at the old node, which forwards. */
+const REFRESH_MS = 10_000;
+
+/** The pool to a node. A statement that the node refuses runs at any node instead. */
+class NodeDatabase implements Database {
+  readonly #pool: Database;
+  readonly #any: Database;
+  /** Whether the node has not refused a statement since the last refresh. */
+  isUp = true;
+
+  constructor(pool: Database, any: Database) {
+    this.#pool = pool;
+    this.#any = any;
+  }
+
+  get sql(): Sql {
+    return this.#pool.sql;
+  }
+
+  get gauges(): SemaphoreGauges {
+    return this.#pool.gauges;
+  }
+
+  at(): Database {
+    return this;
+  }
+
+  read<T extends readonly unknown[]>(run: (sql: Sql) => Statement<T>, deadlineMs?: number): Promise<T> {
+    return this.#orAny(this.#pool.read(run, deadlineMs), () => this.#any.read(run, deadlineMs));
+  }
+
+  readShort<T extends readonly unknown[]>(run: (sql: Sql) => Statement<T>, deadlineMs?: number): Promise<T> {
+    return this.#orAny(this.#pool.readShort(run, deadlineMs), () => this.#any.readShort(run, deadlineMs));
+  }
+
+  write<T extends readonly unknown[]>(run: (sql: Sql) => Statement<T>): Promise<T> {
+    return this.#orAny(this.#pool.write(run), () => this.#any.write(run));
+  }
+
+  async #orAny<T>(statement: Promise<T>, runAtAny: () => Promise<T>): Promise<T> {
+    try {
+      return await statement;
+    } catch (error) {
+      const isRefused =
+        error instanceof DatabaseUnavailable && !error.mayHaveRun && REFUSALS.has(error.reason);
+      if (!isRefused) throw error;
+      this.isUp = false;
+      return runAtAny();
+    }
+  }
+
+  /** Rejects if the node still refuses statements. */
+  async check(): Promise<void> {
+    await this.#pool.read((sql) => sql`select 1`);
+    this.isUp = true;
+  }
+
+  close(graceMs?: number): Promise<void> {
+    return this.#pool.close(graceMs);
+  }
+}
+
+/** Why a node that cannot serve refuses a statement, which then had no effect. */
+const REFUSALS: ReadonlySet<UnavailableReason> = new Set(['connect', 'resources']);
+
+/** A shard with the key of its node. */
+interface PlacedShard {
+  min: number;
+  node: string;
+}
+
+/**
+ * The nodes of a Citus cluster: one pool to any of them, and one to each. `at` returns the pool to the node that has a
+ * user's rows. That is a hint which saves a hop between nodes: every node serves every user, so a stale placement, or a
+ * node without a pool, changes no response.
+ */
+class PlacedDatabase implements Database {
+  readonly #any: Database;
+  readonly #options: DatabaseOptions;
+  readonly #template: string;
+  readonly #log: DatabaseLog | undefined;
+  readonly #nodes = new Map<string, NodeDatabase>();
+  #shards: PlacedShard[] = [];
+  #refreshing: Promise<void> | undefined;
+  readonly #timer: NodeJS.Timeout;
+  /** What was warned of last, so that each fault is logged once. */
+  readonly #warned = new Map<string, string>();
+
+  /** Takes the pool to any node. `options` are those of the pool to each node, except the url. */
+  constructor(any: Database, template: string, options: DatabaseOptions) {
+    this.#any = any;
+    this.#template = template;
+    this.#options = options;
+    this.#log = options.log;
+    this.#timer = setInterval(() => void this.refresh(), REFRESH_MS).unref();
+  }
+
+  at(userId: number): Database {
+    const shard = findShard(this.#shards, userId);
+    const node = shard && this.#nodes.get(shard.node);
+    return node?.isUp ? node : this.#any;
+  }
+
+  /** Reads the placement, opens pools to new nodes, closes those to nodes that have left, and tries failed ones again. */
+  refresh(): Promise<void> {
+    this.#refreshing ??= this.#read().finally(() => {
+      this.#refreshing = undefined;
+    });
+    return this.#refreshing;
+  }
+
+  async #read(): Promise<void> {
+    const shards = await this.#any.read(readShards).catch((error: Error) => {
+      this.#warn('placement', error.message, 'the placement of users cannot be read: any node is asked');
+    });
+    if (shards === undefined) return;
+    this.#warned.delete('placement');
+    const found = new Map(shards.map((shard) => [keyOf(shard), shard]));
+    this.#shards = shards.map((shard) => ({ min: shard.min, node: keyOf(shard) }));
+    await Promise.all([...found].map(([key, node]) => this.#connect(key, node)));
+    for (const [key, database] of this.#nodes) {
+      if (found.has(key)) continue;
+      this.#nodes.delete(key);
+      void database.close();
+    }
+  }
+
+  /** Opens the pool to a node, or finds out whether a pool that failed has a connection again. */
+  async #connect(key: string, node: NodeAddress): Promise<void> {
+    const known = this.#nodes.get(key);
+    if (known?.isUp) return;
+    try {
+      if (known) await known.check();
+      else this.#nodes.set(key, await this.#open(node));
+      this.#warned.delete(key);
+    } catch (error) {
+      this.#warn(
+        key,
+        (error as Error).message,
+        'a node cannot be asked directly: its users are asked for at any node',
+      );
+    }
+  }
+
+  async #open(node: NodeAddress): Promise<NodeDatabase> {
+    const url = urlOfNode(this.#options.url, this.#template, node);
+    return new NodeDatabase(await openDatabase({ ...this.#options, url }), this.#any);
+  }
+
+  #warn(key: string, reason: string, message: string): void {
+    if (this.#warned.get(key) === reason) return;
+    this.#warned.set(key, reason);
+    this.#log?.warn({ node: key, reason }, message);
+  }
+
+  get sql(): Sql {
+    return this.#any.sql;
+  }
+
+  get gauges(): SemaphoreGauges {
+    const all = [this.#any, ...this.#nodes.values()].map(({ gauges }) => gauges);
+    const sum = (name: 'size' | 'inUse' | 'waiting') =>
+      all.reduce((total, gauges) => total + gauges[name], 0);
+    return {
+      size: sum('size'),
+      inUse: sum('inUse'),
+      waiting: sum('waiting'),
+      oldestWaitMs: Math.max(...all.map(({ oldestWaitMs }) => oldestWaitMs)),
+    };
+  }
+
+  read<T extends readonly unknown[]>(run: (sql: Sql) => Statement<T>, deadlineMs?: number): Promise<T> {
+    return this.#any.read(run, deadlineMs);
+  }
+
+  readShort<T extends readonly unknown[]>(run: (sql: Sql) => Statement<T>, deadlineMs?: number): Promise<T> {
+    return this.#any.readShort(run, deadlineMs);
+  }
+
+  write<T extends readonly unknown[]>(run: (sql: Sql) => Statement<T>): Promise<T> {
+    return this.#any.write(run);
+  }
+
+  async close(graceMs?: number): Promise<void> {
+    clearInterval(this.#timer);
+    this.#shards = [];
+    await this.#refreshing;
+    await Promise.all([this.#any, ...this.#nodes.values()].map((each) => each.close(graceMs)));
+  }
+}
+
+const keyOf = ({ host, port }: NodeAddress): string => `${host}:${port}`;
+
+const readShards = (sql: Sql) => sql<Shard[]>`
+  select shardminvalue::integer as min, nodename as host, nodeport as port
+  from pg_dist_shard
+  join pg_dist_placement using (shardid)
+  join pg_dist_node using (groupid)
+  where logicalrelid = 'accounts'::regclass and noderole = 'primary' and isactive
+  order by min`;
+
+/**
+ * Opens a pool. With `nodes`, the address and database of each node of a cluster, it also opens a pool to each node
+ * (docs/citus.md, "Ask the user's node"). Rejects as `openDatabase` does if no node can be reached.
+ */
+export async function openPlaced(options: DatabaseOptions, nodes: string | undefined): Promise<Database> {
+  const any = await openDatabase(options);
+  if (nodes === undefined) return any;
+  const placed = new PlacedDatabase(any, nodes, options);
+  await placed.refresh();
+  return placed;
+}

@@ -1,0 +1,43 @@
+/** The address of a node, by which the nodes of a Citus cluster know each other. */
+export interface NodeAddress {
+  host: string;
+  port: number;
+}
+
+/** A shard: its users' ids have hashes from `min` up to the next shard's. */
+export interface Shard extends NodeAddress {
+  min: number;
+}
+
+/** The shard of a user, in a list by ascending `min` that begins with the least hash. */
+export function findShard<T extends { min: number }>(shards: readonly T[], userId: number): T | undefined {
+  const hash = hashId(userId);
+  let [from, to] = [0, shards.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (shards[middle]!.min <= hash) from = middle + 1;
+    else to = middle;
+  }
+  return shards[from - 1];
+}
+
+/** Postgres' `hashint8`, by which Citus distributes rows. The id is a safe integer that is not negative. */
+export function hashId(id: number): number {
+  const low = id | 0;
+  const high = Math.floor(id / 2 ** 32) | 0;
+  // The seed of Postgres' hash_bytes_uint32 for four bytes, and the final mix of Bob Jenkins' lookup3.
+  const seed = (0x9e3779b9 + 4 + 3923095) | 0;
+  let a = (seed + (low ^ high)) | 0;
+  let b = seed;
+  let c = seed;
+  c = ((c ^ b) - rotate(b, 14)) | 0;
+  a = ((a ^ c) - rotate(c, 11)) | 0;
+  b = ((b ^ a) - rotate(a, 25)) | 0;
+  c = ((c ^ b) - rotate(b, 16)) | 0;
+  a = ((a ^ c) - rotate(c, 4)) | 0;
+  b = ((b ^ a) - rotate(a, 14)) | 0;
+  c = ((c ^ b) - rotate(b, 24)) | 0;
+  return c;
+}
+
+const rotate = (word: number, bits: number): number => (word << bits) | (word >>> (32 - bits));

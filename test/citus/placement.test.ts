@@ -1,0 +1,104 @@
+import { beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest';
+import type { Database } from '../../src/store/database.ts';
+import { openPlaced } from '../../src/store/placed-database.ts';
+import { copyShardedDatabase, nodesTemplate, type ShardedDatabase } from '../support/citus.ts';
+import { runOn } from '../support/database.ts';
+import { startService } from '../support/service.ts';
+import { until } from '../support/until.ts';
+
+vi.setConfig({ testTimeout: 120_000 });
+
+let database: ShardedDatabase;
+
+beforeAll(async () => {
+  database = await copyShardedDatabase(inject('citusUrl')!, inject('citusTemplate')!);
+  return () => database.drop();
+});
+
+const template = () => nodesTemplate(database.url);
+
+/** A pool to any node and one to each. It is closed when the test ends. */
+async function open(nodes = template(), log: string[] = []): Promise<Database> {
+  const warn = (facts: { node?: string }) => log.push(facts.node ?? '');
+  const placed = await openPlaced({ url: database.url, max: 1, log: { warn } }, nodes);
+  onTestFinished(() => placed.close(0));
+  return placed;
+}
+
+/** The port of the node that a pool leads to. */
+async function portOf(pool: Database): Promise<number> {
+  const [row] = await pool.read(
+    (sql) => sql<{ port: number }[]>`select current_setting('port')::integer as port`,
+  );
+  return row!.port;
+}
+
+/** The shard of a user and the node that has it. */
+async function placementOf(userId: number) {
+  const [row] = await runOn<{ shard: number; host: string; port: number }>(
+    database.url,
+    `select shardid as shard, nodename as host, nodeport as port from pg_dist_shard_placement
+    where shardid = get_shard_id_for_distribution_column('accounts', ${userId})`,
+  );
+  return row!;
+}
+
+test('each user is asked for at the node that has the rows', async () => {
+  const placed = await open();
+  const users = Array.from({ length: 40 }, (_, n) => 1 + n ** 5 * 999_983);
+  for (const user of users) expect(await portOf(placed.at(user))).toBe((await placementOf(user)).port);
+});
+
+test('a stale placement returns the same, and is renewed after the rows have moved', {
+  timeout: 240_000,
+}, async () => {
+  const log: string[] = [];
+  const placed = await open(template(), log);
+  const user = 4_711;
+  const from = await placementOf(user);
+  const to = database.nodes.find(({ group, port }) => group !== 0 && port !== from.port)!;
+  await runOn(
+    database.url,
+    `select citus_move_shard_placement(${from.shard}, '${from.host}', ${from.port}, '${to.host}', ${to.port}, 'block_writes')`,
+  );
+  const rows = await placed.at(user).read((sql) => sql`select from accounts where user_id = ${user}`);
+  expect(rows).toHaveLength(0);
+  await until(async () => (await portOf(placed.at(user))) === to.port, 30_000);
+  expect(log).toEqual([]);
+});
+
+test('a node whose own address leads nowhere is served by any other, and is warned of once', async () => {
+  const log: string[] = [];
+  const placed = await open(`127.0.0.1:1/{host}`, log);
+  expect(await portOf(placed.at(1))).toBe(database.nodes[0]!.port);
+  expect(new Set(log).size).toBe(log.length);
+  expect(log).toHaveLength(database.nodes.filter(({ group }) => group !== 0).length);
+});
+
+test('a database that is not distributed is asked as a whole', async () => {
+  const log: string[] = [];
+  const warn = (facts: { node?: string }) => log.push(facts.node ?? '');
+  const url = new URL(database.url);
+  url.pathname = '/postgres';
+  const placed = await openPlaced({ url: url.href, max: 1, log: { warn } }, template());
+  onTestFinished(() => placed.close(0));
+  expect(await portOf(placed.at(1))).toBe(database.nodes[0]!.port);
+  expect(log).toEqual(['placement']);
+});
+
+test('a replica adds, reads and finds at the nodes of its users', async () => {
+  await using service = await startService({}, { database });
+  const users = await Promise.all(Array.from({ length: 6 }, () => service.user()));
+  for (const user of users) {
+    const added = await user.post('/bookmarks/add', {
+      url: 'https://example.org/',
+      title: 'Here',
+      tags: ['a'],
+    });
+    expect(added.status).toBe(200);
+    expect((await user.post('/bookmarks/search', { query: 'here' })).body.total).toBe(1);
+    expect((await user.post('/bookmarks/sync', {})).body.bookmarks).toHaveLength(1);
+    expect((await user.post('/bookmarks/delete', { id: added.body.id })).status).toBe(200);
+    expect((await user.post('/bookmarks/list', {})).body.bookmarks).toEqual([]);
+  }
+});
