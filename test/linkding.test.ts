@@ -90,6 +90,34 @@ describe('a bookmark', () => {
     expect((await ask('GET', '/bookmarks/')).body.count).toBe(1);
   });
 
+  test('keeps its notes, whatever lines and blanks they contain', async () => {
+    const cases = [
+      ['a\n\n--- notes ---\nb', 'a\n\n--- notes ---\nb'],
+      ['\n ', ''],
+    ];
+    for (const [i, [notes, kept]] of cases.entries()) {
+      const { id } = (await ask('POST', '/bookmarks/', { url: `https://a.example/${i}`, notes })).body;
+      const { body } = await ask('PATCH', `/bookmarks/${id}/`, { unread: true });
+      expect(body).toMatchObject({ description: '', notes: kept });
+    }
+  });
+
+  test('whose comment contains the line of the notes elsewhere can still be changed', async () => {
+    const comment = 'a\n--- notes ---\nb';
+    const { id } = (await user.post('/bookmarks/add', { url: WHOLE.url, comment })).body;
+    expect((await ask('POST', `/bookmarks/${id}/archive/`)).status).toBe(204);
+    const { body } = await user.post('/bookmarks/get', { id });
+    expect(body.bookmarks[0]).toMatchObject({ comment, tags: [{ name: 'archived' }] });
+  });
+
+  test('that several programs save at once is saved once', async () => {
+    const posts = Array.from({ length: 8 }, (_, i) =>
+      ask('POST', '/bookmarks/', { ...WHOLE, title: `${i}` }),
+    );
+    expect((await Promise.all(posts)).map(({ status }) => status)).toEqual(posts.map(() => 201));
+    expect((await ask('GET', '/bookmarks/')).body.count).toBe(1);
+  });
+
   test('is replaced by PUT, and changed in the given fields by PATCH', async () => {
     const { id } = (await ask('POST', '/bookmarks/', WHOLE)).body;
     const patched = await ask('PATCH', `/bookmarks/${id}/`, { unread: false, notes: 'changed' });
@@ -206,6 +234,9 @@ test('tags are listed, found and created', async () => {
     results: [created],
   });
   expect((await ask('GET', '/tags/999/')).status).toBe(404);
+  const names = ['Raf\u00e9', 'Rafe\u0301', 'RAF\u00c9', 'raf\u00e9'];
+  const made = await Promise.all(names.map((name) => ask('POST', '/tags/', { name })));
+  expect(new Set(made.map(({ status, body }) => `${status} ${body.id}`)).size).toBe(1);
 });
 
 test('the profile, and a health check without a token, say which version is spoken', async () => {
@@ -232,8 +263,18 @@ describe('errors', () => {
     expect(await ask(method, path, body)).toMatchObject({ status: 400, body: error });
   });
 
+  test('they name fields and parameters as linkding does', async () => {
+    const { url } = WHOLE;
+    const rule = [expect.any(String)];
+    expect((await ask('POST', '/bookmarks/', { url, tag_names: [' '] })).body).toEqual({ tag_names: rule });
+    const notes = 'x'.repeat(10_001);
+    expect((await ask('POST', '/bookmarks/', { url, notes })).body).toEqual({ description: rule });
+    expect((await ask('GET', '/bookmarks/?added_since=2026')).body).toEqual({ added_since: rule });
+    expect((await ask('GET', `/bookmarks/?q=${'x'.repeat(1_001)}`)).body).toEqual({ q: rule });
+  });
+
   test('ids that are none are not found', async () => {
-    for (const id of ['0', '-1', 'x', '99999999999999999999', '1e3'])
+    for (const id of ['0', '-1', 'x', '9007199254740993', '99999999999999999999', '1e3'])
       expect((await ask('GET', `/bookmarks/${id}/`)).status).toBe(404);
   });
 

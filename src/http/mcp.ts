@@ -1,12 +1,13 @@
 import { type AuthInfo, createMcpHandler } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
-import { ApiError, notFound, permissionDenied } from '../domain/errors.ts';
+import { notFound, permissionDenied } from '../domain/errors.ts';
 import type { EditedBookmark } from '../domain/resources.ts';
 import { type BookmarkApi, createMcpServer } from '../mcp/server.ts';
 import { VERSION } from '../observability/version.ts';
 import { countBacklog } from './add-route.ts';
 import { authenticate } from './authentication.ts';
+import { toApiError } from './error-responses.ts';
 import { API } from './mount.ts';
 import { BOOKMARK_BODY_BYTES } from './route.ts';
 import { type EndpointRunner, type RunEndpoint, runEndpointsFor } from './run-endpoint.ts';
@@ -42,9 +43,9 @@ export function mcpRoutes(app: FastifyInstance, runner: EndpointRunner): void {
       return authenticate(context, { scope: 'read' }, token, request, reply);
     },
     handler: async (request, reply) => {
-      let invalidToken: ApiError | undefined;
+      let fault: unknown;
       const api = apiOf(runEndpointsFor(runner, request, reply), (error) => {
-        invalidToken = error;
+        fault = error;
       });
       const headers = new Headers();
       for (const [name, value] of Object.entries(request.headers)) headers.set(name, String(value));
@@ -56,8 +57,8 @@ export function mcpRoutes(app: FastifyInstance, runner: EndpointRunner): void {
         },
       );
       const text = await response.text();
-      // A revoked token fails the whole request with 401, as on every other path.
-      if (invalidToken !== undefined) throw invalidToken;
+      // A revoked token and a defect fail the whole request, as on every other path.
+      if (fault !== undefined) throw fault;
       reply
         .code(response.status)
         .header('content-type', response.headers.get('content-type') ?? 'application/json');
@@ -82,12 +83,16 @@ function refuseForeignOrigin({ config, site }: Context, { headers }: FastifyRequ
   throw permissionDenied('Origin: expected one of CORS_ORIGINS');
 }
 
-/** The API that the tools of one request use. Reports a token that was revoked meanwhile, and throws. */
-function apiOf(run: RunEndpoint, onInvalidToken: (error: ApiError) => void): BookmarkApi {
+/**
+ * The API that the tools of one request use. Tools receive only errors that clients may see. `onFault` receives those
+ * that fail the whole request: a token that was revoked meanwhile, and defects of the service.
+ */
+function apiOf(run: RunEndpoint, onFault: (error: unknown) => void): BookmarkApi {
   const runWatched: RunEndpoint = (path, body) =>
     run(path, body).catch((error: unknown) => {
-      if (error instanceof ApiError && error.code === 'INVALID_TOKEN') onInvalidToken(error);
-      throw error;
+      const known = toApiError(error);
+      if (known === undefined || known.code === 'INVALID_TOKEN') onFault(error);
+      throw known ?? error;
     });
   return {
     searchBookmarks: (search) => runWatched('/bookmarks/search', search),

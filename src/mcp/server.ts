@@ -201,10 +201,15 @@ export function createMcpServer(api: BookmarkApi, version: string): McpServer {
   return server;
 }
 
+/** Cuts a long comment, but not between the two halves of a character. */
 const shorten = (bookmark: Bookmark): Bookmark & { comment_is_cut?: true } =>
   bookmark.comment.length <= COMMENT_LENGTH
     ? bookmark
-    : { ...bookmark, comment: bookmark.comment.slice(0, COMMENT_LENGTH), comment_is_cut: true };
+    : {
+        ...bookmark,
+        comment: bookmark.comment.slice(0, COMMENT_LENGTH).replace(/[\ud800-\udbff]$/, ''),
+        comment_is_cut: true,
+      };
 
 interface ToolResult {
   [key: string]: unknown;

@@ -16,7 +16,7 @@ const FLAGS = Object.keys(FLAG_TAGS) as Flag[];
 
 /** Separates the description from the notes in a comment. */
 const NOTES_LINE = '--- notes ---';
-const COMMENT = new RegExp(`^(?:([\\s\\S]*?)\\n\\n)?${NOTES_LINE}\\n([\\s\\S]*)$`);
+const COMMENT = new RegExp(`^(?:${NOTES_LINE}\\n|([\\s\\S]*?)\\n\\n${NOTES_LINE}\\n)([\\s\\S]*)$`);
 
 /** The fields of a bookmark that linkding's clients write. */
 export interface LinkdingFields {
@@ -91,7 +91,8 @@ export function fromLinkding(fields: LinkdingFields): {
   comment: string;
   tags: string[];
 } {
-  const { url, title, description, notes, tag_names: names } = fields;
+  const { url, title, description, tag_names: names } = fields;
+  const notes = fields.notes.trim();
   if (description.split('\n').includes(NOTES_LINE))
     throw invalid(`description: may not contain the line ${NOTES_LINE}`);
   const withNotes =

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
 import { ApiError, type ErrorBody, invalid, notFound } from '../../domain/errors.ts';
 import type { Bookmark, BookmarkSearch, EditedBookmark } from '../../domain/resources.ts';
+import { foldText } from '../../domain/text.ts';
 import { parseToken, type Scope } from '../../domain/tokens.ts';
 import { countBacklog } from '../add-route.ts';
 import { authenticate } from '../authentication.ts';
@@ -22,7 +23,7 @@ const BASE = `${ROOT}/api`;
 const VERSION = '1.46.0';
 
 /** How often an edit is tried if somebody else changes the bookmark at the same time. */
-const EDIT_TRIES = 3;
+const EDIT_TRIES = 10;
 
 /** One request, as a handler sees it. */
 interface Linkding {
@@ -39,8 +40,10 @@ interface Linkding {
 type Handler = (request: Linkding) => Promise<object | undefined>;
 
 export function linkdingRoutes(scope: FastifyInstance, runner: EndpointRunner): void {
-  scope.addHook('onSend', async (_request, reply, payload) =>
-    reply.statusCode >= 400 && typeof payload === 'string' ? formatError(JSON.parse(payload)) : payload,
+  scope.addHook('onSend', async ({ method }, reply, payload) =>
+    reply.statusCode >= 400 && typeof payload === 'string'
+      ? formatError(JSON.parse(payload), method === 'GET' ? PARAMETERS : FIELDS)
+      : payload,
   );
   // Some libraries send a content type without a body.
   scope.addContentTypeParser('*', async ({ bodyReader }: FastifyRequest) => {
@@ -102,7 +105,8 @@ export function linkdingRoutes(scope: FastifyInstance, runner: EndpointRunner): 
 
 function readRequest(runner: EndpointRunner, request: FastifyRequest, reply: FastifyReply): Linkding {
   const { id } = request.params as { id?: string };
-  if (id !== undefined && !/^[1-9]\d{0,15}$/.test(id)) throw notFound('the bookmark');
+  if (id !== undefined && !(/^[1-9]\d{0,15}$/.test(id) && Number.isSafeInteger(Number(id))))
+    throw notFound('the bookmark');
   const [path] = request.url.split('?');
   const origin = runner.context.site.origin ?? `${request.protocol}://${request.host}`;
   const query = request.query as Record<string, unknown>;
@@ -121,10 +125,15 @@ function readRequest(runner: EndpointRunner, request: FastifyRequest, reply: Fas
   };
 }
 
+/** linkding's names of our fields, in bodies and in query strings. */
+const FIELDS: Record<string, string> = { comment: 'description', tags: 'tag_names' };
+const PARAMETERS: Record<string, string> = { query: 'q', tags: 'q', created_after: 'added_since' };
+
 /** An error in linkding's form: by field, or as `detail`. */
-function formatError({ error, code }: ErrorBody): string {
+function formatError({ error, code }: ErrorBody, names: Record<string, string>): string {
   const [, field, rule] = /^([a-z_]+)(?:\[\d+\])?: (.*)$/s.exec(error) ?? [];
-  if (code === 'VALIDATION_ERROR' && field !== undefined) return JSON.stringify({ [field]: [rule] });
+  if (code === 'VALIDATION_ERROR' && field !== undefined)
+    return JSON.stringify({ [names[field] ?? field]: [rule] });
   return JSON.stringify({ detail: error });
 }
 
@@ -192,11 +201,25 @@ async function createBookmark({ run, body, reply }: Linkding): Promise<object> {
   const fields = readFields(body);
   requireUrl(fields);
   const wanted = { ...NEW, ...fields };
-  const [existing] = (await run('/bookmarks/get', { url: fields.url })).bookmarks;
+  const { url } = wanted;
   reply.code(201);
-  if (existing !== undefined) return editBookmark(run, existing.id, () => wanted);
-  return toLinkding(await run('/bookmarks/add', fromLinkding(wanted)));
+  const editExisting = async () => {
+    const [existing] = (await run('/bookmarks/get', { url })).bookmarks;
+    return existing && editBookmark(run, existing.id, () => wanted);
+  };
+  const add = async () =>
+    toLinkding(await run('/bookmarks/add', { ...fromLinkding(wanted), on_duplicate: 'error' }));
+  // Another request may save the same url in the meantime.
+  return (await editExisting()) ?? (await orElse(add(), editExisting));
 }
+
+/** What `work` resolves with. If it fails, what `find` finds; rejects with the error of `work` if that is nothing. */
+const orElse = <T>(work: Promise<T>, find: () => Promise<T | undefined>): Promise<T> =>
+  work.catch(async (error: unknown) => {
+    const found = await find();
+    if (found === undefined) throw error;
+    return found;
+  });
 
 /** Edits the current state of a bookmark, so that concurrent changes are not lost. */
 async function editBookmark(
@@ -207,7 +230,7 @@ async function editBookmark(
   for (let tries = 1; ; tries += 1) {
     const current = await getBookmark(run, id);
     try {
-      const edit = { id, if_updated_at: current.updated_at, ...fromLinkding(change(toLinkding(current))) };
+      const edit = { id, if_updated_at: current.updated_at, ...applyChange(current, change) };
       const edited = (await run('/bookmarks/edit', edit)) as EditedBookmark;
       return toLinkding({ ...edited, created_at: current.created_at });
     } catch (error) {
@@ -215,6 +238,14 @@ async function editBookmark(
       if (!isConflict || tries === EDIT_TRIES) throw error;
     }
   }
+}
+
+function applyChange(current: Bookmark, change: (current: LinkdingFields) => LinkdingFields) {
+  const before = toLinkding(current);
+  const after = change(before);
+  if (after.description !== before.description || after.notes !== before.notes) return fromLinkding(after);
+  // The comment may come from elsewhere and contain the line of the notes at any place, so it is not written anew.
+  return { ...fromLinkding({ ...after, description: '', notes: '' }), comment: current.comment };
 }
 
 async function setArchived({ run, id }: Linkding, isArchived: boolean): Promise<undefined> {
@@ -235,9 +266,13 @@ async function createTag({ run, body, reply }: Linkding): Promise<object> {
   const name = typeof body === 'object' && body !== null && 'name' in body ? body.name : undefined;
   if (typeof name !== 'string') throw invalid('name: is required');
   reply.code(201);
-  const { tags } = await run('/tags/list', {});
-  const existing = tags.find((tag) => tag.name.toLowerCase() === name.trim().toLowerCase());
-  return existing === undefined ? formatTag(await run('/tags/create', { name })) : formatTag(existing);
+  const key = foldText(name.trim());
+  const findExisting = async () => {
+    const { tags } = await run('/tags/list', {});
+    const existing = tags.find((tag) => foldText(tag.name) === key);
+    return existing && formatTag(existing);
+  };
+  return orElse(run('/tags/create', { name }).then(formatTag), findExisting);
 }
 
 /** linkding's default settings. They have no counterpart here. */
