@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { browserTest, titlesOf, useBrowser } from './support/browser.ts';
 import { useService } from './support/service.ts';
+import { newEmail } from './support/users.ts';
 
 // The page as an app: its manifest, its service worker, and what it does without a network.
 
@@ -83,6 +84,38 @@ browserTest('signing out deletes what was kept for times without a network', asy
   await page.getByRole('button', { name: 'Sign out anyway' }).click();
   await page.getByLabel('Invite code').waitFor();
   expect(await page.evaluate(() => localStorage.getItem('offline'))).toBeNull();
+});
+
+browserTest('a bookmark that waits outlives the session, and is sent for its user only', async () => {
+  const reader = await browsers.reader(service);
+  const { id } = (await reader.post('/web/api/v1/user/profile')) as { id: number };
+  const page = await reader.open();
+  await page.getByText('No bookmarks yet').waitFor();
+  await openControlled(page);
+  await expect.poll(() => page.evaluate(() => localStorage.getItem('offline'))).toContain(reader.email);
+  await reader.context.setOffline(true);
+  await page.reload();
+  await page.getByLabel('Address').fill('example.org/waits');
+  await page.getByRole('button', { name: 'Save when online' }).click();
+  await page.getByText('waiting to be saved').waitFor();
+  await service.context.database.sql`delete from tokens where user_id = ${id}`;
+  await reader.context.setOffline(false);
+  await page.getByLabel('Invite code').fill(await service.invite(reader.email));
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await expect.poll(() => titlesOf(page)).toEqual(['example.org/waits']);
+});
+
+browserTest('nothing that one user kept shows to the next one', async () => {
+  const reader = await browsers.reader(service);
+  await reader.post('/web/api/v1/bookmarks/add', { url: 'https://example.org/one', title: 'One' });
+  const page = await reader.open();
+  const kept = () => page.evaluate(() => localStorage.getItem('offline'));
+  await expect.poll(kept).toContain('One');
+  await page.close();
+  await reader.post('/web/login/invite', { code: await service.invite(newEmail()) });
+  const next = await reader.open('/settings');
+  await next.getByRole('heading', { name: 'Settings' }).waitFor();
+  expect(await next.evaluate(() => localStorage.getItem('offline'))).toBeNull();
 });
 
 browserTest('a worker of another version replaces the files of this one, and nothing else', async () => {

@@ -81,6 +81,21 @@ describe('signing in', () => {
     await other.getByLabel('Invite code').waitFor();
     expect(await reader.post('/web/api/v1/user/profile')).toMatchObject({ code: 'INVALID_TOKEN' });
   });
+
+  browserTest('signing out says when it fails, and works in a session that has ended', async () => {
+    const reader = await browsers.reader(service);
+    // This page has no poll, so it does not notice the end of the session.
+    const page = await reader.open('/settings');
+    const signOut = page.getByRole('banner').getByRole('button', { name: 'Sign out' });
+    await page.route('**/web/log*/**', (route) => route.abort());
+    await page.route('**/web/logout', (route) => route.abort());
+    await signOut.click();
+    await page.getByText('The service could not be reached').waitFor();
+    await page.unroute('**/web/logout');
+    await reader.post('/web/api/v1/logout');
+    await signOut.click();
+    await page.getByLabel('Invite code').waitFor();
+  });
 });
 
 describe('the list', () => {
@@ -191,7 +206,7 @@ describe('adding, editing, deleting', () => {
     const sent = page.waitForRequest('**/bookmarks/edit');
     await page.getByLabel('Title').fill('Final');
     await page.keyboard.press('Control+Enter');
-    expect(Object.keys((await sent).postDataJSON())).toEqual(['id', 'title']);
+    expect(Object.keys((await sent).postDataJSON())).toEqual(['id', 'if_updated_at', 'title']);
     await shows(page).toEqual(['Final']);
     await expect.poll(() => page.evaluate(() => document.activeElement?.textContent)).toBe('Final');
   });

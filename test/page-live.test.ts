@@ -4,6 +4,7 @@ import { browserTest, type Reader, titlesOf, useBrowser } from './support/browse
 import { fill } from './support/fill.ts';
 import { type RedisServer, startRedis } from './support/redis.ts';
 import { startService, type TestService, useService } from './support/service.ts';
+import { newEmail } from './support/users.ts';
 
 // The page and what happens elsewhere: other devices, other tabs, a network that goes, a session that ends.
 
@@ -192,6 +193,28 @@ describe('two tabs of one browser', () => {
     await untilFollowing(service);
   });
 
+  browserTest.each([
+    ['a new tab', (reader: Reader) => reader.open('/settings').then(() => {})],
+    [
+      'the back/forward cache',
+      (_reader: Reader, page: Page) =>
+        page.evaluate(() => {
+          dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }));
+        }),
+    ],
+  ])('show nothing of one user once another has signed in, by %s', async (_, go) => {
+    const reader = await browsers.reader(service);
+    await add(reader, 'Private');
+    const page = await reader.open();
+    await shows(page).toEqual(['Private']);
+    // Without its poll, the page does not notice the end of the session.
+    await page.route('**/bookmarks/changes', (route) => route.abort());
+    page.once('framenavigated', () => page.unroute('**/bookmarks/changes'));
+    await reader.post('/web/login/invite', { code: await service.invite(newEmail()) });
+    await go(reader, page);
+    await page.getByText('No bookmarks yet').waitFor();
+  });
+
   browserTest('both delete the same bookmark: neither complains', async () => {
     const reader = await browsers.reader(service);
     await add(reader, 'Doomed');
@@ -253,6 +276,23 @@ describe('what one types', () => {
         .toMatchObject({ bookmarks: [{ title: 'Mine!', comment: 'theirs' }] });
     },
   );
+
+  browserTest('overwrites nothing unseen, even if the page does not hear of the other edit', async () => {
+    const reader = await browsers.reader(service);
+    const { id } = await add(reader, 'Shared');
+    const page = await reader.open();
+    await page.route('**/bookmarks/changes', (route) => route.abort());
+    await rowOf(page, 'Shared').getByRole('button', { name: 'Edit' }).click();
+    await page.getByLabel('Title').fill('Mine');
+    await call(reader, '/bookmarks/edit', { id, title: 'Theirs', comment: 'theirs' });
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saving changes only the fields that you edited').waitFor();
+    expect(await call(reader, '/bookmarks/get', { id })).toMatchObject({ bookmarks: [{ title: 'Theirs' }] });
+    await page.getByRole('button', { name: 'Save' }).click();
+    await expect
+      .poll(() => call<{ bookmarks: unknown[] }>(reader, '/bookmarks/get', { id }))
+      .toMatchObject({ bookmarks: [{ title: 'Mine', comment: 'theirs' }] });
+  });
 
   browserTest('survives the end of the session: one signs in again in place, and it is saved', async () => {
     const reader = await browsers.reader(service);

@@ -33,7 +33,7 @@ async function sendWaiting(email: string): Promise<void> {
     try {
       await ask(() => client.addBookmark(bookmark, { idempotencyKey: key }));
     } catch (error) {
-      if (!(error instanceof ApiError) || error.status === 0 || error.status >= 429) return;
+      if (!(error instanceof ApiError) || [0, 401].includes(error.status) || error.status >= 429) return;
       // The service will never accept this bookmark. Report it once and drop it.
       notify(`${bookmark.url}: ${describeError(error)}`, { kind: 'error' });
     }

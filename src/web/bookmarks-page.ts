@@ -327,7 +327,7 @@ function warnEditor(page: Changes): void {
     return;
   }
   const changed = page.bookmarks.find(({ id }) => id === bookmark.id);
-  if (changed && changed.updated_at > bookmark.updated_at) editor.warn('changed');
+  if (changed && changed.updated_at > bookmark.updated_at) editor.warn('changed', changed.updated_at);
 }
 
 /** Changes the search if a tag in it was renamed, here or elsewhere. */
@@ -419,10 +419,7 @@ addEventListener('pagehide', () => {
   following.pause();
 });
 addEventListener('pageshow', ({ persisted }) => {
-  if (!persisted) return;
-  following.resume();
-  // The page comes from the back-forward cache: the reader may have signed out meanwhile.
-  void ask(() => client.profile()).catch(() => location.reload());
+  if (persisted) following.resume();
 });
 if (hasPasskeys())
   void import('./passkey-offer.ts').then(({ offerPasskey }) => offerPasskey()).catch(() => {});

@@ -1,5 +1,6 @@
 import { formatClock } from './dates.ts';
 import { button, field, make, refill } from './dom.ts';
+import { describeFailure } from './errors.ts';
 import { moreTexts } from './more-texts.ts';
 import { post } from './session.ts';
 import { texts } from './texts.ts';
@@ -97,11 +98,4 @@ export function confirmSignOut(): Promise<boolean> {
     dialog.showModal();
     other.focus();
   });
-}
-
-/** Describes why there is no code. */
-export function describeFailure(error: unknown): string {
-  if (!(error instanceof Response)) return texts.errors.lost;
-  if (error.status === 401) return texts.signIn.needed;
-  return error.status === 429 ? texts.errors.limited : texts.errors.unavailable;
 }

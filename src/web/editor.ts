@@ -28,8 +28,11 @@ export interface Editor {
   focus(): void;
   /** Returns the current input. */
   read(): Required<Draft>;
-  /** Warns that the bookmark was changed or deleted elsewhere while it is being edited. */
-  warn(what: 'changed' | 'gone'): void;
+  /**
+   * Warns that the bookmark was changed or deleted elsewhere while it is being edited. The next save then applies to
+   * the version of `updatedAt`.
+   */
+  warn(what: 'changed' | 'gone', updatedAt?: string): void;
 }
 
 interface EditorForm {
@@ -41,6 +44,11 @@ interface EditorForm {
   /** Called with the current text of the address field. */
   onUrl?(url: string, notice: HTMLElement): void;
 }
+
+const describeFault = (error: unknown): string => {
+  if (hasCode(error, 'CONFLICT')) return texts.editor.changed;
+  return hasCode(error, 'NOT_FOUND') ? texts.editor.gone : describeError(error);
+};
 
 const isWebAddress = (text: string): boolean => parseWebUrl(text) !== null;
 
@@ -96,7 +104,7 @@ function buildEditor({ title, submit, draft, options, save, onUrl }: EditorForm)
       const saved = await save({ ...read(), url: address });
       options.onSaved(saved);
     } catch (failure) {
-      refill(error, hasCode(failure, 'NOT_FOUND') ? texts.editor.gone : describeError(failure));
+      refill(error, describeFault(failure));
     } finally {
       saveButton.disabled = false;
       refill(saveButton, submit);
@@ -182,10 +190,14 @@ export const addForm = (
   });
 };
 
-/** Makes a form for an existing bookmark. It sends only changed fields. */
+/**
+ * Makes a form for an existing bookmark. It sends only changed fields, and only if the bookmark has not changed since
+ * the last warning. So nobody overwrites a change unseen.
+ */
 export const editForm = (bookmark: Bookmark, options: EditorOptions): Editor => {
   const before = { ...bookmark, tags: bookmark.tags.map(({ name }) => name) };
-  return buildEditor({
+  let version = bookmark.updated_at;
+  const editor = buildEditor({
     title: texts.editor.edit,
     submit: texts.editor.save,
     draft: before,
@@ -197,10 +209,24 @@ export const editForm = (bookmark: Bookmark, options: EditorOptions): Editor => 
         ...(given.comment !== before.comment && { comment: given.comment }),
         ...(given.tags.join('\n') !== before.tags.join('\n') && { tags: given.tags }),
       };
-      const edited = await ask(() =>
-        client.editBookmark({ id: bookmark.id, ...change }, { retryForMs: 15_000 }),
-      );
-      return { ...bookmark, ...edited };
+      const edit = { id: bookmark.id, if_updated_at: version, ...change };
+      try {
+        const edited = await ask(() => client.editBookmark(edit, { retryForMs: 15_000 }));
+        return { ...bookmark, ...edited };
+      } catch (error) {
+        if (hasCode(error, 'CONFLICT')) {
+          const { bookmarks } = await ask(() => client.getBookmarks({ id: bookmark.id }));
+          version = bookmarks[0]?.updated_at ?? version;
+        }
+        throw error;
+      }
     },
   });
+  return {
+    ...editor,
+    warn(what, updatedAt = version) {
+      version = updatedAt;
+      editor.warn(what);
+    },
+  };
 };

@@ -34,19 +34,31 @@ export function readKept(): Kept | undefined {
 export const forgetKept = (): void => localStorage.removeItem(KEY);
 
 /**
- * Updates the stored data of an account. Deletes all of it if the session has ended. Drops the data of another
- * account.
+ * Deletes all but the bookmarks that wait to be sent. They are sent when the same user signs in again, and deleted when
+ * another user does.
  */
+export function forgetShown(): void {
+  const kept = readKept();
+  if (kept === undefined || kept.waiting.length === 0) forgetKept();
+  else localStorage.setItem(KEY, JSON.stringify({ ...kept, bookmarks: [] }));
+}
+
+/** Deletes the data of every other account. */
+export function forgetOthers(email: string): void {
+  if (readKept()?.email !== email) forgetKept();
+}
+
+/** Updates the stored data of an account. If the session has ended, calls `forgetShown` instead. */
 export function keep(email: string, change: Partial<Pick<Kept, 'bookmarks' | 'waiting'>>): void {
   if (!/(^|; )signed-in=1(;|$)/.test(document.cookie)) {
-    forgetKept();
+    forgetShown();
     return;
   }
-  const before = readKept();
+  forgetOthers(email);
   const { bookmarks, waiting } = {
     bookmarks: [],
     waiting: [],
-    ...(before?.email === email && before),
+    ...readKept(),
     ...change,
   };
   const kept: Kept = {

@@ -1,6 +1,6 @@
 import { moreTexts } from './more-texts.ts';
 import { notify, notifyBriefly } from './notices.ts';
-import { addPasskey, describeFailure } from './passkeys.ts';
+import { addPasskey, describePasskeyFailure } from './passkeys.ts';
 import { post } from './session.ts';
 
 const KEY = 'passkey-offered';
@@ -17,7 +17,7 @@ export async function offerPasskey(): Promise<void> {
     try {
       if (await addPasskey()) notifyBriefly(words.added);
     } catch (error) {
-      notify(describeFailure(error), { kind: 'error' });
+      notify(describePasskeyFailure(error), { kind: 'error' });
     }
   };
   const notice = notify(words.offer, {

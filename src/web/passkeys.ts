@@ -1,3 +1,4 @@
+import { describeFailure } from './errors.ts';
 import { moreTexts } from './more-texts.ts';
 import { texts } from './texts.ts';
 
@@ -59,10 +60,8 @@ async function send<Body>(path: string, body: object): Promise<Body> {
 }
 
 /** Describes why a request for passkeys failed. */
-export function describeFailure(error: unknown): string {
-  if (!(error instanceof Response)) return texts.errors.lost;
-  if (error.status === 401) return texts.signIn.needed;
-  if (error.status === 403) return moreTexts.passkeys.sessionOld;
-  if (error.status === 409) return moreTexts.passkeys.lastOne;
-  return error.status === 429 ? texts.errors.limited : texts.errors.unavailable;
+export function describePasskeyFailure(error: unknown): string {
+  if (error instanceof Response && error.status === 403) return moreTexts.passkeys.sessionOld;
+  if (error instanceof Response && error.status === 409) return moreTexts.passkeys.lastOne;
+  return describeFailure(error);
 }

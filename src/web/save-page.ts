@@ -3,7 +3,7 @@ import { button, make, refill } from './dom.ts';
 import { addForm, type Editor, editForm } from './editor.ts';
 import { describeError } from './errors.ts';
 import { noticeElements, notify } from './notices.ts';
-import { ask, client } from './session.ts';
+import { ask, client, watchSession } from './session.ts';
 import { requireUser } from './start.ts';
 import { texts } from './texts.ts';
 
@@ -67,6 +67,7 @@ function show(editor: Editor): void {
 document.body.replaceChildren(main, ...noticeElements());
 document.body.dataset.started = 'yes';
 document.title = texts.save.title;
+watchSession();
 const draft = { url, title: given.get('title') ?? '' };
 show(addForm(draft, optionsFor(true), (known) => show(editForm(known, optionsFor(false)))));
 // Without the tags only the completion is missing.

@@ -97,12 +97,16 @@ export async function post<Body>(path: string, body: object): Promise<Body> {
 }
 
 /**
- * Reacts to other tabs: returns to the start page after a sign-out, and asks to sign in again when the session has
- * ended.
+ * Reacts to other tabs: returns to the start page after a sign-out, asks to sign in again when the session has ended,
+ * and reloads the page when another user has signed in. A page from the back-forward cache may have missed that.
  */
 export function watchSession(): void {
   signals.addEventListener('message', ({ data }) => {
     if (data === 'signed-out') location.assign('/');
     if (data === 'ended') void ask(() => client.profile()).catch(() => {});
+    if (data.user !== undefined && data.user !== user?.email) location.reload();
+  });
+  addEventListener('pageshow', ({ persisted }) => {
+    if (persisted) void ask(requireSameUser).catch(() => location.reload());
   });
 }

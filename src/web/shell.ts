@@ -1,5 +1,6 @@
 import { icon, make } from './dom.ts';
-import { noticeElements } from './notices.ts';
+import { describeFailure } from './errors.ts';
+import { noticeElements, notify } from './notices.ts';
 import { forgetKept } from './offline-store.ts';
 import { post, signals } from './session.ts';
 import { texts } from './texts.ts';
@@ -50,7 +51,12 @@ export async function signOut(): Promise<void> {
     const { confirmSignOut } = await import('./device-code.ts');
     if (!(await confirmSignOut())) return;
   }
-  await post('/web/logout', {});
+  try {
+    await post('/web/logout', {});
+  } catch (error) {
+    const hasEnded = error instanceof Response && error.status === 401;
+    if (!hasEnded) return void notify(describeFailure(error), { kind: 'error' });
+  }
   forgetKept();
   signals.postMessage('signed-out');
   location.assign('/');

@@ -1,7 +1,7 @@
 import type { Profile } from '../domain/resources.ts';
 import { button, make } from './dom.ts';
 import { describeError } from './errors.ts';
-import { forgetKept, readKept } from './offline-store.ts';
+import { forgetOthers, forgetShown, readKept } from './offline-store.ts';
 import { findUser, signals } from './session.ts';
 import { dropLinkedCode, showSignIn } from './sign-in.ts';
 import { texts } from './texts.ts';
@@ -13,12 +13,14 @@ export async function requireUser(): Promise<Profile> {
       const user = await findUser();
       if (user !== undefined) {
         dropLinkedCode();
+        forgetOthers(user.email);
         // Another tab may be waiting: signing in through a provider happens in a new tab.
         signals.postMessage('signed-in');
+        signals.postMessage({ user: user.email });
         return user;
       }
-      // Nobody is signed in now, so the previous user's data must go.
-      forgetKept();
+      // Nobody is signed in now, so nobody may see the previous user's bookmarks.
+      forgetShown();
       await showSignIn();
     } catch (error) {
       const kept = readKept();

@@ -2,7 +2,7 @@ import { formatAgo, formatDay } from '../dates.ts';
 import { button, make, refill } from '../dom.ts';
 import { moreTexts } from '../more-texts.ts';
 import { notifyBriefly } from '../notices.ts';
-import { addPasskey, describeFailure } from '../passkeys.ts';
+import { addPasskey, describePasskeyFailure } from '../passkeys.ts';
 import { post } from '../session.ts';
 import { addressHasPasskeys, hasPasskeys } from '../sign-in.ts';
 import { failure, run, section } from './section.ts';
@@ -20,7 +20,7 @@ export function passkeysSection(): HTMLElement {
   if (!addressHasPasskeys()) return section('passkeys', words.title, words.needsName);
   const list = make('ul', { class: 'items' });
   const failed = failure();
-  const say = (error: unknown) => failed.say(describeFailure(error));
+  const say = (error: unknown) => failed.say(describePasskeyFailure(error));
   const add = button(
     words.add,
     () =>

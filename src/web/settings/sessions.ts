@@ -1,7 +1,7 @@
 import type { OpenSession } from '../../domain/resources.ts';
 import { formatAgo, formatDay } from '../dates.ts';
 import { button, make, refill } from '../dom.ts';
-import { hasCode } from '../errors.ts';
+import { describeFailure, hasCode } from '../errors.ts';
 import { moreTexts } from '../more-texts.ts';
 import { notifyBriefly } from '../notices.ts';
 import { ask, client } from '../session.ts';
@@ -35,7 +35,7 @@ export function sessionsSection(): HTMLElement {
     moreTexts.device.title,
     () =>
       void run(another, failed, async () => {
-        const { describeFailure, showDeviceCode } = await import('../device-code.ts');
+        const { showDeviceCode } = await import('../device-code.ts');
         await showDeviceCode().catch((error) => failed.say(describeFailure(error)));
         await read();
       }),
