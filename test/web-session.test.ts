@@ -5,6 +5,7 @@ import { parseToken } from '../src/domain/tokens.ts';
 import { newBrowser, setCookieOf, type TestBrowser } from './support/browser-session.ts';
 import { createSession } from './support/create-session.ts';
 import { startService, type TestService, useService, useUser } from './support/service.ts';
+import { until } from './support/until.ts';
 
 // The browser's session: a cookie that counts under /web/ only, with the exact Origin.
 
@@ -254,6 +255,22 @@ describe('a cookie that is no session', () => {
       const response = await browser.post('/web/api/v1/user/profile', {}, { cookie });
       expect([response.status, response.headers.get('set-cookie')], cookie).toEqual([401, null]);
     }
+  });
+
+  test('a held poll whose session ends clears no cookie: the browser may have a new session', async () => {
+    const browser = newBrowser(service.origin);
+    await browser.login(await service.invite('held@example.org'));
+    const old = browser.cookie!;
+    const poll = browser
+      .post('/web/api/v1/bookmarks/changes', { from: 'now' })
+      .then(({ body: { cursor } }) =>
+        browser.post('/web/api/v1/bookmarks/changes', { cursor, wait: true }, { cookie: old }),
+      );
+    await until(() => service.context.coordination.notifier.held === 1);
+    await browser.login(await service.invite('held@example.org'));
+    await browser.post('/web/api/v1/sessions/revoke-others');
+    const { status, headers } = await poll;
+    expect([status, headers.get('set-cookie')]).toEqual([401, null]);
   });
 
   test('among many others the one session is found', async () => {

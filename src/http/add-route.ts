@@ -149,8 +149,8 @@ export function handleErrors(context: Context) {
 }
 
 /**
- * Clears the cookie of a session that has ended. A request without a cookie is left alone: the page may have logged
- * in after sending it, and the new cookie must survive.
+ * Clears the cookie of a session that has ended. Not in the response to a request without a cookie or to a held poll:
+ * the browser may have got a new session since it sent the request, and the new cookie must survive.
  */
 function endDeadSession(
   context: Context,
@@ -159,6 +159,6 @@ function endDeadSession(
   reply: FastifyReply,
 ): void {
   if (request.routeOptions.config.mount?.isForBrowser !== true) return;
-  if (toApiError(error)?.code !== 'INVALID_TOKEN') return;
+  if (toApiError(error)?.code !== 'INVALID_TOKEN' || request.wasHeld) return;
   if (hasSessionCookie(context, request.headers.cookie)) clearSessionCookie(context, reply);
 }

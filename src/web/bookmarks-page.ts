@@ -20,7 +20,7 @@ import {
   toggleTag,
 } from './search-text.ts';
 import { createSelection } from './selection.ts';
-import { ask, client, watchSession } from './session.ts';
+import { watchSession } from './session.ts';
 import { showShell } from './shell.ts';
 import { nameKey } from './shortcuts.ts';
 import { hasPasskeys } from './sign-in.ts';

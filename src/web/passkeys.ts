@@ -1,6 +1,5 @@
 import { describeFailure } from './errors.ts';
 import { moreTexts } from './more-texts.ts';
-import { texts } from './texts.ts';
 
 /** Passkeys, through the browser's WebAuthn. Loaded when a passkey is used or created. */
 
