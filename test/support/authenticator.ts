@@ -1,6 +1,6 @@
 import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 
-/** An authenticator as a hostile client has it: it signs whatever it is told to. */
+/** A hostile client's authenticator: it signs whatever it is given. */
 export function newAuthenticator() {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const { x, y } = publicKey.export({ format: 'jwk' });
@@ -15,7 +15,7 @@ export function newAuthenticator() {
     Buffer.from(JSON.stringify({ type, challenge, origin, crossOrigin: false }));
   return {
     credentialId: id.toString('base64url'),
-    /** What `/web/login/passkey/add` takes. */
+    /** The body of `/web/login/passkey/add`. */
     attest({ challenge, origin, rpId, certificate }: Asked & { certificate?: Buffer }) {
       // The COSE key is an ES256 key on P-256: {1: 2, 3: -7, -1: 1, -2: x, -3: y}.
       const key = Buffer.concat([
@@ -59,7 +59,7 @@ export function newAuthenticator() {
         attestation: attestation.toString('base64url'),
       };
     },
-    /** What `/web/login/passkey` takes. */
+    /** The body of `/web/login/passkey`. */
     assert({ challenge, origin, rpId, userId, counter = 0, flags = 0x05 }: Asked & Assertion) {
       const data = authenticatorData(rpId, flags, counter);
       const client = clientData('webauthn.get', challenge, origin);
@@ -84,9 +84,9 @@ interface Asked {
 interface Assertion {
   userId: number;
   counter?: number;
-  /** 1: a person was present; 4: they were verified. */
+  /** Flags: 1 means that a person was present, 4 that they were verified. */
   flags?: number;
 }
 
-/** A short text in CBOR. */
+/** Encodes a short text in CBOR. */
 const text = (value: string) => Buffer.concat([Buffer.from([0x60 + value.length]), Buffer.from(value)]);

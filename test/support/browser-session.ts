@@ -1,16 +1,18 @@
 import { type ApiResponse, readResponse } from './responses.ts';
 
-/** A browser as far as the service sees it: it keeps the session's cookie, and names the origin of its page. */
+/** A browser as the service sees it: it keeps the session's cookie and sends the origin of its page. */
 export interface TestBrowser {
-  /** The cookie that it sends: name and value. */
+  /** The cookie that it sends, as name and value. */
   cookie: string | undefined;
-  /** Sends a request of a page; `headers` stand in the place of the browser's own. */
+  /** Sends a request of a page. `headers` override the browser's own. */
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiResponse>;
-  /** Logs in by an invite; rejects where the service refuses it. */
+  /** Logs in with an invite. Rejects if the service refuses it. */
   login(code: string): Promise<ApiResponse>;
 }
 
-/** The session's cookie that a response sets, always with the one that says so to the page's scripts. */
+/**
+ * The session's cookie in a response. The cookie that tells the page's scripts about the session always comes with it.
+ */
 export function setCookieOf({ headers }: ApiResponse): string {
   const [cookie, hint, ...others] = headers.getSetCookie();
   if (cookie === undefined || others.length > 0) throw new Error(`sets ${others.length + 2} cookies`);
@@ -20,7 +22,7 @@ export function setCookieOf({ headers }: ApiResponse): string {
   return cookie;
 }
 
-/** A browser without a session. `pageOrigin` is where its page comes from; `origin` is where the service listens. */
+/** Opens a browser without a session. `pageOrigin` is the origin of its page; the service listens at `origin`. */
 export function newBrowser(origin: string, pageOrigin = origin): TestBrowser {
   const browser: TestBrowser = {
     cookie: undefined,

@@ -4,13 +4,13 @@ import { findProgram } from './programs.ts';
 import type { TestService } from './service.ts';
 import { newEmail } from './users.ts';
 
-/** The browser of this machine; `CHROMIUM` names another one. */
+/** This machine's browser. `CHROMIUM` names another one. */
 const EXECUTABLE = process.env.CHROMIUM ?? findProgram('headlessChromium');
 
-/** A test that needs a browser. Without one it is not run, which the end of the run says; in CI that is a failure. */
+/** A test that needs a browser. Without one it is skipped, and the end of the run says so. In CI that is a failure. */
 export const browserTest = EXECUTABLE === undefined ? test.skip : test;
 
-/** What a reader's browser is like. */
+/** Properties of the reader's browser. */
 export interface ReaderOptions {
   width?: number;
   height?: number;
@@ -18,26 +18,26 @@ export interface ReaderOptions {
   locale?: string;
 }
 
-/** A browser of somebody, with cookies of its own and any number of tabs. */
+/** One person's browser, with its own cookies and any number of tabs. */
 export interface Reader {
   readonly context: BrowserContext;
   readonly email: string;
   /** Opens a tab. */
   open(path?: string, origin?: string): Promise<Page>;
-  /** What went wrong in any of its tabs: errors, and what the security policy has refused. */
+  /** What went wrong in its tabs: errors, and violations of the security policy. */
   readonly faults: string[];
-  /** A request as this browser's page sends it. */
+  /** Sends a request as this browser's page does. */
   post(path: string, body?: unknown): Promise<unknown>;
 }
 
 export interface Browsers {
-  /** A browser that nobody is signed in to. */
+  /** A browser without a session. */
   visitor(service: TestService, options?: ReaderOptions): Promise<Reader>;
-  /** A browser that a new user, or the one with this address, is signed in to. */
+  /** A browser that is signed in as a new user, or as the user with this address. */
   reader(service: TestService, options?: ReaderOptions & { email?: string }): Promise<Reader>;
 }
 
-/** The browser for all tests of a file. What a test opened in it is closed after the test. */
+/** The browser for all tests of a file. Everything that a test opens in it is closed after the test. */
 export function useBrowser(): Browsers {
   let browser: Browser | undefined;
   beforeAll(async () => {
@@ -61,7 +61,7 @@ export function useBrowser(): Browsers {
     const faults: string[] = [];
     context.on('weberror', (error) => faults.push(String(error.error().stack)));
     context.on('console', (message) => {
-      // Responses of 401 and the like are part of some tests; the browser notes each.
+      // The browser reports every 401. Some tests expect them.
       if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
         faults.push(message.text());
     });

@@ -6,10 +6,10 @@ import { noteProcess } from './processes.ts';
 import { runDir } from './run.ts';
 import { until } from './until.ts';
 
-/** Where Debian's Chromium looks for what an administrator sets for new profiles. */
+/** Where Debian's Chromium looks for an administrator's settings for new profiles. */
 const PREFERENCES_FILE = '/etc/chromium/master_preferences';
 
-/** Why Chromium cannot be made to import here; undefined where it can. */
+/** Why Chromium cannot import on this machine; undefined if it can. */
 export function whyNotChromium(): string | undefined {
   if (!existsSync(PREFERENCES_FILE)) return `it needs Debian's Chromium, with ${PREFERENCES_FILE}`;
   const mount = spawnSync('unshare', ['--map-root-user', '--mount', 'true']);
@@ -17,9 +17,9 @@ export function whyNotChromium(): string | undefined {
 }
 
 /**
- * Has Chromium import a bookmark file into a new profile; returns the path of the profile's file `Bookmarks`. Chromium does
- * so by itself only when it starts for the first time, and only where an administrator's file says so: the process gets
- * a file of its own in that place.
+ * Lets Chromium import a bookmark file into a new profile, and returns the path of the profile's file `Bookmarks`.
+ * Chromium imports only at its first start, and only if an administrator's file asks for it. So the process gets such a
+ * file of its own.
  */
 export async function importIntoChromium(program: string, html: string, profile: string): Promise<string> {
   mkdirSync(profile);

@@ -59,7 +59,7 @@ async function createOnAllNodes(coordinatorUrl: string, template: string): Promi
   const found = await findNodes(coordinatorUrl);
   await Promise.all(found.map(({ url }) => runOn(url, `create database ${name} template ${template}`)));
   const drop = async () => {
-    // What a killed replica left prepared keeps the database from being dropped, until its node ends it.
+    // A transaction that a killed replica left prepared keeps the database from being dropped until its node ends it.
     for (const { url } of nodes) await runOn(url, 'select recover_prepared_transactions()').catch(() => {});
     for (const { url } of found) await runOn(url, `drop database if exists ${name} with (force)`);
   };
@@ -67,7 +67,7 @@ async function createOnAllNodes(coordinatorUrl: string, template: string): Promi
   return { url: withDatabase(coordinatorUrl, name), name, nodes, drop, [Symbol.asyncDispose]: drop };
 }
 
-/** Eight shards, so that each of two workers has four: more would only take longer to make. */
+/** Eight shards, so that each of two workers has four. More would only take longer to create. */
 const SHARD_COUNT = 8;
 
 /** A migrated, empty database on all nodes of a cluster that nobody else uses. */
@@ -78,7 +78,7 @@ export async function createShardedDatabase(coordinatorUrl: string): Promise<Sha
   return database;
 }
 
-/** The same, that copies are made of: nobody can connect to it, Citus' own daemons included. */
+/** The same database as a template for copies. Nobody can connect to it, including Citus' own daemons. */
 export async function makeShardedTemplate(coordinatorUrl: string): Promise<ShardedDatabase> {
   const database = await createShardedDatabase(coordinatorUrl);
   for (const node of await findNodes(coordinatorUrl)) {
@@ -92,8 +92,9 @@ export async function makeShardedTemplate(coordinatorUrl: string): Promise<Shard
 }
 
 /**
- * A copy of the template on each node, which takes a tenth of the time: what the nodes know of each other and of their shards
- * is in it, and says nothing of its name. Settings of a database are not copied: `migrate` sees to them.
+ * Copies the template on each node, which takes a tenth of the time. The copy includes what the nodes know about each
+ * other and about their shards, because that does not depend on the database's name. Settings of a database are not
+ * copied, so `migrate` sets them.
  */
 export async function copyShardedDatabase(
   coordinatorUrl: string,
@@ -104,7 +105,7 @@ export async function copyShardedDatabase(
   return database;
 }
 
-/** Does something while the database takes no connections on a node, and has none there: to it, the node is down. */
+/** Runs something while a node refuses all connections to the database. To the service, the node is down. */
 export async function withNodeClosed(node: CitusNode, run: () => Promise<void>): Promise<void> {
   const { pathname } = new URL(node.url);
   const at = withDatabase(node.url, 'postgres');

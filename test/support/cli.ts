@@ -11,14 +11,14 @@ export interface CliRun {
 
 export interface CliOptions {
   env?: Record<string, string>;
-  /** Standard input; a terminal where `screen` is given too. */
+  /** Standard input. It is a terminal if `screen` is given too. */
   input?: string | Uint8Array;
-  /** The width of a terminal; no terminal when absent. */
+  /** The width of a terminal. Without it there is no terminal. */
   screen?: number;
   signal?: AbortSignal;
   /** Called with all of standard output so far, whenever it grows. */
   onOutput?: (out: string) => void;
-  /** The same of standard error. */
+  /** The same for standard error. */
   onErrorOutput?: (err: string) => void;
 }
 

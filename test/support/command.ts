@@ -15,7 +15,7 @@ export interface Outcome {
 /** A running command. */
 export interface RunningCommand {
   ended: Promise<Outcome>;
-  /** Resolves when its output holds the text; rejects where it ends without it. */
+  /** Resolves when its output contains the text. Rejects if it ends without it. */
   untilLogged(text: string): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ export function startCommand(args: readonly string[], env: Record<string, string
 export const runCommand = (args: readonly string[], env: Record<string, string>): Promise<Outcome> =>
   startCommand(args, env).ended;
 
-/** Runs what `src/main.ts` runs with these arguments and only these variables, in this process. */
+/** Runs in this process what `src/main.ts` runs with these arguments and only these variables. */
 export async function runHere(args: readonly string[], env: Record<string, string>): Promise<Outcome> {
   const outcome = { code: 0, output: '', errors: '' };
   outcome.code = await runProgram(args, {

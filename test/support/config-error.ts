@@ -1,6 +1,6 @@
 import { ConfigError, readConfig } from '../../src/config.ts';
 
-/** The message with which a configuration is refused; throws where it is taken. */
+/** The message with which a configuration is refused. Throws if it is accepted. */
 export function messageFor(env: Readonly<Record<string, string>>): string {
   try {
     readConfig(env);

@@ -1,6 +1,6 @@
 import type { Person, TestProvider } from './provider.ts';
 
-/** One response on a browser's way. */
+/** One response that a browser saw. */
 export interface Visit {
   url: URL;
   status: number;
@@ -9,20 +9,22 @@ export interface Visit {
 }
 
 /**
- * A browser that runs no scripts: it keeps cookies, by host alone as browsers do, follows redirects, and sends forms.
- * `home` is the origin of its page, for requests of scripts.
+ * A browser without scripts: it keeps cookies by host, as browsers do, follows redirects and sends forms. `home` is the
+ * origin of its page, for requests of scripts.
  */
 export class CookieBrowser {
   readonly cookies = new Map<string, string>();
-  /** The values of its cookies that must stay secret. `signed-in` only says that a session exists. */
+  /**
+   * The values of its cookies that must stay secret. `signed-in` is not among them: it only says that a session exists.
+   */
   get secrets(): string[] {
     return [...this.cookies].filter(([name]) => name !== 'signed-in').map(([, value]) => value);
   }
 
-  /** Every address that it was at, in order. */
+  /** All addresses that it visited, in order. */
   readonly trail: string[] = [];
 
-  /** Opens an address without following where it leads. */
+  /** Opens an address without following redirects. */
   async open(address: string | URL, options: RequestInit = {}): Promise<Visit> {
     const url = new URL(address);
     this.trail.push(url.href);
@@ -36,7 +38,7 @@ export class CookieBrowser {
     return { url, status: response.status, headers: response.headers, text: await response.text() };
   }
 
-  /** Opens an address and follows redirects, at most to one that `stopAt` knows, whose visit is not made. */
+  /** Opens an address and follows redirects. Stops before an address that `stopAt` accepts. */
   async visit(address: string | URL, stopAt: (url: URL) => boolean = () => false): Promise<Visit> {
     let visit = await this.open(address);
     for (;;) {
@@ -70,8 +72,8 @@ export class CookieBrowser {
 export const isCallback = (url: URL): boolean => url.pathname === '/login/callback';
 
 /**
- * Goes to `address`, signs in at the provider as `subject` where it asks, and stops before the callback. Returns the
- * callback's address, or the page where the way ended before.
+ * Goes to `address`, signs in at the provider as `subject` if asked, and stops before the callback. Returns the
+ * callback's address, or the page at which it ended before.
  */
 export async function goToCallback(
   browser: CookieBrowser,
@@ -90,7 +92,7 @@ export async function goToCallback(
   return to === null ? { page: visit } : { callback: new URL(to, visit.url) };
 }
 
-/** The whole way: the page that a person sees at its end. */
+/** Signs in and returns the page that the person sees at the end. */
 export async function signIn(browser: CookieBrowser, address: string, subject: string): Promise<Visit> {
   const { callback, page } = await goToCallback(browser, address, subject);
   return callback === undefined ? page! : browser.open(callback);
@@ -98,7 +100,7 @@ export async function signIn(browser: CookieBrowser, address: string, subject: s
 
 let people = 0;
 
-/** Adds a person with an address of their own to a provider; returns their subject. */
+/** Adds a person with a new address to a provider, and returns their subject. */
 export function addPerson(provider: TestProvider, person: Person = {}): string {
   const subject = `person-${++people}`;
   provider.people.set(subject, {

@@ -8,14 +8,14 @@ import type { Coordination, RedisAccess } from '../../src/coordination/port.ts';
 import { type RedisOptions, type RedisServer, startRedis } from './redis.ts';
 import { accessTo } from './redis-access.ts';
 
-/** Replicas' coordination in this process, for tests of what Redis does to it; all of it ends with the test. */
+/** The coordination of several replicas in this process, for tests of Redis' faults. All of it ends with the test. */
 
 export const LIMIT = 5;
 export const WAIT_MS = 29_000;
 export const SHARED = 'Redis serves';
 export const DEGRADED = 'Redis is away';
 
-/** No request waits longer on Redis; it returns within the other. */
+/** The first limits a request's wait for Redis. The second is how soon Redis is used again. */
 export const MAX_WAIT_MS = 300;
 export const MAX_RETURN_MS = 2_000;
 
@@ -24,11 +24,11 @@ export interface LogLine {
   msg: string;
 }
 
-/** A replica with its log, whose lines can be awaited: they are how it tells of a change. */
+/** A replica with its log. Tests wait for lines of the log, because a replica reports changes there. */
 export interface Replica extends Coordination {
   lines: LogLine[];
   imported: string[];
-  /** Resolves when the last line about Redis says this; at once if it does. */
+  /** Resolves when the last line about Redis has this message; at once if it has already. */
   untilSays(text: string): Promise<void>;
 }
 
@@ -82,8 +82,8 @@ export const openAdmin = (url: string): Redis => {
 };
 
 /**
- * The promise's value; fails if it takes longer. The timer shares the event loop, so a busy machine delays both; what
- * became due in the same turn of the loop was in time.
+ * Returns the promise's value, and fails if it takes longer. The timer runs on the same event loop, so a busy machine
+ * delays both. A value that arrives in the same turn of the loop as the timer is in time.
  */
 export const within = async <T>(waitMs: number, work: Promise<T>): Promise<T> => {
   const expire = async () => {
@@ -124,7 +124,7 @@ export const expectShared = async (one: Replica, two: Replica) => {
   expect(await end).toBe('woken');
 };
 
-/** Decision 27: each replica limits by itself, exactly, and nobody waits for Redis. */
+/** Decision 27: each replica limits by itself and exactly, and no request waits for Redis. */
 export const expectAlone = async (replica: Replica) => {
   const key = randomUUID();
   for (let i = 0; i < LIMIT; i += 1) {

@@ -2,20 +2,20 @@ import { createSecret, formatToken } from '../../src/domain/tokens.ts';
 import type { Database } from '../../src/store/database.ts';
 import { type Outcome, requireSuccess } from '../../src/store/outcomes.ts';
 
-/** What a session is opened for. */
+/** The properties of a session. */
 interface NewSession {
   userId: number;
-  /** The app that gets the token; null for a browser. */
+  /** The app that gets the token. Null for a browser. */
   appName: string | null;
-  /** When the person proved who they are; null: now. */
+  /** When the person proved their identity. Null means now. */
   authenticatedAt: Date | null;
-  /** How long it is valid, `SESSION_DAYS`. */
+  /** How long it is valid, as in `SESSION_DAYS`. */
   days: number;
 }
 
 /**
- * Opens a session and returns its token, which is stored nowhere. Throws `INVALID_TOKEN` where the user has been
- * deleted. Of more than 100 sessions of a user those that were used longest ago end.
+ * Opens a session and returns its token, which is not stored. Throws `INVALID_TOKEN` if the user was deleted. If the
+ * user has more than 100 sessions, those that were not used for the longest time end.
  */
 export async function createSession(
   db: Database,

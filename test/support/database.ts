@@ -8,8 +8,8 @@ import { silentLog } from './silent-log.ts';
 export { openSnapshot, runOn, type TestDatabase, withDatabase } from './run-on.ts';
 
 /**
- * Copies the run's migrated template: an empty database for a test file, in tens of milliseconds. Or copies another one
- * that `createDatabase` made, and that nobody is connected to.
+ * Copies the run's migrated template in tens of milliseconds, so that a test file has an empty database. It can also
+ * copy another database that `createDatabase` made, if nobody is connected to it.
  */
 export async function createDatabase(template = inject('templateDatabase')): Promise<TestDatabase> {
   const citusUrl = inject('citusUrl');
@@ -39,7 +39,7 @@ export async function createDatabaseOfLocale(locale: string): Promise<TestDataba
   return { url, name, drop, [Symbol.asyncDispose]: drop };
 }
 
-/** Drops the run's template and every copy of it that is left. */
+/** Drops the run's template and all copies of it that remain. */
 export async function dropDatabasesOf(template: string, serverUrl: string): Promise<void> {
   const list = `select datname as name from pg_database where starts_with(datname, '${template}')`;
   for (const { name } of await runOn<{ name: string }>(serverUrl, list)) {

@@ -1,7 +1,7 @@
 import { attachEmbeddedPostgres, openEmbeddedPostgres } from '../../src/embedded/postgres.ts';
 
-// Opens the data folder as a service or as a command, in a process of its own that tests can kill. Prints a JSON
-// object per line: what it opened or why it could not, and each SIGINT. SIGTERM stops it in order.
+// Opens the data folder as a service or as a command, in its own process that tests can kill. Prints a JSON object per
+// line: what it opened or why it could not, and each SIGINT. SIGTERM stops it in order.
 
 const [dataDir = '', purpose = 'service'] = process.argv.slice(2);
 const log = { info: () => {}, warn: () => {}, error: () => {} };
@@ -13,7 +13,7 @@ try {
   const server = await open({ dataDir, log });
   process.once('SIGTERM', () => void server.stop().then(() => process.exit(0)));
   say({ url: server.url, serverPid: server.pid });
-  // Keeps this process alive where the server is another process's.
+  // Keeps this process alive if the server belongs to another process.
   setInterval(() => {}, 60_000);
 } catch (error) {
   say({ refusal: (error as Error).message });

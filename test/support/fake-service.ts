@@ -1,7 +1,7 @@
 import { BookmarkClient, type ClientOptions } from '../../src/client/index.ts';
 import { ManualClock } from './manual-clock.ts';
 
-/** A request as the fake service got it. */
+/** A request that the fake service received. */
 export interface Received {
   path: string;
   headers: Headers;
@@ -12,7 +12,7 @@ export interface Received {
   atMs: number;
 }
 
-/** A response; a function may throw, as `fetch` does where the connection is lost. */
+/** A response. A function may throw, as `fetch` does when the connection is lost. */
 export type Reply = Response | ((request: Received, signal: AbortSignal) => Response | Promise<Response>);
 
 export const json = (body: object, status = 200, headers: Record<string, string> = {}): Response =>
@@ -26,16 +26,13 @@ export const lose = (code: string) => (): Response => {
   throw new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) });
 };
 
-/** Sends nothing until the client ends the request. */
+/** Sends nothing until the client cancels the request. */
 export const hang = (_: Received, signal: AbortSignal): Promise<Response> =>
   new Promise((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
 
-/**
- * A client with a clock that only tests move, in front of a service that sends prepared responses one after the
- * other.
- */
+/** A client with a clock that only tests move. Its service sends prepared responses, one after the other. */
 export class FakeService {
   readonly clock = new ManualClock();
   readonly received: Received[] = [];

@@ -1,8 +1,8 @@
 import { runOn } from './database.ts';
 
 /**
- * Fills an account in the database, faster than any client could; its bookmarks have no tags, and search finds none.
- * Each has a comment of `commentLength` characters.
+ * Fills an account directly in the database, faster than any client could. The bookmarks have no tags, and search does
+ * not find them. Each has a comment of `commentLength` characters.
  */
 export async function fill(
   databaseUrl: string,

@@ -7,20 +7,20 @@ import { noteProcess } from './processes.ts';
 import { runDir } from './run.ts';
 import { until } from './until.ts';
 
-/** A Firefox without windows, which Marionette controls. */
+/** A Firefox without windows, controlled by Marionette. */
 export interface Firefox {
   /**
-   * Runs the body of an async function with Firefox's own rights, and returns its result. The body sees the array `args`,
-   * and loads a module of Firefox by `load(name)`.
+   * Runs the body of an async function with Firefox's own rights, and returns its result. The body has the array
+   * `args`, and loads modules of Firefox with `load(name)`.
    */
   run<T>(body: string, ...args: unknown[]): Promise<T>;
-  /** Quits as a user does, so that the databases of the profile are complete. */
+  /** Quits as a user does, so that the profile's databases are complete. */
   quit(): Promise<void>;
-  /** Ends the process where it still runs. */
+  /** Ends the process if it still runs. */
   kill(): void;
 }
 
-/** Firefox asks no server for anything, and starts without the bookmarks that it brings. */
+/** Firefox contacts no server, and starts without its default bookmarks. */
 const PREFERENCES = {
   'marionette.port': 0,
   'browser.bookmarks.file': '',
@@ -80,7 +80,10 @@ export async function startFirefox(program: string, profile: string): Promise<Fi
 
 type Send = (name: string, parameters: object) => Promise<unknown>;
 
-/** Marionette's messages are JSON after their length in bytes: `[0, id, command, parameters]`, `[1, id, error, result]`. */
+/**
+ * A message of Marionette is JSON after its length in bytes: `[0, id, command, parameters]` or `[1, id, error,
+ * result]`.
+ */
 async function connectTo(port: number): Promise<Send> {
   const socket = connect(port, '127.0.0.1');
   await once(socket, 'connect');

@@ -13,8 +13,8 @@ import { makeRunFolder, sweepKilledRuns } from './sweep.ts';
 
 /**
  * Provides the servers of the run: the Postgres of `TEST_DATABASE_URL` or an embedded one, with a migrated template
- * database, and a way to start Redis. Ends the run with a message that says what to install where Redis cannot be
- * started.
+ * database, and a way to start Redis. If Redis cannot be started, the run ends with a message that says what to
+ * install.
  */
 export default async function provideServers(project: TestProject): Promise<() => Promise<void>> {
   sweepKilledRuns();
@@ -34,7 +34,7 @@ export default async function provideServers(project: TestProject): Promise<() =
   return () => cleanUp.disposeAsync();
 }
 
-/** Vitest ends at once on Ctrl-C without any teardown, and the servers are not its children. */
+/** On Ctrl-C, Vitest ends at once without teardown, and the servers are not its children. */
 function endOnSignals(cleanUp: AsyncDisposableStack): void {
   const end = () => void cleanUp.disposeAsync().finally(() => process.exit(130));
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, end);
@@ -83,7 +83,7 @@ async function createTemplate(serverUrl: string, name: string): Promise<void> {
   try {
     await migrate({ url: withDatabase(serverUrl, name), log: silentLog });
   } catch (error) {
-    // The error of the driver holds the text of whole migrations.
+    // The driver's error contains the text of whole migrations.
     throw new Error(`the tests' database cannot be migrated: ${(error as Error).message}`);
   }
 }

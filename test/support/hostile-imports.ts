@@ -1,11 +1,14 @@
-/** Bodies of imports that are legal, or nearly so, and cost far more than their bytes where somebody makes all of them. */
+/**
+ * Bodies of imports that are legal, or nearly legal, and cost far more than their size if all of their values are
+ * created.
+ */
 
 const MIB = 1_048_576;
 
-/** The most entries that an import has. */
+/** The most entries of an import. */
 const ENTRIES = 100_000;
 
-/** As an attacker would: as long as a body may be, filled from one pattern. */
+/** Fills a body of the maximal length from one pattern, as an attacker would. */
 function fillBody(entryOf: (n: number) => string, entries = ENTRIES, bytes = 64 * MIB): string {
   const texts: string[] = [];
   let length = '{"bookmarks":[]}'.length;
@@ -23,12 +26,12 @@ const listOf = (count: number, elementOf: (n: number) => string): string =>
 
 const entry = (n: number, more: string): string => `{"url":"http://e/${n}",${more}}`;
 
-/** An entry of 512 KiB, which is the largest that is read. */
+/** An entry of 512 KiB, the largest that is accepted. */
 const LARGEST_ENTRY = 524_288;
 const fillEntry = (n: number, part: string): string =>
   entry(n, `"x":[${listOf(Math.floor((LARGEST_ENTRY - 100) / (part.length + 1)), () => part)}]`);
 
-/** A body by what it holds, and what its import is answered with. */
+/** Bodies by their contents, with the response to their import. */
 export interface HostileImport {
   body: () => string;
   response: object;

@@ -1,8 +1,8 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
- * The files that take longest, those that wait for timers between those that compute, so that workers beside each other
- * do not all want the cores. A run that began one of them last would end with one worker at work.
+ * The longest files first. Those that wait for timers alternate with those that compute, so that not all workers need
+ * the cores at the same time. If a long file began last, the run would end with only one busy worker.
  */
 const LONGEST = [
   'long/broken-fleets',
@@ -42,7 +42,7 @@ const rankOf = ({ moduleId }: TestSpecification): number => {
   return rank < 0 ? LONGEST.length : rank;
 };
 
-/** Begins with the files that take longest, in a fresh clone too, where no run has left its times. */
+/** Starts the longest files first. The list is fixed, so it also works in a fresh clone without earlier times. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);

@@ -9,7 +9,7 @@ export class ManualClock implements Clock {
     return this.#now;
   }
 
-  /** The number of timers that have not run. */
+  /** The number of timers that have not run yet. */
   get timers(): number {
     return this.#timers.size;
   }
@@ -20,7 +20,7 @@ export class ManualClock implements Clock {
     return () => this.#timers.delete(timer);
   }
 
-  /** Moves the clock by `ms` and runs timers at their times, in their order. */
+  /** Moves the clock by `ms` and runs all due timers in order. */
   advance(ms: number): void {
     const end = this.#now + ms;
     for (;;) {

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** The resident memory of a process of this Linux machine, in bytes. */
+/** The resident memory of a process in bytes. Works on Linux only. */
 export function residentBytes(pid: number): number {
   const [, kib] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!;
   return Number(kib) * 1_024;
 }
 
-/** Samples a process's resident memory while the work runs; returns by how many bytes it rose at most. */
+/** Samples a process's resident memory while the work runs, and returns the greatest increase in bytes. */
 export async function measureGrowth(pid: number, work: () => Promise<unknown>): Promise<number> {
   const before = residentBytes(pid);
   let peak = before;

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 
 /**
- * The contract as plain code over arrays, for one account at a time: what every response has to be. It shares no code
- * with the service, not even the folding of text. It learns ids and times, which only the service can know, from
- * responses.
+ * The contract as plain code over arrays, for one account at a time: it predicts every response. It shares no code with
+ * the service, not even the folding of text. It learns ids and times from responses, because only the service knows
+ * them.
  */
 
-/** A value that the first response defines, and that every later response has to repeat. */
+/** A value that the first response defines and that every later response must repeat. */
 export class Learned<T> {
   #value: T | undefined;
   readonly #accept: (value: unknown) => value is T;
@@ -15,7 +15,7 @@ export class Learned<T> {
     this.#accept = accept;
   }
 
-  /** The value that was learned; fails before. */
+  /** The value that was learned. Fails if there is none yet. */
   get value(): T {
     assert.notEqual(this.#value, undefined, 'no response has told this yet');
     return this.#value as T;
@@ -29,7 +29,7 @@ export class Learned<T> {
   }
 }
 
-/** Compares a whole response: every field and no other field. Learns the values that are to be learned. */
+/** Compares a whole response: it must have every field and no other. Learns values that are not known yet. */
 export function compare(actual: unknown, expected: unknown, path = 'response'): void {
   if (expected instanceof Learned) expected.compare(actual, path);
   else if (typeof expected !== 'object' || expected === null) assert.deepEqual(actual, expected, path);
@@ -63,7 +63,7 @@ export interface ModelBookmark {
   updated_at: Time;
 }
 
-/** An entry of an import, with the error that it has to get, if any. */
+/** An entry of an import, with the expected error, if any. */
 export interface ModelEntry {
   sent: unknown;
   error?: string;
@@ -75,10 +75,7 @@ export interface ModelEntry {
   updated_at?: string;
 }
 
-/**
- * The response that the service has to give: a body with status 200, or an error's status and code, and its message
- * where it is known.
- */
+/** The expected response: a body with status 200, or an error's status and code, with its message if known. */
 export type Expected = { status: 200; body: unknown } | { status: number; code: string; error?: string };
 
 const ok = (body: unknown): Expected => ({ status: 200, body });
@@ -91,7 +88,7 @@ const LIMIT = fault(403, 'LIMIT_EXCEEDED');
 const DUPLICATE = fault(400, 'VALIDATION_ERROR', 'url: another bookmark has this url');
 const TAKEN = fault(400, 'VALIDATION_ERROR', 'name: another tag has this name');
 
-/** Decision 5: NFC, lower case, final sigma as sigma. Folded letter by letter, so that no sigma counts as final. */
+/** Decision 5: NFC, lower case, final sigma as sigma. Letters are folded one by one, so no sigma counts as final. */
 export const fold = (text: string): string =>
   Array.from(text.normalize('NFC'), (letter) => letter.toLowerCase())
     .join('')
@@ -104,7 +101,7 @@ const byBytes = (a: string, b: string): number => Buffer.from(a).compare(Buffer.
 
 const byName = (a: ModelTag, b: ModelTag): number => byBytes(fold(a.name), fold(b.name));
 
-/** Decision 10: equal WHATWG serialisations, once trimmed. */
+/** Decision 10: two urls are equal if their trimmed WHATWG serialisations are. */
 const sameUrl = (a: string, b: string): boolean => new URL(trim(a)).href === new URL(trim(b)).href;
 
 /** One account. */
@@ -119,7 +116,7 @@ export class Model {
     this.cap = cap;
   }
 
-  /** The highest id that was in a response. */
+  /** The highest id in any response. */
   get lastId(): number {
     return this.#lastId;
   }
@@ -169,7 +166,7 @@ export class Model {
     return ok({ deleted: true });
   }
 
-  /** An edit of the tags of several, by their ids. */
+  /** Edits the tags of several bookmarks by their ids. */
   editTags(ids: number[], { add_tags = [], remove_tags = [] }: Record<string, string[]>): Expected {
     const keys = (names: string[]) => names.map((name) => fold(trim(name)));
     if (keys(remove_tags).some((key) => keys(add_tags).includes(key))) return fault(400, 'VALIDATION_ERROR');
@@ -220,7 +217,7 @@ export class Model {
     return ok({ bookmarks, total: found.length, page, per_page, has_more: hasMore, ...next });
   }
 
-  /** The bookmarks after an id, in the order of ids: a page of the list, or of a sync. */
+  /** The bookmarks after an id, in the order of ids: a page of the list or of a sync. */
   after(id: number, limit: number): { bookmarks: ModelBookmark[]; hasMore: boolean } {
     const later = this.bookmarks.filter((bookmark) => bookmark.id.value > id);
     return { bookmarks: later.slice(0, limit), hasMore: later.length > limit };
@@ -328,8 +325,8 @@ export class Model {
   }
 
   /**
-   * A new tag gets its name from the first entry of `distinct` that has it, and is created where an entry of
-   * `written` has it.
+   * A new tag gets its name from the first entry of `distinct` that has it. It is created if an entry of `written` has
+   * it.
    */
   #write(written: ModelEntry[], distinct: ModelEntry[]): void {
     const given = distinct.flatMap(({ tags }) => tags ?? []);
@@ -348,7 +345,7 @@ export class Model {
     }
   }
 
-  /** The tags of these names, each once, in the order of their folded names; creates those that do not exist. */
+  /** The tags with these names, each once, in the order of their folded names. Creates those that do not exist. */
   #named(names: string[]): ModelTag[] {
     const carried = new Set<ModelTag>();
     for (const name of names) {
@@ -368,7 +365,7 @@ export class Model {
     return this.bookmarks.find((bookmark) => bookmark.id.value === id);
   }
 
-  /** Ids rise in the order of writing. */
+  /** Ids rise in the order of the writes. */
   #newBookmarkId(): Id {
     return new Learned((value): value is number => {
       if (!Number.isSafeInteger(value) || (value as number) <= this.#lastId) return false;

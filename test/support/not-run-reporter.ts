@@ -1,6 +1,6 @@
 import type { Reporter, TestCase, TestModule } from 'vitest/node';
 
-/** Prints at the end of the run every test that this machine did not run. */
+/** At the end of the run, prints every test that did not run on this machine. */
 export class NotRunReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const names = modules.flatMap((module) =>
@@ -10,7 +10,7 @@ export class NotRunReporter implements Reporter {
   }
 }
 
-/** The name of a test, and why it was skipped where it says so. */
+/** The name of a test, and the reason why it was skipped, if it gives one. */
 function describe(test: TestCase): string {
   const result = test.result();
   return result.state === 'skipped' && result.note !== undefined

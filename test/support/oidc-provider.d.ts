@@ -1,4 +1,4 @@
-// What the tests use of the provider, which brings no types.
+// The parts of the provider that the tests use. The package has no types.
 declare module 'oidc-provider' {
   import type { IncomingMessage, ServerResponse } from 'node:http';
 

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 const ROOT = join(import.meta.dirname, '../..');
 const run = promisify(execFile);
 
-/** The files that packing reads, and the packages that it compiles against or bundles. */
+/** The files that packing needs, and the packages that it compiles against or bundles. */
 const SOURCES = [
   'package.json',
   'README.md',
@@ -25,7 +25,7 @@ const PACKAGES = [
   'undici-types',
 ];
 
-/** The environment of a command: without the settings of the npm that runs the tests, and offline. */
+/** The environment of a command: offline, and without the settings of the npm that runs the tests. */
 function environment(folder: string): NodeJS.ProcessEnv {
   const own = Object.entries(process.env).filter(
     ([name]) => !/^(npm_|NODE_OPTIONS|BOOKMARKS_|VITEST)/i.test(name),
@@ -55,7 +55,7 @@ function copyPackage(name: string, to: string): void {
   for (const needed of Object.keys(dependencies)) copyPackage(needed, to);
 }
 
-/** Packs the package below `folder`; returns the folder of an empty project that it is installed in. */
+/** Packs the package below `folder`, installs it in an empty project, and returns the project's folder. */
 export async function installPackage(folder: string): Promise<string> {
   const source = join(folder, 'source');
   for (const path of SOURCES) cpSync(join(ROOT, path), join(source, path), { recursive: true });

@@ -10,13 +10,16 @@ import { noteProcess } from './processes.ts';
 import { provide } from './programs.ts';
 import { runDir } from './run.ts';
 
-/** Starts PgBouncer in transaction mode in front of a database, until the test ends; returns the url through it. */
+/**
+ * Starts PgBouncer in transaction mode in front of a database until the test ends. Returns the url of the database
+ * through it.
+ */
 export async function startPgBouncer(url: string): Promise<string> {
   return throughPort(url, await runPgBouncer((port) => describePooler(new URL(url), port)));
 }
 
 /**
- * Starts PgBouncer with the configuration that `describe` returns for a port, until the test ends; returns the port.
+ * Starts PgBouncer with the configuration that `describe` returns for a port, until the test ends. Returns the port.
  */
 export async function runPgBouncer(describe: (port: number) => string): Promise<number> {
   const program = await provide('pgbouncer');

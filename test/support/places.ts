@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
-/** A bookmark of a profile of Firefox. Times are in whole seconds since 1970, as bookmark files have them. */
+/** A bookmark in a profile of Firefox. Times are in whole seconds since 1970, as in bookmark files. */
 export interface Place {
-  /** The names of its folders, from the outermost on, without the one that Firefox made itself. */
+  /** The names of its folders from the outermost on, without Firefox' own root folders. */
   path: string[];
   title: string;
   url: string;
@@ -25,7 +25,7 @@ interface Row {
 const ROOTS = ['root________', 'menu________', 'toolbar_____', 'unfiled_____', 'mobile______'];
 const MICROSECONDS = 1_000_000;
 
-/** The bookmarks in the database of a profile whose Firefox has ended, sorted. */
+/** The sorted bookmarks in the database of a profile whose Firefox has ended. */
 export function readPlaces(profile: string): Place[] {
   using database = new DatabaseSync(join(profile, 'places.sqlite'));
   const rows = database
@@ -39,7 +39,7 @@ export function readPlaces(profile: string): Place[] {
     const parent = byId.get(row.parent)!;
     return ROOTS.includes(parent.guid) ? [] : [...pathOf(parent), parent.title ?? ''];
   };
-  // A tag is a folder below the root of tags; each of its entries names an url.
+  // A tag is a folder below the root of tags. Each of its entries has an url.
   const tagRoot = rows.find(({ guid }) => guid === 'tags________')!.id;
   const links = rows.filter(({ url }) => url !== null);
   const isTagging = ({ parent }: Row) => byId.get(parent)!.parent === tagRoot;
@@ -57,7 +57,7 @@ export function readPlaces(profile: string): Place[] {
   return sortPlaces(places);
 }
 
-/** By url, and by folders where it is in several. */
+/** Sorts by url, then by folders. */
 export const sortPlaces = (places: Place[]): Place[] =>
   places.sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
 

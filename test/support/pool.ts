@@ -3,7 +3,7 @@ import type { Database } from '../../src/store/database.ts';
 import { DatabaseUnavailable } from '../../src/store/errors.ts';
 import { type DatabaseOptions, openDatabase } from '../../src/store/open-database.ts';
 
-/** Opens a pool that closes at the end of the test; of two connections unless the options say otherwise. */
+/** Opens a pool that closes at the end of the test. It has two connections unless the options say otherwise. */
 export async function openPool(options: DatabaseOptions): Promise<Database> {
   const database = await openDatabase({ max: 2, ...options });
   onTestFinished(() => database.close(0));
@@ -24,8 +24,8 @@ export const selectOne = (database: Database) => database.read((sql) => sql`sele
 export const one = [{ one: 1 }];
 
 /**
- * Returns the error of a call that finds the database unavailable; fails the test where the call succeeds or fails
- * otherwise.
+ * Returns the error of a call that finds the database unavailable. Fails the test if the call succeeds or fails in
+ * another way.
  */
 export async function catchUnavailable(promise: Promise<unknown>): Promise<DatabaseUnavailable> {
   const error = await promise.then(

@@ -2,17 +2,17 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Below the ports that Linux gives to outgoing connections: none of them takes a port before its server does. */
+/** Below Linux's ports for outgoing connections, so that no such connection takes a port before its server does. */
 const FIRST_PORT = 20_000;
 
-/** Processes that look for ports side by side begin at different ones. */
+/** Processes that look for ports at the same time begin at different ones. */
 const PORTS_OF_A_PROCESS = 30;
 
 const PORTS = 400 * PORTS_OF_A_PROCESS;
 
 let next = process.pid * PORTS_OF_A_PROCESS;
 
-/** A port of 127.0.0.1 that no process listens on now; another one at each call. */
+/** A port of 127.0.0.1 on which no process listens now. Each call returns another one. */
 export async function findFreePort(): Promise<number> {
   let port: number;
   do {
@@ -35,7 +35,7 @@ async function isFree(port: number): Promise<boolean> {
   return true;
 }
 
-/** Resolves when a server takes connections at the port; rejects after `limitMs`. */
+/** Resolves when a server accepts connections at the port. Rejects after `limitMs`. */
 export async function waitUntilListening(port: number, limitMs = 30_000): Promise<void> {
   const giveUpAt = Date.now() + limitMs;
   while (!(await takesConnections(port))) {

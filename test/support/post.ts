@@ -1,12 +1,12 @@
 import { BASE_PATH } from '../../src/http/mount.ts';
 import { type ApiResponse, checkResponse, readResponse } from './responses.ts';
 
-/** What a request has beside its body. `token` makes its `Authorization` header. */
+/** The parts of a request except its body. `token` becomes its `Authorization` header. */
 export type RequestOptions = RequestInit & { token?: string };
 
 /**
- * Sends a request to a service; `path` is appended to `/api/v1`. Texts and bytes are sent unchanged, anything else as
- * JSON. Rejects where the response breaks what every response promises.
+ * Sends a request to a service. `path` is appended to `/api/v1`. Texts and bytes are sent unchanged, anything else as
+ * JSON. Rejects if the response breaks a promise about all responses.
  */
 export async function post(
   origin: string,

@@ -9,19 +9,19 @@ import { runDir } from './run.ts';
 import { runOn, withDatabase } from './run-on.ts';
 import { silentLog } from './silent-log.ts';
 
-/** Settings that are faster and lose data only at a power loss, not when the server is killed. */
+/** Settings that are faster and lose data only at a power loss, not if the server is killed. */
 export const FAST_SETTINGS: ServerSettings = {
   fsync: 'off',
   full_page_writes: 'off',
   max_connections: 300,
   autovacuum_naptime: '10s',
-  // So that a run under another `TZ` has that zone in the server too.
+  // The server has the time zone of `TZ`, too.
   ...(process.env.TZ && { TimeZone: process.env.TZ }),
 };
 
 const templateDir = (): string => join(runDir(), 'postgres-template');
 
-/** Creates the data folder that all servers of the run are copied from: two thirds of a first start. */
+/** Creates the data folder from which all servers of the run are copied. That saves two thirds of a first start. */
 export async function makePostgresTemplate(): Promise<void> {
   const server = await openEmbeddedPostgres({
     dataDir: templateDir(),
@@ -33,7 +33,7 @@ export async function makePostgresTemplate(): Promise<void> {
   await server.stop();
 }
 
-/** Gives the server's database, and all that are created later, an ICU locale such as `en-US` in place of `C`. */
+/** Gives the server's database, and all later ones, an ICU locale such as `en-US` instead of `C`. */
 async function setLocale(url: string, locale: string): Promise<void> {
   if (!/^[\w-]+$/.test(locale)) throw new Error(`TEST_DATABASE_LOCALE: not an ICU locale: ${locale}`);
   const run = (statement: string) => runOn(withDatabase(url, 'postgres'), statement);
@@ -54,21 +54,21 @@ function makeDataDir(): string {
   return dataDir;
 }
 
-/** A Postgres of its own for a test that kills or freezes it. Its url stays the same over restarts. */
+/** A Postgres for one test, which may kill or freeze it. Its url stays the same over restarts. */
 export interface PostgresServer extends AsyncDisposable {
   /** The url of its empty database `bookmarks`. */
   readonly url: string;
   readonly port: number;
   readonly pid: number;
-  /** SIGKILL to the postmaster; its backends end by themselves. */
+  /** Sends SIGKILL to the postmaster. Its backends end by themselves. */
   kill(): Promise<void>;
-  /** SIGINT: connections are closed, and everything is written. */
+  /** Sends SIGINT: the server closes its connections and writes everything. */
   shutDown(): Promise<void>;
-  /** Starts it again on the same port and data after `kill` or `shutDown`; shuts it down first if it runs. */
+  /** Starts it again on the same port and data after `kill` or `shutDown`. If it runs, shuts it down first. */
   restart(): Promise<void>;
-  /** SIGSTOP to the postmaster and all its backends. */
+  /** Sends SIGSTOP to the postmaster and all its backends. */
   freeze(): Promise<void>;
-  /** SIGCONT to them. */
+  /** Sends SIGCONT to them. */
   thaw(): void;
   /** Ends it, frozen or not, and removes its data. */
   stop(): Promise<void>;

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /**
- * The start of a running process, as a text that no later process with the same id has, also not after a reboot;
- * undefined for a process that has ended, a zombie included.
+ * When a process started, as a text that no later process with the same id has, even after a reboot. Undefined for a
+ * process that has ended, including a zombie.
  */
 export function readProcessStart(pid: number): string | undefined {
   return process.platform === 'linux' ? readStartFromProc(pid) : readStartFromPs(pid);
@@ -11,8 +11,7 @@ export function readProcessStart(pid: number): string | undefined {
 
 function readStartFromProc(pid: number): string | undefined {
   try {
-    // The name of the command is in parentheses and may contain anything, so the fields are counted from the last
-    // one.
+    // The command's name is in parentheses and may contain anything, so the fields are counted from the end.
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     if (fields[0] === 'Z' || fields[0] === 'X') return undefined;

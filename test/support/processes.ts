@@ -6,7 +6,7 @@ import { readProcessStart } from './process-identity.ts';
 
 interface ProcessState {
   parent: number;
-  /** As ps and /proc write it: `T` stopped, `Z` ended and not yet collected. */
+  /** The state as in ps and /proc: `T` is stopped, `Z` is ended and not yet collected. */
   state: string;
 }
 
@@ -20,7 +20,7 @@ export function listFamily(pid: number): number[] {
   return family;
 }
 
-/** Freezes a process and its descendants, like a machine that hangs. Resolves when none of them runs. */
+/** Freezes a process and its descendants, like a machine that hangs. Resolves when none of them runs any more. */
 export async function freezeFamily(pid: number): Promise<void> {
   for (;;) {
     const table = readProcessTable();
@@ -37,19 +37,19 @@ export function thawFamily(pid: number): void {
 }
 
 /**
- * Kills a process and its descendants. A child that ends with its parent does not while it is frozen, and nobody would find
- * it once its parent is gone.
+ * Kills a process and its descendants. A frozen child would not end with its parent, and could not be found once the
+ * parent is gone.
  */
 export function killFamily(pid: number): void {
   for (const member of listFamily(pid)) sendSignal(member, 'SIGKILL');
 }
 
-/** Whether a process runs; a zombie does not. */
+/** Whether a process runs. A zombie does not. */
 export function isRunning(pid: number): boolean {
   return readProcessStart(pid) !== undefined;
 }
 
-/** Sends a signal; false where the process has ended. */
+/** Sends a signal. Returns false if the process has ended. */
 export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, signal);
@@ -59,15 +59,18 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
 }
 
 /**
- * Notes a process that a test file started, so that the end of the run can kill it where the test file's own process
- * was killed.
+ * Notes a process that a test file started, so that the end of the run can kill it if the test file's own process was
+ * killed.
  */
 export function noteProcess(runDir: string, pid: number): void {
   mkdirSync(join(runDir, 'processes'), { recursive: true });
   writeFileSync(join(runDir, 'processes', String(pid)), readProcessStart(pid) ?? '');
 }
 
-/** Kills the noted processes that still run, and their descendants; returns their ids: each is of a test that did not clean up. */
+/**
+ * Kills the noted processes that still run, with their descendants, and returns their ids. Each of them belongs to a
+ * test that did not clean up.
+ */
 export function killNotedProcesses(runDir: string): number[] {
   const noted = join(runDir, 'processes');
   mkdirSync(noted, { recursive: true });
@@ -84,7 +87,7 @@ function readProcessTable(): Map<number, ProcessState> {
   return new Map(lines.map(([pid, state = '', parent]) => [Number(pid), { state, parent: Number(parent) }]));
 }
 
-/** Bare systems have no ps. */
+/** Minimal systems have no ps. */
 function listProc(): string[][] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return pids.flatMap((pid) => {

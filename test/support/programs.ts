@@ -14,7 +14,7 @@ interface Requirement {
 
 const CHROMIUM_NAMES = ['chromium', 'chromium-browser', 'google-chrome'] as const;
 
-/** The system's programs that tests need: names that serve equally well, and the Debian package of the first one. */
+/** The system's programs that tests need: equivalent names, and the Debian package of the first one. */
 const PROGRAMS = {
   redis: {
     names: ['redis-server', 'valkey-server'],
@@ -37,18 +37,18 @@ const PROGRAMS = {
     debianPackage: 'chromium',
     instead: 'CHROMIUM',
   },
-  // Tests of the page run in it where it is there. It is large, so that only CI installs it. The shell has no windows:
-  // a tab costs it a third of the time.
+  // Tests of the page run only if it is installed. Because it is large, only CI installs it. The headless shell takes a
+  // third less time for each tab.
   headlessChromium: {
     names: ['chromium-headless-shell', 'chrome-headless-shell', ...CHROMIUM_NAMES],
     debianPackage: 'chromium-headless-shell',
     instead: 'CHROMIUM',
   },
-  // What reads and writes bookmarks: tests use these where they are there.
+  // Programs that read and write bookmarks. Tests use them if they are installed.
   firefox: { names: ['firefox-esr', 'firefox'], debianPackage: 'firefox-esr', instead: undefined },
   buku: { names: ['buku'], debianPackage: 'buku', instead: undefined },
   php: { names: ['php'], debianPackage: 'php-cli', instead: undefined },
-  // A PostgreSQL server with pg_dump and the like beside it, which the embedded one does not have.
+  // A PostgreSQL server together with pg_dump and other programs, which the embedded one lacks.
   postgresql: {
     names: ['postgres'],
     beside: ['initdb', 'pg_dump', 'pg_restore', 'psql'],
@@ -60,13 +60,13 @@ const PROGRAMS = {
 /** A system program that tests run. */
 export type Program = keyof typeof PROGRAMS;
 
-// Debian installs servers in folders that are not in an ordinary user's PATH.
+// Debian installs servers in folders that are not in a normal user's PATH.
 const FOLDERS = [...(process.env.PATH ?? '').split(delimiter), '/usr/local/sbin', '/usr/sbin', '/sbin'];
 
-/** Debian installs each version of PostgreSQL in a folder of its own. */
+/** Debian installs each version of PostgreSQL in its own folder. */
 const DEBIAN_POSTGRESQL = '/usr/lib/postgresql';
 
-/** The path of a program on this machine; undefined without one. */
+/** The path of a program on this machine. Undefined if it is not installed. */
 export function findProgram(program: Program): string | undefined {
   const { names, beside = [] }: Requirement = PROGRAMS[program];
   const folders = [...FOLDERS, ...listPostgresqlFolders()].filter((folder) =>
@@ -86,8 +86,8 @@ function listPostgresqlFolders(): string[] {
 }
 
 /**
- * The path of a program; installs it first where this is Debian and the user is root. Else rejects with what to
- * install, so that a test which needs it fails instead of being left out.
+ * The path of a program. Installs the program first if the user is root on Debian. Otherwise rejects with a message
+ * that says what to install, so that the test fails instead of being skipped.
  */
 export async function provide(program: Program): Promise<string> {
   const found = findProgram(program);
@@ -105,7 +105,7 @@ function describeMissing(program: Program): string {
   return `these tests need ${names.join(' or ')} on the PATH: install it (Debian: apt-get install ${debianPackage})${otherWay}`;
 }
 
-/** One installation at a time. A service that a package would start by itself is not started. */
+/** One installation at a time. Services in the package are not started. */
 async function installPackage(name: string): Promise<void> {
   const aptGet = (...args: string[]) =>
     promisify(execFile)(
@@ -117,7 +117,7 @@ async function installPackage(name: string): Promise<void> {
     );
   const install = () => aptGet('-o', 'DPkg::Lock::Timeout=300', 'install', '--no-install-recommends', name);
   console.log(`installing the system package ${name} for the tests`);
-  // A fresh machine has no package lists, and an old one has lists of packages that are gone.
+  // A fresh machine has no package lists, and an old one lists packages that no longer exist.
   await install().catch(() => aptGet('update').then(install));
 }
 

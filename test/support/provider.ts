@@ -5,46 +5,46 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { ProviderSettings } from '../../src/sign-in/variables.ts';
 
-/** What a person's account at the provider says of them. */
+/** The provider's data about a person. */
 export interface Person {
   email?: string;
   email_verified?: boolean | string;
 }
 
-/** What goes wrong at the provider, from now on. */
+/** Faults of the provider. */
 export interface Faults {
-  /** Changes the claims of ID tokens, which are signed anew. */
+  /** Changes the claims of ID tokens before they are signed. */
   claims?: (claims: Record<string, unknown>) => Record<string, unknown>;
-  /** `none`: ID tokens are unsigned; `foreign`: signed with a key that the provider does not have. */
+  /** `none`: ID tokens are unsigned. `foreign`: they are signed with a key that is not the provider's. */
   signature?: 'none' | 'foreign';
-  /** What stands instead of a response, by its path: `/token`, `/jwks`, `/me`, `/.well-known/openid-configuration`. */
+  /** What replaces a response, by path: `/token`, `/jwks`, `/me`, `/.well-known/openid-configuration`. */
   responses?: Readonly<Record<string, FaultyResponse>>;
 }
 
 export type FaultyResponse =
-  /** Accepts the request and says nothing. */
+  /** Accepts the request and never responds. */
   | 'silence'
   /** Closes the connection. */
   | 'reset'
   | { status: number; type?: string; body: string | Buffer };
 
-/** A certified OpenID provider on loopback, whose people and faults the test chooses. */
+/** A certified OpenID provider on loopback. The test determines its people and its faults. */
 export interface TestProvider extends AsyncDisposable {
   readonly issuer: string;
   readonly people: Map<string, Person>;
   faults: Faults;
-  /** Requests by path, of the service and of browsers. */
+  /** Counts of requests by path, from the service and from browsers. */
   readonly requests: string[];
-  /** The settings of a client of this provider. */
+  /** The settings for a client of this provider. */
   settings(more?: Partial<ProviderSettings>): ProviderSettings;
-  /** Stops listening; `start` listens again on the same port. */
+  /** Stops listening. `start` listens again on the same port. */
   stop(): Promise<void>;
   start(): Promise<void>;
 }
 
 export interface ProviderOptions {
   port?: number;
-  /** Whether ID tokens hold the address; default: only UserInfo does. */
+  /** Whether ID tokens contain the address. By default only UserInfo does. */
   emailInIdToken?: boolean;
   clientSecret?: string;
 }
@@ -115,7 +115,7 @@ export async function startProvider(options: ProviderOptions = {}): Promise<Test
   };
 }
 
-/** Who is signed in to the provider. */
+/** The person who is signed in at the provider. */
 interface Session {
   accountId: string;
   grantIdFor(clientId: string): string | undefined;
@@ -131,7 +131,7 @@ async function openHandler(
 ) {
   const { warn } = console;
   console.warn = () => {};
-  // It warns of a runtime that it does not know, and of its settings for development.
+  // The provider warns about runtimes that it does not know, and about its development settings.
   const { default: Provider } = await import('oidc-provider');
   const provider = new Provider(issuer, {
     clients: [
@@ -157,7 +157,7 @@ async function openHandler(
     }: {
       oidc: { session: Session; client: { clientId: string } };
     }) {
-      // One of a session, whatever its logins: tokens of an earlier one end with it.
+      // One grant for each session, shared by its logins. Otherwise the tokens of an earlier login would end.
       const known = session.grantIdFor(client.clientId);
       if (known !== undefined) return provider.Grant.find(known);
       const grant = new provider.Grant({ accountId: session.accountId, clientId: client.clientId });
@@ -187,7 +187,7 @@ async function openHandler(
   }
 }
 
-/** A person signs in here by a click on who they are. */
+/** A person signs in here by clicking on their name. */
 const loginForm = (prompt: string, people: ReadonlyMap<string, Person>): string =>
   `<!doctype html><title>Test Accounts</title><h1>Who are you? (${prompt})</h1><form method="post">
 ${[...people].map(([sub, { email }]) => `<p><button name="login" value="${sub}">${email ?? sub}</button></p>`).join('\n')}
@@ -221,7 +221,7 @@ async function respond(
   response.writeHead(received.statusCode!, rest).end(body);
 }
 
-/** The response of the token endpoint, with its ID token as the faults have it. */
+/** The response of the token endpoint, with the ID token changed by the faults. */
 function spoil(body: string, key: KeyObject, { claims, signature }: Faults): string {
   const tokens = JSON.parse(body);
   if (tokens.id_token === undefined || (claims === undefined && signature === undefined)) return body;

@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /**
- * What the proxy does with a new connection: it connects it to the server, sends nothing, ends it at once, or
- * connects it when `release` is called.
+ * What the proxy does with a new connection: connect it to the server, stay silent, end it at once, or hold it until
+ * `release`.
  */
 export type Reception = 'pass' | 'silence' | 'close' | 'hold';
 
-/** A TCP proxy in front of a server, with the faults of a network. */
+/** A TCP proxy in front of a server that simulates faults of a network. */
 export interface FaultyProxy extends AsyncDisposable {
   readonly port: number;
   /** The number of connections accepted so far. */
@@ -15,17 +15,17 @@ export interface FaultyProxy extends AsyncDisposable {
   /** The number of open connections. */
   readonly open: number;
   reception: Reception;
-  /** Called with each piece that a client sends, before the server gets it. */
+  /** Called with each piece that a client sends, before the server receives it. */
   onRequest: ((piece: Buffer, client: Socket) => void) | undefined;
-  /** Stops everything in both directions on the connections that are open now, their ends included. */
+  /** Stops all traffic on the connections that are open now, in both directions, including their ends. */
   stall(): void;
   /** Ends all connections: in order, or by a reset. */
   cut(how: 'end' | 'reset'): void;
-  /** Connects whoever comes from now on to the server of another url. */
+  /** Connects all new clients to the server of another url. */
   retarget(url: string): void;
-  /** Connects the held connections, and all that come. */
+  /** Connects the held connections and all new ones. */
   release(): void;
-  /** Ends the connections that are held. */
+  /** Ends the held connections. */
   closeHeld(): void;
   close(): Promise<void>;
 }

@@ -4,37 +4,37 @@ import { findFreePort } from './ports.ts';
 import { type RedisServer, startRedis } from './redis.ts';
 import { certificate, privateKey } from './tls/localhost.ts';
 
-/** What is asked of a cluster. */
+/** The requirements on a cluster. */
 export interface ClusterOptions {
   masters?: number;
-  /** A replica for each master, which takes its place when it is gone for two seconds. */
+  /** A replica for each master. It takes the master's place if the master is away for two seconds. */
   withReplicas?: boolean;
   password?: string;
-  /** TLS only, and nodes that are told by the name of a certificate that names no address. */
+  /** TLS only. The nodes announce a name, because their certificate has no address. */
   tls?: boolean;
 }
 
-/** A node of a cluster; `url` lets a client in. */
+/** A node of a cluster. `url` includes the credentials. */
 export interface ClusterNode extends RedisServer {
   readonly port: number;
   readonly busPort: number;
 }
 
 export interface TestCluster extends AsyncDisposable {
-  /** The masters of the start, then their replicas in the same order. */
+  /** The initial masters, then their replicas in the same order. */
   readonly nodes: readonly ClusterNode[];
-  /** PEM text of the authority of its certificates, with TLS. */
+  /** The certificate authority in PEM, if TLS is used. */
   readonly ca: string | undefined;
-  /** A connection to one node, to be closed by who asked for it. */
+  /** A connection to one node. The caller closes it. */
   connect(node: ClusterNode): Redis;
 }
 
 const SLOTS = 16_384;
 
-/** How long a node may be silent before the others give it up. */
+/** How long a node may be silent before the others consider it lost. */
 const NODE_TIMEOUT_MS = 2_000;
 
-/** Starts a cluster; every node knows the whole of it when this resolves. */
+/** Starts a cluster. When this resolves, every node knows all others. */
 export async function startCluster(options: ClusterOptions = {}): Promise<TestCluster> {
   const { masters = 3, withReplicas = false, tls = false } = options;
   const count = withReplicas ? 2 * masters : masters;
@@ -92,7 +92,7 @@ async function join(nodes: readonly ClusterNode[], admins: readonly Redis[], mas
   const ids = await Promise.all(admins.map((admin) => admin.call('CLUSTER', 'MYID')));
   for (const [n, admin] of admins.entries()) {
     const master = n < masters ? undefined : String(ids[n - masters]);
-    // Refused until the node has heard of its master.
+    // The node refuses this until it knows its master.
     while (master !== undefined && !(await tryCall(admin, 'CLUSTER', 'REPLICATE', master))) await sleep(20);
   }
   for (const admin of admins) while (!(await isWhole(admin, nodes.length, masters))) await sleep(20);
@@ -114,8 +114,8 @@ async function isWhole(admin: Redis, count: number, masters: number): Promise<bo
 }
 
 /**
- * Has a replica take its master's place in order; that one becomes its replica, and no connection ends. Does nothing to a
- * master. Resolves after `limitMs` at the latest.
+ * Makes a replica take its master's place in order. The master becomes its replica, and no connection ends. Does
+ * nothing if the node is a master. Resolves after `limitMs` at the latest.
  */
 export async function failOver(
   cluster: TestCluster,

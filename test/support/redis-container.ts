@@ -11,7 +11,7 @@ export async function hasContainerEngine(): Promise<boolean> {
   );
 }
 
-/** Runs a Redis server in a container on this machine's network, so that it has the same ports as a process. */
+/** Runs a Redis server in a container on this machine's network, so that it has the same ports as a process would. */
 export async function startRedisContainer(args: string[], folder: string): Promise<RedisRun> {
   const started = await new GenericContainer(IMAGE)
     .withNetworkMode('host')
@@ -23,7 +23,7 @@ export async function startRedisContainer(args: string[], folder: string): Promi
   const container = engine.container.getById(started.getId());
   return {
     end: async (signal) => {
-      // A frozen container gets no signal, and one that has ended refuses to be unpaused.
+      // A frozen container receives no signal, and a container that has ended cannot be unpaused.
       await container.unpause().catch(() => {});
       await container.kill({ signal }).catch(() => {});
       await container.wait();

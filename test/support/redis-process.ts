@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { freezeFamily, isRunning, noteProcess, sendSignal, thawFamily } from './processes.ts';
 import { runDir } from './run.ts';
 
-/** One run of the server, as a process of this machine or in a container. */
+/** One run of the server, as a process or in a container. */
 export interface RedisRun {
-  /** Sends the signal; resolves when the server has ended, at once where it has ended before. */
+  /** Sends the signal. Resolves when the server has ended, or at once if it had ended before. */
   end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
-  /** False when it has ended. */
+  /** False once it has ended. */
   isRunning(): Promise<boolean>;
   freeze(): Promise<void>;
   thaw(): Promise<void>;

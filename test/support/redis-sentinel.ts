@@ -4,37 +4,40 @@ import { findFreePort } from './ports.ts';
 import { type RedisServer, startRedis } from './redis.ts';
 import { certificate, privateKey } from './tls/localhost.ts';
 
-/** What is asked of the Sentinels and their data nodes. */
+/** The requirements on the Sentinels and their data nodes. */
 export interface SentinelOptions {
-  /** Of the data nodes. */
+  /** Arguments of the data nodes. */
   password?: string;
-  /** Of the Sentinels. */
+  /** Arguments of the Sentinels. */
   sentinelPassword?: string;
-  /** TLS only, with a certificate that names no address. */
+  /** TLS only, with a certificate that has no address. */
   tls?: boolean;
 }
 
-/** A master and a replica, watched by three Sentinels of which two decide. */
+/** A master and a replica, watched by three Sentinels. Two of them decide. */
 export interface TestSentinels extends AsyncDisposable {
   readonly data: readonly [RedisServer, RedisServer];
   readonly sentinels: readonly RedisServer[];
-  /** `REDIS_URL` for it. */
+  /** The matching `REDIS_URL`. */
   readonly url: string;
-  /** PEM text of the authority of its certificates, with TLS. */
+  /** The certificate authority in PEM, if TLS is used. */
   readonly ca: string | undefined;
-  /** Which of the two is the master now, as a Sentinel says. */
+  /** The url of the present master, according to a Sentinel. */
   findMaster(): Promise<RedisServer>;
-  /** Has the replica take the master's place, as an operator does; resolves once the Sentinels say so, or after `limitMs`. */
+  /**
+   * Makes the replica take the master's place, as an operator does. Resolves once the Sentinels confirm it, or after
+   * `limitMs`.
+   */
   failOver(limitMs?: number): Promise<void>;
 }
 
-/** What the Sentinels call the master. */
+/** The master's name for the Sentinels. */
 const NAME = 'main';
 
-/** After so long without a response the master is given up. */
+/** After this time without a response the master counts as lost. */
 const DOWN_AFTER_MS = 1_000;
 
-/** Starts two data nodes and three Sentinels; these know of each other and of the replica when this resolves. */
+/** Starts two data nodes and three Sentinels. When this resolves, the Sentinels know each other and the replica. */
 export async function startSentinels(options: SentinelOptions = {}): Promise<TestSentinels> {
   const { password, sentinelPassword, tls = false } = options;
   const master = await startData(options);
@@ -65,7 +68,7 @@ export async function startSentinels(options: SentinelOptions = {}): Promise<Tes
       const untilMs = performance.now() + limitMs;
       const isInTime = () => performance.now() < untilMs;
       const before = await findMaster().catch(() => undefined);
-      // Refused while another one is under way, and until the replica is known to be good.
+      // Sentinels refuse this while another failover is in progress, and until they know that the replica is good.
       const begin = (attempt: number) =>
         ask(admins[attempt % admins.length]!, 'FAILOVER', NAME).catch(() => undefined);
       for (let n = 0; isInTime() && (await begin(n)) === undefined; n += 1) await sleep(100);

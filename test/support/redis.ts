@@ -10,31 +10,35 @@ import { startRedisContainer } from './redis-container.ts';
 import { type RedisRun, startRedisProcess } from './redis-process.ts';
 import { runDir } from './run.ts';
 
-/** How a private Redis is started. */
+/** Options of a private Redis. */
 export interface RedisOptions {
-  /** A free one if absent; 0 for none, where the arguments name another (`--tls-port`). */
+  /** Default: a free port. 0 means none, for arguments that name another one (`--tls-port`). */
   port?: number;
-  /** Further arguments, e.g. `['--cluster-enabled', 'yes']`; file names are relative to the server's own folder. */
+  /**
+   * Further arguments, for example `['--cluster-enabled', 'yes']`. File names are relative to the server's own folder.
+   */
   args?: string[];
-  /** Files to put into that folder first, by name: certificates, user lists. */
+  /** Files to put into that folder first, by name: certificates or user lists. */
   files?: Record<string, string>;
-  /** One of the files, which the server reads its settings from and writes them back to: what a Sentinel wants. */
+  /** One of the files. The server reads its settings from it and writes them back to it, as a Sentinel requires. */
   configFile?: string;
 }
 
-/** A Redis of the test's own, to be hurt. It keeps nothing: after a restart it is empty, on the same port. */
+/**
+ * A Redis for one test, which may stop or freeze it. It stores nothing: after a restart on the same port it is empty.
+ */
 export interface RedisServer extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
-  /** SIGKILL. */
+  /** Sends SIGKILL. */
   kill(): Promise<void>;
-  /** SIGTERM: it closes its connections in order. */
+  /** Sends SIGTERM: the server closes its connections in order. */
   shutDown(): Promise<void>;
-  /** Starts it again, empty, after `kill` or `shutDown`; kills it first if it runs. */
+  /** Starts it again, empty, after `kill` or `shutDown`. If it runs, kills it first. */
   restart(): Promise<void>;
-  /** SIGSTOP: it accepts connections and responds to nothing. */
+  /** Sends SIGSTOP: the server accepts connections and never responds. */
   freeze(): Promise<void>;
-  /** SIGCONT. */
+  /** Sends SIGCONT. */
   thaw(): Promise<void>;
   /** Ends it, frozen or not. */
   stop(): Promise<void>;
@@ -43,7 +47,7 @@ export interface RedisServer extends AsyncDisposable {
 /** Starts a Redis with these arguments, which may use the files in `folder`. */
 export type StartRedis = (args: string[], folder: string) => Promise<RedisRun>;
 
-/** Starts a private Redis; it responds when this resolves. */
+/** Starts a private Redis. When this resolves, it responds. */
 export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
   const port = options.port ?? (await findFreePort());
   const folder = makeFolder('redis', runDir());
@@ -92,15 +96,15 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServe
 }
 
 /**
- * A Redis for tests that do not hurt it: the one that `TEST_REDIS_URL` names, which other test files may be using
- * (so keys and channels need names of their own), else a private one.
+ * A Redis for tests that leave it running. If `TEST_REDIS_URL` names one, other test files may use it at the same time,
+ * so keys and channels need their own names. Otherwise it is a private one.
  */
 export async function openRedis(): Promise<{ url: string; stop(): Promise<void> }> {
   const url = inject('redisUrl');
   return url ? { url, stop: async () => {} } : startRedis();
 }
 
-/** A Redis that its tests do not hurt, for all tests of a file or `describe` block, and a client of it. */
+/** A shared Redis for all tests of a file or `describe` block, with a client. */
 export function useRedis(): { url: string; client: Redis } {
   const opened = {} as { url: string; client: Redis; stop(): Promise<void> };
   beforeAll(async () => {

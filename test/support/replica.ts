@@ -24,34 +24,32 @@ export interface Replica extends AsyncDisposable {
   /** `http://127.0.0.1:port` */
   readonly origin: string;
   readonly pid: number;
-  /** Everything that it has logged. */
+  /** All lines of its log so far. */
   readonly log: readonly LogLine[];
   readonly ended: Promise<ProcessEnd>;
   /** Sends a request with a token, as `post.ts` does. */
   post(path: string, body: unknown, token: string, options?: RequestInit): Promise<ApiResponse>;
   /** The response of `/readyz`. */
   readiness(): Promise<ApiResponse>;
-  /** The values of its metrics, by name and labels. */
+  /** The values of its metrics by name and labels. */
   metrics(): Promise<Map<string, number>>;
   /** Resolves when it holds this many polls. */
   untilHeld(count: number): Promise<void>;
-  /**
-   * Resolves with the first line of its log with this message, past or future; rejects where the process ends before.
-   */
+  /** Resolves with the first line of its log with this message, past or future. Rejects if the process ends before. */
   untilLogged(message: string): Promise<LogLine>;
   signal(signal: NodeJS.Signals): void;
-  /** SIGTERM; resolves with how the process ended. */
+  /** Sends SIGTERM. Resolves with how the process ended. */
   stop(): Promise<ProcessEnd>;
-  /** SIGKILL. */
+  /** Sends SIGKILL. */
   kill(): Promise<void>;
   freeze(): Promise<void>;
   thaw(): void;
 }
 
-/** The environment of a replica. Other variables have their defaults, whatever the environment of this process is. */
+/** The environment of a replica. Other variables have their defaults, regardless of this process's environment. */
 export type ReplicaEnv = Record<string, string | number>;
 
-/** Limits that tests would reach although they are about something else. */
+/** Limits that tests of other subjects would reach. */
 const TEST_ENV: ReplicaEnv = {
   PORT: 0,
   RATE_LIMIT_REQUESTS: 100_000,
@@ -60,8 +58,8 @@ const TEST_ENV: ReplicaEnv = {
 };
 
 /**
- * Starts `node src/main.ts <role>`. It serves when this resolves; rejects with its error output where it does not
- * start.
+ * Starts `node src/main.ts <role>`. When this resolves, the replica serves. Rejects with its error output if it does
+ * not start.
  */
 export async function startReplica(role: ServingRole, env: ReplicaEnv): Promise<Replica> {
   const metricsPort = Number(env.METRICS_PORT ?? (await findFreePort()));
@@ -106,7 +104,7 @@ export async function startReplica(role: ServingRole, env: ReplicaEnv): Promise<
   };
 }
 
-/** Runs `node src/main.ts` with these arguments to its end; rejects with its error output unless it ends with 0. */
+/** Runs `node src/main.ts` with these arguments to its end. Rejects with its error output unless the exit code is 0. */
 export async function runMain(args: readonly string[], env: ReplicaEnv): Promise<unknown> {
   const child = spawnMain(args, env);
   const [outcome, output, errors] = await Promise.all([
@@ -155,7 +153,7 @@ function readLog(child: ChildProcess): ReplicaLog {
   return { lines, until };
 }
 
-/** The values of metrics by name and labels; `port` is a process's `METRICS_PORT`. */
+/** The values of metrics by name and labels. `port` is a process's `METRICS_PORT`. */
 export async function scrape(port: number): Promise<Map<string, number>> {
   const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));

@@ -14,7 +14,7 @@ export interface ApiResponse {
   body: any;
 }
 
-/** Reads a whole response; `body` is undefined where it is not JSON. Rejects where the response breaks off. */
+/** Reads a whole response. `body` is undefined if it is not JSON. Rejects if the response is cut off. */
 export async function readResponse(response: Response): Promise<ApiResponse> {
   const text = await response.text();
   const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
@@ -24,12 +24,12 @@ export async function readResponse(response: Response): Promise<ApiResponse> {
 
 const schemaByPath = new Map(ROUTES.map((route) => [route.path, route.response]));
 
-/** Longer responses are not compared with their schemas, which would take seconds in the tests of sizes. */
+/** Longer responses are not compared with their schemas. That would take seconds in tests of large responses. */
 const LONGEST_COMPARED = 2_000_000;
 
 /**
- * Fails unless a response has what every response has: JSON, a request id, on success exactly the fields of the
- * reference, else the one shape of an error with the status of its code (spec 7, decision 2).
+ * Fails unless a response has what all responses have: JSON, a request id, and on success exactly the fields of the
+ * reference. An error must have the one shape of errors, and the status of its code (spec 7, decision 2).
  */
 export function checkResponse(path: string, { status, headers, text, body }: ApiResponse): void {
   assert.equal(headers.get('content-type'), 'application/json; charset=utf-8');
@@ -45,11 +45,11 @@ export function checkResponse(path: string, { status, headers, text, body }: Api
   if (text.length <= LONGEST_COMPARED) assert.deepEqual(schema.parse(body), body);
 }
 
-/** A bare connection, for bytes that no client library would send. */
+/** A plain connection, for bytes that no client library would send. */
 export interface RawConnection {
   /** Resolves when the operating system has taken the bytes. */
   write(bytes: string | Uint8Array): Promise<void>;
-  /** All responses, parsed; resolves when the server has ended the connection. */
+  /** All responses, parsed. Resolves when the server has ended the connection. */
   responses(): Promise<ApiResponse[]>;
   destroy(): void;
 }
@@ -61,7 +61,7 @@ export function connectTo(origin: string): RawConnection {
   const received: Buffer[] = [];
   const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   socket.on('data', (bytes: Buffer) => received.push(bytes));
-  // Responses that came before a reset count too.
+  // Responses that arrive before a reset count, too.
   socket.on('error', () => {});
   return {
     write: (bytes) =>
@@ -76,10 +76,7 @@ export function connectTo(origin: string): RawConnection {
   };
 }
 
-/**
- * Sends bytes on a connection of their own; resolves with the first response when the server has ended the
- * connection.
- */
+/** Sends bytes on a new connection. Resolves with the first response when the server has ended the connection. */
 export async function sendRaw(origin: string, bytes: string | Uint8Array): Promise<ApiResponse> {
   const connection = connectTo(origin);
   await connection.write(bytes);

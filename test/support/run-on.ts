@@ -4,7 +4,7 @@ import postgres from 'postgres';
 export interface TestDatabase extends AsyncDisposable {
   readonly url: string;
   readonly name: string;
-  /** Drops it and ends its connections. The end of the run drops those that are left. */
+  /** Drops it and ends its connections. The end of the run drops databases that remain. */
   drop(): Promise<void>;
 }
 
@@ -15,7 +15,7 @@ export function withDatabase(url: string, name: string): string {
   return changed.href;
 }
 
-/** Runs SQL without parameters on a connection of its own; returns the rows of the last statement. */
+/** Runs SQL without parameters on a new connection, and returns the rows of the last statement. */
 export async function runOn<Row extends object>(url: string, statements: string): Promise<Row[]> {
   const sql = postgres(url, { max: 1, onnotice: () => {} });
   try {
@@ -25,7 +25,7 @@ export async function runOn<Row extends object>(url: string, statements: string)
   }
 }
 
-/** Opens a transaction that keeps what it sees, as a dump does, until it is disposed of. */
+/** Opens a transaction that keeps its snapshot, as a dump does, until it is disposed of. */
 export async function openSnapshot(url: string): Promise<AsyncDisposable> {
   const sql = postgres(url, { max: 1, onnotice: () => {} });
   await sql.unsafe('begin isolation level repeatable read; select').simple();

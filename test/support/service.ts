@@ -13,7 +13,7 @@ import type { ApiResponse } from './responses.ts';
 import { silentLog } from './silent-log.ts';
 import { createPrincipal, issueToken, newEmail, type Principal, type UserOptions } from './users.ts';
 
-/** Every variable at its default, except limits that tests would reach although they are about something else. */
+/** Every variable has its default, except limits that tests of other subjects would reach. */
 export const TEST_CONFIG: Config = {
   ...readConfig({}),
   port: 0,
@@ -52,14 +52,14 @@ export interface TestService extends AsyncDisposable {
 }
 
 export interface ServiceOptions {
-  /** The database of another replica, which outlives this one; default: an empty one of its own. */
+  /** The database of another replica, which lives longer than this one. Default: a new, empty one. */
   database?: TestDatabase;
   log?: Logger;
 }
 
 /**
- * A replica for all tests of a file or `describe` block: it starts before the first of them and ends after the last.
- * Its fields exist while they run. `beside` is a service whose database it shares.
+ * A replica for all tests of a file or `describe` block: it starts before the first test and ends after the last. Its
+ * fields exist while they run. `beside` is a service whose database it shares.
  */
 export function useService(
   config: Partial<Config> = {},

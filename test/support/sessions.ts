@@ -6,9 +6,9 @@ import { until } from './until.ts';
 
 /** A lock in the database, held by a connection of its own. */
 export interface Lock extends AsyncDisposable {
-  /** What the statement changed is undone. */
+  /** Rolls back what the statement changed. */
   release(): Promise<void>;
-  /** What the statement changed is kept. */
+  /** Commits what the statement changed. */
   commit(): Promise<void>;
 }
 
@@ -29,12 +29,12 @@ export async function holdLock(databaseUrl: string, statement: string): Promise<
 export const holdAccount = (databaseUrl: string, user: { id: number }): Promise<Lock> =>
   holdLock(databaseUrl, `select from accounts where user_id = ${user.id} for no key update`);
 
-/** A server process that runs somebody's statements; of a sharded database on any node. */
+/** A server process that runs statements. On a sharded database it may be on any node. */
 export interface Backend {
   pid: number;
-  /** The database on the node that it is on. */
+  /** The url of the database on its node. */
   url: string;
-  /** Ends it, and with it the transaction that it is in. */
+  /** Ends the process, and with it its transaction. */
   end(): Promise<void>;
 }
 
@@ -52,7 +52,7 @@ export const untilBlocked = (databaseUrl: string, text = '', count = 1): Promise
 export const untilRunning = (databaseUrl: string, text: string): Promise<Backend> =>
   untilSession(databaseUrl, text, "state = 'active'");
 
-/** Ends the sessions whose last statement holds this text. */
+/** Ends the sessions whose last statement contains this text. */
 export async function killSessions(databaseUrl: string, text: string): Promise<void> {
   for (const url of await findServers(databaseUrl))
     await runOn(url, `select pg_terminate_backend(pid) ${sessionsWith(text)}`);
@@ -102,7 +102,7 @@ const backendOf = (url: string, pid: number): Backend => ({
   end: async () => void (await runOn(url, `select pg_terminate_backend(${pid})`)),
 });
 
-/** A coordinator sends workers its statements written anew: in capitals, with the schema and the numbers of shards. */
+/** A coordinator rewrites the statements for its workers: in capitals, with the schema and the numbers of shards. */
 const sessionsWith = (text: string): string =>
   `from pg_stat_activity
   where datname = current_database() and pid <> pg_backend_pid()

@@ -6,7 +6,7 @@ import { createDatabase } from './database.ts';
 import { type Person, type ProviderOptions, startProvider, type TestProvider } from './provider.ts';
 import { startService, type TestService } from './service.ts';
 
-/** What differs between services that people sign in to by the same provider. */
+/** The differences between services that use the same provider. */
 export interface SignInOptions {
   signUp?: SignUp;
   provider?: Partial<ProviderSettings>;
@@ -14,10 +14,10 @@ export interface SignInOptions {
   config?: Partial<Config>;
 }
 
-/** A service with a provider, and services beside it with the same database and other settings. */
+/** A service with a provider, and services with the same database and other settings. */
 export interface SignInBench {
   provider: TestProvider;
-  /** Anybody whose address is verified has an account, and an address is trusted. */
+  /** Everybody with a verified address gets an account, and addresses are trusted. */
   service: TestService;
   beside(options: SignInOptions): Promise<TestService>;
 }
@@ -53,11 +53,11 @@ export interface Arrival {
   browser: CookieBrowser;
   visit: Visit;
   subject: string;
-  /** The address of the account that the browser is signed in to; undefined: to none. */
+  /** The address of the account in which the browser is signed in. Undefined if it is signed out. */
   email: string | undefined;
 }
 
-/** A person whom the provider knows signs in by a browser of their own. */
+/** Signs in a person whom the provider knows, in a new browser. */
 export async function arrive(
   { provider }: SignInBench,
   service: TestService,
@@ -70,7 +70,7 @@ export async function arrive(
   return { browser, visit, subject, email: await whoIs(browser, service) };
 }
 
-/** The address of the account that a browser is signed in to; undefined: to none. */
+/** The address of the account in which a browser is signed in. Undefined if it is signed out. */
 export async function whoIs(browser: CookieBrowser, service: TestService): Promise<string | undefined> {
   const { status, text } = await browser.post(`${service.origin}/web/api/v1/user/profile`, {});
   return status === 200 ? JSON.parse(text).email : undefined;

@@ -14,7 +14,7 @@ export function makeRunFolder(): string {
   return folder;
 }
 
-/** Ends the processes that killed runs left behind, and removes their folders. Leaves running runs alone. */
+/** Ends the processes that killed runs left, and removes their folders. Leaves current runs alone. */
 export function sweepKilledRuns(): void {
   for (const name of readdirSync(tmpdir()).filter((each) => each.startsWith('bookmark-tests-'))) {
     const folder = join(tmpdir(), name);
@@ -23,7 +23,7 @@ export function sweepKilledRuns(): void {
       killNotedProcesses(folder);
       removeFolder(folder);
     } catch {
-      // The folder is another user's, or its own run is removing it now.
+      // The folder belongs to another user, or its own run is removing it now.
     }
   }
 }

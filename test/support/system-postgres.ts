@@ -16,8 +16,8 @@ import { until } from './until.ts';
 /** A private Postgres of the system's version, and its client programs. */
 export interface SystemPostgres extends AsyncDisposable {
   /**
-   * Creates a database, empty or a copy of another; returns its url with a role: the one that owns it and has no other
-   * right, or the superuser.
+   * Creates a database, empty or as a copy of another, and returns its url. The role in it is the superuser, or one
+   * that owns the database and has no other right.
    */
   createDatabase(name: string, role?: typeof OWNER | typeof SUPERUSER, template?: string): Promise<string>;
   dropDatabase(name: string): Promise<void>;
@@ -28,21 +28,21 @@ export interface SystemPostgres extends AsyncDisposable {
     args: readonly string[],
     variables?: Record<string, string>,
   ): Promise<string>;
-  /** Copies the server and starts the copy as a standby that streams; needs `REPLICATING`. */
+  /** Copies the server and starts the copy as a streaming standby. Needs `REPLICATING`. */
   createStandby(): Promise<Standby>;
-  /** SIGKILL; its backends end by themselves. */
+  /** Sends SIGKILL. The backends end by themselves. */
   kill(): Promise<void>;
 }
 
-/** A server that follows another one, until it takes its place. */
+/** A server that follows another one until it takes its place. */
 export interface Standby extends AsyncDisposable {
   /** The url of the same database there. */
   urlOf(databaseUrl: string): string;
-  /** Resolves when it has replayed all that the other has written so far. */
+  /** Resolves when it has replayed everything that the other server has written so far. */
   untilCaughtUp(): Promise<void>;
-  /** Receives nothing more, as where the network between them is gone. */
+  /** Stops receiving, as if the network between the servers were gone. */
   disconnect(): Promise<void>;
-  /** Makes it a primary of its own, with what it has received; resolves when it takes writes. */
+  /** Promotes it with what it has received. Resolves when it accepts writes. */
   promote(): Promise<void>;
 }
 
@@ -52,7 +52,7 @@ export const REPLICATING: ServerSettings = { wal_level: 'replica', max_wal_sende
 const SUPERUSER = 'postgres';
 const OWNER = 'bookmarks';
 
-/** Starts the system's PostgreSQL, as `provide` finds it, with data of its own on a free port. */
+/** Starts the system's PostgreSQL with its own data on a free port. */
 export async function startSystemPostgres(more: ServerSettings = {}): Promise<SystemPostgres> {
   const postgres = await provide('postgresql');
   const programs = dirname(postgres);
@@ -118,7 +118,7 @@ export async function startSystemPostgres(more: ServerSettings = {}): Promise<Sy
   };
 }
 
-/** `primaryUrl`: a database of the server that it follows, as superuser. */
+/** `primaryUrl` is a database of the server that it follows, for a superuser. */
 function describeStandby(server: RunningServer, primaryUrl: string): Standby {
   const urlOf = (url: string) => Object.assign(new URL(url), { port: String(server.port) }).href;
   const ask = async (url: string, expression: string) =>

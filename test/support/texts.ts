@@ -1,6 +1,6 @@
 /**
- * Bookmarks whose texts are like those that people keep, the same for the same seed: fitted to 5,312 bookmarks of four public
- * lists of software. What `FITTED` in test/texts.test.ts holds was counted in those; no text of theirs is here.
+ * Bookmarks with texts like those that people keep, always the same for a seed. They resemble 5,312 bookmarks of four
+ * public lists of software. `FITTED` in test/texts.test.ts has the counts of those; none of their texts is here.
  */
 
 export interface SampleText {
@@ -12,7 +12,7 @@ export interface SampleText {
 
 type Random = () => number;
 
-/** Numbers from 0 up to 1 (mulberry32): neighbouring seeds have nothing in common. */
+/** Numbers from 0 up to 1 (mulberry32). Neighbouring seeds give unrelated numbers. */
 export function makeRandom(seed: number): Random {
   let state = seed | 0;
   return () => {
@@ -23,7 +23,7 @@ export function makeRandom(seed: number): Random {
   };
 }
 
-/** The letter that begins a word, then that which follows each from a to z: weights of a to z, as roots in base 36. */
+/** Weights of the letters a to z, as roots in base 36: first for the beginning of a word, then after each letter. */
 const LETTERS = `
   rmxqnnqilcblrgju8ozqfei787
   4ipi59h3h3atiu3j2tnzcb75c6 uc98s676s83z74w85ni9p635b3 q495p33sg2mh63z73ibog32382 ld6bz794s34b96j62dg5f54382
@@ -37,11 +37,11 @@ const LETTERS = `
   .split(/\s+/)
   .map((row) => accumulate([...row].map((digit) => Number.parseInt(digit, 36) ** 2)));
 
-/** Zipf and Mandelbrot's law: the nth commonest word comes with a frequency of 1 / (n + 1.3). */
+/** The law of Zipf and Mandelbrot: the nth commonest word has a frequency of 1 / (n + 1.3). */
 const COMMON_WORDS = 14_000;
 const WORDS = accumulate(Array.from({ length: COMMON_WORDS }, (_, n) => 1 / (n + 2.3)));
 
-/** Alphabets that stand for a to z in the few texts that are written in another one. */
+/** Alphabets that replace a to z in the few texts in another script. */
 const SCRIPTS = [
   'абцдефгхийклмнопярстувшыжз',
   'αβχδεφγηιξκλμνοπψρστυωςζθέ',
@@ -60,7 +60,7 @@ function accumulate(weights: readonly number[]): Float64Array {
   return Float64Array.from(weights, (weight) => (sum += weight));
 }
 
-/** A place in accumulated weights, each as often as it weighs. */
+/** Picks a place in accumulated weights, in proportion to its weight. */
 function choose(random: Random, sums: Float64Array): number {
   const wanted = random() * sums.at(-1)!;
   let [low, high] = [0, sums.length - 1];
@@ -72,7 +72,7 @@ function choose(random: Random, sums: Float64Array): number {
   return low;
 }
 
-/** Normally distributed around 0, of deviation 1. */
+/** A normal distribution around 0 with a deviation of 1. */
 const spread = (random: Random): number =>
   Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 
@@ -83,7 +83,7 @@ function wordLength(random: Random, rank: number): number {
   return Math.min(18, Math.max(2, Math.round(mean + 2.5 * spread(random))));
 }
 
-/** The word of a rank, always the same; ranks beyond the common ones are names. */
+/** The word of a rank, always the same. Ranks beyond the common words are names. */
 function makeWord(rank: number): string {
   const random = makeRandom(rank);
   let word = '';

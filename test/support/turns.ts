@@ -2,9 +2,9 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 /**
- * The most CPU time, in milliseconds, that this thread took from one turn of the event loop to the next while the work ran.
- * CPU time, for on a busy machine a turn may last any time. Garbage is collected first: what the test made before is not the
- * work's.
+ * The most CPU time, in milliseconds, that this thread used within one turn of the event loop while the work ran. CPU
+ * time, because on a busy machine a turn may last any time. Garbage is collected first, so that earlier garbage is not
+ * counted.
  */
 export async function longestTurn(work: () => Promise<unknown>): Promise<number> {
   collectGarbage();

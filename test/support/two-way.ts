@@ -10,10 +10,10 @@ import {
 } from '../../src/client/index.ts';
 import { SqliteStore } from '../../src/client/sqlite-store.ts';
 
-/** The device's process died, at the step at which this was thrown. */
+/** The device's process died at the step that threw this. */
 export class Killed extends Error {}
 
-/** A random number generator that repeats itself: mulberry32. */
+/** A random number generator that can be repeated: mulberry32. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -24,7 +24,7 @@ export function seededRandom(seed: number): () => number {
   };
 }
 
-/** Work that pauses at each call of `pause` until it is given its turn. One task runs at a time. */
+/** Tasks that pause at each call of `pause` until they get their turn. One task runs at a time. */
 export class Task {
   isDone = false;
   readonly #end: Promise<void>;
@@ -54,7 +54,7 @@ export class Task {
   }
 }
 
-/** A write that the service did for a device. */
+/** A write that the service executed for a device. */
 export interface Transition {
   device: Device;
   seq: number;
@@ -66,10 +66,10 @@ export interface DeviceOptions {
   name: string;
   origins: string[];
   token: string;
-  /** Issues another token of a session of the user. */
+  /** Issues another token for a session of the user. */
   issueToken: () => Promise<string>;
   policy: ConflictPolicy;
-  /** A SQLite file; default: memory. */
+  /** A SQLite file. Default: memory. */
   file?: string | undefined;
   random: () => number;
   /** Reads the whole collection from the service. */
@@ -77,16 +77,16 @@ export interface DeviceOptions {
   onTransition: (transition: Transition) => void;
 }
 
-/** The most calls of its store that one `sync` may make: one that goes round in circles fails, and does not hang. */
+/** The most calls of its store in one `sync`, so that an endless loop fails instead of hanging. */
 const MAX_STEPS = 10_000;
 
-/** A client with a store that outlives it, faults at every step, and a record of what the user did. */
+/** A client with a store that survives it, faults at every step, and a record of what the user did. */
 export class Device {
   readonly options: DeviceOptions;
   readonly wrote: PendingWrite[] = [];
   /** How often its token was revoked. */
   revocations = 0;
-  /** How probable a fault is at each step. */
+  /** The probability of a fault at each step. */
   faults = 0;
   #store: CollectionStore;
   #collection!: Collection;
@@ -114,7 +114,7 @@ export class Device {
     return this.#store;
   }
 
-  /** Starts the process again, with what the store holds. */
+  /** Starts the process again with the contents of the store. */
   #start(): void {
     if (this.#store instanceof SqliteStore) {
       this.#store[Symbol.dispose]();
@@ -182,7 +182,7 @@ export class Device {
     return new Response(body, { status: response.status, headers: response.headers });
   }
 
-  /** What somebody does who has lost this device. */
+  /** What a person does who has lost this device. */
   async #revokeToken(): Promise<void> {
     const headers = { authorization: `Bearer ${this.#token}`, 'content-type': 'application/json' };
     const url = `${this.options.origins[0]}/api/v1/logout`;
@@ -190,14 +190,14 @@ export class Device {
     if (status !== 200) throw new Error(`the token was not revoked: ${status}`);
   }
 
-  /** Does something locally and records the writes it made; a process that dies is started again. */
+  /** Makes a local change and records its writes. If the process dies, it is started again. */
   async write(work: (collection: Collection) => Promise<unknown>): Promise<void> {
     const last = () => this.wrote.at(-1)?.seq ?? 0;
     await work(this.#collection).catch((error) => this.#restart(error));
     for (const write of await this.#store.readOutbox()) if (write.seq > last()) this.wrote.push(write);
   }
 
-  /** Synchronises, until it is done or a fault ends it. */
+  /** Synchronises until it is done or a fault ends it. */
   async sync(pause: () => Promise<void>): Promise<boolean> {
     this.#pause = pause;
     this.#steps = 0;
@@ -212,7 +212,7 @@ export class Device {
     }
   }
 
-  /** Goes on after a fault; throws what is none. */
+  /** Continues after a fault. Throws any other error. */
   async #restart(error: unknown): Promise<void> {
     if (this.#life.signal.aborted) return this.#start();
     const { code } = error as { code?: string };

@@ -2,16 +2,16 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A client that sends requests and leaves what is sent to it unread. Until it reads, it learns nothing of a reset. */
+/** A client that sends requests and does not read the responses. Until it reads, it does not notice a reset. */
 export interface UnreadClient extends Disposable {
   readonly socket: Socket;
-  /** Reads and drops all that has come and comes; how the connection ends: the code of a reset, or undefined. */
+  /** Reads and drops everything. Returns how the connection ended: the code of a reset, or undefined. */
   readToEnd(): Promise<string | undefined>;
-  /** Reads about so many bytes, waiting for those that have not come; fewer where the connection ends before. */
+  /** Reads about this many bytes and waits for them. Returns fewer if the connection ends before. */
   take(bytes: number): Promise<number>;
 }
 
-/** A POST request as it travels; further headers as whole lines. */
+/** The bytes of a POST request. Further headers are whole lines. */
 export function formatPost(path: string, token: string, body: unknown = {}, ...headers: string[]): string {
   const text = JSON.stringify(body);
   return (

@@ -1,7 +1,7 @@
 import type { Database } from '../../src/store/database.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
 
-/** A node of a plan, as `auto_explain` writes it: rows and loops are those of the run. */
+/** A node of a plan, as `auto_explain` writes it. Rows and loops are those of the run. */
 interface PlanNode {
   'Node Type': string;
   'Actual Rows'?: number;
@@ -12,19 +12,19 @@ interface PlanNode {
   Plans?: PlanNode[];
 }
 
-/** A statement that ran, be it inside a function. */
+/** A statement that ran, possibly inside a function. */
 export interface RanStatement {
   text: string;
-  /** Rows that all nodes of its plan gave or threw away. */
+  /** The rows that all nodes of its plan returned or discarded. */
   rows: number;
   /** Node types and their rows, for the message of a failed test. */
   plan: string;
 }
 
-/** A database on one connection, which tells how many rows each statement went through. */
+/** A database on one connection that reports how many rows each statement handled. */
 export interface WatchedDatabase {
   database: Database;
-  /** Runs something and gives what Postgres ran for it. */
+  /** Runs something and returns the statements that Postgres ran for it. */
   watch(run: () => Promise<unknown>): Promise<RanStatement[]>;
   close(): Promise<void>;
 }
@@ -50,7 +50,7 @@ const sumRows = (node: PlanNode): number =>
 const describePlan = (node: PlanNode): string =>
   `${node['Node Type']} ${rowsOf(node)}${node.Plans ? ` (${node.Plans.map(describePlan).join(', ')})` : ''}`;
 
-/** Opens it; the role must be a superuser, as that of the tests' own server is. */
+/** Opens it. The role must be a superuser, as in the tests' own server. */
 export async function openWatched(url: string): Promise<WatchedDatabase> {
   let ran: RanStatement[] = [];
   const onNotice = (message: string) => {
