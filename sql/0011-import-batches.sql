@@ -19,7 +19,7 @@ create unlogged table import_batches (
   -- for each entry: the places of its tags among the tags of the import, from 1, with blanks between
   tag_sets text[] not null,
   -- a JSON array of the entries, in step with the columns above
-  entries text collate "C" not null,
+  entries bytea not null,
   -- errors of other entries, as JSON with commas between
   errors text collate "C" not null,
   constraint import_batches_pkey primary key (user_id, import_id, position),

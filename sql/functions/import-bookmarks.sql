@@ -9,7 +9,7 @@
 -- is joined with an array, because the planner may be wrong about a user's rows, too (docs/decisions/0093).
 create or replace function import_bookmarks(
   p_user_id bigint, p_token_hash bytea, p_import_id uuid, p_lease_id uuid, p_replace boolean,
-  p_batches integer, p_url_keys uuid[], p_tag_sets text[], p_entries text, p_errors text,
+  p_batches integer, p_url_keys uuid[], p_tag_sets text[], p_entries bytea, p_errors text,
   p_tag_names text[], p_tag_keys text[], p_skipped bigint,
   p_free_limit bigint, p_tag_limit integer,
   p_idempotency_key text, p_request_hash bytea,
@@ -200,7 +200,7 @@ begin
       entry.url, coalesce(entry.title, ''), coalesce(entry.comment, '')
     from rows from (
       unnest(v_batch.url_keys, v_batch.tag_sets, v_is_new_here),
-      json_to_recordset(v_batch.entries::json) as (
+      json_to_recordset(convert_from(v_batch.entries, 'UTF8')::json) as (
         url text, title text, comment text, created_at timestamptz, updated_at timestamptz, host text, search_text text
       )
     ) with ordinality as entry (

@@ -14,7 +14,7 @@ export interface ImportBatch {
   /** An array literal: for each entry the places of its tags among those of the import, from 1, with blanks between. */
   tagSets: string;
   /** A JSON array of the entries' other columns. An absent column has the field's default. */
-  entries: string;
+  entries: Uint8Array;
   /** Errors of other entries, as JSON with commas between. */
   errors: string;
 }

@@ -9,9 +9,12 @@ import { checkEntry } from './entries.ts';
 /** How long entries are checked before other requests get a turn. */
 const SLICE_MS = 5;
 
-/** A batch is full with about this many characters of entries, or of errors. A response reads errors batch by batch. */
+/** A batch is full with about this many bytes of entries, or characters of errors. A response reads errors batch by batch. */
 const ENTRIES_LENGTH = 4_194_304;
 const ERRORS_LENGTH = 65_536;
+
+/** Rows are encoded when they have this many characters, so that the garbage collector finds few of them alive. */
+const ROWS_LENGTH = 65_536;
 
 /** Stores a full batch. */
 export type Stage = (batch: ImportBatch) => Promise<void>;
@@ -88,20 +91,21 @@ class TagPlaces {
 class BatchBuilder {
   readonly #urlKeys: string[] = [];
   readonly #tagSets: string[] = [];
-  readonly #rows: string[] = [];
+  readonly #bytes: Buffer[] = [];
   readonly #errors: string[] = [];
-  #rowsLength = 0;
+  #rows = '';
+  #bytesLength = 0;
   #errorsLength = 0;
 
   get isFull(): boolean {
-    return this.#rowsLength >= ENTRIES_LENGTH || this.#errorsLength >= ERRORS_LENGTH;
+    return this.#bytesLength >= ENTRIES_LENGTH || this.#errorsLength >= ERRORS_LENGTH;
   }
 
   add(urlKey: string, tagSet: string, row: string): void {
+    this.#rows += `${this.#urlKeys.length === 0 ? '[' : ','}${row}`;
     this.#urlKeys.push(urlKey);
-    this.#tagSets.push(`"${tagSet}"`);
-    this.#rows.push(row);
-    this.#rowsLength += row.length;
+    this.#tagSets.push(tagSet);
+    if (this.#rows.length >= ROWS_LENGTH) this.#encode();
   }
 
   addError(error: ImportError): void {
@@ -111,11 +115,18 @@ class BatchBuilder {
   }
 
   finish(): ImportBatch {
+    this.#rows += this.#urlKeys.length === 0 ? '[]' : ']';
+    this.#encode();
     return {
       urlKeys: `{${this.#urlKeys.join(',')}}`,
-      tagSets: `{${this.#tagSets.join(',')}}`,
-      entries: `[${this.#rows.join(',')}]`,
+      tagSets: this.#tagSets.length === 0 ? '{}' : `{"${this.#tagSets.join('","')}"}`,
+      entries: Buffer.concat(this.#bytes),
       errors: this.#errors.join(','),
     };
+  }
+
+  #encode(): void {
+    this.#bytesLength += this.#bytes[this.#bytes.push(Buffer.from(this.#rows)) - 1]!.length;
+    this.#rows = '';
   }
 }

@@ -27,9 +27,23 @@ export const MAX_ENTRY_BYTES = 524_288;
 
 /** Whether an entry has too many bytes as JSON, or is nested too deeply to be written. */
 export function isOversized(entry: unknown): boolean {
+  if (atMostBytes(entry, 3) <= MAX_ENTRY_BYTES) return false;
   try {
     return Buffer.byteLength(JSON.stringify(entry)) > MAX_ENTRY_BYTES;
   } catch {
     return true;
   }
+}
+
+/** At least as many bytes as a value has as JSON. Infinite if it is nested more deeply than `depth`. */
+function atMostBytes(value: unknown, depth: number): number {
+  if (typeof value === 'string') return 6 * value.length + 3;
+  if (typeof value !== 'object' || value === null) return 25;
+  if (depth === 0) return Number.POSITIVE_INFINITY;
+  let bytes = 2;
+  if (Array.isArray(value)) for (const item of value) bytes += 1 + atMostBytes(item, depth - 1);
+  else
+    for (const key of Object.keys(value))
+      bytes += 6 * key.length + 4 + atMostBytes((value as Record<string, unknown>)[key], depth - 1);
+  return bytes;
 }
