@@ -3,7 +3,7 @@ import { findFaults } from './support/invariants.ts';
 import { type TestUser, useService } from './support/service.ts';
 import { holdAccount, holdLock, untilBlocked } from './support/sessions.ts';
 
-// Deleting one's own account.
+// Users delete their own accounts.
 
 const service = useService({ syncWaitSeconds: 20 });
 const other = useService({}, { beside: service });
@@ -35,7 +35,7 @@ async function rowsOf({ id }: TestUser): Promise<Record<string, number>> {
 
 const remove = (user: TestUser, confirm = user.email) => user.post('/account/delete', { confirm });
 
-/** Resolves when the first of several bookmarks is there. */
+/** Resolves when the first of several bookmarks is stored. */
 const untilAdded = ({ id }: TestUser) =>
   expect
     .poll(
@@ -47,7 +47,7 @@ const untilAdded = ({ id }: TestUser) =>
     )
     .toBeGreaterThan(0);
 
-/** A user with something in every table. */
+/** A user with rows in every table. */
 async function userWithEverything(): Promise<TestUser> {
   const user = await service.session();
   const headers = { 'idempotency-key': 'once' };

@@ -5,10 +5,10 @@ import { createDatabase, runOn } from './support/database.ts';
 import { openRedis } from './support/redis.ts';
 import { startService, useService } from './support/service.ts';
 
-// The operator's commands, as `src/main.ts` runs them, in this process; those at the end, which show that such a process
-// ends well and by itself, are processes: `node src/main.ts admin …`.
+// The operator's commands, as `src/main.ts` runs them, mostly in this process. The tests at the end run `node
+// src/main.ts admin …`, to show that such a process ends by itself.
 
-// Processes take seconds to start where all cores are busy.
+// Processes take seconds to start if all cores are busy.
 vi.setConfig({ testTimeout: 120_000 });
 
 const service = useService();
@@ -101,7 +101,7 @@ test('user export prints all that is stored about a user, without a secret', asy
   const user = await service.session('Export.Me@example.org');
   const { id } = (await user.post('/user/profile')).body;
   await service.invite(user.email);
-  // More than one page of them.
+  // More than one page of users.
   const bookmarks = Array.from({ length: 501 }, (_, n) => ({ url: `https://example.org/${n}`, tags: ['a'] }));
   await user.post('/import', { bookmarks });
   const exported = await responseOf('user export --email export.me@example.org');

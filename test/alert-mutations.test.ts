@@ -4,20 +4,20 @@ import { type AlertingRule, listAlertingRules } from '../k8s/check/rules/monitor
 import { copyOverlay } from './k8s/overlay-copy.ts';
 import { provide } from './support/programs.ts';
 
-/** The alerts' own tests are held to this: a wrong `for`, threshold or selector fails them. */
+/** The tests of the alerts must fail if a `for`, a threshold or a selector is wrong. */
 
-/** Each number that is compared with, other than 0, times a factor. */
+/** Multiplies each number of a comparison, other than 0. */
 const scale = (expr: string, factor: number): string =>
   expr.replace(/([<>]=?|[<>!=]=) *([\d.]+)/g, (_, sign, number) => `${sign} ${Number(number) * factor}`);
 
-/** The expression without a matcher of labels, wherever it has that one; for each. */
+/** Removes one label matcher from the expression, once for each matcher. */
 const dropMatchers = (expr: string): [matcher: string, expr: string][] =>
   [...new Set(expr.match(/\w+(?:=~|!~|!=|=)"[^"]*"/g))].map((matcher) => [
     matcher,
     expr.replaceAll(`${matcher}, `, '').replaceAll(`, ${matcher}`, '').replaceAll(matcher, ''),
   ]);
 
-/** What one could get wrong in a rule. */
+/** Mistakes in a rule. */
 function* mutate(rule: AlertingRule): Generator<[what: string, mutant: AlertingRule]> {
   if (rule.for !== undefined) {
     yield ['without for', { ...rule, for: '0s' }];

@@ -16,17 +16,17 @@ import { startService, type TestService, type TestUser, useService, useUser } fr
 import { holdLock, untilBlocked } from './support/sessions.ts';
 import { formatPost, sendUnread, type UnreadClient } from './support/unread.ts';
 
-// What a hostile client may try: it harms nobody but itself.
+// What hostile clients may try. They harm nobody but themselves.
 
 const service = useService();
 const user = useUser(service, { premium: true });
 
 const MIB = 1_048_576;
 
-/** What is so sooner or later: on a busy machine later. */
+/** Waits for a condition. On a busy machine that takes longer. */
 const eventually = <T>(read: () => T) => expect.poll(read, { timeout: 20_000, interval: 20 });
 
-/** The most bytes that are held at any moment until the test ends. */
+/** The most bytes that were held at any moment of the test. */
 function watchHighest(held: HeldBytes): () => number {
   let highest = held.total;
   const hold = held.hold.bind(held);
@@ -50,7 +50,7 @@ async function open(): Promise<Socket> {
   return socket;
 }
 
-/** Resolves with what was thrown and caught by nobody, while `work` went on. */
+/** Returns the errors that nobody caught while `work` ran. */
 async function uncaughtDuring(work: () => Promise<void>): Promise<unknown[]> {
   const uncaught: unknown[] = [];
   const others = process.listeners('uncaughtException');
@@ -126,18 +126,18 @@ describe('responses that nobody reads', () => {
     Object.assign(slow, await startService(config, { log: log as Logger }));
     Object.assign(greedy, await slow.user({ premium: true }));
     Object.assign(other, await slow.user());
-    // 40 MB: more than the kernel takes on a connection.
+    // 40 MB, more than the kernel buffers for a connection.
     await fill(slow.database.url, greedy, 4_000, 10_000);
   });
   afterAll(() => slow[Symbol.asyncDispose]());
 
   const outboundBacklog = () => slow.context.outboundBacklog.total;
-  // The server hears later than the client that a connection has ended.
+  // The server notices the end of a connection later than the client.
   beforeEach(() => eventually(outboundBacklog).toBe(0));
 
   const LIST = { limit: 500 };
 
-  /** A client that asks so many times for the first page, on one connection, and reads nothing. */
+  /** A client that requests the first page this many times on one connection and reads nothing. */
   const askForPages = (count: number) =>
     sendUnread(slow.origin, formatPost('/bookmarks/list', greedy.token, LIST).repeat(count));
 
@@ -146,7 +146,7 @@ describe('responses that nobody reads', () => {
 
   const brokenOff = (from = 0) => lines.slice(from).filter(({ msg }) => msg === 'response aborted');
 
-  /** What the log says of the responses that broke off while `work` went on. */
+  /** The log lines about responses that were cut off while `work` ran. */
   async function brokenOffDuring(work: () => Promise<void>): Promise<LogLine[]> {
     const before = lines.length;
     await work();
@@ -179,14 +179,14 @@ describe('responses that nobody reads', () => {
     const clients = await Promise.all(Array.from({ length: 60 }, () => askForPages(10)));
     await eventually(highest).toBeGreaterThan(8 * MIB);
     for (const client of clients) expect(await client.take(1)).toBeGreaterThan(0);
-    // Half of ten connections read at a time, a page each.
+    // Half of the ten connections may read at the same time, one page each.
     expect(highest()).toBeLessThan(8 * MIB + 5 * 1.3 * MIB);
     for (const client of clients) client[Symbol.dispose]();
   });
 
   test('of all accounts are kept up to UNSENT_BYTES: then every request gets 503, without a token too', async () => {
     await using small = await startService({ maxOutboundBacklog: MIB }, { database: slow.database });
-    // An export waits with two pages in hand.
+    // An export holds two pages while it waits.
     using _client = await sendUnread(small.origin, formatPost('/export', greedy.token));
     await eventually(() => small.context.outboundBacklog.total).toBeGreaterThan(1.5 * MIB);
     await eventually(() => small.context.requestPermits.gauges(greedy.id).inUse).toBe(0);
@@ -225,7 +225,7 @@ describe('responses that nobody reads', () => {
     const broken = await brokenOffDuring(async () => {
       using client = await askForExport();
       const startedAt = performance.now();
-      // Half a megabyte each tenth of a second: the kernel frees its buffer in lumps of one and a half.
+      // Half a megabyte every 100 ms, because the kernel frees its buffer in pieces of one and a half.
       for (; performance.now() - startedAt < 2 * STALL_SECONDS * 1_000; await sleep(100)) {
         expect(await client.take(MIB / 2)).toBeGreaterThan(0);
       }
@@ -300,7 +300,7 @@ describe('responses that nobody reads', () => {
       tokens.map((token) =>
         sendUnread(
           slow.origin,
-          // The kernel takes the first few pages.
+          // The kernel buffers the first few pages.
           formatPost('/bookmarks/sync', token, { cursor: 0, limit: 100, wait: true }).repeat(16),
         ),
       ),
@@ -342,7 +342,7 @@ describe('a connection with more requests than anyone sends at once', () => {
 });
 
 describe('bodies that come in very many parts', () => {
-  /** A body in chunks of a byte each, which a client is free to send. */
+  /** A body in chunks of one byte, which a client may send. */
   const inChunks = (text: string) => `${[...text].map((byte) => `1\r\n${byte}\r\n`).join('')}0\r\n\r\n`;
 
   const headOf = (path: string, token?: string) =>
@@ -352,7 +352,10 @@ describe('bodies that come in very many parts', () => {
   const ADD = JSON.stringify({ url: 'http://e/', x: 'x'.repeat(200_000) });
   const IMPORT = JSON.stringify({ bookmarks: [{ url: 'http://e/', x: 'x'.repeat(200_000) }] });
 
-  /** The connections that a service accepts until the test ends, and the most that it reads of one before others come in between. */
+  /**
+   * The connections that the service accepts until the test ends, and the most bytes that it reads from one of them
+   * before it serves others.
+   */
   function watchReads() {
     const before = new Map<Socket, number>();
     let most = 0;
@@ -389,7 +392,7 @@ describe('bodies that come in very many parts', () => {
       );
       const responses = await connection.responses();
       expect(responses.map(({ status }) => status)).toEqual([200, 200]);
-      // Node reads 64 KiB, and 31 times more where nobody stops it.
+      // Node reads 64 KiB, and 31 times more if nothing stops it.
       expect(most()).toBeLessThanOrEqual(65_536);
     },
     120_000,
@@ -418,7 +421,7 @@ describe('bodies that come in very many parts', () => {
       const clients = await Promise.all(Array.from({ length: 4 }, () => sendUnread(replica.origin, '')));
       const growth = await measureGrowth(replica.pid, async () => {
         for (const { socket } of clients) socket.write(headOf(path, user.token) + half);
-        // The kernel takes some of it before the service does.
+        // The kernel buffers some of it before the service reads.
         await expect
           .poll(() => clients.every(({ socket }) => socket.writableLength === 0), { timeout: 100_000 })
           .toBe(true);
@@ -434,13 +437,13 @@ describe('bodies that come in very many parts', () => {
 describe('bodies that do not end', () => {
   const announced = 640 * 1_024;
 
-  /** A client that sends a body but for its last byte. */
+  /** A client that sends a body except for its last byte. */
   const sendMost = (token: string, path: string) => {
     const connection = connectTo(service.origin);
     const head =
       `POST /api/v1${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n` +
       `Content-Type: application/json\r\nContent-Length: ${announced}\r\n\r\n`;
-    // What was refused takes no more.
+    // A refused body takes no room any more.
     connection.write(head + ' '.repeat(announced - 1)).catch(() => {});
     return connection;
   };
@@ -482,7 +485,7 @@ test('a whole body whose client leaves while its token is looked up is not held 
   );
   await untilBlocked(service.database.url);
   client.destroy();
-  // The replica has seen it go once it answers what was sent later.
+  // Once the replica responds to a later request, it has noticed the end of this one.
   await fetch(`${service.origin}/livez`);
   await lock.release();
   await eventually(async () => (await leaving.post('/user/profile')).body.bookmark_count).toBe(1);
@@ -490,7 +493,7 @@ test('a whole body whose client leaves while its token is looked up is not held 
 });
 
 describe('text that is dear to normalise', () => {
-  /** Marks in the wrong order: each has to pass all of the first kind. */
+  /** Combining marks in the wrong order: each has to pass all marks of the first kind. */
   const marks = (count: number) => '\u0301'.repeat(count / 2) + '\u0316'.repeat(count / 2);
 
   test('long runs of marks are folded in pieces: half a million of them would take minutes as one', () => {
@@ -576,7 +579,7 @@ describe('responses that are kept', () => {
     );
     return Number(row!.kept);
   };
-  /** Each has some 1.3 MB of errors, and one entry that is valid. */
+  /** Each has 1.3 MB of errors and one valid entry. */
   const bodyOf = (n: number) => ({
     bookmarks: [
       ...Array.from({ length: 3_500 }, (_, m) => ({ url: `${m} ${'x'.repeat(250)}` })),
@@ -598,10 +601,10 @@ describe('responses that are kept', () => {
     const { body } = await greedy.post('/bookmarks/search', { per_page: 1 });
     expect(body.total).toBe(sent);
 
-    // The keys that were used are answered as before, and what has no key goes on.
+    // Used keys still get their responses, and requests without a key are served.
     expect((await greedy.post('/import', bodyOf(0), keyed('key-0'))).text).toBe(first);
     expect(await greedy.post('/import', bodyOf(sent))).toMatchObject({ status: 200, body: { imported: 1 } });
-    // Another account has room of its own.
+    // Another account has its own room.
     const other = await service.user();
     expect((await other.post('/import', bodyOf(0), keyed('key-0'))).status).toBe(200);
   });
@@ -629,7 +632,7 @@ describe('responses that are kept', () => {
     const again = await greedy.post('/bookmarks/add', { url: 'https://kept.example/' }, keyed('used'));
     expect(again.status).toBe(200);
     expect((await greedy.post('/tags/create', { name: 'Kept' })).status).toBe(200);
-    // A day later its room is free again.
+    // A day later there is room again.
     await runOn(
       service.database.url,
       `update idempotency_keys set created_at = now() - interval '25 hours' where user_id = ${greedy.id}`,
@@ -714,7 +717,7 @@ describe('one user who keeps the database busy', () => {
     ]).flat();
     await eventually(() => notifier.held).toBe(12);
 
-    // Every read of bookmarks now keeps its connection until the lock goes.
+    // From now on, every read of bookmarks keeps its connection until the lock is released.
     const lock = await holdLock(crowded.database.url, 'lock table bookmarks in access exclusive mode');
     const streamed = exports.map((reader) => readToEnd(reader));
     const permits = () => crowded.context.requestPermits.gauges(busy.id);
@@ -737,14 +740,14 @@ describe('one user who keeps the database busy', () => {
   });
 });
 
-/** Begins an export and takes its first bytes. */
+/** Starts an export and reads its first bytes. */
 async function beginReading({ origin }: TestService, { token }: TestUser) {
   const response = await fetch(`${origin}/api/v1/export`, {
     method: 'POST',
     headers: {
       authorization: `Bearer ${token}`,
       'content-type': 'application/json',
-      // Compressed, it would end before anybody reads it.
+      // A compressed export would end before anybody reads it.
       'accept-encoding': 'identity',
     },
     body: '{}',
@@ -754,7 +757,7 @@ async function beginReading({ origin }: TestService, { token }: TestUser) {
   return reader;
 }
 
-/** Reads on to the end, or to where it breaks off. */
+/** Reads to the end, or until the response is cut off. */
 async function readToEnd(reader: ReadableStreamDefaultReader): Promise<void> {
   while (!(await reader.read().catch(() => ({ done: true }))).done);
 }

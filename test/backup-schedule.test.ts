@@ -8,7 +8,7 @@ import { provide } from './support/programs.ts';
 import { runDir } from './support/run.ts';
 import { startSystemPostgres } from './support/system-postgres.ts';
 
-/** What the CronJob of `k8s/backups/` runs, against a real Postgres, as the role that it is given. */
+/** Runs the script of the CronJob in `k8s/backups/` against a real Postgres, with the role that it gets. */
 
 const K8S = join(import.meta.dirname, '../k8s');
 const SCHEDULED = join(K8S, 'backups/scheduled.sh');
@@ -26,7 +26,7 @@ test('a scheduled backup is made as the role that reads, read through, and the o
   const as = (username: string) => Object.assign(new URL(owner), { username }).href;
   await runOn(as('postgres'), 'alter role bookmarks_backup login');
   await runOn(owner, readFileSync(join(K8S, 'database/roles.sql'), 'utf8'));
-  // The rights reach what later migrations make.
+  // The rights include what later migrations create.
   await migrate({ url: owner });
   await runOn(
     owner,
@@ -47,7 +47,7 @@ test('a scheduled backup is made as the role that reads, read through, and the o
   expect(said).toMatch(/users +\| 0\n(.*\n)*unchecked_constraints \| 0\ninvalid_indexes +\| 0\n/);
   expect(await runOn(restored, 'select email from invites')).toEqual([{ email: 'ann@example.org' }]);
 
-  // By several jobs it is a folder.
+  // A dump by several jobs is a folder.
   const jobs = { JOBS: '2' };
   await postgres.runScript(SCHEDULED, reader, [folder, '1'], jobs);
   const [parallel] = readdirSync(folder);
@@ -56,7 +56,7 @@ test('a scheduled backup is made as the role that reads, read through, and the o
   expect(await runOn(copy, 'select email from invites')).toEqual([{ email: 'ann@example.org' }]);
   kept.splice(0, kept.length, parallel!);
 
-  // What fails takes nothing away, and leaves nothing that looks whole.
+  // A failed backup removes nothing, and leaves nothing that looks complete.
   await postgres.dropDatabase('source');
   await expect(postgres.runScript(SCHEDULED, reader, [folder, '1'])).rejects.toThrow('does not exist');
   expect(

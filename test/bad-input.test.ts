@@ -7,7 +7,7 @@ import { newGrant } from './support/app-grant.ts';
 import { startService, type TestUser, useService, useUser } from './support/service.ts';
 import { newEmail } from './support/users.ts';
 
-// Every field of every route: what it takes at its bounds, and how it refuses whatever else comes.
+// Every field of every route: the values that it accepts at its bounds, and how it refuses all others.
 
 const MAX_ID = Number.MAX_SAFE_INTEGER;
 const FACE = '😀';
@@ -16,18 +16,18 @@ const service = useService({ syncWaitSeconds: 0.02 });
 const user = useUser(service, { premium: true });
 
 beforeAll(async () => {
-  // The lowest ids are somebody else's.
+  // The lowest ids belong to another user.
   const first = await service.user();
   for (const tag of ['a', 'b', 'c']) await first.post('/bookmarks/add', { url: 'http://a', tags: [tag] });
 });
 
 interface Case {
   value: unknown;
-  /** What follows `field: ` in the message; for a fault deeper in the field, the place and the rule. */
+  /** The text after `field: ` in the message. For a fault deeper in the field, the place and the rule. */
   rule: string;
 }
 
-/** A field: values that it takes, values that it refuses and why. */
+/** A field, with values that it accepts, and values that it refuses and why. */
 interface Field {
   good: unknown[];
   bad: Case[];
@@ -39,7 +39,7 @@ const UNSTORABLE = 'may not contain U+0000 or a lone surrogate';
 const UNSTORABLE_TEXTS = ['\u0000', 'a\u0000b', '\ud800', 'a\udc00', '\udc00\ud800', `${FACE}\ud83d`];
 const NO_STRINGS: unknown[] = [null, true, false, 0, 1.5, 1e300, [], ['a'], {}, { toString: 'a' }];
 
-/** Letters from everywhere, that have to come back as they were sent. */
+/** Letters of many scripts that must come back as they were sent. */
 const FOREIGN = [
   FACE,
   'עברית \u200f',
@@ -77,7 +77,7 @@ function text(max: number, min = 0): Field {
 
 const tagName: Field = (() => {
   const { good, bad } = text(255, 1);
-  // It is counted as it is stored, in NFC.
+  // The length is that of the stored text, in NFC.
   return { good: [...good, 'a\u0301'.repeat(255)], bad };
 })();
 
@@ -154,7 +154,7 @@ const url: Field = {
   ],
 };
 
-/** The tags of a bookmark: up to 100 names, which differ. */
+/** The tags of a bookmark: up to 100 different names. */
 const tags: Field = {
   good: [
     [],
@@ -271,13 +271,16 @@ const wait: Field = {
   bad: cases('expected true or false', null, 0, 1, 'true', '', [], {}),
 };
 
-/** What an app exchanges: no value of it is good for anybody else. */
+/** The code that an app exchanges. No value is valid for another request. */
 const appCode = (rule: string, ...values: string[]): Field => ({
   good: [],
   bad: [...cases('expected a string', ...NO_STRINGS), ...cases(rule, ...values)],
 });
 
-/** No invite has such an address, so that no good one is a success; long ones of other letters pass the body's bound. */
+/**
+ * No invite has such an address, so that no valid address succeeds. Long ones in other scripts exceed the limit of the
+ * body.
+ */
 const invitedEmail: Field = {
   good: [],
   bad: [
@@ -355,7 +358,7 @@ const listCursor: Field = {
   ],
 };
 
-/** Two numbers are what a cursor of the list has: here they are malformed, as this kind has six. */
+/** A cursor of the list has two numbers. Here they are malformed, because this kind has six. */
 const changesCursor: Field = {
   good: [],
   bad: [
@@ -364,7 +367,7 @@ const changesCursor: Field = {
   ],
 };
 
-/** Here they have three. */
+/** This kind has three. */
 const trashCursor: Field = {
   good: [],
   bad: [...listCursor.bad, ...cases('is malformed', ...['4:1:1', '4:1:1:1:1', '4:1:01:1'].map(encode))],
@@ -416,7 +419,7 @@ const time: Field = {
   ],
 };
 
-/** No value is good by itself: it is the version of the bookmark, or a conflict. */
+/** No value is valid by itself: it is the version of the bookmark, or a conflict. */
 const version: Field = {
   good: [],
   bad: time.bad.filter(({ value }) => JSON.stringify(value).length < DEFAULT_BODY_BYTES / 2),
@@ -469,7 +472,7 @@ const scope: Field = {
   bad: cases('expected "read" or "write"', null, true, 0, '', 'READ', ' read', 'admin', [], ['read'], {}),
 };
 
-/** Only the account's own address is taken, and then there is nobody to go on with. */
+/** Only the account's own address is accepted, and then the user is gone. */
 const confirm: Field = {
   good: [],
   bad: [
@@ -498,19 +501,19 @@ const bookmarks: Field = {
 };
 
 interface RouteCases {
-  /** A whole body that is taken, made anew for each request of the user. */
+  /** A complete valid body, created for each request of the user. */
   body(user: TestUser): Promise<Record<string, unknown>> | Record<string, unknown>;
   fields: Record<string, Field>;
   required?: string[];
-  /** The body for a field that cannot stand in the usual one. */
+  /** The body for a field that the usual body cannot have. */
   instead?: Record<string, object>;
-  /** An id that is nobody's is no error. */
+  /** An id that does not exist is no error here. */
   takesAnyId?: true;
 }
 
 const newBookmark = async (user: TestUser) =>
   (await user.post('/bookmarks/add', { url: 'http://a' })).body.id;
-/** The id of a token that is made anew; it is the user's only one, whose limit these tests would reach. */
+/** The id of a new token. It is the user's only one, because these tests would reach the limit. */
 const newToken = async (user: TestUser) => {
   for (const { id } of (await user.post('/tokens/list')).body.tokens)
     await user.post('/tokens/revoke', { id });
@@ -664,7 +667,7 @@ const ROUTE_CASES: Record<string, RouteCases> = {
   '/import': { body: () => ({ bookmarks: [] }), fields: { bookmarks, mode }, required: ['bookmarks'] },
 };
 
-/** What works once only, or ends its caller's token: a caller and a body for each request. */
+/** Requests that work only once, or that end their caller's token. Each needs its own caller and body. */
 const SPENT: Record<string, () => Promise<{ by: TestUser; body: object }>> = {
   '/logout': async () => ({ by: await service.session(), body: {} }),
   '/auth/invite': async () => ({ by: user, body: { code: await service.invite(newEmail()) } }),
@@ -680,7 +683,7 @@ const SPENT: Record<string, () => Promise<{ by: TestUser; body: object }>> = {
 
 const refusal = (error: string) => ({ status: 400, body: { error, code: 'VALIDATION_ERROR' } });
 
-/** A message at a field: `field: rule`, or `field[1]: rule` where the fault lies deeper. */
+/** A message about a field: `field: rule`, or `field[1]: rule` if the fault is deeper. */
 const at = (field: string, rule: string) => (rule.startsWith('[') ? `${field}${rule}` : `${field}: ${rule}`);
 
 const show = (value: unknown) => JSON.stringify(value)?.slice(0, 80);
@@ -781,7 +784,7 @@ describe.for(Object.entries(ROUTE_CASES))('%s', ([path, route]) => {
     test(`${field}: is taken at its bounds and refused beyond them, by name`, async () => {
       for (const value of good) {
         const { status, body: response } = await send({ [field]: value });
-        // An id at its bounds is nobody's.
+        // An id at its bounds belongs to nobody.
         const expected =
           ['id', 'into_id'].includes(field) && !takesAnyId ? [404, 'NOT_FOUND'] : [200, undefined];
         expect([status, response.code], show(value)).toEqual(expected);
@@ -913,7 +916,7 @@ test("another user's bookmarks and tags do not exist, for anything", async () =>
     const theirs = await nobody.post(path, body);
     const nobodys = await nobody.post(path, { ...body, id: MAX_ID });
     expect(theirs, path).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
-    // Nothing tells that the id is somebody's.
+    // Nothing reveals that the id exists.
     expect(theirs.body).toEqual(nobodys.body);
   }
   expect((await owner.post('/export', {})).body.bookmarks).toEqual(before);

@@ -3,7 +3,7 @@ import { bloomFilterBits, buildBloomFilter } from '../src/domain/bloom-filters.t
 import { searchText } from '../src/domain/text.ts';
 import { makeRandom, makeTexts } from './support/texts.ts';
 
-// A block of search texts is left out where its filter lacks a bit of the terms.
+// A search skips a block of texts if the block's filter lacks a bit of the terms.
 
 const SCRIPTS = [...'abcxyz09-/.é書の𝒳😀\u0001\u0300'];
 

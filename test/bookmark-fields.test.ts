@@ -9,13 +9,13 @@ import {
 } from '../src/domain/bookmark-fields.ts';
 import { useService } from './support/service.ts';
 
-// Every field that `BOOKMARK_FIELDS` describes is taken, stored, shown and compared wherever it says so.
+// Every field in `BOOKMARK_FIELDS` is accepted, stored, shown and compared wherever its description says so.
 
 const service = useService();
 
 type Values = Record<string, unknown>;
 
-/** A value that no field has by default, another for each `n`. */
+/** A value that is never a default, a different one for each `n`. */
 function sampleOf(name: FieldName, n: number): unknown {
   const field = BOOKMARK_FIELDS[name];
   if (field.kind === 'url') return `https://example.org/${n}`;
@@ -28,7 +28,7 @@ function sampleOf(name: FieldName, n: number): unknown {
 const samplesFor = (operation: Operation, n: number): Values =>
   Object.fromEntries(namesGivenTo(operation).map((name) => [name, sampleOf(name, n)]));
 
-/** As a request gives it: tags by their names. */
+/** The value in a request: tags by their names. */
 const asGiven = (bookmark: Values): Values => ({
   ...bookmark,
   tags: (bookmark.tags as { name: string }[]).map(({ name }) => name).sort(),
@@ -46,7 +46,7 @@ const defaults: Values = Object.fromEntries(
 
 type User = Awaited<ReturnType<typeof service.user>>;
 
-/** The user's only bookmark, as each endpoint that shows bookmarks shows it. */
+/** The user's only bookmark in the response of each endpoint that shows bookmarks. */
 async function showEverywhere(user: User): Promise<Values[]> {
   const paths = ['/bookmarks/list', '/bookmarks/search', '/bookmarks/sync', '/export'];
   const pages = await Promise.all(paths.map((path) => user.post(path)));
@@ -95,7 +95,7 @@ describe('a field that a request gives is stored, found and shown', () => {
     const { body } = await user.post('/import', { mode, bookmarks: [entry] });
     expect(body).toEqual({ imported: 1, skipped: 0, errors: [] });
     await expectShown(user, entry);
-    // What it exports it takes, whichever way an entry is checked.
+    // An export can be imported, by both ways of checking an entry.
     const [exported] = (await user.post('/export')).body.bookmarks;
     await user.post('/import', { mode: 'replace', bookmarks: [exported] });
     await expectShown(user, entry);

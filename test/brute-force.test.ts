@@ -5,12 +5,12 @@ import { issueInvite } from '../src/admin/invites.ts';
 import { openRedis } from './support/redis.ts';
 import { startService, type TestService } from './support/service.ts';
 
-// Decision 42: how often invite codes and tokens may be guessed, over all replicas, and who is not hindered by it.
+// Decision 42: how often invite codes and tokens may be guessed, over all replicas, and whom that does not affect.
 
 const guess = (service: TestService, body: object = {}, headers: Record<string, string> = {}) =>
   service.post('/auth/invite', { code: 'AAAAAAAA', ...body }, { headers });
 
-/** Another network for each number, as a trusted proxy names it. */
+/** A different network for each number, as a trusted proxy reports it. */
 const from = (n: number) => ({ 'x-forwarded-for': `198.51.${n >> 8}.${n & 255}` });
 
 const invite = async (service: TestService, email: string) =>
@@ -32,7 +32,7 @@ describe('invite codes', () => {
     const refused = await one.post('/auth/invite', { code }, { headers: from(99) });
     expect(refused).toMatchObject({ status: 429, body: { code: 'RATE_LIMITED' } });
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
-    // The refused exchange has not used the invite up, and who names its address is not hindered.
+    // The refused exchange has not used up the invite, and a request with its address is served.
     const admitted = await other.post(
       '/auth/invite',
       { code, email: ' Guest@EXAMPLE.org ' },
@@ -80,7 +80,7 @@ describe('invite codes', () => {
     for (let i = 0; i < 12; i++)
       statuses.push((await guess(service, { email: 'victim@example.org' }, from(i))).status);
     expect(statuses).toEqual([...Array(10).fill(404), 429, 429]);
-    // Neither another address nor those that name none are meant.
+    // Other addresses, and requests without one, are not affected.
     expect((await guess(service, { email: 'other@example.org' }, from(50))).status).toBe(404);
     expect((await guess(service, {}, from(51))).status).toBe(404);
   });
@@ -136,7 +136,7 @@ describe('tokens that do not exist', () => {
     expect((await profile(user.token, from(1))).status).toBe(200);
     expect((await profile(made(700), from(2))).status).toBe(401);
 
-    // Nor is a token that has been idle for longer than this replica remembers its caller.
+    // This includes a token that was idle for longer than this replica remembers its caller.
     vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 120_000);
     onTestFinished(() => void vi.restoreAllMocks());
     expect((await profile(user.token, from(1))).status).toBe(200);
@@ -151,7 +151,7 @@ describe('tokens that do not exist', () => {
     await using service = await startService({ trustProxy: 1 });
     const user = await service.user();
     const profile = (token: string) => service.post('/user/profile', {}, { token, headers: from(3) });
-    /** Sends so many made-up tokens at once; the statuses that they get. */
+    /** Sends this many made-up tokens at once, and returns the statuses. */
     const failMany = async (first: number, count: number) => {
       const made = Array.from(
         { length: count },
@@ -163,7 +163,7 @@ describe('tokens that do not exist', () => {
     const guessed = failMany(1_000, 50);
     expect((await profile(user.token)).status).toBe(200);
     expect(await guessed).toEqual(new Set([429]));
-    // More than can wait are refused at once.
+    // Requests beyond those that may wait are refused at once.
     expect(await failMany(2_000, 300)).toEqual(new Set([429]));
     expect((await profile(await service.token(user.id, 'read'))).status).toBe(200);
   }, 60_000);

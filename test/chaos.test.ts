@@ -6,8 +6,8 @@ import type { AddCall, DeleteCall, Evidence, ImportCall } from './chaos/journal.
 import { formatFindings, formatTable } from './chaos/report.ts';
 import { sampleEvidence } from './chaos/sample-evidence.ts';
 
-// That the checks of `npm run test:chaos` notice what is wrong in evidence made by hand. That they notice a broken service
-// is shown by long/broken-fleets.test.ts.
+// The checks of `npm run test:chaos` find faults in evidence made by hand. long/broken-fleets.test.ts shows that they
+// find a broken service.
 
 describe('of evidence made by hand', () => {
   const first = ({ journal }: Evidence) => journal.calls[0] as AddCall;

@@ -10,13 +10,13 @@ import { type CliOptions, runCommand } from './support/cli.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { useService } from './support/service.ts';
 
-/** `--offline FILE` and `sync FILE`: the command line on a local copy that is written without a connection. */
+/** `--offline FILE` and `sync FILE`: the command line with a local copy that it changes without a connection. */
 
 const MAIN = join(import.meta.dirname, '../src/cli/main.ts');
 
 const service = useService({ freeBookmarkLimit: 50 });
 
-/** Somebody at a shell, with a file. Offline there is neither an address nor a token. */
+/** A person at a shell with a file. Offline, there is no address and no token. */
 async function openShell() {
   const home = makeFolder('cli-offline');
   onTestFinished(() => removeFolder(home));
@@ -30,7 +30,7 @@ async function openShell() {
   return { user, file, env, run, offline, all };
 }
 
-/** Runs a command in a process of its own. */
+/** Runs a command in a new process. */
 function start(args: string[], env: Record<string, string>) {
   const child = spawn(process.execPath, [MAIN, ...args], { env: { ...process.env, ...env } });
   const end = Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]).then(

@@ -10,7 +10,7 @@ import { makeFolder, removeFolder } from './support/folders.ts';
 import { provide } from './support/programs.ts';
 import { useService } from './support/service.ts';
 
-/** What the command line brings for shells: completion, a manual, exit codes, and a browser to open. */
+/** What the command line offers to shells: completion, a manual, exit codes, and opening a browser. */
 
 const service = useService();
 
@@ -21,7 +21,7 @@ const openFolder = () => {
 };
 
 describe('completion', () => {
-  /** Completes command lines in a real shell; the candidates of each, sorted. */
+  /** Completes command lines in a real shell, and returns the sorted candidates of each. */
   const completeIn = async (
     shell: 'bash' | 'zsh' | 'fish',
     complete: (line: string) => string,
@@ -60,7 +60,7 @@ describe('completion', () => {
     expect(await completeIn('fish', complete, LINES)).toEqual(EXPECTED);
   });
 
-  // zsh's own _describe and _files draw on the screen. They are the only functions that this replaces.
+  // Replaces only zsh's own _describe and _files, because they draw on the screen.
   test('offers the same in zsh', async () => {
     const complete = (line: string) => `
       compdef() { :; }
@@ -125,7 +125,7 @@ test('an exit code tells the kind of a failure', async () => {
   }
   const usage = await runCommand(['nonsense', '--json'], { env });
   expect(JSON.parse(usage.err)).toMatchObject({ code: 'USAGE', error: "unknown command 'nonsense'" });
-  // The client retries for a while before it says so.
+  // The client retries for a while before it reports the failure.
   expect((await runCommand(['whoami'], { env: away })).code).toBe(6);
 }, 60_000);
 

@@ -15,7 +15,7 @@ import { type CliOptions, runCommand } from './support/cli.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-/** The command line against a running service. */
+/** The command line with a running service. */
 
 const SAMPLES = join(import.meta.dirname, 'samples');
 const MAIN = join(import.meta.dirname, '../src/cli/main.ts');
@@ -28,7 +28,7 @@ const makeHome = () => {
   return home;
 };
 
-/** Somebody at a shell, whose token is in the environment. */
+/** A person at a shell, with a token in the environment. */
 async function openShell() {
   const user = await service.user();
   const env = { BOOKMARKS_URL: service.origin, BOOKMARKS_TOKEN: user.token, XDG_CONFIG_HOME: makeHome() };
@@ -37,7 +37,7 @@ async function openShell() {
   return { user, env, run, all };
 }
 
-/** What an import took over, without what the service makes itself. */
+/** The imported fields, without those that the service sets itself. */
 const essence = (bookmarks: Bookmark[]) =>
   bookmarks.map(({ url, title, comment, tags, created_at }) => ({
     url,
@@ -57,7 +57,7 @@ const page = (rest: Partial<ReturnType<typeof essence>[number]> & { url: string 
 const ding = 'https://example.org/ding?a=1&copy=2';
 const search = 'https://example.org/search?q=a&b=%C3%A9&lang=en#top';
 
-/** What each sample holds. Tags stand in the order of the service. A date that is absent is not compared. */
+/** The contents of each sample. Tags are in the order of the service. An absent date is not compared. */
 const EXPECTED: Record<string, { bookmarks: object[]; report: object }> = {
   'chrome.html': {
     report: { imported: 5, combined: 1, format: 'netscape', leftOut: ['A bookmarklet', 'Settings'] },
@@ -363,7 +363,7 @@ describe('import', () => {
     const { run, all } = await openShell();
     const { bookmarks, report } = EXPECTED[name]!;
     const { code, out } = await run(['import', join(SAMPLES, name), '--json']);
-    // One of its entries is refused.
+    // One of the entries is refused.
     expect(code).toBe(name === 'bookmark-service.json' ? 1 : 0);
     const { imported, combined, format, left_out } = JSON.parse(out);
     const leftOut = left_out.map(({ title }: { title: string }) => title);
@@ -548,7 +548,7 @@ describe('import', () => {
     expect(whole.out).toContain('Imported 100,000 bookmarks');
     expect(whole.err).toContain('uploading, 0.0 of ');
     expect(whole.err).toContain('the service is importing 100,000 bookmarks');
-    // The progress is gone when the work is.
+    // The progress disappears at the end of the work.
     expect(whole.err.endsWith('\r\u001b[2K')).toBe(true);
   }, 120_000);
 });
@@ -645,7 +645,7 @@ describe('export', () => {
 
   test('of HTML keeps any text', () => {
     const line = fc.string({ unit: 'grapheme' }).map((made) => made.replace(/\s+/g, ' ').trim());
-    // The order of tags with paths differs; the test of CSV and HTML above has them.
+    // Tags with paths come in another order. The test of CSV and HTML above covers them.
     const tag = line.map((name) => name.replace(/[,/]/g, '')).filter((name) => name.trim() !== '');
     const markup = fc.constantFrom('<b>', '</DL>', '&amp;', '&', '"', "'", '<DT><A HREF="x">', '-->', '\n');
     const paragraph = fc.array(fc.oneof(line, markup)).map((parts) => parts.join('').trim());
@@ -892,7 +892,7 @@ describe('bookmarks and tags', () => {
     const lines = out.split('\n').slice(0, -1);
     expect(lines).toHaveLength(601);
     expect(lines[0]!.split(/ +/)).toEqual(['\u001b[1mID', 'ADDED', 'TITLE', 'URL', 'TAGS\u001b[22m']);
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: none of them may be there
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the output must not contain them
     expect(lines.slice(1).filter((line) => /[\u0000-\u001f]/.test(line))).toEqual([]);
     const width = (line: string) =>
       [...new Intl.Segmenter().segment(line)].reduce(
@@ -1154,7 +1154,7 @@ describe('a fault', () => {
 });
 
 describe('what a service sends', () => {
-  /** A service that is broken, or somebody else's. */
+  /** A broken service, or a foreign one. */
   async function openHostileService(status: number, body: object): Promise<Record<string, string>> {
     const server = createServer((_, response) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body)),
@@ -1171,7 +1171,7 @@ describe('what a service sends', () => {
 
   const HOSTILE = 'a\u001b[2Jb\u009b31mc\u202ed\u2066e\u0007';
   const DANGEROUS =
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the test looks for control characters
     /[\u0000-\u0008\u000b-\u001a\u001c-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]|\u001b\[2J/;
   const bookmark = {
     id: 1,

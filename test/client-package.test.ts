@@ -19,7 +19,7 @@ let project: string;
 const service = useService();
 const browsers = useBrowser();
 
-/** Serves the files of the installed package as they are. */
+/** Serves the files of the installed package unchanged. */
 const pages = usePageServer(async ({ url }, response) => {
   const file = join(project, 'node_modules/bookmark-service', url!);
   response.setHeader('content-type', 'text/javascript').end(readFileSync(file));
@@ -108,7 +108,7 @@ describe('the tarball', () => {
   });
 
   browserTest('the client in it runs in a page of another origin, without a bundler', async () => {
-    // As docs/contract.md says, the operator names the origins of pages.
+    // The operator names the origins of pages, as docs/contract.md says.
     await using service = await startService({ corsOrigins: [pages.origin] });
     const user = await service.user();
     await user.post('/bookmarks/add', { url: 'http://there/' });

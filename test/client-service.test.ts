@@ -8,7 +8,7 @@ import { STATUS_BY_CODE } from '../src/http/error-responses.ts';
 import { createDatabase } from './support/database.ts';
 import { startService, type TestService, useService } from './support/service.ts';
 
-/** The client and a running service. */
+/** The client with a running service. */
 
 const service = useService();
 
@@ -17,7 +17,7 @@ type Fetch = typeof fetch;
 const clientOf = (token: string | undefined, options: { fetch?: Fetch; retryForMs?: number } = {}) =>
   new BookmarkClient({ baseUrl: `${service.origin}/api/v1`, token, random: () => 0, ...options });
 
-/** Sends for real, and then loses the response of the first request to a path. */
+/** Sends a request, and then loses the response to the first request to a path. */
 function losingFirstResponse(path: string): Fetch {
   let lost = false;
   return async (url, init) => {
@@ -138,14 +138,14 @@ describe('every endpoint', () => {
     const declared = ROUTES.map(({ path }) => path) satisfies string[] as (keyof Endpoints)[];
     expect(new Set(declared).size).toBe(29);
     const codes = STATUS_BY_CODE satisfies Record<ErrorCode, number>;
-    // The other direction: a code of the service that clients are not told of does not compile.
+    // A code of the service that the client does not know would not compile.
     const known: ErrorCode[] = Object.keys(codes) as (keyof typeof STATUS_BY_CODE)[];
     expect(known).toHaveLength(10);
   });
 
   test('the client imports nothing but itself and types', () => {
     const folder = join(import.meta.dirname, '../src/client');
-    // The store for Node is an entry of its own.
+    // The store for Node has its own entry point.
     const names = readdirSync(folder).filter((name) => /^(?!sqlite-).*\.ts$/.test(name));
     const specifiers = names.flatMap((name) =>
       [...readFileSync(join(folder, name), 'utf8').matchAll(/from '([^']+)'/g)].map(([, from]) => from!),

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { ApiError, BookmarkClient, type SyncBatch } from '../src/client/index.ts';
 import { FakeService, hang, json, lose, type Received, refusal, turn } from './support/fake-service.ts';
 
-/** How the client behaves, on a clock that stands until it is moved. */
+/** How the client behaves, with a clock that only the tests move. */
 
 const PROFILE = { email: 'a@example.org', is_premium: false, created_at: '2026-01-01T00:00:00.000Z' };
 const bookmark = (id: number) => ({

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { Connection } from '../src/http/connections.ts';
 import { openFleet } from './support/fleet.ts';
 
-/** The head of a request, and as much of its body as is given. */
+/** The head of a request, and the given part of its body. */
 const describeRequest = (path: string, token: string, length: number, body: string): string =>
   `POST /api/v1${path} HTTP/1.1\r\nhost: service\r\ncontent-type: application/json\r\n` +
   `authorization: Bearer ${token}\r\ncontent-length: ${length}\r\n\r\n${body}`;
@@ -18,7 +18,7 @@ test('an export whose client goes away before it begins is no fault of the servi
   socket.write(describeRequest('/export', token, 2, '{}'));
   await fleet.untilBlocked('exportedAt');
   socket.resetAndDestroy();
-  // The replica has seen it go once it answers what was sent later.
+  // Once the replica responds to a later request, it has noticed that the client left.
   await replica.readiness();
   await lock.release();
   await replica.untilLogged('the client disconnected');
@@ -33,17 +33,17 @@ test('an upload whose client goes away midway is no fault of the service', async
     const socket = connect(Number(new URL(replica.origin).port), '127.0.0.1');
     socket.write(describeRequest('/import', token, 1_000, sent));
     await once(socket, 'connect');
-    // The request has come so far once another one is answered that was sent later.
+    // Once a later request gets its response, this one has arrived up to here.
     await replica.post('/tags/list', {}, token);
     socket.resetAndDestroy();
   }
   await replica.stop();
-  // Whose token it is may be looked up after the database was closed: that is a warning.
+  // The token may be looked up after the database was closed. That logs a warning.
   expect(replica.log.filter(({ level }) => level >= 50)).toEqual([]);
 });
 
 test('a connection is cut where its client reads less than 16 KiB within the stall time', () => {
-  // Kernels pass on larger pieces at once, so this is asked of a stand-in for the socket.
+  // Kernels pass on larger pieces at once, so the test uses a stand-in for the socket.
   const handle = { bytesWritten: 100_000, writeQueueSize: 100_000 };
   let isCut = false;
   const socket = {

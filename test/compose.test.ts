@@ -9,7 +9,7 @@ import { listVariables } from './documents/project.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { provide } from './support/programs.ts';
 
-// compose.yaml, without an engine: its references, its settings and its proxy.
+// The references, settings and proxy of compose.yaml, checked without an engine.
 
 interface Service {
   image?: string;

@@ -20,7 +20,7 @@ const DECODERS: Record<string, (bytes: Buffer) => Promise<Buffer>> = {
 const service = useService({ importInlineBytes: 16 * 1_048_576 });
 const user = useUser(service);
 
-/** Sends a request as a client that decodes nothing by itself. */
+/** Sends a request as a client that does not decode responses. */
 async function send(
   path: string,
   accepts: string | undefined,
@@ -91,7 +91,7 @@ test('a response below 1 KiB is sent as it is', async () => {
 
 test('a response that holds a token is never compressed', async () => {
   const session = await service.session();
-  // The name makes the response long enough.
+  // The name makes the response long enough to be compressed.
   const body = JSON.stringify({ name: 'x'.repeat(100), scope: 'read' });
   const response = await send('/tokens/create', 'gzip', { token: session.token, body });
   expect(response.headers['content-encoding']).toBeUndefined();
@@ -123,7 +123,7 @@ describe('a client that does not read', () => {
   const slow = useService({ importInlineBytes: 16 * 1_048_576 });
   const reader = useUser(slow);
 
-  /** An export too large for the buffers between the service and its client, which compression cannot make smaller. */
+  /** An incompressible export that is larger than the buffers between the service and its client. */
   async function startSlowExport(encoding: string): Promise<IncomingMessage> {
     const bookmarks = Array.from({ length: 1_000 }, (_, i) => ({
       url: `https://example.org/${i}`,

@@ -4,9 +4,9 @@ import { type Config, readConfig } from '../src/config.ts';
 import { SIGN_IN_SCHEMAS } from '../src/sign-in/variables.ts';
 import { messageFor } from './support/config-error.ts';
 
-// Every variable of the environment: its default, its range, and what a wrong value is told.
+// Every environment variable: its default, its range, and the message about a wrong value.
 
-/** Integers: name, field, least, most, default. */
+/** Integers: name, field, minimum, maximum, default. */
 const INTEGERS: [string, keyof Config, number, number, number | undefined][] = [
   ['PORT', 'port', 0, 65_535, 3_000],
   ['DATABASE_POOL_SIZE', 'databasePoolSize', 1, 1_000, 10],
@@ -37,10 +37,10 @@ const INTEGERS: [string, keyof Config, number, number, number | undefined][] = [
   ['METRICS_PORT', 'metricsPort', 0, 65_535, undefined],
 ];
 
-/** A file that is there. */
+/** An existing file. */
 const SOME_FILE = new URL('../package.json', import.meta.url).pathname;
 
-/** The others: name, field, default, what is taken and as what, what is refused. */
+/** The others: name, field, default, accepted texts with their values, refused texts. */
 const OTHERS: [string, keyof Config, unknown, [string, unknown][], string[]][] = [
   [
     'NODE_ENV',
@@ -326,7 +326,7 @@ test('these are all variables', () => {
       },
     ),
   );
-  // Those of signing in mean something together only: test/sign-in-config.test.ts.
+  // The variables of signing in depend on each other: test/sign-in-config.test.ts.
   const tested = [...INTEGERS, ...OTHERS].map(([name]) => name as string);
   expect([...names].sort()).toEqual([...tested, ...Object.keys(SIGN_IN_SCHEMAS)].sort());
 });
@@ -361,7 +361,7 @@ describe('ranges', () => {
       const message = messageFor({ [name]: text });
       expect(message).toMatch(new RegExp(`^${name}: expected .+; for example ${name}=.+$`));
       expect(message.split('\n')).toHaveLength(1);
-      // Where a value may hold a password it is not repeated.
+      // A value that may contain a password is not repeated.
       if (name.endsWith('_URL')) expect(message).not.toMatch(/, got |geheim/);
       else expect(message).toContain(`got "${text}"`);
     }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { DatabaseUnavailable, translateError } from '../src/store/errors.ts';
 
-// Whether a statement may have taken effect although it failed: a write is told to have happened, or not, by this alone.
+// Whether a failed statement may have taken effect. Only this decides what a client learns about a failed write.
 
 const withCode = (code: string) => Object.assign(new Error('a fault'), { code });
 const sqlState = (code: string) => Object.assign(withCode(code), { name: 'PostgresError' });
@@ -63,7 +63,7 @@ test.each([
   const failure = translateError(Object.assign(sqlState('XX000'), { message }), true);
   expect(failure).toBeInstanceOf(DatabaseUnavailable);
   expect(failure).toMatchObject({ reason: 'lost', code: 'XX000', mayHaveRun: true });
-  // Neither the statement nor an address is in what is logged of it.
+  // The log contains neither the statement nor an address.
   expect((failure as Error).message).toBe('database unavailable: lost (XX000)');
 });
 

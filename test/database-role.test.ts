@@ -4,7 +4,7 @@ import { migrate } from '../src/store/migrations.ts';
 import { createDatabase, runOn } from './support/database.ts';
 import { openFleet } from './support/fleet.ts';
 
-/** What docs/security.md grants to the role that serves, there called `bookmarks`. */
+/** The rights that docs/security.md grants to the serving role, there called `bookmarks`. */
 function grantsTo(role: string): string {
   const text = readFileSync(new URL('../docs/security.md', import.meta.url), 'utf8');
   const [, sql] = /^```sql\n([\s\S]*?)^```$/m.exec(text)!;

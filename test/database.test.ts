@@ -121,7 +121,7 @@ test('other errors are passed on as they are', async () => {
 test('a read is sent once more where the connection was lost before the response', async () => {
   const database = await open({ max: 1 });
   await runOn(server.url, 'create sequence tries');
-  // Only the first try is slow.
+  // Only the first attempt is slow.
   const reading = database.read(
     (sql) => sql`select 'again' as again from pg_sleep(case nextval('tries') when 1 then 20 else 0 end)`,
   );
@@ -197,7 +197,7 @@ test('a connection that cannot be made fails no call that waits while another co
   const gates = await Promise.all(
     [1, 2].map((key) => holdLock(server.url, `select pg_advisory_xact_lock(${key})`)),
   );
-  /** An error of Postgres, once the lock is free. */
+  /** An error of Postgres, once the lock is released. */
   const fail = (key: number) =>
     expect(
       database.read((sql) => sql`select 1 / length(pg_advisory_xact_lock(${key})::text)`),

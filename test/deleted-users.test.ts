@@ -4,7 +4,7 @@ import { runOn } from './support/database.ts';
 import { startService, useService } from './support/service.ts';
 import { holdAccount, holdLock, untilBlocked } from './support/sessions.ts';
 
-// A user who is deleted while requests of theirs are under way: each ends as if it had come before or after.
+// A user is deleted while requests of theirs are in progress. Each request ends as if it had come before or after.
 
 const service = useService();
 

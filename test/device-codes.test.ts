@@ -9,11 +9,11 @@ import { runDir } from './support/run.ts';
 import { startService, useService } from './support/service.ts';
 import { newEmail } from './support/users.ts';
 
-// Codes by which a signed-in page signs in another device.
+// A signed-in page signs in another device with a code.
 
 const service = useService();
 
-/** A page that is signed in. */
+/** A signed-in page. */
 async function openPage(of = service, pageOrigin = of.origin) {
   const email = newEmail();
   const page = newBrowser(of.origin, pageOrigin);
@@ -40,7 +40,7 @@ test('a code opens a session of the same account on another device, once', async
   expect((await device.post('/web/api/v1/user/profile')).body.email).toBe(email);
   const { sessions } = (await device.post('/web/api/v1/sessions/list')).body;
   expect(sessions).toMatchObject([{ is_current: false }, { is_current: true, app_name: null }]);
-  // Who proved who they are long ago has not done so anew.
+  // An old proof of identity does not count as a new one.
   const [made] = await sql`select authenticated_at from tokens where id = ${sessions[1].id}`;
   expect(made!.authenticated_at).toEqual(new Date(0));
   expect(await codeOf(body.code)).toBe('NOT_FOUND');
@@ -103,7 +103,7 @@ describe('a code that no longer counts', () => {
   });
 
   test('is one older than five minutes', () => {
-    // `pending-values.test.ts` shows that values end with the life of their kind.
+    // `pending-values.test.ts` shows that values expire after the time for their kind.
     expect([PENDING_KINDS.deviceCodes.lifeMs, PENDING_KINDS.deviceSessions.lifeMs]).toEqual([
       300_000, 300_000,
     ]);

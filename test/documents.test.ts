@@ -34,7 +34,7 @@ import {
 } from './documents/tables.ts';
 import { testNamesIn } from './documents/test-names.ts';
 
-/** The documents name what exists, and what exists stands in the documents. */
+/** The documents name only what exists, and describe everything that exists. */
 
 const DOCUMENTS = readDocuments();
 
@@ -69,7 +69,7 @@ const CHECKS: Record<string, Check> = {
   'names of code': inEach(findUnknownNames),
   'paths, headers and options': inEach(findUnknownWireNames),
   metrics: inEach(findUnknownMetrics),
-  // Elsewhere a file's neighbours are what it is for, not what it holds.
+  // In other folders, the other files show the purpose of a file.
   'names beside files': (documents) =>
     documents.filter(({ path }) => [DESIGN, CONTRIBUTING].includes(path)).flatMap(findNamesElsewhere),
   'npm scripts': inPresent(findScriptFaults),

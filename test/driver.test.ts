@@ -6,8 +6,8 @@ import { type FaultyProxy, startProxy } from './support/proxy.ts';
 import { killSessions, untilRunning } from './support/sessions.ts';
 
 /**
- * Faults of the driver that would hit a service which sends one statement per operation: each was seen in postgres
- * 3.4.9 as published, and is mended by the patch in src/store/patches. The patch also has bytes travel as bytes, not as hex.
+ * Faults of the driver that would affect a service with one statement per operation. Each was observed in postgres
+ * 3.4.9 as published, and is fixed by the patch in src/store/patches. The patch also sends bytes as bytes, not as hex.
  */
 
 let database: TestDatabase;

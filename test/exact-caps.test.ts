@@ -3,13 +3,13 @@ import { runOn } from './support/database.ts';
 import { findFaults } from './support/invariants.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 
-// Decisions 9, 20, 22 and 28: caps, counters and invites are exact, whatever comes at the same time over three replicas.
+// Decisions 9, 20, 22 and 28: caps, counters and invites are exact under any concurrency over three replicas.
 
 const CAP = 10;
 
 const config = { freeBookmarkLimit: CAP };
 const first = useService(config);
-/** The third stages every import, the others take them at once. */
+/** The third replica stages every import, and the others write imports directly. */
 const replicas = [
   first,
   useService(config, { beside: first }),
@@ -54,7 +54,7 @@ describe('the bookmark cap (decision 28)', () => {
       const written = responses.map(({ status, body }) => (status === 200 ? (body.imported ?? 1) : 0));
       const told = written.reduce((sum, count) => sum + count, 0);
       expect(await exported(user)).toHaveLength(told);
-      // One that would have fitted was not refused: only an import, of three, can leave room.
+      // No bookmark that fitted was refused. Only a refused import, of three, can leave room.
       expect(told).toBeGreaterThan(CAP - 3);
       expect(told).toBeLessThanOrEqual(CAP);
       for (const { status, body } of responses)
@@ -107,7 +107,7 @@ describe('the bookmark cap (decision 28)', () => {
       const response = await post(n, user, '/import', { bookmarks: bookmarks(10), mode: 'replace' });
       expect(response.body).toEqual({ imported: 10, skipped: 0, errors: [] });
     }
-    // What is there already takes no place; a replace may take all places anew.
+    // Existing bookmarks need no room. A replace may use all of the room again.
     const again = await post(1, user, '/import', { bookmarks: bookmarks(10) });
     expect(again.body).toEqual({ imported: 0, skipped: 10, errors: [] });
     expect(await post(1, user, '/import', { bookmarks: bookmarks(11) })).toMatchObject(LIMIT);
@@ -117,7 +117,7 @@ describe('the bookmark cap (decision 28)', () => {
 describe('the tag cap of 10,000 (decision 9)', () => {
   const TAGS = 10_000;
 
-  /** A user with so many tags. */
+  /** A user with this many tags. */
   async function withTags(count: number): Promise<TestUser> {
     const user = await replicas[0]!.user({ premium: true });
     await runOn(
@@ -155,7 +155,7 @@ describe('the tag cap of 10,000 (decision 9)', () => {
     expect(await exported(user)).toEqual(before);
     expect(await tagCount(user)).toBe(TAGS);
 
-    // Tags that are there go on working, and a place that is freed is used.
+    // Existing tags still work, and room that becomes free is used.
     expect((await post(0, user, '/bookmarks/add', { url: url('d'), tags: ['Tag 1'] })).status).toBe(200);
     expect((await post(0, user, '/tags/delete', { id: added.body.tags[0].id })).status).toBe(200);
     expect((await post(0, user, '/tags/create', { name: 'new 5' })).status).toBe(200);
@@ -262,7 +262,7 @@ describe('a tag named by many at once', () => {
   });
 });
 
-/** One request of a storm, drawn at random. */
+/** A random request. */
 function drawRequest(n: number, ids: number[], tagIds: number[]): [path: string, body: object] {
   const pick = <T>(list: T[]): T => list[Math.floor(Math.random() * list.length)]!;
   const names = range(Math.floor(Math.random() * 4)).map(() => `tag ${Math.floor(Math.random() * 12)}`);

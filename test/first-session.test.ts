@@ -25,14 +25,14 @@ function readSession(): Fence[] {
   return parseMarkdown('README.md', section!).fences;
 }
 
-/** What a newcomer puts in the place of the document's own values. */
+/** What a newcomer writes instead of the document's values. */
 const fillIn = (text: string, values: Record<string, string>): string =>
   Object.entries(values).reduce((filled, [from, to]) => {
     expect(filled).toContain(from);
     return filled.replaceAll(from, to);
   }, text);
 
-/** Runs lines of a shell, each of which must succeed; what they print. */
+/** Runs lines of a shell and returns their output. Each must succeed. */
 async function runLines(lines: string, env: Record<string, string> = {}): Promise<string> {
   const { stdout } = await promisify(execFile)('bash', ['-e', '-c', lines], {
     cwd: ROOT,
@@ -41,7 +41,7 @@ async function runLines(lines: string, env: Record<string, string> = {}): Promis
   return stdout;
 }
 
-/** Runs a program until its output holds a text, then ends it as Ctrl-C does. */
+/** Runs a program until its output contains a text, then ends it as Ctrl-C does. */
 async function runUntil(file: string, env: Record<string, string>, text: string): Promise<void> {
   const child = spawn(process.execPath, [file], { env: { PATH: process.env.PATH, ...env } });
   noteProcess(runDir(), child.pid!);
@@ -60,7 +60,7 @@ async function runUntil(file: string, env: Record<string, string>, text: string)
   await exited;
 }
 
-// Each line of npm starts npm and Node anew: half a minute on two busy cores.
+// Each line with npm starts npm and Node again, which takes half a minute on two busy cores.
 test('the first session of the README does what it says', { timeout: 180_000 }, async () => {
   const { origin } = service;
   const [exchange, requests, typescript, commandLine, operator, ...others] = readSession();
@@ -94,7 +94,7 @@ test('the first session of the README does what it says', { timeout: 180_000 }, 
     'http://127.0.0.1:3000': origin,
     'bookmarks.json': join(folder, 'bookmarks.json'),
     'bookmarks.sqlite': join(folder, 'bookmarks.sqlite'),
-    // It would go on for ever.
+    // It would never end.
     'sync --follow': 'sync',
   });
   const shown = await runLines(typed, { TOKEN: token, XDG_CONFIG_HOME: folder });

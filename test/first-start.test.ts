@@ -8,7 +8,7 @@ import { runDir } from './support/run.ts';
 
 const MAIN = join(import.meta.dirname, '../src/main.ts');
 
-// util-linux's `script` runs the command at a terminal of its own.
+// `script` of util-linux runs the command at its own terminal.
 test.runIf(process.platform === 'linux')(
   'the first start at a terminal shows one line until it is ready, and the sign-in link last',
   { timeout: 120_000 },

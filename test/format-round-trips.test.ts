@@ -7,7 +7,7 @@ import { CSV_HEAD, formatCsv } from '../src/formats/write-csv.ts';
 import { formatNetscapeFile } from '../src/formats/write-netscape.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-/** Any collection that is exported and imported again is equal in all that docs/formats.md promises. */
+/** A collection that is exported and imported again is equal in everything that docs/formats.md promises. */
 
 const service = useService();
 
@@ -17,7 +17,7 @@ const clean = (text: string): string =>
 
 const anyText = fc.string({ unit: 'binary' });
 
-/** What some reader or writer takes for something else. */
+/** Texts that some reader or writer could misinterpret. */
 const TEXTS = [
   '=1+1',
   "'=1+1",
@@ -85,7 +85,7 @@ const bookmark = fc.record({
   updated_at: time,
 });
 
-/** A collection, in which no two tags differ in case alone. */
+/** A collection in which no two tags differ only in case. */
 const collection = fc.array(bookmark, { maxLength: 6 }).map((drafts) => {
   const byKey = new Map(drafts.flatMap(({ tags }) => tags).map((tag) => [tag.toLowerCase(), tag]));
   return drafts.map(({ tags, ...rest }, id) => ({
@@ -141,7 +141,7 @@ test('JSON brings back everything, also several bookmarks with one url', async (
     }));
   await fc.assert(
     fc.asyncProperty(collection, fc.boolean(), async (given, isTwice) => {
-      // Tags keep their spelling in an account, also without bookmarks.
+      // Tags keep their spelling in an account, even without bookmarks.
       const [one, other] = [await service.user(), await service.user()];
       const bookmarks = isTwice ? [...given, ...given] : given;
       const imported = await one.post('/import', { mode: 'replace', bookmarks });

@@ -3,7 +3,7 @@ import { displayWidth, fitToWidth, toLine, writeOutControls } from '../src/cli/d
 import { readDate } from '../src/formats/entry.ts';
 import { parseNetscape } from '../src/formats/netscape.ts';
 
-// Pure functions that read files of other programs and show text of users.
+// Pure functions that read files of other programs and show users' texts.
 
 afterEach(() => {
   vi.unstubAllEnvs();

@@ -9,14 +9,14 @@ import { BASE_PATH } from '../src/http/mount.ts';
 import { findFaults } from './support/invariants.ts';
 import { useService, useUser } from './support/service.ts';
 
-// Whatever is sent: never a fault of the service's, always the one shape of an error, and what was refused changed nothing.
+// No input causes a fault of the service. Errors always have the same shape, and a refused request changes nothing.
 
 const seed = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const PATHS = ROUTES.map(({ path }) => path);
 
 const config = { syncWaitSeconds: 0.01 };
 const first = useService(config);
-/** The second stages every import. */
+/** The second replica stages every import. */
 const replicas = [first, useService({ ...config, importInlineBytes: 0 }, { beside: first })];
 const user = useUser(first, { premium: true });
 let turn = 0;
@@ -32,7 +32,7 @@ afterAll(async () => {
   for (const { origin } of replicas) expect((await fetch(`${origin}/readyz`)).status).toBe(200);
 });
 
-/** All that the user has. */
+/** Everything that the user has. */
 async function readAll(): Promise<string> {
   const [exported, tags] = await Promise.all([user.post('/export', {}), user.post('/tags/list', {})]);
   return JSON.stringify([exported.body.bookmarks, tags.body]);
@@ -41,7 +41,10 @@ async function readAll(): Promise<string> {
 let known: string | undefined;
 let taken = 0;
 
-/** Sends a body to a replica; its response's shape is checked by `post`, here that it is no fault and, refused, left no trace. */
+/**
+ * Sends a body to a replica. `post` checks the shape of the response. This checks that it is no fault of the service,
+ * and that a refused request changed nothing.
+ */
 async function sendChecked(path: string, body: string | Uint8Array): Promise<void> {
   known ??= await readAll();
   const replica = replicas[turn++ % 2]!;
@@ -104,7 +107,7 @@ const entry = fc.record(
   { requiredKeys: ['url'] },
 );
 
-/** What each field may be, or is near to. */
+/** Valid and nearly valid values of each field. */
 const FIELDS: Record<string, fc.Arbitrary<unknown>> = {
   url,
   id,
@@ -151,7 +154,7 @@ const FIELDS: Record<string, fc.Arbitrary<unknown>> = {
   expires_in_days: fc.option(fc.integer({ min: -1, max: 400 })),
 };
 
-/** A body that is nearly what a route takes: fields left out, fields of another kind, fields that nobody asked for. */
+/** A nearly valid body for a route: with missing fields, fields of another type, and unknown fields. */
 const nearlyValid = fc.constantFrom(...ROUTES).chain((route) => {
   const names = Object.keys((route.body as unknown as { shape: object }).shape);
   const fields = names.map((name) =>
@@ -170,7 +173,7 @@ const nearlyValid = fc.constantFrom(...ROUTES).chain((route) => {
   });
 });
 
-/** Valid text with bytes put in, taken out or changed. */
+/** Valid text with bytes that were inserted, removed or changed. */
 const damaged = fc
   .tuple(
     nearlyValid,
@@ -198,7 +201,7 @@ describe('the body', { timeout: 120_000 }, () => {
       fc.asyncProperty(nearlyValid, ({ path: to, body }) => sendChecked(to, body)),
       500,
     );
-    // Near enough to be taken often, and to be refused often.
+    // Bodies that are often accepted and often refused.
     expect(taken).toBeGreaterThan(50);
     expect(taken).toBeLessThan(450);
   });
@@ -273,7 +276,7 @@ const headerValue = fc.oneof(
   fc.string({ unit: fc.nat(255).map((code) => String.fromCharCode(code)), maxLength: 30 }),
 );
 
-/** A request line and headers as no library would write them. */
+/** A request line and headers that no library would write. */
 const request = fc.record({
   method: fc.oneof(
     { weight: 6, arbitrary: fc.constant('POST') },
@@ -323,7 +326,7 @@ function exchange(origin: string, bytes: Uint8Array): Promise<string> {
   });
 }
 
-/** Each response is no fault of the service's, and an error has the one shape. */
+/** No response is a fault of the service, and every error has the same shape. */
 function checkRaw(received: string): void {
   for (const response of received.split(/(?=HTTP\/1\.1 \d{3} )/)) {
     const status = Number(response.slice(9, 12));
@@ -374,7 +377,7 @@ describe('the connection', { timeout: 120_000 }, () => {
       fc.asyncProperty(fc.uint8Array({ minLength: 1, maxLength: 200 }), async (bytes) => {
         const received = await exchange(first.origin, bytes);
         checkRaw(received);
-        // Empty lines may come before a request (RFC 9112, 2.2), and so may none after them.
+        // Empty lines may precede a request (RFC 9112, 2.2), so the last ones may get no response.
         if (bytes.every((byte) => byte === 10 || byte === 13)) assert.equal(received, '');
         else assert.match(received, /^HTTP\/1\.1 400 /);
       }),

@@ -52,7 +52,7 @@ test('another body or path with a used key is a VALIDATION_ERROR and changes not
 });
 
 describe('each write that returns no secret', () => {
-  /** Makes what the write needs, and returns its path, its body, and what shows that it was done once. */
+  /** Creates what the write needs. Returns its path, its body, and a check that it was done once. */
   type Write = (user: TestUser) => Promise<[path: string, body: object]>;
   const bookmark = async (user: TestUser) =>
     (await user.post('/bookmarks/add', { url: 'http://a/', tags: ['x', 'y'] })).body;

@@ -8,7 +8,7 @@ import { findFreePort } from './support/ports.ts';
 import { openRedis } from './support/redis.ts';
 import { startService, type TestService, type TestUser, useService } from './support/service.ts';
 
-// What polls cost while nothing happens, and what they ask where a wake may have been lost.
+// What polls cost while nothing happens, and what they query after a notification may have been lost.
 
 const URL = 'https://example.org/';
 const SYNC = '/bookmarks/sync';
@@ -18,7 +18,7 @@ const service = useService();
 const principalOf = async ({ token }: TestUser) =>
   (await findPrincipal(service.context.database, parseToken(token)!))!;
 
-/** Counts the statements of a service's requests, whatever they are. */
+/** Counts all statements of a service's requests. */
 const countStatements = ({ context: { database } }: TestService) => {
   const spies = [vi.spyOn(database, 'read'), vi.spyOn(database, 'readShort'), vi.spyOn(database, 'write')];
   onTestFinished(() => {
@@ -62,7 +62,7 @@ describe('a poll that times out', () => {
     const user = await own.user();
     const waiting = user.post(SYNC, { wait: true });
     await expect.poll(() => own.context.coordination.notifier.held).toBe(1);
-    // By a process that is not connected to the others.
+    // Adds by a process that is not connected to the others.
     const added = await other.post('/bookmarks/add', { url: URL }, { token: user.token });
     const { body } = await waiting;
     expect(body).toEqual({ bookmarks: [], cursor: 0, has_more: false, waited: true });
@@ -96,7 +96,7 @@ describe('polls while Redis is away', () => {
     expect((await polls[8]!).body.code).toBe('INVALID_TOKEN');
     await sleep(2_000);
     const seconds = (performance.now() - begunAt) / 1_000;
-    // Ten a second, and the reads of the two.
+    // Ten in each second, and the reads of the two polls.
     expect(statements()).toBeLessThanOrEqual(10 * seconds + 3);
     expect(notifier.held).toBe(298);
     notifier.drain(0);

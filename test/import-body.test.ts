@@ -7,11 +7,11 @@ import { runOn } from './support/database.ts';
 import { isRunning, listFamily } from './support/processes.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-/** The body of an import: received unread, then parsed as a whole (section 4.4). */
+/** The body of an import is received without being read, and then parsed as a whole (section 4.4). */
 
 const PADDING = ' '.repeat(300_000);
 
-/** A short body is parsed by the server's process, a longer one by one of its own, a staged one by that of a worker. */
+/** The server's process parses a short body, a process for parsing a longer one, and a worker a staged one. */
 describe.each([
   ['a short body', '', 1_048_576],
   ['a longer body', PADDING, 1_048_576],

@@ -23,7 +23,7 @@ import { startService, type TestService, type TestUser } from './support/service
 import { holdAccount, untilBlocked } from './support/sessions.ts';
 import { until } from './support/until.ts';
 
-// Decision 34: one worker at a time has a staged import, three at most begin it, and a clean stop does not count.
+// Decision 34: only one worker at a time runs a staged import, at most three begin it, and a clean stop does not count.
 
 const body = { bookmarks: Array.from({ length: 3 }, (_, n) => ({ url: `http://entry/${n}` })) };
 
@@ -37,7 +37,7 @@ describe('the lease of a staged import', () => {
 
   beforeAll(async () => {
     service = await startService({ importInlineBytes: 0 });
-    // Imports stay queued: only the tests run them.
+    // Imports stay queued until a test runs them.
     await service.context.coordination.imports.stopWorker(0);
   });
   afterAll(() => service[Symbol.asyncDispose]());

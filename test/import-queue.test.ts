@@ -9,7 +9,7 @@ import { startRedis, useRedis } from './support/redis.ts';
 import { accessTo } from './support/redis-access.ts';
 import { silentLog } from './support/silent-log.ts';
 
-/** Imports whose beginning can be awaited and whose end is up to the test. */
+/** Imports whose start can be awaited and whose end the test determines. */
 const stageImports = () => {
   const begun: string[] = [];
   const gates = new Map<string, PromiseWithResolvers<void>>();
@@ -113,8 +113,8 @@ describe('imports over Redis', () => {
   };
 
   /**
-   * Adds an id until Redis has it, and counts the adds before that: one that Redis does not take in time runs in the
-   * process, as it should (decision 27).
+   * Adds an id until Redis accepts it, and counts the earlier attempts. If Redis does not accept an id in time, the
+   * import runs in this process, as decision 27 says.
    */
   async function addToRedis({ imports, counters }: Coordination, id: string): Promise<number> {
     const before = counters.importsQueued;
@@ -219,7 +219,7 @@ describe('imports over Redis', () => {
     await expect.poll(() => server.client.exists(key('imp-a'))).toBe(0);
   });
 
-  // Sooner than any sweep would add it again, so it was given back.
+  // A sweep would have added it later than this, so the worker gave it back.
   test('what is still at work when the grace ends is given back at once', { timeout: 6_000 }, async () => {
     const prefix = newPrefix();
     const first = stageImports();
@@ -292,7 +292,7 @@ describe('imports over Redis', () => {
     await untilBegun(1);
     await own.restart();
     finish('a');
-    // As the sweep of staged imports does: it adds again what no job holds.
+    // Adds imports without a job again, as the sweep of staged imports does.
     const sweep = setInterval(() => void adder.imports.add('b'), 100);
     onTestFinished(() => clearInterval(sweep));
     finish('b');

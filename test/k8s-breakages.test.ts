@@ -26,7 +26,7 @@ import {
 } from './k8s/overlay-copy.ts';
 import { provide } from './support/programs.ts';
 
-/** Mistakes that somebody could make in the manifests: each is found, and by the rule that is about it. */
+/** Possible mistakes in the manifests. Each is found, and by the rule for it. */
 
 const BREAKAGES: Breakage[] = [
   ...PODS,
@@ -69,7 +69,7 @@ test('of a migration beside the coordinator the hosts are named', async () => {
   expect(await findFaults(objects)).toContainEqual(expect.stringContaining(named));
 });
 
-/** What is right, and a check that is too eager would refuse. */
+/** Correct changes that too strict a check would refuse. */
 const RIGHT: [what: string, object: string, change: Change, overlay?: Overlay][] = [
   ['a budget in per cent', 'PodDisruptionBudget/api', ({ spec }) => (spec.maxUnavailable = '50%')],
   [
@@ -165,7 +165,7 @@ test('promtool finds what no reading of ours does', { timeout: 180_000 }, async 
       ({ spec }) => (spec.groups[1].rules[0].annotations.summary = '{{ $labels.namespace'),
     ],
     ['ConfigMap/dashboard', edit('bookmarks.json', 'sum by (pod) (', 'sum by pod (')],
-    // An alert that fires later than its test says.
+    // An alert that fires later than its test expects.
     [
       'PrometheusRule/bookmarks',
       ({ spec }) => {

@@ -10,10 +10,10 @@ const objects = buildKustomization(overlayFolder('production'));
 const { data } = objects.find((object) => object.data?.['pgbouncer.ini'])!;
 const ini: string = data['pgbouncer.ini'].replace(/^%include .*$/m, data['databases.ini']);
 
-/** What needs a newer PgBouncer than Debian's, certificates, or a list of users. */
+/** Settings that need a newer PgBouncer than Debian's, certificates, or a list of users. */
 const NOT_HERE = /^(max_prepared_statements|server_tls_\w+|auth_\w+|listen_\w+) = .*\n/gm;
 
-/** Runs the pooler that the production overlay describes before this database; the urls for requests and imports. */
+/** Starts the pooler of the production overlay in front of this database. Returns the urls for requests and imports. */
 async function startOverlayPooler(databaseUrl: string, change = (text: string) => text) {
   const { hostname, port, username, password, pathname } = new URL(databaseUrl);
   const server = `host=${hostname} port=${port} dbname=${pathname.slice(1)} user=${username} ${password && `password='${password}'`}`;

@@ -9,37 +9,37 @@ import { findFaults } from '../k8s/check/rules.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 
 /**
- * `k8s/release.sh` on a cluster that is played by a script: it builds the manifests by the real kubectl, notes what it is
- * asked for, and lets the migration and the roll-outs end as the test says.
+ * `k8s/release.sh` with a script that stands in for the cluster. It builds the manifests with the real kubectl, notes
+ * the commands, and lets the migration and the roll-outs end as the test says.
  */
 
 const SCRIPT = join(import.meta.dirname, '../k8s/release.sh');
 
 interface Played {
-  /** What `kubectl get job` gives, one call after the other; the last one again and again. */
+  /** The successive responses of `kubectl get job`. The last one repeats. */
   job: string[];
-  /** Why the migration's pod does not run, one call after the other; the last one again and again. */
+  /** The successive reasons why the migration's pod does not run. The last one repeats. */
   waits?: string[];
-  /** The cluster does not know a kind of the manifests. */
+  /** The cluster does not know one kind of the manifests. */
   isRefused?: boolean;
-  /** Deployments whose roll-out does not come on. */
+  /** Deployments whose roll-out does not progress. */
   stuck?: string;
-  /** What the migration may take. */
+  /** The time limit of the migration. */
   limitSeconds?: number;
   /** Options and the overlay of the manifests. */
   args?: string[];
-  /** What is typed. */
+  /** The input at the terminal. */
   input?: string;
   /** There is a canary. */
   hasCanary?: boolean;
-  /** The metrics of a pod of each track, one scrape after the other. */
+  /** The successive metrics of a pod of each track. */
   metrics?: Record<'stable' | 'canary', string[]>;
 }
 
 interface Release {
   code: number;
   output: string;
-  /** What kubectl was asked to do, in order, but for what only reads. */
+  /** The commands to kubectl that change something, in order. */
   calls: string[];
 }
 
@@ -117,7 +117,7 @@ const MIGRATION = [
   'apply --filename FILE --selector app.kubernetes.io/component notin (api, worker),app.kubernetes.io/name notin (pgbouncer)',
 ];
 const POOLER = 'apply --filename FILE --selector app.kubernetes.io/component notin (api, worker)';
-/** What a script made. */
+/** The output of a script. */
 const APPLY_MADE = 'apply --filename FILE';
 const status = (name: string) => `rollout status deployment/${name} --timeout=20m`;
 
@@ -251,7 +251,7 @@ test.each([
   ['as good', 0, [scrape(0, 0, 0), scrape(1, 5, 1_000)]],
   ['worse: failed', 1, [scrape(0, 0, 0), scrape(4, 5, 1_000)]],
   ['worse: slow', 1, [scrape(50, 500, 1_000), scrape(50, 540, 2_000)]],
-  // It began anew: what it counted before is gone.
+  // The pod restarted: its earlier counts are gone.
   ['worse: failed', 1, [scrape(0, 0, 5_000), scrape(10, 0, 1_000)]],
   ['unknown', 2, [scrape(0, 0, 0), scrape(9, 9, 150)]],
 ])('the canary is %s, and the comparison ends with %i', async (verdict, code, canary) => {

@@ -9,13 +9,13 @@ import { provide } from './support/programs.ts';
 import { runOn } from './support/run-on.ts';
 
 /**
- * `k8s/rotate.sh` on one server and on several. On one the administrator is a provider's: no superuser, and what
- * `k8s/database/administrator.sql` has it run is all that it has of the roles.
+ * `k8s/rotate.sh` on one server and on several. On one server the administrator is that of a provider: no superuser,
+ * with only the rights that `k8s/database/administrator.sql` grants.
  */
 
 vi.setConfig({ testTimeout: 240_000 });
 
-/** A server by itself, and three that know each other. */
+/** A single server, and three that know each other. */
 let alone: string;
 let nodes: string[];
 
@@ -32,7 +32,7 @@ beforeAll(async () => {
 
 const ROLES = ['bookmarks_a', 'bookmarks_b'];
 
-/** The administrator's url, with a password that the server does not ask for and nobody may see. */
+/** The administrator's url. The server does not ask for its password, and no output may show it. */
 const asProvider = (url: string): string =>
   Object.assign(new URL(url), {
     username: 'provider',
@@ -40,11 +40,11 @@ const asProvider = (url: string): string =>
     pathname: '/postgres',
   }).href;
 
-/** The password that PgBouncer has of a role. */
+/** The password of a role in PgBouncer's files. */
 const passwordOf = (rotation: Rotation, role: string): string =>
   new RegExp(`"${role}" "(.*)"`).exec(rotation.readSecret('pgbouncer/userlist.txt'))![1]!;
 
-/** PgBouncer, the pods, PgBouncer again: the urls of the pods work each time. */
+/** Updates PgBouncer, the pods, and PgBouncer again. The pods' urls work each time. */
 const ROLLS = (old: string, role: string) => [
   `deployment/pgbouncer ${old}`,
   `deployment/api ${role}`,
@@ -84,7 +84,7 @@ test('a rotation changes the role while the service can work at every moment, an
   await expect.poll(sessions).toEqual([]);
   await old.end({ timeout: 0 });
 
-  // And back again, with another password.
+  // And back, with another password.
   expect((await rotate()).code).toBe(0);
   expect(rotation.takeSeen()).toEqual(ROLLS('bookmarks_b', 'bookmarks_a'));
   expect(rotation.readSecret('connections/DATABASE_URL')).toContain('//bookmarks_a:');
@@ -106,7 +106,7 @@ test('stopped before any step and run again, it ends with the same role, and the
     writeFileSync(calls, '');
     ({ code } = await rotation.run());
     rotation.before('');
-    // Some pods may be of the new role and others of the old one.
+    // Some pods may use the new role and others the old one.
     expect(
       (await rotation.reach()).filter((user) => !ROLES.includes(user)),
       `${stops}`,
@@ -142,7 +142,7 @@ test('no secret is an argument of a program, printed, or in the log of the serve
     writeFileSync(file, `#!/bin/bash\nprintf '%s\\n' "$*" >>${log}\nPATH='${path}' exec ${program} "$@"\n`);
     chmodSync(file, 0o755);
   }
-  // Nothing else is on the path, so that no program goes unseen.
+  // The path contains nothing else, so that no program is used unseen.
   const { code, output } = await rotation.run({ admin: asProvider(url), path: wrapped });
   expect([code, output]).toEqual([0, expect.stringContaining('rotate: bookmarks_b serves')]);
   const password = passwordOf(rotation, 'bookmarks_b');
@@ -194,7 +194,7 @@ test('a line of a rotation without its password is refused, and the role of the 
   expect(await rotation.logIn('bookmarks_a', 'first')).toEqual([true]);
 });
 
-/** Servers that are the nodes of a cluster. */
+/** Servers that act as the nodes of a cluster. */
 async function startNodes(): Promise<Rotation> {
   await resetNodes(nodes);
   return startRotation(nodes);
@@ -202,7 +202,7 @@ async function startNodes(): Promise<Rotation> {
 
 const portOf = (url: string): string => new URL(url).port;
 
-/** The coordinator knows the last node by a port at which nobody listens, until it is back. */
+/** For the coordinator, the last node has a port without a server until it is back. */
 async function loseLast({
   nodes,
 }: Rotation): Promise<{ name: string; sql: string; comeBack(): Promise<unknown> }> {
@@ -214,7 +214,7 @@ async function loseLast({
   return { name: `127.0.0.1:${port}`, sql: change(portOf(last), port), comeBack };
 }
 
-/** What a run that stops before PgBouncer and the pods must leave as it was. */
+/** Everything that a run must not have changed if it stops before PgBouncer and the pods. */
 async function expectUntouched(rotation: Rotation): Promise<void> {
   expect(rotation.readSecret('pgbouncer/userlist.txt')).toBe('"bookmarks_a" "first"\n"metrics" "stats"\n');
   expect(rotation.readSecret('connections/DATABASE_URL')).toContain('//bookmarks_a:first@');
@@ -223,7 +223,7 @@ async function expectUntouched(rotation: Rotation): Promise<void> {
   expect(await rotation.logIn('bookmarks_a', 'first')).toEqual([true, true, true]);
 }
 
-/** All nodes take the new password, and none the old one. */
+/** All nodes accept the new password, and none accepts the old one. */
 async function expectRotated(rotation: Rotation): Promise<void> {
   expect(await rotation.reach()).toEqual(['bookmarks_b']);
   const password = passwordOf(rotation, 'bookmarks_b');
@@ -258,7 +258,7 @@ describe('with several nodes', () => {
       expect(output).toContain('PgBouncer and the pods were not changed, and bookmarks_a serves');
       await expectUntouched(rotation);
     }
-    // The two others have a password that nobody knows any more.
+    // The passwords of the two others are unknown by now.
     await lost.comeBack();
     expect((await rotation.run()).code).toBe(0);
     await expectRotated(rotation);
@@ -288,7 +288,7 @@ describe('with several nodes', () => {
   test('a node goes down while the pods roll: a second run goes on with the same password', async () => {
     const rotation = await startNodes();
     const lost = await loseLast(rotation);
-    // The api has the new url, the worker the old one.
+    // The api uses the new url, and the worker the old one.
     rotation.before(
       `if [ "$1 $2 $3" = 'rollout restart deployment/worker' ]; then psql -qc '${lost.sql}' ${rotation.nodes[0]}; exit 1; fi`,
     );

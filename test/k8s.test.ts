@@ -81,7 +81,7 @@ test('what is no YAML, or names a key twice, is refused', () => {
 });
 
 test('the local overlay holds nothing that cannot be applied again', () => {
-  // The template of a Job cannot be changed, and a changed setting or image changes it.
+  // A Job's template cannot be changed, and a new setting or image would change it.
   expect(readOverlay('local').filter(({ kind }) => kind === 'Job')).toEqual([]);
 });
 

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { createSecret, formatToken, KnownPrincipals, parseToken } from '../src/domain/tokens.ts';
 
-// What a replica remembers of tokens that it found valid: a hint, which is bounded in time and number.
+// What a replica remembers about valid tokens: a hint that is limited in time and number.
 
 const NOW_MS = 1_000_000;
 
-/** A token as it is presented, of a user of its own. */
+/** A token of a new user, as a client presents it. */
 function present(userId: number) {
   const { secret } = createSecret();
   return parseToken(formatToken('api', userId, secret))!;

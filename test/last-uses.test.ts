@@ -5,14 +5,14 @@ import { startReplica } from './support/replica.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 import { holdLock } from './support/sessions.ts';
 
-// When a token was used last, exact to 15 minutes, and sessions that prolong themselves by it.
+// When a token was last used, to within 15 minutes, and sessions that are prolonged by use.
 
 const service = useService();
 const other = useService({}, { beside: service });
 
 const write = ({ context } = service) => context.lastUses.write(context.database, context.config.sessionDays);
 
-/** Uses the token at a replica that has to look it up. */
+/** Uses the token at a replica that does not remember it. */
 async function use({ token }: { token: string }, at = service): Promise<number> {
   at.context.principals.forget(parseToken(token)!);
   return (await at.post('/user/profile', {}, { token })).status;
@@ -31,7 +31,7 @@ async function rowOf({ token }: { token: string }): Promise<Row> {
   return row!;
 }
 
-/** Sets a time of a token to so many minutes from now. */
+/** Sets a time of a token, in minutes from now. */
 async function set({ token }: TestUser, column: keyof Row, minutes: number): Promise<Date> {
   const { userId, hash } = parseToken(token)!;
   const { sql } = service.context.database;
@@ -155,7 +155,7 @@ describe('the last use of a token', () => {
 });
 
 describe('a session prolongs itself', () => {
-  /** A session that is used so many days before its end, so many days after it was opened. */
+  /** Uses a session this many days before its end, and this many days after it was opened. */
   async function useOld(
     leftDays: number,
     ageDays: number,

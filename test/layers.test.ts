@@ -2,15 +2,16 @@
 import { describe, expect, test } from 'vitest';
 import { findBreaches, findUnusedExports } from './layers/rules.ts';
 
-// The rules that `npm run check` holds src/ to (CONTRIBUTING.md, docs/design.md), each against breaches of many spellings.
+// The rules for src/ that `npm run check` enforces (CONTRIBUTING.md, docs/design.md), each with violations in many
+// spellings.
 
 const LONG = '\n//'.repeat(20);
 
-/** What is said of files, by path, all of them long enough. */
+/** The findings about files, by path. All files are long enough. */
 const check = (files: Record<string, string>) =>
   findBreaches(new Map(Object.entries(files).map(([path, code]) => [path, code + LONG])));
 
-/** What is said of one file, beside some that it may import. */
+/** The findings about one file, given files that it may import. */
 const checkFile = (path: string, code: string) =>
   check({
     'src/http/app.ts': 'export const app = 1;',

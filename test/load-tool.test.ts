@@ -26,7 +26,7 @@ test('a small day passes through a service that runs, and leaves no user behind'
   const args = ['--url', service.origin, '--users', '5', '--minutes', '0.1', '--rate', '20'];
   const { code, output } = await run(args, { DATABASE_URL: service.database.url });
   for (const name of CLASSES) expect(output).toMatch(new RegExp(`^${name} +\\d`, 'm'));
-  // A crowded machine may be too slow for the promise of speed, but nothing fails.
+  // A busy machine may be too slow for the promise of speed, but no request fails.
   expect(output).toMatch(/^kept {4}add does not fail: 0 of [1-9]/m);
   expect(output).toMatch(/^kept {4}sync does not fail: 0 of [1-9]/m);
   expect(output.trimEnd().endsWith(code === 0 ? 'PASSED' : 'FAILED')).toBe(true);
@@ -53,14 +53,14 @@ test('latencies count from when a request was due, however late it was sent', as
   const send = (dueAt: number) => {
     lateMs.push(performance.now() - dueAt);
     void outcomes.record(dueAt, Promise.resolve());
-    // Whatever stands still, here the client itself: a request is due every 10 ms, and each takes 30.
+    // The client itself stands still here: a request is due every 10 ms, and each takes 30.
     const until = performance.now() + 30;
     while (performance.now() < until) {}
     if (lateMs.length === 20) ending.abort();
   };
   await runOpenLoop(100, send, ending.signal, () => 1 - Math.exp(-1));
   await Promise.resolve();
-  // The nth is 20 ms later than the one before it. Measured from when it was sent, each would take 30 ms at most.
+  // Each is 20 ms later than the one before. Measured from when it was sent, each would take 30 ms at most.
   expect(lateMs.at(-1)).toBeGreaterThan(19 * 20 - 1);
   const latencies = outcomes.latencies.take();
   expect(Math.max(...latencies)).toBeGreaterThan(18 * 20);

@@ -13,7 +13,7 @@ beforeEach(async () => {
   user = await service.user();
 });
 
-/** Connects the protocol's own client. */
+/** Connects the official client of the protocol. */
 async function connect(
   token = user.token,
   origin = service.origin,
@@ -28,7 +28,7 @@ async function connect(
 // biome-ignore lint/suspicious/noExplicitAny: tests look into results of every shape
 type Result = any;
 
-/** Calls a tool; returns the data of its result. */
+/** Calls a tool, and returns the data of its result. */
 async function call(client: Client, name: string, args: Record<string, unknown> = {}): Promise<Result> {
   const result = (await client.callTool({ name, arguments: args })) as Result;
   if (result.isError) return { error: result.content[0].text };

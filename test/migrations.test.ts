@@ -19,7 +19,7 @@ const first = 'create table firsts (n integer);\ncreate index firsts_n on firsts
 const second = `create function doubled(n integer) returns integer language sql begin atomic select n * 2; end;
 insert into firsts values (doubled(1));`;
 
-/** A folder of migrations, `0001-a.sql` and so on; each works with its own code only, unless it says otherwise. */
+/** A folder of migrations: `0001-a.sql` and so on. Each works only with its own code unless it says otherwise. */
 function writeMigrations(...texts: string[]): string {
   const folder = makeFolder('migrations');
   onTestFinished(() => removeFolder(folder));
@@ -30,7 +30,7 @@ function writeMigrations(...texts: string[]): string {
   return folder;
 }
 
-/** The same with functions, by their names. */
+/** The same folder with functions, by their names. */
 function writeSchema(migrations: string[], functions: Record<string, string>): string {
   const folder = writeMigrations(...migrations);
   mkdirSync(join(folder, 'functions'));
@@ -42,7 +42,7 @@ function writeSchema(migrations: string[], functions: Record<string, string>): s
 const numberFunction = (name: string, body: string, result = 'integer') =>
   `create or replace function ${name}() returns ${result} language sql as $$ select ${body} $$`;
 
-/** An empty database: no schema, unlike `createDatabase`'s. */
+/** An empty database without a schema, unlike that of `createDatabase`. */
 async function createEmpty(): Promise<string> {
   const url = inject('postgresUrl');
   const { name, drop } = await createDatabase();
@@ -167,7 +167,7 @@ test('an older release starts on a newer schema that works with it; its migrate 
   expect(await migrate({ url, folder: older, log: silentLog })).toEqual([]);
   await check(url, older);
   expect(await runOn(url, 'select one(), two()')).toEqual([{ one: 11, two: 22 }]);
-  // Beside one of the newer release that runs at the same moment, too.
+  // Also if a `migrate` of the newer release runs at the same moment.
   await Promise.all([older, newer, older, newer].map((folder) => migrate({ url, folder })));
   expect(await runOn(url, 'select one(), two()')).toEqual([{ one: 11, two: 22 }]);
 });

@@ -19,7 +19,7 @@ import { makeFolder, removeFolder } from './support/folders.ts';
 import { usePageServer } from './support/pages.ts';
 import type { TestService } from './support/service.ts';
 
-/** The stores of a mirror, alone: pages as the service could send them. */
+/** The stores of a mirror without a service. They get pages that the service could send. */
 
 let folder: string;
 beforeAll(() => {
@@ -61,11 +61,11 @@ const pages = usePageServer();
 const browsers = useBrowser();
 
 declare global {
-  /** In a page. */
+  /** Runs in a page. */
   var store: IndexedDbStore;
 }
 
-/** A store in a page of a browser, with a database of its own. */
+/** A store in a browser's page, with its own database. */
 class PageStore implements ReadableStore {
   readonly #page: Page;
 
@@ -226,7 +226,7 @@ describe.each(STORES)('of two mirrors of one store %s', (_, open, test) => {
   test('the one that lags changes nothing and says so', async () => {
     const store = await open();
     await store.apply(page({ bookmarks: [bookmark(1, 'old')], cursor: 'c1' }), undefined);
-    // Both have read on from c1: one two pages, the other the first of these, late.
+    // Both continue from c1. One has read two pages, and the other reads the first of these late.
     await store.apply(page({ bookmarks: [bookmark(1, 'new')], cursor: 'c2' }), 'c1');
     await store.apply(page({ bookmarks: [bookmark(2, 'two')], cursor: 'c3' }), 'c2');
     const late = page({ bookmarks: [bookmark(1, 'old')], deleted: [2], cursor: 'c2' });

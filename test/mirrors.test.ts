@@ -7,7 +7,7 @@ import { SqliteStore } from '../src/client/sqlite-store.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-/** A mirror holds what the service holds, whatever histories are written meanwhile (decision 37). */
+/** A mirror equals the service, whatever is written meanwhile (decision 37). */
 
 const service = useService({ rateLimitRequests: 100_000 });
 
@@ -21,10 +21,10 @@ async function shown(user: TestUser) {
   return { bookmarks, tags: tags.map(({ id, name }: { id: number; name: string }) => ({ id, name })) };
 }
 
-/** Bookmarks that a consumer keeps elsewhere. It writes only those that a page names. */
+/** Bookmarks that a consumer stores elsewhere. It writes only those that a page contains. */
 type Copy = Map<number, Bookmark>;
 
-/** Reads and applies one page; false where nothing more was there. */
+/** Reads and applies one page. Returns false if it was the last. */
 async function step(user: TestUser, store: Store, limit: number, copy: Copy = new Map()): Promise<boolean> {
   const cursor = await store.readCursor();
   const { status, body } = await user.post('/bookmarks/changes', { cursor, limit });
@@ -43,7 +43,7 @@ async function catchUp(user: TestUser, store: Store, limit: number, copy?: Copy)
   while (await step(user, store, limit, copy));
 }
 
-/** One write of a history; places are taken modulo what is there. */
+/** One write of a history. Positions are taken modulo the number of objects. */
 type Write =
   | { kind: 'add'; url: number; tags: number[] }
   | { kind: 'edit'; at: number; title: string; tags?: number[] }
@@ -157,7 +157,7 @@ async function write(user: TestUser, one: Write): Promise<void> {
         });
     }
   };
-  // A name that is taken and an id that is gone are part of a history.
+  // A taken name and an id that no longer exists belong to a history, too.
   expect([200, 400, 404]).toContain((await send()).status);
 }
 
@@ -186,7 +186,7 @@ describe('a mirror', () => {
         for (const [store, copy] of stores) {
           await catchUp(user, store, 2, copy);
           expect(contentOf(store)).toEqual(truth);
-          // Each page names every bookmark that it changes, those with a renamed or deleted tag included.
+          // Each page contains every bookmark that it changes, including those with a renamed or deleted tag.
           expect([...copy.values()].sort((a, b) => a.id - b.id)).toEqual(truth.bookmarks);
         }
       }),
@@ -316,7 +316,7 @@ describe('client.mirror', () => {
     onTestFinished(() => removeFolder(folder));
     using store = new SqliteStore(join(folder, 'first.sqlite'));
     await Array.fromAsync(clientOf(user).mirror({ store, follow: false }));
-    // Without its log beside it, in which the pages still are: an older copy, or an empty one.
+    // Without the log next to it, which still holds the pages, the file is an older copy, or empty.
     copyFileSync(join(folder, 'first.sqlite'), join(folder, 'second.sqlite'));
     using second = new SqliteStore(join(folder, 'second.sqlite'));
     const { bookmarks } = await shown(user);

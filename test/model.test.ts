@@ -6,7 +6,7 @@ import { findFaults } from './support/invariants.ts';
 import { compare, type Expected, Model, type ModelEntry } from './support/model.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-// Commands drawn at random, sent to two replicas of one database in turn; every response has to be the model's.
+// Random commands go to two replicas of one database in turn. Every response must be the model's.
 
 const CAP = 24;
 const seed = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
@@ -14,10 +14,10 @@ const NEVER_AN_ID = Number.MAX_SAFE_INTEGER;
 
 const config = { freeBookmarkLimit: CAP, syncWaitSeconds: 0.02, importWaitSeconds: 20 };
 const first = useService(config);
-/** The first takes every import at once, the second stages every one. */
+/** The first replica writes every import directly, the second stages each one. */
 const replicas = [first, useService({ ...config, importInlineBytes: 0 }, { beside: first })];
 
-/** The account's side of the service: replicas in turn. */
+/** The account's requests, to the replicas in turn. */
 class Client {
   readonly #user: TestUser;
   #turn = 0;
@@ -42,12 +42,12 @@ class Client {
     }
   }
 
-  /** The whole list, in pages, following the cursors. */
+  /** The whole list, page by page. */
   async expectList(model: Model, limit: number): Promise<void> {
     let afterId = 0;
     for (let cursor: string | undefined; ; ) {
       const { body } = await this.post('/bookmarks/list', { limit, ...(cursor !== undefined && { cursor }) });
-      // Ids of an import are learned here: what comes after is asked of the model by its place.
+      // The model learns the ids of an import here, because later commands name bookmarks by their position.
       const place = model.bookmarks.findIndex(({ id }) => isLearned(id) && id.value === afterId) + 1;
       const page = model.bookmarks.slice(place, place + limit);
       const hasMore = place + limit < model.bookmarks.length;
@@ -82,7 +82,7 @@ class Command implements fc.AsyncCommand<Model, Client> {
   toString = () => this.#text;
 }
 
-// Letters that meet one another only under the right folding, and what SQL, LIKE, arrays and JSON could take amiss.
+// Letters that are equal only under the right folding, and characters that SQL, LIKE, arrays or JSON could misread.
 const FRAGMENTS =
   'a A é e\u0301 É ß ẞ İ ı i\u0307 Σ ς σ ΟΔΟΣ οδος Å \u212b K k ﬁ Ǆ ǆ % _ \\ \' " { } , NULL null [] 😀 👩‍👩‍👧 שלום \u200f \u202e العربية -- $1 ;'
     .split(' ')
@@ -119,7 +119,7 @@ const place = fc.nat({ max: 40 });
 
 const fields = fc.record({ url, title: text, comment: text, tags: tagNames }, { requiredKeys: [] });
 
-/** What is sent as a time, and what it is. */
+/** Times as they are sent, with their meaning. */
 const times = fc.constantFrom(
   ['2020-02-29T23:59:59Z', '2020-02-29T23:59:59.000Z'],
   ['2020-02-29T23:59:59.9999+05:30', '2020-02-29T18:29:59.999Z'],
@@ -182,7 +182,7 @@ const entries = fc.array(
   { maxLength: 14 },
 );
 
-/** The id at a place, of what is there; one that nobody has where the place is beyond. */
+/** The id at a position. Beyond the last object, an id that does not exist. */
 const idAt = (list: readonly { id: { value: number } }[], index: number): number =>
   list[index]?.id.value ?? NEVER_AN_ID;
 
@@ -230,7 +230,7 @@ const editTags = fc
       new Command('edit tags', { indexes, ...sent }, async (model, client) => {
         const ids = indexes.map((index) => idAt(model.bookmarks, index));
         await client.expect('/bookmarks/edit', { ids, ...sent }, model.editTags(ids, sent));
-        // Only these tell the ids of new tags, and the times of the edit.
+        // Only this response has the ids of new tags and the times of the edit.
         await client.expect('/tags/list', {}, model.listTags());
         await client.expectList(model, 500);
       }),
@@ -274,7 +274,7 @@ const search = fc
       }),
   );
 
-/** A piece of what is stored, in other letters: whole code points of a title or url. */
+/** A part of a stored text in another case: whole code points of a title or url. */
 function cut(model: Model, { index, from, to }: { index: number; from: number; to: number }): string {
   const bookmark = model.bookmarks[index % Math.max(1, model.bookmarks.length)];
   const letters = Array.from(bookmark?.title || bookmark?.url || '');

@@ -21,7 +21,7 @@ test('every documented metric is there after traffic, and no label names a user'
   await user.post('/import', { bookmarks: [{ url: 'http://b/' }] });
   await user.post('/bookmarks/add', { url: 'nonsense' });
   await Promise.all(Array.from({ length: 50 }, () => user.post('/bookmarks/search', { query: 'x' })));
-  // What is guessed wrongly is no request of the limiter.
+  // A wrong guess does not count as a request for the limiter.
   await service.post('/tags/list', {}, { token: `bka_1_${'A'.repeat(43)}` });
 
   const samples = await scrape(metricsPort);
@@ -79,7 +79,7 @@ test('metrics are served while the database is away, but for what only it knows'
   await using _service = await startService({ metricsPort }, { database });
   expect((await scrape(metricsPort)).get('bookmarks_imports_staged{state="queued"}')).toBe(0);
   await server.kill();
-  // A backend may outlive its postmaster for a moment, and a check of the database holds for a second.
+  // A backend may outlive its postmaster for a moment, and the result of a health check is kept for a second.
   const samples = await until(async () => {
     const scraped = await scrape(metricsPort);
     return scraped.get('bookmarks_database_reachable') === 0 && scraped;
@@ -88,7 +88,7 @@ test('metrics are served while the database is away, but for what only it knows'
   expect(samples.has('bookmarks_imports_staged{state="queued"}')).toBe(false);
 });
 
-/** Holds a lock that a statement of the service then waits for. */
+/** Holds a lock for which a statement of the service then waits. */
 async function lockOn(url: string) {
   const sql = postgres(url, { max: 1 });
   await sql`select pg_advisory_lock(1)`;
@@ -200,7 +200,7 @@ test('a full pool looks like no lost database: readiness and metrics ask on a co
   const holder = postgres(service.database.url, { max: 1, onnotice: () => {} });
   await holder`select pg_advisory_lock(1)`;
   const { database } = service.context;
-  // Each ends at its lock_timeout, and the next one of the queue takes the connection: it is never free.
+  // Each ends by its lock_timeout, and the next one in the queue takes the connection. So the connection is never free.
   let isReleased = false;
   const fill = async () => {
     while (!isReleased)

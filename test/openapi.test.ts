@@ -9,7 +9,7 @@ import { useService } from './support/service.ts';
 
 // The OpenAPI 3.1 document at /openapi.json and the reference at /docs.
 
-// biome-ignore lint/suspicious/noExplicitAny: the document is looked at from outside
+// biome-ignore lint/suspicious/noExplicitAny: the document is read from outside
 type Json = any;
 
 const service = useService();
@@ -28,18 +28,18 @@ const requestOf = (path: string): Json =>
 const responseOf = (path: string, status: number | string): Json =>
   withSchema(operationOf(path).responses[status].content['application/json']);
 
-/** What a reference names. */
+/** The target of a reference. */
 const lookUp = (ref: string): Json =>
   ref
     .replace(/^#\//, '')
     .split('/')
     .reduce((value, step) => value?.[step], document);
 
-/** The content of a body, with the schema that it names. */
+/** The content of a body, with its schema. */
 const withSchema = (content: Json): Json =>
   content.schema.$ref === undefined ? content : { ...content, schema: lookUp(content.schema.$ref) };
 
-/** A schema of the document with all that it refers to, for a validator. */
+/** A schema of the document with everything that it refers to, for a validator. */
 const validatorOf = (schema: Json): z.ZodType =>
   z.fromJSONSchema(
     JSON.parse(

@@ -5,7 +5,7 @@ import { OUTCOMES, requireSuccess } from '../src/store/outcomes.ts';
 
 test('each outcome that a function in SQL returns is known to TypeScript, and none that it never returns', () => {
   const folder = join(import.meta.dirname, '../sql/functions');
-  // Signing in and the claims of imports have outcomes that are no errors of a request.
+  // Outcomes of signing in, and of claims of imports, are no errors of a request.
   const others = ['first-sign-in.sql', 'link-identity.sql', 'sign-in-by-provider.sql', 'claim-import.sql'];
   const texts = readdirSync(folder)
     .filter((name) => name.endsWith('.sql') && !others.includes(name))

@@ -3,7 +3,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { Overload } from '../src/operations/overload.ts';
 import { useService } from './support/service.ts';
 
-// When a replica refuses requests early, and when it takes them again. How it says so: observability.test.ts.
+// When a replica refuses requests early, and when it accepts them again. observability.test.ts covers how it reports
+// that.
 
 const service = useService({ overloadEventLoopMs: 100 });
 

@@ -5,7 +5,7 @@ import { startService, type TestUser, useService } from './support/service.ts';
 import { holdAccount, holdLock, untilBlocked } from './support/sessions.ts';
 import { newEmail } from './support/users.ts';
 
-// Tokens and sessions of one's own: what the settings area of spec 2.4 does.
+// Users manage their own tokens and sessions, as in the settings area of spec 2.4.
 
 const service = useService({ syncWaitSeconds: 20 });
 const other = useService({ syncWaitSeconds: 20 }, { beside: service });
@@ -22,7 +22,7 @@ const statusOf = async (token: string, of = service) =>
   (await of.post('/user/profile', {}, { token })).status;
 const denied = (error: string) => ({ status: 403, body: { code: 'PERMISSION_DENIED', error } });
 
-/** Links the account to a provider, and moves the login of its sessions into the past. */
+/** Links the account to a provider, and moves the logins of its sessions into the past. */
 async function link({ id }: TestUser, loggedInSecondsAgo: number): Promise<void> {
   const { sql } = service.context.database;
   await sql`insert into identities (issuer, subject, user_id) values ('https://id.example', ${`s${id}`}, ${id})`;
@@ -184,7 +184,7 @@ describe('who may', () => {
     for (const [path, id] of [
       ['/tokens/revoke', body.id],
       ['/sessions/revoke', sessionId],
-      // Each path knows its own kind alone.
+      // Each path accepts only its own kind.
       ['/sessions/revoke', body.id],
     ])
       expect((await stranger.post(path, { id })).body.code).toBe('NOT_FOUND');
@@ -272,7 +272,7 @@ describe('revoking', () => {
   test('a token that a session was making is there once the revocation of that session was answered', async () => {
     const user = await service.session();
     const thief = await service.session(user.email);
-    // What it inserts waits for this row, after its session was checked.
+    // Its insert waits for this row, after its session was checked.
     await using lock = await holdLock(service.database.url, 'lock table tokens in share row exclusive mode');
     const making = create(thief, { name: 'hidden' });
     await untilBlocked(service.database.url, 'create_own_token');

@@ -4,7 +4,7 @@ import { browserTest, titlesOf, useBrowser } from './support/browser.ts';
 import { useService } from './support/service.ts';
 import { newEmail } from './support/users.ts';
 
-// The page as an app: its manifest, its service worker, and what it does without a network.
+// The page as an app: its manifest, its service worker, and its use without a network.
 
 const service = useService();
 const browsers = useBrowser();
@@ -63,7 +63,7 @@ browserTest(
       .poll(() => page.evaluate(() => JSON.parse(localStorage.getItem('offline')!).waiting))
       .toEqual([]);
     expect(await reader.post('/web/api/v1/bookmarks/search')).toMatchObject({ total: 2 });
-    // The worker keeps what is the same for everybody, and no response of the API.
+    // The worker stores only files that are the same for all users, and no response of the API.
     const kept = await page.evaluate(async () => {
       const names = await caches.keys();
       const requests = await Promise.all(names.map(async (name) => (await caches.open(name)).keys()));

@@ -5,7 +5,7 @@ import { fill } from './support/fill.ts';
 import { useService } from './support/service.ts';
 import { newEmail } from './support/users.ts';
 
-// The page of the bookmarks, as people use it.
+// The page with the bookmarks, as people use it.
 
 const service = useService();
 const browsers = useBrowser();
@@ -60,10 +60,10 @@ describe('signing in', () => {
     const second = await browsers.visitor(service);
     const other = await second.open(`/#code=${code}`);
     await other.getByLabel('Invite code').waitFor();
-    // In the same tab the browser loads nothing anew.
+    // In the same tab, the browser loads nothing again.
     await other.goto(`${service.origin}/#code=${await service.invite(newEmail())}`);
     await other.getByText('No bookmarks yet').waitFor();
-    // Who is signed in stays so, whatever link is followed.
+    // No link signs the user out.
     const foreign = await service.invite(newEmail());
     await page.goto(`${service.origin}/?again#code=${foreign}`);
     await page.getByText('No bookmarks yet').waitFor();

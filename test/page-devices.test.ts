@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { browserTest, useBrowser } from './support/browser.ts';
 import { useService } from './support/service.ts';
 
-// Signing in another device, and the warning before one locks oneself out, as a person does it.
+// A person signs in another device, and is warned before being locked out.
 
 const service = useService();
 const browsers = useBrowser();
@@ -16,7 +16,7 @@ browserTest('a page shows a code, and its link signs in another device', async (
   const link = await dialog.getByRole('textbox', { name: 'Link' }).inputValue();
   const shown = await dialog.getByText(/^[A-Z2-9]{4}-[A-Z2-9]{4}-[A-Z2-9]{4}$/).textContent();
   expect(link).toBe(`${service.origin}/#code=${shown!.replaceAll('-', '')}`);
-  // A phone that types the code as it is shown.
+  // A phone on which the code is typed as shown.
   const phone = await browsers.visitor(service, { width: 360, height: 700 });
   const there = await phone.open('/');
   await there.getByLabel('Invite code').fill(shown!.toLowerCase());
@@ -49,7 +49,7 @@ browserTest('who is signed in nowhere else is warned before they sign out', asyn
   await page.getByRole('button', { name: 'Close' }).click();
   await warning.getByRole('button', { name: 'Cancel' }).click();
   await page.getByRole('button', { name: 'Sign out', exact: true }).click();
-  // Another session opens the account, so nobody asks.
+  // Another session can still open the account, so there is no warning.
   await page.getByLabel('Invite code').waitFor();
   expect(await reader.post('/web/api/v1/user/profile')).toMatchObject({ code: 'INVALID_TOKEN' });
   expect(reader.faults).toEqual([]);

@@ -3,11 +3,11 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { findAssets } from '../src/http/page/assets.ts';
 import { useService } from './support/service.ts';
 
-// How the page reaches a browser: its documents and the files that they load.
+// How a browser loads the page: documents and their files.
 
 const service = useService();
 
-/** What Node's `fetch` would decode by itself. */
+/** Node's `fetch` would decode these by itself. */
 async function askRaw(
   path: string,
   encoding: string,
@@ -26,7 +26,7 @@ async function readDocument(path = '/'): Promise<string> {
 const addressesIn = (html: string): string[] =>
   [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address]) => address!);
 
-/** The addresses that a module imports, now or later. */
+/** The addresses that a module imports, at once or later. */
 const importsOf = (code: string, address: string): string[] =>
   [
     ...code.matchAll(/(?:^import\s*|[}\w*]\s*from\s*|\bimport\(\s*|new URL\(\s*)['"]([^'"\n]+)['"](?!\])/gm),
@@ -99,7 +99,7 @@ test('every file that a page can come to is there, is kept for a year, and runs 
 test('a file is the same whatever way it is compressed', async () => {
   const address = addressesIn(await readDocument()).find((each) => each.endsWith('.css'))!;
   const text = await (await askRaw(address, 'identity')).text();
-  // `fetch` decodes both; that they were compressed the header says.
+  // `fetch` decodes both. The header shows that they were compressed.
   for (const encoding of ['br', 'gzip']) {
     const response = await askRaw(address, encoding);
     expect(response.headers.get('content-encoding')).toBe(encoding);

@@ -6,7 +6,7 @@ import { type RedisServer, startRedis } from './support/redis.ts';
 import { startService, type TestService, useService } from './support/service.ts';
 import { newEmail } from './support/users.ts';
 
-// The page and what happens elsewhere: other devices, other tabs, a network that goes, a session that ends.
+// How the page follows changes elsewhere: other devices, other tabs, a lost network, an ended session.
 
 const service = useService();
 const browsers = useBrowser();
@@ -22,11 +22,11 @@ const call = <T = { id: number }>(reader: Reader, path: string, body: object = {
 const add = (reader: Reader, title: string, more: object = {}) =>
   call(reader, '/bookmarks/add', { url: `https://example.org/${encodeURIComponent(title)}`, title, ...more });
 
-/** Resolves when the page holds its poll: what changes from now on, it is told. */
+/** Resolves when the page holds its poll. From then on it learns of changes. */
 const untilFollowing = (of: TestService, count = 1) =>
   expect.poll(() => of.context.coordination.notifier.held).toBe(count);
 
-/** Has the service seem to fail so many times at a path. */
+/** Makes the service seem to fail this many times at a path. */
 async function failAt(page: Page, path: string, times: number, response: Parameters<Route['fulfill']>[0]) {
   let left = times;
   await page.route(`**/web/api/v1${path}`, (route) => {
@@ -264,7 +264,7 @@ describe('what one types', () => {
       await call(reader, '/bookmarks/edit', { id, comment: 'theirs' });
       await page.getByText('Saving changes only the fields that you edited').waitFor();
       expect(await page.getByLabel('Title').inputValue()).toBe('Mine');
-      // The caret is where it was.
+      // The caret stays in its place.
       await page.keyboard.type('!');
       expect(await page.getByLabel('Title').inputValue()).toBe('Mine!');
       await page.getByLabel('Search bookmarks').fill('nothing has this');
@@ -359,7 +359,7 @@ describe('when something fails', () => {
         .poll(() => page.evaluate(() => document.querySelector<HTMLElement>('.rows')!.offsetHeight))
         .toBe(loaded * 68);
     }
-    // A bookmark that the page has not read is deleted: only the service knows the total now.
+    // A bookmark is deleted that the page has not read. Now only the service knows the total.
     const refused = page.waitForResponse((response) => response.status() === 400);
     const body = { error: 'per_page: is unheard of', code: 'VALIDATION_ERROR' };
     await failAt(page, '/bookmarks/search', 1, { status: 400, json: body });

@@ -4,14 +4,14 @@ import { browserTest, useBrowser } from './support/browser.ts';
 import { useService } from './support/service.ts';
 import { newEmail } from './support/users.ts';
 
-// Passkeys as a person uses them, by Chromium's virtual authenticator. `passkeys.test.ts` has the hostile answers.
+// A person uses passkeys, with Chromium's virtual authenticator. `passkeys.test.ts` covers hostile responses.
 
 const service = useService();
 const browsers = useBrowser();
 
 const named = () => service.origin.replace('127.0.0.1', 'localhost');
 
-/** A device with a fingerprint reader, whose owner always agrees. */
+/** A device with a fingerprint reader whose owner always agrees. */
 async function addAuthenticator(page: Page) {
   const cdp = await page.context().newCDPSession(page);
   await cdp.send('WebAuthn.enable');
@@ -40,7 +40,7 @@ browserTest('a passkey is offered, signs in elsewhere, and can be replaced', asy
   const { credentials } = await first.cdp.send('WebAuthn.getCredentials', first);
   expect(credentials).toHaveLength(1);
 
-  // Another browser that has the same passkey, as browsers that sync do.
+  // Another browser with the same passkey, as in browsers that synchronise.
   const other = await browsers.visitor(service);
   const there = await other.open('/', named());
   const second = await addAuthenticator(there);
@@ -52,13 +52,13 @@ browserTest('a passkey is offered, signs in elsewhere, and can be replaced', asy
   const third = await browsers.visitor(service);
   const asked = await third.open('/login?return_to=/settings', named());
   const cli = await addAuthenticator(asked);
-  // With the counter as it is now: an older one would be that of a copy.
+  // With the present counter. An older one would be that of a copy.
   const used = (await second.cdp.send('WebAuthn.getCredentials', second)).credentials[0]!;
   await cli.cdp.send('WebAuthn.addCredential', { ...cli, credential: used });
   await asked.getByRole('button', { name: 'Sign in with a passkey' }).click();
   await asked.getByRole('heading', { name: 'Passkeys' }).waitFor();
 
-  // The last one stays; nobody is warned who has one.
+  // The last passkey stays. Its owner gets no warning.
   await there.goto(`${named()}/settings`);
   await there.locator('#passkeys li').getByText('Chrome on Linux').waitFor();
   await there.getByRole('button', { name: 'Remove passkey' }).click();

@@ -6,8 +6,8 @@ import { browserTest, type Reader, titlesOf, useBrowser } from './support/browse
 import { fill } from './support/fill.ts';
 import { useService } from './support/service.ts';
 
-// What holds for every page and state: nothing that axe finds, nothing that an attack does, no need of a mouse. How quickly
-// frames follow each other is measured by `npm run bench -- web`.
+// What holds for every page and state: axe finds nothing, attacks do nothing, and no mouse is needed. `npm run bench --
+// web` measures frames.
 
 const service = useService({ freeBookmarkLimit: 200_000 });
 const browsers = useBrowser();
@@ -17,10 +17,10 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 const call = <T = { id: number }>(reader: Reader, path: string, body: object = {}) =>
   reader.post(`/web/api/v1${path}`, body) as Promise<T>;
 
-/** The rules that ask for colours: in the dark nothing else differs. */
+/** The rules about colours. In dark mode, only these can differ. */
 const COLOUR_RULES = ['color-contrast', 'link-in-text-block'];
 
-/** What axe finds: the rule, and the elements. It is run by the debugger, which no policy of the page keeps out. */
+/** The findings of axe: the rule and the elements. The debugger runs it, so the page's policy does not block it. */
 async function violations(page: Page, rules?: readonly string[]): Promise<string[]> {
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(AXE);
   return page.evaluate(async (values) => {
@@ -41,7 +41,7 @@ async function violations(page: Page, rules?: readonly string[]): Promise<string
   }, rules);
 }
 
-/** A colour that is still fading in is none to measure. */
+/** A colour that is fading in cannot be measured yet. */
 const untilStill = (page: Page) =>
   page.evaluate(async () => {
     await Promise.allSettled(document.getAnimations().map(({ finished }) => finished));
@@ -259,14 +259,14 @@ browserTest(
     for (const key of ['j', 'ArrowDown', 'x', 'n', '?', '/', 'e']) await page.keyboard.press(key);
     expect(await page.locator('form.editor, dialog, .selection:not([hidden])').count()).toBe(0);
     expect(await page.locator('[aria-keyshortcuts]').count()).toBe(0);
-    // What is no character goes on: a bookmark that has the focus is deleted by its key.
+    // Other keys still work: the focused bookmark is deleted by its key.
     await page.locator('.rows .title').focus();
     await page.keyboard.press('e');
     await page.keyboard.press('Delete');
     await page.getByText('Deleted “Stays”').waitFor();
     await page.keyboard.press('z');
     expect(await titlesOf(page)).toEqual([]);
-    // It lasts, and can be taken back.
+    // The deletion is stored, and can be undone.
     await settings.reload();
     await expect.poll(() => box.isChecked()).toBe(false);
     await box.check();
@@ -299,7 +299,7 @@ browserTest('a keyboard is enough: sign in, add, find, edit, delete, undo, make 
   await keyboard.press('/');
   await keyboard.type('keys');
   await page.getByText('1 bookmark found').waitFor();
-  // Out of the field, to the list.
+  // From the field to the list.
   await page.locator('h1').evaluate(() => (document.activeElement as HTMLElement).blur());
   await keyboard.press('j');
   await expect.poll(focused).toBe('By keys');

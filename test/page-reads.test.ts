@@ -5,7 +5,7 @@ import { findPrincipal } from '../src/store/tokens.ts';
 import { runOn } from './support/database.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-// Polls of one account share their looks: one statement for many, and each response is as if it had looked by itself.
+// Polls of one account share their reads: one statement serves many, and each response is as if it had been read alone.
 
 const service = useService();
 
@@ -13,7 +13,7 @@ async function principalOf(token: string) {
   return (await findPrincipal(service.context.database, parseToken(token)!))!;
 }
 
-/** Holds polls of a user, so many by each token; resolves when all are held. */
+/** Holds polls of a user, this many for each token. Resolves when all are held. */
 async function holdPolls(user: TestUser, tokens: readonly string[], ofEach: number) {
   const polls = tokens.flatMap((token) =>
     Array.from({ length: ofEach }, () => service.post('/bookmarks/sync', { wait: true }, { token })),
@@ -41,7 +41,7 @@ describe('polls of one account that are woken together', () => {
     const user = await service.user();
     const revoked = await service.token(user.id, 'read');
     const { polls, wake } = await holdPolls(user, [user.token, revoked], 3);
-    // Behind the service's back, so that only the look itself can find it out.
+    // Changed directly in the database, so that only a read can notice it.
     const hash = (await principalOf(revoked)).hash.toString('hex');
     await runOn(service.database.url, `delete from tokens where token_hash = decode('${hash}', 'hex')`);
     await wake();
@@ -60,7 +60,7 @@ describe('polls of one account that are woken together', () => {
 });
 
 describe('a look', () => {
-  /** PageReader whose first response is kept back until told. */
+  /** A PageReader whose first response is held back until told. */
   async function openSlowLooks() {
     const user = await service.user();
     const principal = await principalOf(user.token);

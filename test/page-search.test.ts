@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { browserTest, type Reader, titlesOf, useBrowser } from './support/browser.ts';
 import { useService } from './support/service.ts';
 
-// Search as one types, and tags.
+// Search while typing, and tags.
 
 const service = useService();
 const browsers = useBrowser();
@@ -17,7 +17,7 @@ const add = (reader: Reader, title: string, more: object = {}) =>
     ...more,
   });
 
-/** A reader with three bookmarks, and a tab. */
+/** A reader with three bookmarks and a tab. */
 async function openThree(): Promise<{ reader: Reader; page: Page }> {
   const reader = await browsers.reader(service);
   await add(reader, 'Alpha', { tags: ['greek', 'to read'] });
@@ -42,7 +42,7 @@ browserTest('search finds as one types, says how many, and stands in the address
 browserTest('what was typed last wins, whatever is found first', async () => {
   const { page } = await openThree();
   await page.route('**/bookmarks/search', async (route) => {
-    // The first one's response comes after that of the second.
+    // The response to the first search comes after that to the second.
     if (route.request().postDataJSON().query === 'alph') {
       await new Promise((resolve) => setTimeout(resolve, 700));
     }
@@ -64,7 +64,7 @@ browserTest('typing fast sends far fewer requests than keys', async () => {
   page.on('request', (request) => {
     if (request.url().endsWith('/bookmarks/search')) sent += 1;
   });
-  // From within the page: on a busy machine keys that are sent to it one by one come slowly.
+  // Types within the page, because on a busy machine single keys arrive slowly.
   await page.getByLabel('Search bookmarks').evaluate((field: HTMLInputElement) => {
     for (const key of 'alpha beta gamma') {
       field.value += key;
@@ -111,7 +111,7 @@ browserTest('the search field suggests operators and tags, and takes only a high
   expect(await search.getAttribute('aria-expanded')).toBe('true');
   await page.keyboard.type('gre');
   await expect.poll(() => options.allTextContents()).toEqual(['tag:greek2 bookmarks']);
-  // Nothing is highlighted: Enter searches for the word.
+  // Nothing is highlighted, so Enter searches for the word.
   await page.keyboard.press('Enter');
   await shows(page).toEqual([]);
   expect(await search.inputValue()).toBe('gre');
@@ -459,7 +459,7 @@ browserTest('all results are selected, also those on pages that were not read ye
   await page.getByText('Tag “pair” added to 360 bookmarks.').waitFor();
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
   await page.getByText('Nothing found').first().waitFor();
-  // The list hides them at once; the requests follow.
+  // The list hides them at once. The requests follow.
   await expect
     .poll(() => reader.post('/web/api/v1/bookmarks/search', { per_page: 1 }))
     .toMatchObject({ total: 360 });

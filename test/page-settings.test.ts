@@ -9,7 +9,7 @@ import { makeFolder } from './support/folders.ts';
 import { runDir } from './support/run.ts';
 import { useService } from './support/service.ts';
 
-// The page of the settings, and the window of the bookmarklet.
+// The page of the settings, and the bookmarklet's window.
 
 const service = useService();
 const browsers = useBrowser();
@@ -166,7 +166,7 @@ browserTest('a token is made, shown once, works with curl, and is revoked', asyn
   await page.getByRole('button', { name: 'Create token' }).click();
   await page.getByText('Try it with curl').click();
   const command = await page.locator('pre').innerText();
-  // A long line of it stretches nothing.
+  // A long line does not widen the page.
   const widths = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
   expect(widths[0]).toBeLessThanOrEqual(widths[1]!);
   const folder = makeFolder('curl', runDir());
@@ -272,7 +272,7 @@ browserTest('the page speaks the language of the browser, or the one that was ch
   expect(await page.evaluate(() => document.documentElement.lang)).toBe('en');
   await list.reload();
   await list.getByText('1 of 10,000 bookmarks').waitFor();
-  // A language that the page does not have is English; dates and numbers, too.
+  // If the page lacks a language, it uses English, also for dates and numbers.
   const other = await browsers.reader(service, { locale: 'fr-FR' });
   await call(other, '/bookmarks/add', { url: 'https://example.org/', title: 'Un' });
   const french = await other.open();

@@ -8,14 +8,14 @@ import { browserTest, useBrowser } from './support/browser.ts';
 import { addPerson } from './support/cookie-browser.ts';
 import { useSignIn } from './support/sign-in.ts';
 
-// Signing in by the provider, and letting an app in, as a person does it: with the page's own scripts and policies.
+// A person signs in through the provider and authorises an app, with the page's own scripts and policies.
 
 const bench = useSignIn();
 const browsers = useBrowser();
 
 const VERIFIER = 'v'.repeat(64);
 
-/** A person whom the provider knows, and the click on who they are. */
+/** A person whom the provider knows clicks on their name. */
 function makePerson() {
   const subject = addPerson(bench.provider);
   const email = bench.provider.people.get(subject)!.email!;

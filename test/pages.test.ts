@@ -4,11 +4,11 @@ import { fill } from './support/fill.ts';
 import type { ApiResponse } from './support/responses.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 
-// A page costs what it holds, whatever Postgres knows of its user: its statistics are from before the last import.
+// A page costs as much as it contains, even if Postgres' statistics are older than the user's last import.
 
 const COUNT = 20_000;
 
-/** What Postgres knows of the bookmarks when the user's come. */
+/** The statistics of bookmarks when the user's rows arrive. */
 const STATISTICS: Record<string, string> = {
   'nothing is known': '',
   'a user is known to have twenty': `
@@ -31,14 +31,14 @@ const ASKED: [string, number, (user: TestUser) => Promise<unknown>][] = [
     301,
     async (user) => {
       const { body } = await user.post('/bookmarks/search', { per_page: 100 });
-      // Once to find them, and whether there is more; once to render them.
+      // Once to find them and whether there are more, once to render them.
       await user.post('/bookmarks/search', { per_page: 100, cursor: body.next_cursor });
     },
   ],
   ['export', COUNT, (user) => user.post('/export')],
 ];
 
-/** Rows of bookmarks that statements have read; connections that have ended have told all of theirs. */
+/** The rows of bookmarks that statements have read. Connections that have ended have reported all of theirs. */
 async function countReadRows(databaseUrl: string): Promise<number> {
   const [{ count }] = (await runOn<{ count: string }>(
     databaseUrl,
@@ -63,7 +63,7 @@ test.for(
   }
   const read = (await countReadRows(database.url)) - before;
   expect(read).toBeGreaterThanOrEqual(rows);
-  // The way to a page's end, and whether there is more.
+  // Reading to the end of a page, and whether there is more.
   expect(read).toBeLessThan(rows * 1.1 + 10);
 });
 
@@ -71,7 +71,7 @@ describe('a page of long bookmarks', () => {
   const service = useService();
   const MIB = 1_048_576;
 
-  /** Bookmarks with comments of so many characters, each of which JSON writes as six. */
+  /** Bookmarks with comments of this many characters, each of which takes six in JSON. */
   async function fillLong(user: TestUser, lengths: number[]): Promise<void> {
     await runOn(
       service.database.url,
@@ -83,7 +83,7 @@ describe('a page of long bookmarks', () => {
     );
   }
 
-  /** Lengths of the comments that each page brings, until there is no more. */
+  /** The lengths of the comments on each page, to the last page. */
   async function readLengths(read: (last: ApiResponse | undefined) => Promise<ApiResponse>) {
     const pages: number[][] = [];
     let last: ApiResponse | undefined;

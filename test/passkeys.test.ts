@@ -5,7 +5,7 @@ import { startRedis } from './support/redis.ts';
 import { startService, useService } from './support/service.ts';
 import { newEmail } from './support/users.ts';
 
-// Signing in by a passkey, with answers that an honest browser would not send. `page-passkeys.test.ts` has the honest ones.
+// Signing in with a passkey, with responses that no honest browser sends. `page-passkeys.test.ts` has the honest ones.
 
 const publicUrl = 'http://localhost:1';
 const rpId = 'localhost';
@@ -13,7 +13,7 @@ const service = useService({ publicUrl });
 
 type Changes = Partial<Parameters<ReturnType<typeof newAuthenticator>['assert']>[0]>;
 
-/** A signed-in page, and a passkey that it added. */
+/** A signed-in page, with a passkey that it added. */
 async function addPasskey(of = service, authenticator = newAuthenticator()) {
   const email = newEmail();
   const page = newBrowser(of.origin, publicUrl);
@@ -134,7 +134,7 @@ describe('an answer is refused', () => {
         const { status, body } = await send({ ...good, [name]: value });
         expect([status, body.error]).toEqual([400, expect.stringContaining(name)]);
       }
-      // Legal base64url, and nothing that a browser sends.
+      // Valid base64url that no browser sends.
       const { status } = await send({ ...(await answer(owner)), [name]: 'AAAA' });
       expect([name, status]).toEqual([name, 404]);
     }
@@ -181,7 +181,7 @@ describe('a passkey is not added', () => {
     expect((await owner.page.post('/web/login/passkey/new')).body.code).toBe('PERMISSION_DENIED');
     const removal = { id: owner.authenticator.credentialId };
     expect((await owner.page.post('/web/login/passkey/remove', removal)).body.code).toBe('PERMISSION_DENIED');
-    // A sign-in by a passkey proves who they are.
+    // Signing in with a passkey proves the person's identity.
     const page = newBrowser(service.origin, publicUrl);
     await page.post('/web/login/passkey', await answer(owner));
     expect((await page.post('/web/login/passkey/new')).status).toBe(200);
@@ -208,7 +208,7 @@ test('a page at an IP address gets none, and neither does a foreign one', async 
     code: 'PERMISSION_DENIED',
     error: expect.stringContaining('host name'),
   });
-  // The same service by its name has passkeys.
+  // The same service under its name has passkeys.
   const named = newBrowser(plain.origin, plain.origin.replace('127.0.0.1', 'localhost'));
   expect((await named.post('/web/login/passkey/options')).body).toMatchObject({ rpId: 'localhost' });
   const foreign = newBrowser(service.origin, 'https://evil.example');

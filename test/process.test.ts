@@ -17,10 +17,10 @@ import { until } from './support/until.ts';
 
 // The contract of the process: `node src/main.ts [role]`.
 
-// Processes take seconds to start where all cores are busy.
+// Processes take seconds to start if all cores are busy.
 vi.setConfig({ testTimeout: 120_000 });
 
-/** What `/readyz` says beside its verdict where all is well, without Redis. */
+/** The details of `/readyz` when all is well, without Redis. */
 const STORES = { database: 'reachable', redis: 'none' };
 
 const service = useService();
@@ -47,7 +47,7 @@ async function expectRefusal(args: string[], env: Record<string, string>, messag
 const latestVersion = (of: TestDatabase) =>
   runOn<{ version: number }>(of.url, 'select max(version) as version from schema_migrations');
 
-/** Linux caps the queue of connections that wait to be accepted. */
+/** Linux limits the queue of connections that wait to be accepted. */
 const readQueueCap = () => Number(readFileSync('/proc/sys/net/core/somaxconn', 'utf8'));
 
 test.runIf(process.platform === 'linux' && readQueueCap() >= 4_096)(
@@ -142,7 +142,7 @@ describe.concurrent('roles', () => {
     const log = { ...silentLog, warn: (_: object, message: string) => void tries.push(message) };
     const migrate = (migrateWaitSeconds: number) =>
       migrateWithRetries(database.url, { migrateWaitSeconds, databaseSharding: undefined }, log as Logger);
-    // Shorter than the 30 s that a single try would wait.
+    // Shorter than the 30 s that a single attempt would wait.
     await expect(migrate(2)).rejects.toThrow(/55P03|lock timeout/);
     const count = () => runOn(database.url, 'select from schema_migrations');
     expect(await count()).toEqual([]);
@@ -161,7 +161,7 @@ describe.concurrent('roles', () => {
     expect(late).toMatchObject({ code: 1, errors: expect.stringContaining('database unavailable: connect') });
     const missing = new URL(url);
     missing.pathname = '/no_such_database';
-    // Would outlast the test.
+    // It would last longer than the test.
     const refused = await runCommand(['migrate'], {
       DATABASE_URL: missing.href,
       MIGRATE_WAIT_SECONDS: '3600',

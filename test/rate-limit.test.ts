@@ -16,7 +16,7 @@ const WINDOW_MS = 1_000;
 
 const server = useRedis();
 
-/** The window as the decision words it: at most `limit` admitted times in any `windowMs`. */
+/** The window in the words of the decision: at most `limit` admissions in any `windowMs`. */
 class ExactWindow {
   readonly #windowMs: number;
   #admitted: number[] = [];
@@ -34,14 +34,15 @@ class ExactWindow {
     const admitted = counted.length < limit;
     if (admitted) counted.push(now);
     this.#admitted = counted;
-    // Quota comes back when the oldest leaves; after the limit was lowered, when fewer than it are left.
+    // A slot becomes free when the oldest entry leaves. After the limit was lowered, it does once fewer entries than
+    // the limit remain.
     const leaver = counted[Math.max(counted.length - limit, 0)]!;
     const remaining = Math.max(limit - counted.length, 0);
     return { admitted, limit, remaining, resetMs: leaver + this.#windowMs - now };
   }
 }
 
-/** Pauses between calls: mostly none or a few milliseconds; some around a window's length or far beyond it. */
+/** Pauses between calls: mostly zero or a few milliseconds, some near a window's length or far beyond. */
 const pauses = fc.array(
   fc.oneof(
     { weight: 6, arbitrary: fc.constant(0) },
@@ -52,7 +53,7 @@ const pauses = fc.array(
   { maxLength: 120 },
 );
 const limits = fc.oneof(fc.constant(1), fc.integer({ min: 2, max: 8 }), fc.constant(300));
-/** A limit that changes now and then. */
+/** A limit that sometimes changes. */
 const changes = fc.array(limits, { minLength: 1, maxLength: 4 });
 const limitAt = (list: readonly number[], call: number): number => list[Math.floor(call / 6) % list.length]!;
 
@@ -104,12 +105,12 @@ describe('the script', () => {
   const source = readFileSync(new URL('../src/coordination/sliding-window.lua', import.meta.url), 'utf8');
   const asksTime = "redis.call('TIME')";
 
-  /** The script with its question for the time replaced: the test says what Redis's clock shows. */
+  /** The script without its call of TIME. The test sets the time of Redis' clock. */
   const callAt = async (key: string, limit: number, windowMs: number, now: number): Promise<Quota> => {
     return (await callAllAt([{ key, limit }], windowMs, now))[0]!;
   };
 
-  /** The same for a request with several keys: what each of them says. */
+  /** The same for a request with several keys, with the result for each. */
   const callAllAt = async (keys: { key: string; limit: number }[], windowMs: number, now: number) => {
     const script = source.replace(asksTime, 'cjson.decode(ARGV[#ARGV])');
     const time = JSON.stringify([String(Math.floor(now / 1_000)), String((now % 1_000) * 1_000)]);
@@ -128,7 +129,7 @@ describe('the script', () => {
     await fc.assert(
       fc.asyncProperty(changes, pauses, async (list, steps) => {
         const key = newKey();
-        // Keys expire by the real clock, which stands still beside the test's.
+        // Keys expire by the real clock, which hardly moves during the test.
         const windowMs = 60_000;
         const model = new ExactWindow(windowMs);
         let now = START;
@@ -168,7 +169,7 @@ describe('the script', () => {
       }
     };
     const some = fc.integer({ min: 1, max: 8 });
-    // What one key refuses must not fill the other.
+    // A call that one key refuses must not count for the other.
     const examples: [number[], number, number, number][] = [[[1, 1, 1, 1, 1, 1], 1, 3, 60]];
     await fc.assert(fc.asyncProperty(pauses, some, some, fc.constant(60), run), { numRuns: 40, examples });
   });
@@ -296,7 +297,7 @@ describe('limiters of several replicas on one Redis', () => {
         const sent = clockNow();
         const quota = await replicas[replica]!.limiters.tokens.consume(key, LIMIT);
         const received = clockNow();
-        // Redis counts in whole milliseconds, at some moment between question and response.
+        // Redis counts whole milliseconds, at a moment between call and response.
         const surely = admitted.filter((call) => call.sent - 1 > received - WINDOW_MS).length;
         const maybe = admitted.filter((call) => call.received + 1 > sent - WINDOW_MS).length;
         if (quota.admitted) expect(surely).toBeLessThan(LIMIT);
@@ -306,7 +307,7 @@ describe('limiters of several replicas on one Redis', () => {
         if (quota.admitted) expect(quota.remaining).toBeGreaterThanOrEqual(LIMIT - 1 - maybe);
       }
     };
-    // Many keys side by side: the time that passes is the same for all.
+    // Many keys at once, so that the time passes for all of them together.
     await Promise.all(fc.sample(schedule, 40).map(run));
     for (const replica of replicas) expect(replica.counters.fallback).toBe(0);
     const admitted = replicas.reduce((sum, { counters }) => sum + counters.admitted, 0);
@@ -335,7 +336,7 @@ describe('limiters of several replicas on one Redis', () => {
     for (const quota of quotas.filter(({ admitted }) => !admitted)) {
       expect(quota).toMatchObject({ ofGroup: true, limit: 20, remaining: 0 });
     }
-    // From memory as well, for a member that never called; another group is not concerned.
+    // Also from memory, for a member that has never called. Another group is not affected.
     expect(limiters[0]!.tokens.refusal('{u1}:new', 10, group)).toMatchObject({ ofGroup: true });
     const other = { key: '{u2}', limit: 20 };
     expect(await limiters[0]!.tokens.consume('{u2}:1', 10, other)).toMatchObject({
@@ -353,7 +354,7 @@ describe('limiters of several replicas on one Redis', () => {
           : new ProcessRateLimiter(60_000, new ManualClock(), startCounters());
       const ask = (key: string, limitOfGroup = 4) =>
         limiter.consume(`{u1}:${key}`, 2, { key: '{u1}', limit: limitOfGroup });
-      // Of equally many left the key's own are told.
+      // If both have equally many left, the response is about the key.
       expect(await ask('a')).toMatchObject({ admitted: true, limit: 2, remaining: 1 });
       expect(await ask('a')).toMatchObject({ admitted: true, limit: 2, remaining: 0 });
       for (let i = 0; i < 5; i += 1) {
@@ -361,13 +362,13 @@ describe('limiters of several replicas on one Redis', () => {
         expect(refused).toMatchObject({ admitted: false, limit: 2, remaining: 0 });
         expect(refused.ofGroup).toBeUndefined();
       }
-      // The five did not count for the group, of which two are left.
+      // The five did not count for the group, which has two left.
       expect(await ask('b')).toMatchObject({ admitted: true, limit: 2, remaining: 1 });
       expect(await ask('c')).toMatchObject({ admitted: true, limit: 4, remaining: 0, ofGroup: true });
       for (let i = 0; i < 5; i += 1) {
         expect(await ask('b')).toMatchObject({ admitted: false, limit: 4, ofGroup: true });
       }
-      // Nor did these count for their key: with a higher limit of the group it has one left, and no more.
+      // These did not count for their key, either. With a higher limit of the group it has exactly one left.
       expect(await ask('b', 9)).toMatchObject({ admitted: true, limit: 2, remaining: 0 });
       expect(await ask('b', 9)).toMatchObject({ admitted: false, limit: 2 });
     },
@@ -427,7 +428,10 @@ describe('limiters of several replicas on one Redis', () => {
     expect(await one.consume('key', 3)).toMatchObject({ admitted: false, limit: 3, remaining: 0 });
   });
 
-  /** When the quota says that a slot is free; `before` reckons from before the call, so from too early at most. */
+  /**
+   * The moment at which a slot becomes free, by the quota. `before` counts from before the call, so it is the earliest
+   * possible.
+   */
   const freeAt = async (call: Promise<Quota>, from: 'before' | 'after'): Promise<number> => {
     const before = performance.now();
     const { resetMs } = await call;
@@ -459,7 +463,7 @@ describe('limiters of several replicas on one Redis', () => {
     const oldestLeavesAt = await freeAt(one.consume('key', 9), 'before');
     await sleep(300);
     for (let i = 0; i < 2; i += 1) await other.consume('key', 9);
-    // From its own memory alone the first process would say when its own oldest leaves.
+    // By its own memory alone, the first process would name the moment at which its own oldest entry leaves.
     expect(await freeAt(one.consume('key', 2), 'after')).toBeGreaterThan(oldestLeavesAt + 250);
   });
 

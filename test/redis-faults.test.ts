@@ -23,7 +23,7 @@ import { findFreePort } from './support/ports.ts';
 import { startProxy } from './support/proxy.ts';
 import type { RedisServer } from './support/redis.ts';
 
-// One Redis and what can happen to it. Failover pairs, Sentinel and Cluster have their own file.
+// One Redis and its faults. Failover pairs, Sentinel and Cluster have their own file.
 
 describe('Redis is away', () => {
   test('a start does not wait for it long, and takes part when it comes', async () => {
@@ -91,7 +91,7 @@ describe('Redis is away', () => {
     for (const quota of quotas.slice(1)) expect(quota).toMatchObject({ admitted: false, remaining: 0 });
   });
 
-  // A busy machine may leave Redis without an answer for so long that this is told too.
+  // On a busy machine Redis may not respond for so long that this is logged, too.
   test('it is told once per change, whatever the number of requests', { retry: 2 }, async () => {
     const server = await start();
     const [one] = await openPair(server.url);
@@ -131,7 +131,7 @@ describe('while Redis is away, of more wakes than are kept', () => {
     await Promise.all([one.untilSays(SHARED), two.untilSays(SHARED)]);
     await expect.poll(() => one.counters.wakesPublished).toBe(1);
     expect(await waiting).toBe('check');
-    // None where the other's subscription came back later: its waits have ended with a check then.
+    // None if the other's subscription came back later: its waits have then ended with a check.
     expect(two.counters.wakesReceived).toBeLessThanOrEqual(1);
   });
 });
@@ -203,7 +203,7 @@ describe('Redis loses things', () => {
     const server = await start();
     await using proxy = await startProxy(server.url);
     let ended = 0;
-    // The first two that ask the server what it is are lost before its response.
+    // The first two connections are lost before the server responds to them.
     proxy.onRequest = (piece, client) => {
       if (ended < 2 && /^\*1\r\n\$5\r\nhello\r\n/i.test(piece.toString())) {
         ended += 1;

@@ -14,12 +14,12 @@ import {
 } from './support/coordination.ts';
 import { startCluster } from './support/redis-cluster.ts';
 
-// What the service needs of a Redis that grants it no more (docs/operation.md, "Redis"), and what one missing right does.
+// The rights that the service needs in Redis (docs/operation.md, "Redis"), and the effect of each missing one.
 
 const PREFIX = 'bookmarks';
 const PASSWORD = 'p@ss:w/rd%';
 
-/** The words of the document's command, for the password of these tests. */
+/** The words of the document's command, with the password of these tests. */
 const documentedUser = (): string[] => {
   const text = readFileSync(new URL('../docs/operation.md', import.meta.url), 'utf8');
   const [line] = /^ACL SETUSER bookmarks .*$/m.exec(text)!;
@@ -31,7 +31,7 @@ const documentedUser = (): string[] => {
 
 const setUser = (admin: Redis, ...more: string[]) => admin.call('ACL', ...documentedUser(), ...more);
 
-/** What the server refused since its start: nothing, where the rights are enough. */
+/** The commands that the server has refused since its start. None if the rights suffice. */
 const refusals = async (admin: Redis): Promise<string[]> => {
   const entries = (await admin.call('ACL', 'LOG')) as unknown[][];
   return entries.map((entry) => `${entry[entry.indexOf('object') + 1]}`);
@@ -60,7 +60,7 @@ test('all of it works under exactly the rights that the document names', async (
   await two.imports.startWorker(2);
   for (const id of ['a', 'b', 'c']) await one.imports.add(id);
   await expect.poll(() => two.imported.toSorted(), { timeout: 10_000 }).toEqual(['a', 'b', 'c']);
-  // Longer than a check of stalled jobs.
+  // Longer than a check for stalled jobs.
   await sleep(5_000);
   await two.imports.stopWorker(0);
   expect(await refusals(admin)).toEqual([]);
@@ -88,7 +88,7 @@ test('so it does in a cluster, with the rights for that', async () => {
 });
 
 describe('a right that is missing', () => {
-  /** How often the server was asked for something that it refused. */
+  /** How many commands the server refused. */
   const countRefused = async (admin: Redis, command: string): Promise<number> => {
     const stats = String(await admin.info('commandstats'));
     return Number(new RegExp(`cmdstat_${command}:.*rejected_calls=(\\d+)`).exec(stats)?.[1] ?? 0);
@@ -107,7 +107,7 @@ describe('a right that is missing', () => {
     expect(one.away).toEqual(['wakes']);
     expect(one.notifier.connected).toBe(false);
     expect(warningsOf(one)).toEqual([expect.objectContaining({ away: ['wakes'], reason: 'NOPERM' })]);
-    // Each of the two replicas tries five times a second; 200 wakes a second make it no more.
+    // Each of the two replicas tries five times a second. 200 notifications a second do not make it more.
     expect(await countRefused(admin, 'publish')).toBeLessThanOrEqual(2 * (5 * (seconds + 1) + 2));
     expect(await one.limiters.tokens.consume('key', 5)).toMatchObject({ admitted: true, remaining: 4 });
     expect(await two.limiters.tokens.consume('key', 5)).toMatchObject({ admitted: true, remaining: 3 });

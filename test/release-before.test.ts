@@ -11,9 +11,9 @@ import { makeFolder, removeFolder } from './support/folders.ts';
 import { findFaults } from './support/invariants.ts';
 
 /**
- * While a release is rolled out, replicas of the one before go on working with the newer schema and its functions. What
- * they send is recorded when they are released (`release-before/record.ts`). Before the first release, a made-up release
- * of a few statements shows that the recording finds what breaks them.
+ * While a release is rolled out, replicas of the release before work with the newer schema and its functions. Their
+ * statements are recorded at their release (`release-before/record.ts`). Before the first release, a made-up release of
+ * a few statements shows that the recording finds what breaks them.
  */
 
 function writeSchema({ migrations, functions }: SchemaFiles): string {
@@ -133,7 +133,7 @@ if (before !== undefined)
         await migrate({ url, folder });
         const seen = await play(url, calls.slice(0, done));
         await migrate({ url });
-        // Its own `migrate`, of a pod that starts late, does nothing to a newer schema, and it starts.
+        // If one of its pods starts late, its own `migrate` does nothing to a newer schema, and the pod starts.
         if (present.migrations.length > schema.migrations.length)
           expect(await migrate({ url, folder })).toEqual([]);
         const sql = postgres(url, { max: 1 });

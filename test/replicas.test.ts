@@ -7,7 +7,7 @@ import type { ApiResponse } from './support/responses.ts';
 import { until } from './support/until.ts';
 import type { Principal } from './support/users.ts';
 
-// Many replicas, one service: real processes over one Postgres and one Redis, and what happens when they come and go.
+// Many replicas act as one service: real processes with one Postgres and one Redis, while replicas start and end.
 
 const entries = (count: number) =>
   Array.from({ length: count }, (_, n) => ({ url: `http://entry/${n}`, tags: ['a', `tag-${n % 3}`] }));
@@ -24,7 +24,7 @@ describe('three replicas', () => {
   });
   afterAll(() => fleet[Symbol.asyncDispose]());
 
-  /** A poll of the caller at each replica, once they are held. */
+  /** A poll of the caller at each replica. Resolves once all are held. */
   const holdPolls = async ({ token }: Principal) => {
     const polls = replicas.map((replica) => replica.post('/bookmarks/sync', { wait: true }, token));
     for (const replica of replicas) await replica.untilHeld(1);
@@ -36,7 +36,8 @@ describe('three replicas', () => {
     const responses = await Promise.all(
       Array.from({ length: 300 }, (_, n) => replicas[n % 3]!.post('/tags/list', {}, token)),
     );
-    // A machine under load answers some with 503: after they were admitted, with headers, or before the limiter saw them.
+    // A busy machine responds to some requests with 503: either after they were admitted, with headers, or before the
+    // limiter saw them.
     const counted = responses.filter(({ headers }) => headers.has('x-ratelimit-limit'));
     const admitted = counted.filter(({ status }) => status !== 429);
     const refused = responses.filter(({ status }) => status === 429);
@@ -113,7 +114,7 @@ describe('three replicas', () => {
     const revokedAt = performance.now();
     for (const { response, at } of await Promise.all(ends)) {
       expect([response.status, response.body.code]).toEqual([401, 'INVALID_TOKEN']);
-      // By themselves they would end after 25 s.
+      // They would end by themselves after 25 s.
       expect(at - revokedAt).toBeLessThan(12_000);
     }
   };

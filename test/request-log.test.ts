@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { isLogged, type RequestFacts } from '../src/http/report-requests.ts';
 import { startService } from './support/service.ts';
 
-// Which requests are logged: LOG_REQUESTS.
+// LOG_REQUESTS decides which requests are logged.
 
 const PLAIN: RequestFacts = {
   id: 'a-request',
@@ -45,7 +45,7 @@ test('a share takes as many of all ids, and the same ones in every process', () 
   expect(chosen(0.01).length).toBeGreaterThan(900);
   expect(chosen(0.01).length).toBeLessThan(1_100);
   expect(chosen(0.01)).toEqual(chosen(0.01));
-  // Who is in a share is in every larger one.
+  // A request in one share is also in every larger share.
   const inLarger = new Set(chosen(0.1));
   expect(chosen(0.01).every((id) => inLarger.has(id))).toBe(true);
 });
@@ -58,10 +58,10 @@ test('requests that are not logged are counted all the same', async () => {
   await user.post('/bookmarks/list');
   await user.post('/bookmarks/list', { limit: 0 });
   await user.post('/logout');
-  // A request is reported once its response has gone.
+  // A request is logged once its response was sent.
   const requests = () => lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request');
   await expect.poll(() => requests().at(-1)?.route).toBe('/api/v1/logout');
-  // On a crowded machine any of them may be slow.
+  // On a busy machine any of them may be slow.
   const quick = requests().filter(({ route, ms }) => ms <= 1_000 && route === '/api/v1/bookmarks/list');
   for (const { status } of quick) expect(status).toBe(400);
   const text = await service.context.metrics.registry.metrics();

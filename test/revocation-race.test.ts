@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { useService } from './support/service.ts';
 import { holdAccount, untilBlocked } from './support/sessions.ts';
 
-// Decision 24: revocation holds from the moment that it is answered, for requests too that came before and wait their turn.
+// Decision 24: a revocation holds from its response on, also for earlier requests that still wait.
 
 const service = useService();
 

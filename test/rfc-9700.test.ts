@@ -11,8 +11,8 @@ import { startRedis } from './support/redis.ts';
 import { startService } from './support/service.ts';
 import { type Arrival, arrive, headingOf, useSignIn, whoIs } from './support/sign-in.ts';
 
-// RFC 9700, Best Current Practice for OAuth 2.0 Security, point by point: the service as the client of a provider, and as
-// the very small server of its own apps.
+// RFC 9700, Best Current Practice for OAuth 2.0 Security, point by point. The service is a client of its provider, and
+// a very small server for its own apps.
 
 const bench = useSignIn({
   signUp: 'open',
@@ -48,7 +48,7 @@ const askWith = (more: Record<string, string | undefined> = {}): Record<string, 
 const appPage = (parameters: Record<string, string>): string =>
   `${bench.service.origin}/login/app?${new URLSearchParams(parameters)}`;
 
-/** The address that approving leads to. */
+/** The address to which approval leads. */
 const approve = async (more: Record<string, string | undefined> = {}, by = person.browser): Promise<URL> => {
   const { status, text } = await by.post(`${bench.service.origin}/web/login/app`, askWith(more));
   if (status !== 200) throw new Error(text);
@@ -60,7 +60,7 @@ const exchange = (code: string, more: object = {}) =>
 
 const newCode = async (): Promise<string> => (await approve()).searchParams.get('code')!;
 
-/** Goes to the provider and back up to the callback. */
+/** Goes to the provider and back, up to the callback. */
 const toCallback = async (query = '', browser = new CookieBrowser()) => {
   const { callback } = await goToCallback(
     browser,
@@ -573,7 +573,7 @@ describe('replicas', () => {
     const approved = await browser.post(`${a.origin}/web/login/app`, askWith(), headers);
     const code = new URL(JSON.parse(approved.text).location).searchParams.get('code')!;
     const body = { code, code_verifier: verifier, redirect_uri: REDIRECT };
-    // Whoever reads Redis finds nothing to present.
+    // A reader of Redis finds nothing that can be presented.
     const client = new Redis(redis.url);
     const names = await client.keys('*');
     const kept = String([names, ...(await Promise.all(names.map((name) => client.dumpBuffer(name))))]);
@@ -583,7 +583,7 @@ describe('replicas', () => {
       expect(kept).not.toContain(secret);
     const { token } = (await b.post('/auth/exchange', body)).body;
     expect((await a.post('/user/profile', {}, { token })).status).toBe(200);
-    // The code comes again, to the other one.
+    // The code arrives a second time, at the other replica.
     expect((await a.post('/auth/exchange', body)).status).toBe(404);
     for (const each of [a, b]) expect((await each.post('/user/profile', {}, { token })).status).toBe(401);
 

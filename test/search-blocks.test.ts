@@ -8,14 +8,15 @@ import { type TestUser, useService } from './support/service.ts';
 import { holdLock } from './support/sessions.ts';
 import { makeRandom, makeTexts } from './support/texts.ts';
 
-// Searches by words read blocks of texts beside the bookmarks: what they find is what the bookmarks themselves hold, always.
+// Searches by words read blocks of texts in addition to the bookmarks. They always find exactly what the bookmarks
+// contain.
 
 const seed = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
 const service = useService();
 const { max, floor } = Math;
 
-/** Terms that few and many texts hold, of one letter and of several, in more than one alphabet. */
+/** Terms of one letter and of several, in several scripts, that few or many texts contain. */
 const QUERIES = [
   'zzyzx',
   'github',
@@ -29,10 +30,10 @@ const QUERIES = [
   'x-%_\\',
 ];
 
-/** Phrases. Many urls end with a letter before a title that begins with one: no phrase spans the two. */
+/** Phrases. Many urls end with a letter before a title that begins with one. No phrase matches across the two. */
 const PHRASES = ['e c', 'of the', 'a github'];
 
-/** What a user's bookmarks themselves hold, without any block. */
+/** The matches in the user's bookmarks themselves, without any block. */
 async function scan(user: TestUser, terms: readonly string[]): Promise<number[]> {
   const conditions = terms.map((term) => `strpos(search_text, '${term}') > 0`);
   const rows = await runOn<{ id: string }>(
@@ -74,7 +75,7 @@ async function countBlocks(user: TestUser): Promise<number> {
   return row!.blocks;
 }
 
-/** How many blocks have a filter, and how many have none. */
+/** How many blocks have a filter, and how many do not. */
 async function countFilters(user: TestUser): Promise<[built: number, pending: number]> {
   const [row] = await runOn<{ built: number; pending: number }>(
     service.database.url,
@@ -86,7 +87,7 @@ async function countFilters(user: TestUser): Promise<[built: number, pending: nu
 
 const entries = (count: number, next: ReturnType<typeof makeTexts>) => Array.from({ length: count }, next);
 
-/** Writes that change what searches find, drawn at random. */
+/** Random writes that change what searches find. */
 function drawWrite(random: () => number, next: ReturnType<typeof makeTexts>) {
   const pick = (ids: number[]) => ids[floor(random() * ids.length)] ?? 1;
   const dice = random();
@@ -103,7 +104,7 @@ function drawWrite(random: () => number, next: ReturnType<typeof makeTexts>) {
     else if (dice < 0.8) await user.post('/import', { bookmarks: entries(floor(random() * 300), next) });
     else if (dice < 0.85)
       await user.post('/import', { bookmarks: entries(floor(random() * 200), next), mode: 'replace' });
-    // A whole block goes.
+    // Deletes a whole block.
     else await user.post('/bookmarks/delete', { ids: ids.slice(0, 70) });
   };
 }
@@ -172,7 +173,7 @@ test('what is added one by one is packed, with texts of any length', async () =>
   const short = (n: number) => ({ url: `http://a/${n}` });
   for (let n = 0; n < 130; n += 1) await user.post('/bookmarks/add', short(n));
   expect(await countBlocks(user)).toBe(2);
-  // One that fills a block by itself, and then texts that are no longer than a few letters again.
+  // A text that fills a block by itself, followed by texts of a few letters.
   const long = {
     url: `http://b/${'x'.repeat(8_000)}`,
     title: '書'.repeat(2_048),

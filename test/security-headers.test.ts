@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { connectTo } from './support/responses.ts';
 import { useService, useUser } from './support/service.ts';
 
-// What a browser may do with a response: nothing but give it to the program that asked.
+// What a browser may do with a response: only pass it to the program that requested it.
 
 const ORIGIN = 'https://app.example.org';
 const service = useService({ corsOrigins: [ORIGIN] });
@@ -11,7 +11,7 @@ const user = useUser(service);
 const ask = async (path: string, options: RequestInit = {}): Promise<Headers> =>
   (await fetch(service.origin + path, options)).headers;
 
-/** Headers of the response to bytes that no library would send. */
+/** The headers of the response to bytes that no library would send. */
 async function askRaw(bytes: string): Promise<Headers> {
   const connection = connectTo(service.origin);
   await connection.write(bytes);

@@ -7,7 +7,7 @@ import { catchUnavailable, openPool, throughPort } from './support/pool.ts';
 import { startProxy } from './support/proxy.ts';
 import { holdLock, killSessions, untilBlocked, untilRunning } from './support/sessions.ts';
 
-/** Short reads that share connections: faster together, and none the worse for what happens to another. */
+/** Short reads share connections: they are faster together, and a fault of one does not affect the others. */
 
 let server: TestDatabase;
 
@@ -24,7 +24,7 @@ const pidOf = async (database: Database): Promise<number> => {
   return rows[0]!.pid;
 };
 
-/** The backend of the shared connection, once it serves: two reads at once then have the same one. */
+/** The backend of the shared connection once it serves. Then two reads at once have the same one. */
 async function untilServing(database: Database): Promise<number> {
   let pids: number[] = [];
   await expect
@@ -39,7 +39,7 @@ async function untilServing(database: Database): Promise<number> {
   return pids[0]!;
 }
 
-/** A pool of four connections, of which short reads share one. */
+/** A pool of four connections, one of which short reads share. */
 async function openShared(options: Partial<DatabaseOptions> = {}): Promise<Database> {
   const database = await openPool({ url: server.url, max: 4, shared: 1, ...options });
   await untilServing(database);
@@ -114,7 +114,7 @@ test('one that is lost while nobody reads, and is slow to be made again, leaves 
   proxy.reception = 'hold';
   proxy.cut('reset');
   await expect.poll(() => proxy.open).toBe(0);
-  // The first has the driver connect again, and the others wait for that in its queue.
+  // The first makes the driver connect again, and the others wait for that in its queue.
   const reads = Array.from({ length: 4 }, (_, n) => selectShort(database, n));
   await stalled.promise;
   proxy.release();
@@ -196,7 +196,7 @@ test('responses are never mixed up where the table of a prepared statement chang
   await readMoving();
   await readPair(0);
   await runOn(server.url, 'alter table moving add column name text');
-  // The driver would describe the first one anew, after the response to the second, and send the others meanwhile.
+  // The driver would describe the first one again after the response to the second, and send the others meanwhile.
   const moving = readMoving();
   expect(await readPair(100)).toEqual([{ one: 100, two: '100' }]);
   const others = await Promise.all([1, 2, 3].map(readPair));

@@ -5,11 +5,11 @@ import { runOn } from './support/database.ts';
 import { arrive, headingOf, useSignIn, whoIs } from './support/sign-in.ts';
 import { newEmail } from './support/users.ts';
 
-// Nobody opens an account by an address that is not theirs.
+// Nobody opens another person's account by claiming its address.
 
-/** Invites only, and no address is trusted: the default. */
+/** Only invites, and no address is trusted: the default. */
 const careful = useSignIn({});
-/** An address that the provider verified stands for its account, and whoever has one is let in. */
+/** An address that the provider verified opens its account, and anybody who has one gets in. */
 const trusting = useSignIn();
 
 const INVITED = 'There is no invite for you';
@@ -19,7 +19,7 @@ const TAKEN = 'There is already an account with this address';
 const countUsers = async ({ service }: typeof careful): Promise<number> =>
   Number((await runOn<{ n: string }>(service.database.url, 'select count(*) as n from users'))[0]!.n);
 
-/** Nobody was signed in, no account was made, and the page says why. */
+/** Nobody was signed in, no account was created, and the page says why. */
 async function expectRefusal(
   bench: typeof careful,
   person: object | string,
@@ -183,7 +183,7 @@ describe('OIDC_ALLOWED_DOMAINS', () => {
     for (const email of ['a@outside.example', 'a@sub.inside.example', 'inside.example@outside.example'])
       await expectRefusal(trusting, { email }, heading, service);
     await expectRefusal(trusting, { email: 'd@inside.example', email_verified: false }, UNVERIFIED, service);
-    // Somebody who has signed in before, and has moved.
+    // A person who has signed in before, and now has another address.
     const { subject } = await arrive(trusting, trusting.service);
     await expectRefusal(trusting, subject, heading, service);
   });

@@ -7,7 +7,7 @@ import { messageFor } from './support/config-error.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { runDir } from './support/run.ts';
 
-// The variables of signing in: each by itself, and what is refused together.
+// The variables of signing in: each by itself, and combinations that are refused.
 
 type Env = Record<string, string>;
 

@@ -9,7 +9,7 @@ import { scrape } from './support/replica.ts';
 import { startService } from './support/service.ts';
 import { arrive, headingOf, useSignIn, whoIs } from './support/sign-in.ts';
 
-// What the provider does wrong: each ends on a page, is counted, signs nobody in, and hurts nothing else.
+// Faults of the provider: each leads to a page, is counted, signs nobody in, and affects nothing else.
 
 const bench = useSignIn();
 

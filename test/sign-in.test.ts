@@ -4,7 +4,7 @@ import { runOn } from './support/database.ts';
 import { startService, type TestService } from './support/service.ts';
 import { arrive, headingOf, useSignIn, whoIs } from './support/sign-in.ts';
 
-// Signing in by the provider: the way there and back, and the session that it opens.
+// Signing in through the provider, there and back, and the new session.
 
 const bench = useSignIn();
 
@@ -126,7 +126,7 @@ describe('confirming who one is', () => {
   test('as somebody else changes nothing', async () => {
     const ann = await arrive(bench, bench.service);
     const bob = await arrive(bench, bench.service);
-    // Signed out of the provider, so that it asks.
+    // Signed out of the provider, so that it asks again.
     for (const name of [...ann.browser.cookies.keys()])
       if (name.startsWith('_')) ann.browser.cookies.delete(name);
     const visit = await signIn(ann.browser, `${bench.service.origin}/login?fresh=true`, bob.subject);

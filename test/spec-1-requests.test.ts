@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { checkResponse, connectTo, sendRaw } from './support/responses.ts';
 import { startService, useService, useUser } from './support/service.ts';
 
-// Spec 1 "Request format", decisions 1 to 5: what is checked, in which order, and how a fault is worded.
+// Spec 1 "Request format", decisions 1 to 5: what is checked, in which order, and the messages.
 
 const service = useService();
 const user = useUser(service);
@@ -13,7 +13,7 @@ const ADD = '/bookmarks/add';
 const PROFILE = '/user/profile';
 const LIMIT_HEADERS = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'];
 
-/** JSON of exactly so many bytes that adds a bookmark. */
+/** JSON of exactly this many bytes that adds a bookmark. */
 const bodyOf = (bytes: number) => {
   const body = '{"url":"https://example.org/"}';
   return body + ' '.repeat(bytes - body.length);
@@ -24,7 +24,7 @@ const chunked = (text: string): RequestInit & { duplex: 'half' } => ({
   duplex: 'half',
 });
 
-/** The head of a POST with the user's token, without its end. */
+/** The head of a POST with the user's token, without the final line. */
 const headOf = (path: string, ...headers: string[]) =>
   [
     `POST /api/v1${path} HTTP/1.1`,
@@ -406,7 +406,7 @@ describe('what is no request of the API (decision 2)', () => {
     const served = new Promise((resolve) => closing.app.server.once('connection', resolve));
     await connection.write(text.slice(0, 40));
     await served;
-    // The bytes have reached the process once another request on a younger connection was answered.
+    // Once another request on a younger connection gets its response, the bytes have reached the process.
     await late.post(PROFILE);
     const closed = closing.app.close();
     await connection.write(text.slice(40));

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { useService, useUser } from './support/service.ts';
 
-// Spec 2, decisions 5 to 12: the fields of a bookmark and a tag, and text. Their bounds and types: bad-input.test.ts.
+// Spec 2, decisions 5 to 12: the fields of a bookmark and a tag, and text. bad-input.test.ts covers their bounds and
+// types.
 
 const service = useService();
 const user = useUser(service);
@@ -13,7 +14,7 @@ const add = (fields: object) => user.post('/bookmarks/add', { url: URL, ...field
 const urlOf = (length: number) => URL + 'a'.repeat(length - URL.length);
 const names = (tags: { name: string }[]) => tags.map(({ name }) => name);
 
-/** Characters that tempt: four bytes, right to left, joined, beyond one code unit. */
+/** Difficult characters: four bytes, right to left, joined, more than one code unit. */
 const EMOJI = '😀';
 
 describe('ids (decision 6)', () => {

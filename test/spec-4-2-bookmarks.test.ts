@@ -22,7 +22,7 @@ const tagCounts = async (owner: TestUser) =>
   );
 const names = (tags: { name: string }[]) => tags.map(({ name }) => name);
 
-/** Resolves when the clock of the service shows a later millisecond. */
+/** Resolves when the service's clock shows a later millisecond. */
 const nextMillisecond = async () => {
   const now = Date.now();
   while (Date.now() <= now) await new Promise(setImmediate);
@@ -167,7 +167,7 @@ describe('on_duplicate of an add', () => {
     expect((await send('e', 'error')).status).toBe(400);
     await owner.post('/bookmarks/delete', { id: there.id });
     expect((await send('k', 'return')).body).toEqual(there);
-    // A refused request leaves its key free.
+    // A refused request does not use up its key.
     const added = (await send('e', 'error')).body;
     expect(added.url).toBe(URL);
     expect((await send('e', 'error')).body).toEqual(added);
@@ -302,7 +302,7 @@ describe('the cap of the free tier (decision 28)', () => {
     expect(refused).toMatchObject({ status: 403, body: { code: 'LIMIT_EXCEEDED' } });
     expect(await tagCounts(owner)).toEqual({});
     const full = (fields: object) => owner.post('/bookmarks/add', { url: URL, ...fields });
-    // What adds nothing is not refused for the cap; what would is.
+    // The cap refuses only what would add something.
     expect((await full({ on_duplicate: 'return' })).status).toBe(200);
     expect((await full({ on_duplicate: 'error' })).body.code).toBe('VALIDATION_ERROR');
     expect((await full({ on_duplicate: 'return', url: 'http://new/' })).body.code).toBe('LIMIT_EXCEEDED');

@@ -6,9 +6,9 @@ import { createDatabase, runOn } from './support/database.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 import { newEmail } from './support/users.ts';
 
-/** `/bookmarks/changes`: sync that shows everything (decision 37). */
+/** `/bookmarks/changes`: a sync that reports every change (decision 37). */
 
-// Polls are held for longer than a test may take: only a notification ends them in time.
+// Polls are held for longer than a test may take, so only a notification ends them in time.
 const service = useService({ syncWaitSeconds: 60 });
 
 const url = (name: string | number) => `https://example.org/${name}`;
@@ -25,7 +25,7 @@ async function shown(user: TestUser) {
 
 const contentOf = (store: MemoryStore) => ({ bookmarks: [...store.bookmarks()], tags: store.tags() });
 
-/** Applies pages to a store until it is caught up; gives them. */
+/** Applies pages to a store until it is up to date, and returns them. */
 async function catchUp(user: TestUser, store: MemoryStore, limit = 2) {
   const pages = [];
   for (;;) {
@@ -36,7 +36,7 @@ async function catchUp(user: TestUser, store: MemoryStore, limit = 2) {
   }
 }
 
-/** A store that holds what the account holds now. */
+/** A store with the present contents of the account. */
 async function openMirror(user: TestUser) {
   const store = new MemoryStore();
   await catchUp(user, store, 500);
@@ -176,7 +176,7 @@ describe('a page of changes', () => {
     for (const n of [1, 2, 3, 4]) made.push(await add(user, n, ['shared', `own${n}`]));
     const store = new MemoryStore();
     await store.apply(await read(user, { limit: 2 }));
-    // Neither the third bookmark nor any tag has had its turn.
+    // The third bookmark and the tags have not been read yet.
     await user.post('/bookmarks/edit', { id: made[2].id, title: 'edited before it was shown' });
     await user.post('/bookmarks/delete', { id: made[3].id });
     const shared = made[0].tags.find((tag: { name: string }) => tag.name === 'shared');
@@ -282,7 +282,7 @@ describe('a reset', () => {
     expect(row!.kept).toBe(true);
   });
 
-  // Of a sharded database the file is that of the table's shell, which nothing rewrites.
+  // On a sharded database this is the file of the table's shell, which is never rewritten.
   test.runIf(inject('citusUrl') === undefined)(
     'does not come where the table was only rewritten',
     async () => {
@@ -465,7 +465,7 @@ describe('a cursor', () => {
 });
 
 describe('waiting', () => {
-  /** Sends a poll and resolves, with its response to come, once it is held. */
+  /** Sends a poll. Resolves once it is held, with a promise of its response. */
   async function holdPoll(user: TestUser, path: string, body: object) {
     const { notifier } = service.context.coordination;
     const before = notifier.held;

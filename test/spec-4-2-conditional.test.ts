@@ -3,7 +3,7 @@ import { runOn } from './support/database.ts';
 import { findFaults } from './support/invariants.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-// Spec 4.2: `updated_at` is a bookmark's version; writes with `if_updated_at` change only that version (decision 43).
+// Spec 4.2: `updated_at` is a bookmark's version. Writes with `if_updated_at` change only that version (decision 43).
 
 const service = useService();
 const other = useService({}, { beside: service });
@@ -151,7 +151,7 @@ describe('an edit and a deletion by id with if_updated_at', () => {
     const again = await user.post('/bookmarks/edit', mine, keyed);
     expect([again.status, again.text]).toEqual([200, first.text]);
     expect((await find(user, version.id))!.updated_at).toBe(theirs.body.updated_at);
-    // A conflict leaves its key free: the client merges, and sends another body with the next key.
+    // A conflict does not use up its key: the client merges, and sends another body with the next key.
     const next = { headers: { 'idempotency-key': 'next' } };
     expect(await user.post('/bookmarks/edit', mine, next)).toMatchObject(CONFLICT);
     const merged = { id: version.id, if_updated_at: theirs.body.updated_at, title: 'merged' };
@@ -171,7 +171,7 @@ describe('by items', () => {
     const after = await list(user);
     expect(after.map(({ tags }) => tags.map(({ name }) => name))).toEqual([['x'], [], ['x']]);
     expect(after[0]!.updated_at > one.updated_at).toBe(true);
-    // It carried that tag already.
+    // It had that tag already.
     expect(after[2]).toEqual(three);
     expect(await findFaults(service.database.url)).toEqual([]);
   });

@@ -72,7 +72,7 @@ describe('by url', () => {
 
   test('gives the newest of about 1 MiB, one at least', async () => {
     const user = await service.user();
-    // JSON writes each of these characters as six.
+    // Each of these characters takes six in JSON.
     const comment = '\u0001'.repeat(10_000);
     await user.post('/import', {
       mode: 'replace',
@@ -86,7 +86,7 @@ describe('by url', () => {
     );
   });
 
-  // Of a sharded database each node counts the rows that it reads.
+  // On a sharded database each node counts the rows that it reads.
   test.runIf(inject('citusUrl') === undefined)(
     'reads no more rows than it returns, however many the user has of it',
     async () => {

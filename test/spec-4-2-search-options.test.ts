@@ -197,7 +197,7 @@ describe('sort', () => {
   });
 });
 
-/** All pages of a search, by its cursors; `between` runs after each. */
+/** All pages of a search, by its cursors. `between` runs after each page. */
 async function scroll(body: object, between: (page: Shown[]) => Promise<unknown> = async () => {}) {
   const found: Shown[] = [];
   const pages: { total: number; page: number }[] = [];
@@ -219,7 +219,7 @@ describe('the cursor', () => {
   const fill = () =>
     addAll(
       Array.from({ length: COUNT }, (_, n) => ({
-        // Many are alike, so that the id decides.
+        // Many are equal, so that the id decides.
         title: `${'long title '.repeat(30)}${n % 3}`,
         updated_at: `2020-01-0${1 + (n % 3)}T00:00:00Z`,
         tags: n % 2 ? ['odd'] : [],
@@ -249,7 +249,7 @@ describe('the cursor', () => {
         turn += 1;
         await user.post('/bookmarks/add', { url: 'http://new/', title: `new ${turn}` });
         await user.post('/bookmarks/add', { url: 'http://new/', title: 'zzz' });
-        // One that was shown and others that were not, the next one among them.
+        // One that was shown, and some that were not, including the next one.
         const at = all.findIndex(({ id }) => id === page.at(-1)!.id);
         for (const { id } of [page[0]!, all[(at + 1) % COUNT]!]) {
           touched.add(id);
@@ -263,7 +263,7 @@ describe('the cursor', () => {
       const stood = all.map(({ id }) => id).filter((id) => !touched.has(id));
       expect(stood.length).toBeGreaterThan(0);
       expect(ids.filter((id) => stood.includes(id))).toEqual(stood);
-      // A bookmark whose edit moved it may come again under its new title or time; whatever stays in place comes once.
+      // A bookmark that an edit moved may come again under its new title or time. One that stays in place comes once.
       if (sort !== 'updated' && sort !== 'title') expect(new Set(ids).size).toBe(ids.length);
       expect(new Set(ids.filter((id) => stood.includes(id))).size).toBe(stood.length);
     },

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { findFaults } from './support/invariants.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 
-// Spec 4.2: edit and delete several bookmarks in one transaction, by `ids`.
+// Spec 4.2: `ids` edits and deletes several bookmarks in one transaction.
 
 const service = useService();
 const other = useService({}, { beside: service });
@@ -35,7 +35,7 @@ const counts = async (user: TestUser) =>
     ]),
   );
 
-/** What a follower of changes is shown from a cursor on. */
+/** The changes that a follower sees from a cursor on. */
 async function follow(user: TestUser, cursor: string) {
   const { body } = await user.post('/bookmarks/changes', { cursor, limit: 500 });
   expect(body).toMatchObject({ reset: false, has_more: false });
@@ -107,7 +107,7 @@ describe('/bookmarks/edit with ids', () => {
     });
     expect(await list(user)).toEqual(bookmarks);
     expect(await counts(user)).not.toHaveProperty('x');
-    // What it has already, and what is taken off, does not count.
+    // Tags that it has already, and tags that are removed, do not count.
     const exact = { ids, add_tags: ['x', 'y', 'tag 5'], remove_tags: ['tag 7'] };
     expect((await edit(user, exact)).status).toBe(200);
     expect(namesOf(await list(user)).map(({ length }) => length)).toEqual([3, 100]);

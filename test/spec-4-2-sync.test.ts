@@ -21,11 +21,11 @@ const add = async (owner = user): Promise<number> =>
   (await owner.post('/bookmarks/add', { url: URL })).body.id;
 const idsOf = ({ body }: ApiResponse): number[] => body.bookmarks.map(({ id }: { id: number }) => id);
 
-/** Resolves once a replica holds so many waits. */
+/** Resolves once a replica holds this many waits. */
 const untilHeld = (count: number, of = service) =>
   expect.poll(() => of.context.coordination.notifier.held).toBe(count);
 
-/** Sends a sync that waits and resolves once it is held; its response comes later. */
+/** Sends a sync that waits. Resolves once it is held; its response comes later. */
 async function startWait(
   owner = user,
   body: object = {},
@@ -236,7 +236,7 @@ describe('waiting (decision 16)', () => {
     await untilBlocked(service.database.url);
     gone.abort();
     await expect(wait).rejects.toThrow();
-    // The replica has seen it go once it answers what was sent later.
+    // Once the replica responds to a later request, it has noticed that the client left.
     await fetch(`${service.origin}/livez`);
     await lock.release();
     for (let i = 0; i < 3; i++) await leaving.post('/user/profile');
@@ -299,7 +299,7 @@ describe('waiting (decision 16)', () => {
 
 describe('the order of ids (decision 15)', () => {
   test('ids of one user become visible in their order although a writer is slow to commit', async () => {
-    // A writer that has drawn its id and has not committed: it holds the user's row.
+    // A writer that has drawn its id and has not committed, and holds the user's row.
     const sql = postgres(service.database.url, { max: 1 });
     onTestFinished(() => sql.end());
     const drawn = Promise.withResolvers<number>();

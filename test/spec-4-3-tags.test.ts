@@ -84,7 +84,7 @@ describe('/tags/list', () => {
   });
 
   test.each(['add', 'return'])('so are 100 of an add that knows half of them: %s', async (on_duplicate) => {
-    // Prefixes of each other, and characters on both sides of the surrogates.
+    // Names that are prefixes of each other, and characters on both sides of the surrogates.
     const names = Array.from({ length: 100 }, (_, n) =>
       String.fromCodePoint(0xfff0 + ((n * 37) % 32))
         .repeat(1 + (n % 7))

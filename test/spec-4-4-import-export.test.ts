@@ -9,7 +9,7 @@ import { holdLock, untilBlocked } from './support/sessions.ts';
 const URL = 'https://example.org/';
 const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 
-// biome-ignore lint/suspicious/noExplicitAny: what is imported is of every shape
+// biome-ignore lint/suspicious/noExplicitAny: imported entries have every shape
 type Entry = any;
 
 interface Exported {
@@ -98,7 +98,7 @@ describe.each([
         ['0099-03-01T00:00:00Z', '0099-03-01T00:00:00.000Z'],
         ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'],
         ['1582-10-10T00:00:00Z', '1582-10-10T00:00:00.000Z'],
-        // Leap seconds are RFC 3339 (5.7); the moment that POSIX time gives them is the second after.
+        // RFC 3339 allows leap seconds (5.7). In POSIX time, such a moment is the second after.
         ['2016-12-31T23:59:60Z', '2017-01-01T00:00:00.000Z'],
         ['1990-12-31T15:59:60.25-08:00', '1991-01-01T00:00:00.250Z'],
       ] as const;
@@ -270,7 +270,7 @@ describe.each([
       expect(body.errors.map(({ index }: { index: number }) => index)).toEqual(badIndexes);
       for (const { index, url, code, error, ...rest } of body.errors) {
         const sent = entries[index]?.url;
-        // Every client must be able to read it: half a character becomes U+FFFD. What is long is cut.
+        // Every client must be able to read it: half a character becomes U+FFFD, and long texts are cut.
         const text = typeof sent === 'string' ? sent.toWellFormed() : null;
         expect(url).toBe(text !== null && text.length > 200 ? `${text.slice(0, 200)}…` : text);
         expect(code).toBe('VALIDATION_ERROR');
@@ -422,7 +422,7 @@ describe('a staged import as a job (decision 21)', () => {
     runOn<{ state: string }>(service.database.url, `select state from imports where user_id = ${user.id}`);
   const untilState = (state: string) => expect.poll(rows).toMatchObject([{ state }]);
 
-  /** Sends the head of an import and half of its body; `rest` is the other half. */
+  /** Sends the head of an import and half of its body. `rest` is the other half. */
   async function startUpload() {
     const body = JSON.stringify({ bookmarks: [{ url: URL }] });
     const connection = connectTo(service.origin);
@@ -564,8 +564,8 @@ describe('export (decision 17)', () => {
   });
 
   /**
-   * An export whose reader stops after its first bytes. It is larger than what lies between the service and a reader, so
-   * the service stands in its first thousands until `rest` reads on.
+   * An export whose reader stops after the first bytes. It is larger than the buffers between the service and a reader,
+   * so the service stops at one of its first thousands until `rest` reads on.
    */
   async function startSlowExport() {
     await importInto(
@@ -589,7 +589,7 @@ describe('export (decision 17)', () => {
     expect(response.status).toBe(200);
     const reader = response.body!.getReader();
     const chunks: Uint8Array[] = [(await reader.read()).value!];
-    /** The whole text, and whether it ended in order. */
+    /** The whole text, and whether the response ended in order. */
     const rest = async () => {
       try {
         for (;;) {

@@ -15,7 +15,7 @@ const profile = (token?: string, of = service) =>
 const withHeader = (authorization: string) =>
   service.post('/user/profile', {}, { headers: { authorization } });
 
-/** Spec 4 and decision 37: every endpoint with the scope that it needs. */
+/** Spec 4 and decision 37: every endpoint with its scope. */
 const SCOPES: Record<string, 'read' | 'write' | 'public'> = {
   '/user/profile': 'read',
   '/auth/invite': 'public',
@@ -47,7 +47,7 @@ const SCOPES: Record<string, 'read' | 'write' | 'public'> = {
   '/export': 'read',
   '/import': 'write',
 };
-/** An API token is refused for its kind. */
+/** Sessions only: an API token is refused. */
 const OF_SESSIONS = [
   '/logout',
   ...Object.keys(SCOPES).filter((path) => /^\/(account|tokens|sessions)\//.test(path)),

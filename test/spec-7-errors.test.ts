@@ -6,7 +6,7 @@ import { runOn } from './support/database.ts';
 import { startProxy } from './support/proxy.ts';
 import { startService, useService, useUser } from './support/service.ts';
 
-// Spec 7, decision 3: the codes, their statuses, and the faults that are not the client's.
+// Spec 7, decision 3: the codes, their statuses, and faults that are not the client's.
 
 const service = useService({ freeBookmarkLimit: 1, rateLimitRequests: 100 });
 const user = useUser(service);
@@ -107,7 +107,7 @@ describe("faults that are not the client's (decision 3)", () => {
     proxy.reception = 'close';
     proxy.cut('reset');
     const drawn = new Set<string | null>();
-    // That one of five equally likely values does not come in 80 draws happens once in ten million runs.
+    // One of five equally likely values is missing among 80 draws once in ten million runs.
     for (let n = 0; n < 80; n += 1) {
       const { status, headers } = await cut.post('/user/profile', {}, { token: user.token });
       expect(status).toBe(503);

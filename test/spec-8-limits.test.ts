@@ -4,7 +4,7 @@ import { setPremium } from '../src/store/admin.ts';
 import type { ApiResponse } from './support/responses.ts';
 import { startService, type TestService, useService } from './support/service.ts';
 
-// Spec 8, decisions 25 and 26: the rate limit, its headers, and who is counted.
+// Spec 8, decisions 25 and 26: the rate limit, its headers, and what counts.
 
 const URL = 'https://example.org/';
 const PROFILE = '/user/profile';
@@ -14,7 +14,10 @@ const limitsOf = ({ headers }: ApiResponse) => ({
   remaining: headers.get('x-ratelimit-remaining'),
 });
 
-/** The headers agree with each other and with the clock: Reset rounded up, Retry-After only on 429 and for the same moment. */
+/**
+ * The headers agree with each other and with the clock. Reset is rounded up. Retry-After is only on 429, for the same
+ * moment.
+ */
 function checkReset({ status, headers }: ApiResponse, windowSeconds: number): void {
   const now = Date.now() / 1_000;
   const reset = Number(headers.get('x-ratelimit-reset'));
@@ -99,7 +102,7 @@ describe('the limit of a token', () => {
     const responses = [];
     for (let i = 0; i < 6; i++) responses.push(await user.post(PROFILE));
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 429, 429, 429, 429]);
-    // Hammering does not put it off: at the moment that the first refusal named the slot is free.
+    // Further requests do not delay it: at the moment that the first refusal named, the slot is free.
     const retryAfterMs = Number(responses[2]!.headers.get('retry-after')) * 1_000;
     await new Promise((resolve) => setTimeout(resolve, retryAfterMs));
     expect((await user.post(PROFILE)).status).toBe(200);
@@ -169,7 +172,7 @@ describe('the limit of a token', () => {
     // Rounded up: at that second the slot is free. The limiter's clock counts whole milliseconds.
     expect(reset * 1_000).toBeGreaterThanOrEqual(sentMs + 3_600_000 - 5);
     expect(Math.abs(reset - (Date.now() / 1_000 + 3_600))).toBeLessThanOrEqual(2);
-    // It stays with the oldest however many follow. One second is the rounding of a clock that moves on meanwhile.
+    // The moment depends only on the oldest, however many follow. One second is for rounding while the clock moves on.
     for (let i = 0; i < 3; i++) {
       const later = Number((await user.post(PROFILE)).headers.get('x-ratelimit-reset'));
       expect(Math.abs(later - reset)).toBeLessThanOrEqual(1);
@@ -200,7 +203,7 @@ describe('the limit of an account', () => {
       'token',
       expect.stringContaining('token'),
     ]);
-    // The refused one counted nowhere: two are left to the account.
+    // The refused request did not count: the account has two left.
     expect(await told(ask(1))).toBe('200 account 5 1');
     expect(await told(ask(1, '/bookmarks/add'))).toBe('403 account 5 0');
     for (const i of [1, 2]) {
@@ -211,7 +214,7 @@ describe('the limit of an account', () => {
         expect.stringContaining('account'),
       ]);
     }
-    // Another account is not concerned, and addresses have a limit of their own.
+    // Another account is not affected, and addresses have their own limit.
     expect((await (await own.user()).post(PROFILE)).status).toBe(200);
     expect(scopeOf(await own.post('/auth/invite', { code: 'UNKNOWN0' }))).toBe('address');
   });

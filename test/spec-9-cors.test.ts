@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { startService, useService, useUser } from './support/service.ts';
 
-// Decision 30: browser extensions and web apps as clients. Spec 9: the version stands in the base address.
+// Decision 30: browser extensions and web apps as clients. Spec 9: the version is in the base address.
 
 const ORIGIN = 'https://app.example.org';
 const EXTENSION = 'chrome-extension://abcdefghijklmnop';

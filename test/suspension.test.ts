@@ -8,7 +8,7 @@ import { openRedis } from './support/redis.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 import { holdLock, untilBlocked } from './support/sessions.ts';
 
-// A suspended account: nothing is answered, nothing is deleted.
+// A suspended account gets no responses, and loses nothing.
 
 const service = useService({ compatLinkding: true, importInlineBytes: 0 });
 
@@ -45,7 +45,7 @@ describe('a suspended account', () => {
       suspended_at: suspendedAt,
       bookmark_count: 1,
     });
-    // Suspended again: nothing changes.
+    // A second suspension changes nothing.
     expect(await suspend()).toEqual(suspended);
 
     const linkding = () =>
@@ -64,10 +64,10 @@ describe('a suspended account', () => {
     for (const path of ['/bookmarks/list', '/bookmarks/add', '/export', '/logout', '/bookmarks/sync'])
       expect(await user.post(path)).toMatchObject(SUSPENDED);
     expect([(await linkding()).status, (await mcp()).status]).toEqual([401, 401]);
-    // A token that never was valid learns nothing.
+    // The holder of a token that was never valid learns nothing.
     expect((await profile(`bka_${id}_${'x'.repeat(43)}`)).body.code).toBe('INVALID_TOKEN');
 
-    // One that is made meanwhile works once the account is resumed; one that is revoked meanwhile does not.
+    // A token that is created meanwhile works once the account is resumed. A token that is revoked meanwhile does not.
     const made = await admin(`token create --email ${user.email} --scope read`);
     expect(made.expires_at).toBeNull();
     expect(await profile(made.token)).toMatchObject(SUSPENDED);
@@ -101,12 +101,12 @@ describe('a suspended account', () => {
     expect((await profile()).status).toBe(200);
   });
 
-  // Who waits for whom is seen on one server only.
+  // Locks can be observed on one server only.
   test.skipIf(inject('citusUrl') !== undefined)(
     'opens no session, not even one that began before',
     async () => {
       const codes = [await service.invite(user.email), await service.invite(user.email)];
-      // Two sign-ins at once with the suspension: whichever comes first, no session is valid after it.
+      // Two sign-ins and the suspension at the same time: in any order, no session is valid afterwards.
       const lock = await holdLock(
         service.database.url,
         `select from accounts where user_id = ${user.id} for update`,
@@ -177,7 +177,7 @@ test('held polls end at once with ACCOUNT_SUSPENDED on every replica', async () 
     ),
   );
   for (const replica of replicas) {
-    // `changes` without a cursor answers at once.
+    // `changes` without a cursor responds at once.
     await expect.poll(() => replica.context.coordination.notifier.held).toBeGreaterThanOrEqual(1);
   }
   await admin(`user suspend --email ${user.email}`, { REDIS_URL: redis.url });

@@ -7,7 +7,7 @@ import { runOn } from './support/database.ts';
 import { useService } from './support/service.ts';
 import { holdAccount, holdLock, untilBlocked } from './support/sessions.ts';
 
-// What has run out goes, however much of it there is, and nothing else.
+// The sweep removes everything that has expired, however much it is, and nothing else.
 
 const service = useService();
 
@@ -118,7 +118,7 @@ test('an import that waits is queued again by processes with a worker alone', as
     return added;
   };
   const [atWorker, atApi] = [startCounting(true), startCounting(false)];
-  // The second sweep of one comes later than the first of any other.
+  // Each is swept a second time only after all others.
   await expect.poll(() => atWorker.length, { timeout: 15_000 }).toBe(2);
   expect(atApi).toEqual([]);
 });

@@ -6,12 +6,13 @@ import { type RedisServer, startRedis } from './support/redis.ts';
 import { startService, type TestService, type TestUser } from './support/service.ts';
 import { holdLock, untilBlocked } from './support/sessions.ts';
 
-// Decision 15: a client that stores the returned cursor never misses a bookmark, however many writers and replicas.
+// Decision 15: a client that stores the returned cursor never misses a bookmark, with any number of writers and
+// replicas.
 
 const WRITERS = 16;
 const USERS = 3;
 
-// Every reader ends by itself; how soon is a matter of how busy the cores are.
+// Every reader ends by itself. How soon depends on how busy the cores are.
 vi.setConfig({ testTimeout: 90_000 });
 
 let redis: RedisServer;
@@ -21,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
-/** Three replicas over one database, with users of it. */
+/** Three replicas with one database, and its users. */
 class Deployment implements AsyncDisposable {
   readonly database: TestDatabase;
   readonly replicas: TestService[];
@@ -45,7 +46,7 @@ class Deployment implements AsyncDisposable {
     return deployment;
   }
 
-  /** A replica, each as likely. */
+  /** A random replica. */
   post(user: TestUser, path: string, body: unknown) {
     const replica = this.replicas[Math.floor(Math.random() * this.replicas.length)]!;
     return replica.post(path, body, { token: user.token });
@@ -59,7 +60,7 @@ class Deployment implements AsyncDisposable {
 
 const url = (name: string) => `https://example.org/${name}`;
 
-/** One of many: adds, and every fourth time a small import, each to another user. */
+/** One of many writers. It adds, and every fourth time imports a few, each time for another user. */
 async function write(
   deployment: Deployment,
   writer: number,
@@ -79,7 +80,7 @@ async function write(
   }
 }
 
-/** Follows the cursor until the writers have ended and nothing is new; the ids as they came. */
+/** Follows the cursor until the writers have ended and nothing is new. Returns the ids as they came. */
 async function follow(
   deployment: Deployment,
   user: TestUser,
@@ -100,9 +101,9 @@ async function follow(
 }
 
 interface Followed {
-  /** What the readers were given, one list a reader. */
+  /** What the readers received: a list for each. */
   given: number[][];
-  /** What the user has in the end. */
+  /** What the user has at the end. */
   stored: number[];
 }
 
@@ -136,7 +137,7 @@ test('16 writers over three replicas: readers get every bookmark, once, in the o
 });
 
 /**
- * Put before a writer's commit: the first writer that comes here waits for the advisory lock, the others pass it. So the
+ * Runs before a writer's commit: the first writer waits here for the advisory lock, and the others pass it. So the
  * first one has drawn its id, and commits after all that begin meanwhile.
  */
 const GATE = 1;
@@ -153,7 +154,7 @@ const COUNT_BY_FUNCTION = {
   import_bookmarks: /update accounts\s+set bookmark_count = v_new [^;]*;/,
 };
 
-/** Has a function draw ids first and lock afterwards, so that those who draw at the same time commit in any order. */
+/** Makes a function draw ids first and lock afterwards, so that concurrent writers commit in any order. */
 async function lockTooLate(databaseUrl: string, name: keyof typeof COUNT_BY_FUNCTION): Promise<void> {
   const [{ definition }] = (await runOn<{ definition: string }>(
     databaseUrl,
@@ -175,7 +176,7 @@ const WRITES: Record<keyof typeof COUNT_BY_FUNCTION, (n: number) => [path: strin
   import_bookmarks: (n) => ['/import', { bookmarks: [{ url: url(`${n}`) }] }],
 };
 
-// It sees who waits for a lock on one server only.
+// Locks can be observed on one server only.
 test.runIf(inject('citusUrl') === undefined).for(['add_bookmark', 'import_bookmarks'] as const)(
   'without the lock in %s a reader misses what was written first and committed last, and this test sees it',
   async (name) => {

@@ -11,14 +11,14 @@ import { type TestUser, useService } from './support/service.ts';
 
 const service = useService();
 
-/** Steps of a few bookmarks: an operation on all of a collection takes five. */
+/** Steps of a few bookmarks. An operation on the whole collection takes five. */
 const SMALL_STEP = 40;
 
 interface Collection {
   user: TestUser;
   owner: PrincipalKey;
   ids: number[];
-  /** Ids of the tags `a`, `b`, `c` and `a/x`. */
+  /** The ids of the tags `a`, `b`, `c` and `a/x`. */
   tags: Record<string, number>;
 }
 
@@ -50,7 +50,7 @@ const send =
   (collection) =>
     collection.user.post(path, bodyOf(collection));
 
-/** These take steps, and `database` may do something between them. */
+/** These operations take several steps, and `database` may do something between them. */
 const STEPPED: Record<string, Operation> = {
   'rename a': ({ owner, tags }, db) =>
     renameTag(db, owner, { id: tags.a!, name: 'Z', key: 'z' }, undefined, SMALL_STEP),
@@ -90,7 +90,7 @@ const ALL: Record<string, Operation> = {
   'delete the account': ({ user }) => service.context.database.sql`select delete_user(${user.email})`,
 };
 
-/** A database that calls `between` after each write, with how many there were. */
+/** A database that calls `between` after each write, with the number of writes so far. */
 const hooked = (between: (writes: number) => Promise<unknown>): Database => {
   const { database } = service.context;
   let writes = 0;
@@ -118,7 +118,7 @@ test.each(Object.keys(STEPPED))(
           reached = writes;
           if (writes === point) await second(collection, database);
         });
-        // It may find its tag deleted meanwhile, or the account.
+        // Its tag or the account may have been deleted meanwhile.
         await STEPPED[first]!(collection, database).catch((error) =>
           expect(error, name).toMatchObject({ code: expect.stringMatching(/NOT_FOUND|INVALID_TOKEN/) }),
         );
@@ -208,10 +208,10 @@ describe.each(Object.keys(STEPPED))('a request to %s', (name) => {
     };
     const database = hooked(async () => {
       await follow();
-      // The request may be interrupted here, so the follower must know all bookmarks as they are.
+      // The request may be interrupted here, so the follower must know the present state of all bookmarks.
       for (const { id, tags } of (await collection.user.post('/export')).body.bookmarks)
         expect(held.get(id)!.toSorted()).toEqual(tags.map((tag: { id: number }) => tag.id).sort());
-      // It reads a bookmark that the walk may not have reached.
+      // It reads a bookmark that the operation may not have reached yet.
       await collection.user.post('/bookmarks/edit', { id: collection.ids[29], title: 'read again' });
       await follow();
     });

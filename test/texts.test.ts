@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { makeTexts, type SampleText } from './support/texts.ts';
 
-/** The texts that benchmarks and tests of searches use are like those that people keep. */
+/** The texts in benchmarks and in tests of searches resemble those that people keep. */
 
-/** What was counted in 5,312 bookmarks of public lists of software, by the functions below. */
+/** Counts of 5,312 bookmarks of public lists of software, by the functions below. */
 const FITTED = {
   count: 5_312,
   urlLengths: [20, 30, 34, 39, 47],
@@ -13,7 +13,7 @@ const FITTED = {
   words: 73_720,
   distinctWords: 10_540,
   wordsThatOccurOnce: 0.572,
-  /** Of the nth commonest word, the share of bookmarks that hold it. */
+  /** The share of bookmarks that contain the nth commonest word. */
   bookmarksWithWord: { 1: 0.997, 3: 0.759, 10: 0.196, 20: 0.0719, 50: 0.0367, 100: 0.0164, 300: 0.0062 },
   distinctTrigrams: 18_509,
   trigramsOfABookmark: 106.6,
@@ -52,13 +52,13 @@ function countEach(groups: Iterable<Iterable<string>>): Map<string, number> {
   return counts;
 }
 
-/** Of the nth commonest, for some n, the share of texts that hold it. */
+/** The share of texts that contain the nth commonest word, for some n. */
 function sharesByRank(counts: Map<string, number>, ranks: object): Record<string, number> {
   const sorted = [...counts.values()].toSorted((a, b) => b - a);
   return Object.fromEntries(Object.keys(ranks).map((n) => [n, sorted[Number(n) - 1]! / texts.length]));
 }
 
-/** Each figure is within some part of the fitted one, or within two where figures are small. */
+/** Each figure is close to the fitted one: within a certain part of it, or within two if figures are small. */
 function expectNear(found: object, fitted: object, part: number): void {
   for (const [name, expected] of Object.entries(fitted)) {
     const value = (found as Record<string, number>)[name]!;
@@ -123,7 +123,7 @@ describe('made texts', () => {
       [FITTED.tagsOfABookmark, FITTED.distinctTags],
       0.1,
     );
-    // Somewhat more, so that a search in another alphabet finds something.
+    // A little more, so that a search in another script finds something.
     const notAscii = share(({ title, comment }) => /\P{ASCII}/u.test(title + comment));
     expectNear([notAscii], [FITTED.notAscii], 0.5);
   });

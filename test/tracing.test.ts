@@ -16,14 +16,14 @@ interface Sent {
   /** Attributes of the process, of each batch. */
   resources: Record<string, string>[];
   lines: { msg: string; trace?: string; route?: string }[];
-  /** All that was sent and logged, as it stands. */
+  /** The raw text of everything that was sent and logged. */
   text: string;
 }
 
 const TRACE_ID = 'a'.repeat(32);
 const SAMPLED = { headers: { traceparent: `00-${TRACE_ID}-${'b'.repeat(16)}-01` } };
 
-/** What a service sends to its collector, and logs, until it has closed. */
+/** What a service sends to its collector and logs until it has closed. */
 async function collect(config: Partial<Config>, use: (service: TestService) => Promise<void>): Promise<Sent> {
   const sent: Sent = { spans: [], resources: [], lines: [], text: '' };
   const collector = createServer(async (request, response) => {
@@ -115,7 +115,7 @@ test('a client that asks for all of its traces gets no more recorded than others
     for (let n = 0; n < 20; n += 1) await user.post('/bookmarks/list', {}, SAMPLED);
   });
   expect(spans).toEqual([]);
-  // Its id is in the log all the same: the client may have the rest of the trace.
+  // The log has its id nevertheless: the client may have the rest of the trace.
   expect(lines.filter(({ trace }) => trace === TRACE_ID)).toHaveLength(20);
 });
 
@@ -135,7 +135,7 @@ test('of signing in nothing that could be used again is traced or logged, neithe
     for (const name of ['code', 'state', 'iss']) expect(searchParams.get(name)).toBeTruthy();
     secrets.push(searchParams.get('code')!, searchParams.get('state')!, 'secret-place');
     for (const status of [303, 400]) expect((await browser.open(callback!)).status).toBe(status);
-    // Not the callback, but what a mistyped one would be.
+    // Not the callback, but a mistyped one.
     await browser.open(`${callback!.href.replace('/callback', '/callbock')}`);
     secrets.push(...browser.secrets);
 

@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { BookmarkClient, MemoryStore } from '../src/client/index.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-/** Tokens of `client.collection`: what is under way stays, and stays with its account. */
+/** Tokens of `client.collection`: pending writes stay, and stay with their account. */
 
 const service = useService();
 
-/** A client whose every request to `path` first does something. */
+/** A client that does something before each request to `path`. */
 const clientThat = (token: string, path: string, before: () => Promise<unknown>): BookmarkClient =>
   new BookmarkClient({
     baseUrl: `${service.origin}/api/v1`,

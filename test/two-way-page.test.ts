@@ -7,7 +7,9 @@ import { browserTest, useBrowser } from './support/browser.ts';
 import { usePageServer } from './support/pages.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-/** `client.collection` with an `IndexedDbStore` in pages of a browser: several tabs, and tabs that are closed. */
+/**
+ * `client.collection` with an `IndexedDbStore` in pages of a browser, with several tabs and with tabs that are closed.
+ */
 
 const service = useService();
 const browsers = useBrowser();
@@ -35,7 +37,7 @@ const pages = usePageServer(async (request, response) => {
 });
 
 declare global {
-  /** In a page. */
+  /** Runs in a page. */
   var collection: Collection;
 }
 
@@ -120,7 +122,7 @@ describe('a collection in IndexedDB', () => {
     const urls = (await readAll(user)).map(({ url }) => url).sort();
     const added = [0, 1].flatMap((at) => Array.from({ length: 10 }, (_, n) => `http://tab/${at}/${n}`));
     expect(urls).toEqual(['http://shared/', ...added]);
-    // Both tabs showed the edits of the other at once: nothing was overwritten unseen.
+    // Both tabs showed each other's edits at once, so nothing was overwritten unseen.
     expect(await tabs[0]!.evaluate(() => globalThis.collection.reports())).toEqual([]);
   });
 

@@ -36,7 +36,7 @@ const toMap = (bookmarks: Bookmark[]) => new Map(bookmarks.map((bookmark) => [bo
 const readAll = async (user: TestUser): Promise<Bookmark[]> =>
   (await user.post('/bookmarks/list', { limit: 500 })).body.bookmarks;
 
-/** A local write, as a user makes one. */
+/** A local write, as a user makes it. */
 async function writeLocally(device: Device): Promise<void> {
   const shown = await device.collection.list();
   const value = `${device.options.name}-${++unique}`;
@@ -51,7 +51,7 @@ async function writeLocally(device: Device): Promise<void> {
   });
 }
 
-/** A write of somebody without a collection. */
+/** A write of a program without a collection. */
 async function intrude(user: TestUser): Promise<void> {
   const value = `i-${++unique}`;
   const tags: { id: number; name: string }[] = (await user.post('/tags/list')).body.tags;
@@ -77,7 +77,7 @@ async function intrude(user: TestUser): Promise<void> {
     await user.post('/bookmarks/edit', { id: pick(shown).id, title: value, comment: value });
 }
 
-/** Runs tasks in a random order, one step of one of them at a time. */
+/** Runs tasks in a random order, one step of one task at a time. */
 async function interleave(tasks: Task[]): Promise<void> {
   for (let left = tasks; left.length > 0; left = left.filter(({ isDone }) => !isDone))
     await pick(left).step();
@@ -85,7 +85,7 @@ async function interleave(tasks: Task[]): Promise<void> {
 
 const TEXT_FIELDS = ['url', 'title', 'comment'] as const;
 
-/** Fails unless each change of the service is what a user wanted, knowing what was there before. */
+/** Fails unless a user who knew the state before wanted each change of the service. */
 function checkTransition({ device, seq, before, after }: Transition, reports: Report[]): void {
   const { intent } = device.wrote.find((write) => write.seq === seq)!;
   const where = `${device.options.name} ${seq}: ${JSON.stringify({ intent, before, after })}`;
@@ -109,7 +109,7 @@ function checkTransition({ device, seq, before, after }: Transition, reports: Re
   }
 }
 
-/** Fails unless each write was applied exactly once, or reported, in the order in which it was made. */
+/** Fails unless each write was applied exactly once or reported, in the order of the writes. */
 function checkWrites(device: Device, transitions: Transition[], reports: Report[], finalIds: Set<number>) {
   const applied = transitions.filter((transition) => transition.device === device).map(({ seq }) => seq);
   expect(applied, `${device.options.name}: in order, once each`).toEqual(
@@ -120,7 +120,7 @@ function checkWrites(device: Device, transitions: Transition[], reports: Report[
     const where = `${device.options.name} ${seq}: ${JSON.stringify({ intent, own })}`;
     const dropped = own.filter(({ kind }) => kind !== 'conflict').length;
     expect(dropped, where).toBeLessThanOrEqual(1);
-    // A bookmark that is gone never comes back under its id.
+    // A deleted bookmark never comes back under its id.
     for (const { kind, id } of own)
       if (kind === 'gone') expect([id > 0, finalIds.has(id)], where).toEqual([true, false]);
     if (intent.kind === 'add') expect(dropped + (applied.includes(seq) ? 1 : 0), where).toBe(1);
@@ -194,7 +194,7 @@ test('five devices that die at any step lose no write, apply none twice, and ove
     checkWrites(device, transitions, reports, ids);
     device.close();
   }
-  // The run has met what it is about; a short one may miss something.
+  // The run has covered its subject. A short run may miss something.
   expect(transitions.length).toBeGreaterThan(ROUNDS);
   if (ROUNDS >= 100) {
     expect(devices.reduce((sum, { revocations }) => sum + revocations, 0)).toBeGreaterThan(0);

@@ -7,7 +7,7 @@ import { createSession } from './support/create-session.ts';
 import { startService, type TestService, useService, useUser } from './support/service.ts';
 import { until } from './support/until.ts';
 
-// The browser's session: a cookie that counts under /web/ only, with the exact Origin.
+// The browser's session: a cookie that is valid only under /web/, with the exact Origin.
 
 const service = useService();
 const user = useUser(service);

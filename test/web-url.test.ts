@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { tagName } from '../src/domain/fields.ts';
 import { MAX_HOST_LENGTH, parseWebUrl } from '../src/domain/web-url.ts';
 
-/** Urls are read in bounded time, wherever they come from (section 2.5). */
+/** Urls are parsed in bounded time, from any source (section 2.5). */
 
 const MARKS = `${'\u0301'.repeat(127)}${'\u0323'.repeat(127)}`;
 
@@ -71,7 +71,7 @@ test('an ordinary url is parsed as the platform parses it', () => {
 test('a tag name of many combining marks is refused without normalizing it', () => {
   const name = `a${'\u0301'.repeat(1_000)}${'\u0323'.repeat(1_000)}`;
   expect(tagName.safeParse(name).error?.issues[0]?.message).toBe('at most 255 characters');
-  // Normalizing would have put the marks of the second kind first.
+  // Normalization would have put the marks of the second kind first.
   const short = `a${'\u0301'.repeat(100)}${'\u0323'.repeat(100)}`;
   expect(tagName.parse(short)).toBe(short.normalize('NFC'));
 });
