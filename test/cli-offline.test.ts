@@ -177,3 +177,14 @@ test('several processes may write and synchronise one new file at once', async (
   expect((await all()).map(({ url }) => url).sort()).toEqual(urls);
   expect((await run(['sync', file])).out).toBe('4 bookmarks; 0 local changes processed\n');
 }, 60_000);
+
+test('a file that SQLite cannot open is an error that names it', async () => {
+  const { env, run } = await openShell();
+  for (const file of [env.XDG_CONFIG_HOME, join(env.XDG_CONFIG_HOME, 'missing/x.sqlite')]) {
+    const { code, err } = await run(['list', '--offline', file, '--json']);
+    expect([code, JSON.parse(err)]).toMatchObject([
+      1,
+      { error: expect.stringContaining(file), code: 'FAILED' },
+    ]);
+  }
+});

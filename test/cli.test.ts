@@ -1,6 +1,16 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -675,6 +685,21 @@ describe('export', () => {
     const nowhere = await run(['export', join(env.XDG_CONFIG_HOME, 'no/folder.json')]);
     expect(nowhere.err).toContain('no such file or folder');
   });
+
+  test('follows a link, and replaces nothing but a file', async () => {
+    const { run, env } = await openShell();
+    const [file, link, pipe] = ['file.json', 'link.json', 'pipe'].map((name) =>
+      join(env.XDG_CONFIG_HOME, name),
+    ) as [string, string, string];
+    writeFileSync(file, 'of yesterday');
+    symlinkSync(file, link);
+    expect((await run(['export', link])).code).toBe(0);
+    expect(lstatSync(link).isSymbolicLink()).toBe(true);
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ count: 0 });
+    execFileSync('mkfifo', [pipe]);
+    const [text, { code }] = await Promise.all([readFile(pipe, 'utf8'), run(['export', pipe])]);
+    expect([code, JSON.parse(text).count, lstatSync(pipe).isFIFO()]).toEqual([0, 0, true]);
+  });
 });
 
 describe('login', () => {
@@ -1245,6 +1270,18 @@ describe('as a process', () => {
     listing.stdout.destroy();
     const [errors, [code]] = await Promise.all([text(listing.stderr), once(listing, 'exit')]);
     expect([code, errors]).toEqual([0, '']);
+  });
+
+  test('output that cannot be written is an error that says why', async () => {
+    const { env } = await openShell();
+    const full = openSync('/dev/full', 'w');
+    const child = spawn(process.execPath, [MAIN, 'whoami'], {
+      env: { ...process.env, ...env },
+      stdio: ['ignore', full, 'pipe'],
+    });
+    closeSync(full);
+    const [errors, [code]] = await Promise.all([text(child.stderr!), once(child, 'exit')]);
+    expect([code, errors]).toEqual([1, 'bookmarks: standard output: write: the disk is full\n']);
   });
 });
 

@@ -55,6 +55,7 @@ test('unknown operators, negated ones and invalid values are searched as text, a
     'before:yesterday': 'value before:yesterday',
     'after:2026-02-30': 'value after:2026-02-30',
     'site:%': 'value site:%',
+    'site:.': 'value site:.',
     [`site:a${'\u0301'.repeat(500)}`]: `value site:a${'\u0301'.repeat(500)}`,
     [`tag:${'x'.repeat(256)}`]: `value tag:${'x'.repeat(256)}`,
   };

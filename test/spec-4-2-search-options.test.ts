@@ -130,6 +130,8 @@ describe('site', () => {
     'a@b',
     'a b',
     '::1',
+    '.',
+    '%2e',
     'x'.repeat(256),
   ])('%j is a VALIDATION_ERROR', async (site) => {
     expect(await ask({ site })).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } });

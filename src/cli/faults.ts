@@ -77,6 +77,7 @@ export function describeFault(error: unknown, baseUrl: string | undefined): Faul
   if (error instanceof CliError) return { error: error.message, code: error.code, advice: error.advice };
   if (error instanceof UnreadableFile) return { error: error.message, code: 'UNREADABLE_FILE' };
   const { code, path, syscall } = error as NodeJS.ErrnoException;
+  if (code === 'ERR_SQLITE_ERROR') return { error: `the SQLite file: ${(error as Error).message}`, code };
   if (syscall === undefined || code === undefined) return undefined;
   const reasons: Record<string, string> = {
     ENOENT: 'no such file or folder',

@@ -24,6 +24,9 @@ export async function openStore(file: string): Promise<SqliteStore> {
   try {
     return new sqlite.SqliteStore(file);
   } catch (error) {
+    // SQLite does not say which file, nor why: the folder is missing, or the file is a folder or not accessible.
+    if ((error as NodeJS.ErrnoException).code === 'ERR_SQLITE_ERROR')
+      throw new CliError(`${file}: ${(error as Error).message}`, 'Does its folder exist?', 'FAILED');
     if (!(error instanceof sqlite.UnusableMirror)) throw error;
     throw new CliError(error.message, 'Name a new file, or one that this command created');
   }

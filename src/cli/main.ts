@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { readEnvironment } from './environment.ts';
+import { describeFault, EXIT } from './faults.ts';
 import { runCli } from './program.ts';
 
 /** The command line for users, `bookmarks`. */
@@ -7,10 +8,14 @@ import { runCli } from './program.ts';
 const controller = new AbortController();
 process.once('SIGINT', () => controller.abort());
 process.once('SIGTERM', () => controller.abort());
-// The reader may close the output early: `bookmarks list | head`.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
-
 const { stdin, stdout, stderr } = process;
+stdout.on('error', (error: NodeJS.ErrnoException) => {
+  // The reader may close the output early: `bookmarks list | head`.
+  if (error.code === 'EPIPE') process.exit(EXIT.done);
+  stderr.write(`bookmarks: standard output: ${describeFault(error, undefined)?.error ?? error.message}\n`);
+  process.exit(EXIT.failed);
+});
+
 process.exitCode = await runCli(
   process.argv.slice(2),
   readEnvironment(),

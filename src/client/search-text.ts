@@ -112,9 +112,11 @@ const MOST_PHRASES = 10;
 
 const MOST_PATHS = 10;
 
-/** Returns the host of a host name or a whole url. */
-const readHost = (text: string): string | undefined =>
-  parseWebUrl(/^https?:/i.test(text) ? text : `http://${text}`)?.hostname;
+/** Returns the host of a host name or a whole url. Dots alone are no host. */
+const readHost = (text: string): string | undefined => {
+  const host = parseWebUrl(/^https?:/i.test(text) ? text : `http://${text}`)?.hostname;
+  return host !== undefined && /[^.]/.test(host) ? host : undefined;
+};
 
 /**
  * Returns the local midnight at which a year, a month or a day begins, plus `shiftMs`. Returns undefined for other

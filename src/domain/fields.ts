@@ -169,7 +169,8 @@ export const importedTagNames = tagNamesBy<string | { name: string }>(nameOf, {
 export const site = text({ max: MAX_HOST_LENGTH, min: 1 })
   .transform((given, ctx) => {
     const host = /[/?#@\\\s]|:\d*$/.test(given) ? undefined : parseWebUrl(`http://${given}/`)?.hostname;
-    if (host !== undefined) return host.replace(/\.$/, '');
+    // A host of dots only would match every bookmark.
+    if (host !== undefined && /[^.]/.test(host)) return host.replace(/\.$/, '');
     ctx.issues.push({ code: 'custom', message: 'expected a host name', input: given });
     return z.NEVER;
   })

@@ -300,7 +300,12 @@ async function openBookmark(session: Session, given: string): Promise<void> {
   const client = await openOwnClient(session);
   const { bookmarks } = await client.getBookmarks(chooseBookmark(given), { signal });
   const url = bookmarks[0]?.url;
-  if (url === undefined) throw new CliError(`no bookmark has the url ${given}`, undefined, 'NOT_FOUND');
+  if (url === undefined)
+    throw new CliError(
+      `no bookmark has the ${/^\d+$/.test(given) ? 'id' : 'url'} ${given}`,
+      undefined,
+      'NOT_FOUND',
+    );
   // The browser could run a link of another kind, for example `javascript:`.
   if (!isWebUrl(url)) throw new CliError('the url is neither http nor https', undefined, 'FAILED');
   if (!(await openInBrowser(environment.browser, url))) {

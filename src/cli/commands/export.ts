@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { type Command, Option } from 'commander';
 import { ApiError, type BookmarkClient } from '../../client/index.ts';
 import type { Bookmark } from '../../domain/resources.ts';
@@ -54,12 +54,21 @@ function formatOf(file = ''): ExportFormat {
   return /\.csv$/i.test(file) ? 'csv' : 'json';
 }
 
-/** Writes a draft next to the file and renames it at the end. Until then the old file is kept. */
+/**
+ * Writes a draft next to the file and renames it at the end. Until then the old file is kept. A symbolic link is kept
+ * too. Writes directly to anything but a file, for example to a named pipe or `/dev/stdout`.
+ */
 async function writeWhole(
   session: Session,
-  file: string,
+  given: string,
   read: () => AsyncIterable<Uint8Array | string>,
 ): Promise<number> {
+  const existing = await stat(given).catch(() => undefined);
+  if (existing !== undefined && !existing.isFile()) {
+    await using handle = await open(given, 'w');
+    return await writeChunks(handle, session, read());
+  }
+  const file = existing === undefined ? given : await realpath(given);
   const draft = `${file}.${randomBytes(6).toString('hex')}`;
   for (let attempt = 1; ; attempt += 1) {
     // The file is readable only by its owner.
