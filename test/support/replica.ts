@@ -79,7 +79,12 @@ export async function startReplica(role: ServingRole, env: ReplicaEnv): Promise<
     pid: child.pid!,
     log: log.lines,
     ended,
-    post: (path, body, token, options) => post(String(origin), path, body, { ...options, token }),
+    post(path, body, token, options) {
+      const response = post(String(origin), path, body, { ...options, token });
+      // A test that fails early kills the replica without awaiting this. Only its own failure should be reported.
+      response.catch(() => {});
+      return response;
+    },
     readiness: async () => readResponse(await fetch(`${origin}/readyz`)),
     metrics: () => scrape(metricsPort),
     untilHeld: async (count) => {
