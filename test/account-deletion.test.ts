@@ -123,7 +123,7 @@ describe('/account/delete', () => {
     expect((await user.post('/user/profile')).status).toBe(200);
   });
 
-  test('beside all else that a user does at once nothing fails, and nothing comes back', async () => {
+  test('at the same time as all other requests, nothing fails and nothing comes back', async () => {
     const user = await service.session();
     const more = await Promise.all(Array.from({ length: 4 }, () => service.session(user.email)));
     const all = more.flatMap((session, n) => [
@@ -143,7 +143,7 @@ describe('/account/delete', () => {
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 
-  test("the operator's deletion and adds do not wait for each other in a circle", async () => {
+  test("the operator's deletion and adds do not deadlock", async () => {
     const { sql } = service.context.database;
     for (let round = 0; round < 10; round++) {
       const user = await service.user();
@@ -156,7 +156,7 @@ describe('/account/delete', () => {
     }
   });
 
-  test('where Postgres does not end in time nothing is deleted', async () => {
+  test('nothing is deleted if Postgres does not finish in time', async () => {
     const user = await userWithEverything();
     const before = await rowsOf(user);
     await using lock = await holdLock(

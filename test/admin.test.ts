@@ -132,7 +132,7 @@ describe.concurrent('user', () => {
     });
   });
 
-  test('create refuses an address that is taken, whatever its case (decision 22)', async () => {
+  test('create refuses an address that is taken, in any case (decision 22)', async () => {
     await service.user({ email: 'Taken@example.org' });
     expectRefusal(await run('user create --email tAKEN@example.org'), /e-mail address already exists/);
   });
@@ -199,7 +199,7 @@ describe.concurrent('user', () => {
     expectRefusal(await run('user list --limit 0'), /from 1 to 10000/);
   });
 
-  test('delete takes the user with all that is theirs; and its tokens end', async () => {
+  test('delete removes the user with everything, and ends the tokens', async () => {
     const user = await service.user({ email: 'Gone@example.org' });
     const other = await service.user();
     for (const owner of [user, other]) {
@@ -314,7 +314,7 @@ describe.concurrent('token', () => {
   });
 });
 
-describe.concurrent('what goes wrong', () => {
+describe.concurrent('errors', () => {
   test.each(['', 'nobody', 'a b@example.org', `${'a'.repeat(250)}@example.org`])(
     'the e-mail address %j is refused',
     async (email) => {
@@ -331,7 +331,7 @@ describe.concurrent('what goes wrong', () => {
     expectRefusal(await run('user create'), /--email/);
   });
 
-  test('a schema older than the code is refused with what to run', async () => {
+  test('a schema older than the code is refused, with the command to run', async () => {
     await using database = await createDatabase();
     await runOn(
       database.url,
@@ -343,7 +343,7 @@ describe.concurrent('what goes wrong', () => {
     );
   });
 
-  test('what revokes or deletes runs on any schema, however old or new', async () => {
+  test('commands that revoke or delete run on any schema, old or new', async () => {
     await using database = await createDatabase();
     const onDatabase = { DATABASE_URL: database.url };
     await run('user create --email a@example.org', onDatabase);
@@ -381,7 +381,7 @@ describe.concurrent('as a process', () => {
   const runProcess = (args: string, env: Record<string, string>): Promise<Outcome> =>
     runCommand(['admin', ...args.split(' ')], env);
 
-  test('a command prints its result and ends; what it is refused is on standard error alone', async () => {
+  test('a command prints its result and ends; a refusal is only on standard error', async () => {
     const env = { DATABASE_URL: service.database.url };
     const made = readOutput(await runProcess('user create --email process@example.org', env));
     expect(made).toMatchObject({ email: 'process@example.org' });
@@ -395,7 +395,7 @@ describe.concurrent('as a process', () => {
     expect(output).toMatch(/create.*list.*revoke/s);
   });
 
-  test('a database that cannot be reached is told in one line', async () => {
+  test('a database that cannot be reached is reported in one line', async () => {
     const outcome = await runProcess('token list --email a@example.org', {
       DATABASE_URL: 'postgres://nobody:geheim@127.0.0.1:1/none',
     });

@@ -174,7 +174,7 @@ describe('responses that nobody reads', () => {
     expect((await greedy.post('/user/profile')).status).toBe(200);
   });
 
-  test('pass that by no more than what is read at one moment, however many connections ask at once', async () => {
+  test('exceed that by no more than one read, with any number of connections', async () => {
     const highest = watchHighest(slow.context.outboundBacklog);
     const clients = await Promise.all(Array.from({ length: 60 }, () => askForPages(10)));
     await eventually(highest).toBeGreaterThan(8 * MIB);
@@ -184,7 +184,7 @@ describe('responses that nobody reads', () => {
     for (const client of clients) client[Symbol.dispose]();
   });
 
-  test('of all accounts are kept up to UNSENT_BYTES: then every request gets 503, without a token too', async () => {
+  test('of all accounts are kept up to UNSENT_BYTES: then every request gets 503, even without a token', async () => {
     await using small = await startService({ maxOutboundBacklog: MIB }, { database: slow.database });
     // An export holds two pages while it waits.
     using _client = await sendUnread(small.origin, formatPost('/export', greedy.token));
@@ -221,7 +221,7 @@ describe('responses that nobody reads', () => {
     },
   );
 
-  test('are not cut while their client takes them, however long that takes', async () => {
+  test('are not cut off while their client reads them, however long that takes', async () => {
     const broken = await brokenOffDuring(async () => {
       using client = await askForExport();
       const startedAt = performance.now();
@@ -235,7 +235,7 @@ describe('responses that nobody reads', () => {
     expect(broken).toMatchObject([{ reason: 'client' }]);
   });
 
-  test('are cut where their client takes a byte now and then', async () => {
+  test('are cut off if their client reads only a byte now and then', async () => {
     const broken = await brokenOffDuring(async () => {
       const before = lines.length;
       using client = await askForExport();
@@ -245,7 +245,7 @@ describe('responses that nobody reads', () => {
     expect(broken).toMatchObject([{ reason: 'stalled' }]);
   });
 
-  test('of many exports hold half of what an account may, and each goes on when there is room', async () => {
+  test("of many exports hold half of an account's room, and each continues when there is room", async () => {
     const before = lines.length;
     const highest = watchHighest(slow.context.outboundBacklog);
     const [last, ...others] = await Promise.all(Array.from({ length: 30 }, askForExport));
@@ -258,7 +258,7 @@ describe('responses that nobody reads', () => {
     expect(highest()).toBeLessThan(4 * MIB + 5 * 1.1 * MIB);
   });
 
-  test('are counted and logged with the reason where they break off', async () => {
+  test('are counted and logged with the reason if they break off', async () => {
     const countBroken = async (reason: string) => {
       const { registry } = slow.context.metrics;
       const metric = registry.getSingleMetric('bookmarks_http_broken_responses_total')!;
@@ -293,7 +293,7 @@ describe('responses that nobody reads', () => {
     await eventually(() => countBroken('unanswered')).toBe(before + 1);
   });
 
-  test('of polls that are woken together are as many as the account may leave unread', async () => {
+  test('of polls that wake together are limited to what an account may leave unread', async () => {
     const sleeper = await slow.user({ premium: true });
     const tokens = await Promise.all(Array.from({ length: 8 }, () => slow.token(sleeper.id, 'read')));
     const polls = await Promise.all(
@@ -318,8 +318,8 @@ describe('responses that nobody reads', () => {
   });
 });
 
-describe('a connection with more requests than anyone sends at once', () => {
-  test('is cut at the seventeenth that is open, and others are served', async () => {
+describe('a connection with many requests at once', () => {
+  test('is closed at the seventeenth open request, and others are served', async () => {
     const poll = formatPost('/bookmarks/sync', user.token, { cursor: 9_999, wait: true });
     using sixteen = await sendUnread(service.origin, poll.repeat(16));
     await eventually(() => service.context.coordination.notifier.held).toBe(16);
@@ -341,7 +341,7 @@ describe('a connection with more requests than anyone sends at once', () => {
   });
 });
 
-describe('bodies that come in very many parts', () => {
+describe('bodies in very many chunks', () => {
   /** A body in chunks of one byte, which a client may send. */
   const inChunks = (text: string) => `${[...text].map((byte) => `1\r\n${byte}\r\n`).join('')}0\r\n\r\n`;
 
@@ -474,7 +474,7 @@ describe('bodies that do not end', () => {
   );
 });
 
-test('a whole body whose client leaves while its token is looked up is not held for good', async () => {
+test('a complete body is not kept if its client leaves while its token is looked up', async () => {
   const leaving = await service.user();
   const body = JSON.stringify({ url: 'https://left.example/', comment: 'a'.repeat(1_000) });
   const lock = await holdLock(service.database.url, 'lock table tokens in access exclusive mode');
@@ -492,7 +492,7 @@ test('a whole body whose client leaves while its token is looked up is not held 
   await eventually(() => service.context.received.of(leaving.id)).toBe(0);
 });
 
-describe('text that is dear to normalise', () => {
+describe('text that is expensive to normalise', () => {
   /** Combining marks in the wrong order: each has to pass all marks of the first kind. */
   const marks = (count: number) => '\u0301'.repeat(count / 2) + '\u0316'.repeat(count / 2);
 
@@ -501,20 +501,20 @@ describe('text that is dear to normalise', () => {
     expect(foldText(`A${marks(8)}`)).toBe(`a${marks(8)}`.normalize('NFC'));
   });
 
-  test('the name of a tag is measured before it is normalised', async () => {
+  test("the length of a tag's name is checked before the name is normalised", async () => {
     const tags = [`a${marks(300_000)}`];
     const response = await user.post('/bookmarks/add', { url: 'https://a.example/', tags });
     expect(response).toMatchObject({ status: 400, body: { error: 'tags[0]: at most 255 characters' } });
   });
 
-  test('a name that fits once it is normalised is taken, whatever it was before', async () => {
+  test('a name that fits after normalisation is accepted', async () => {
     const name = 'ᾂ'.repeat(255);
     const response = await user.post('/tags/create', { name: name.normalize('NFD') });
     expect(response).toMatchObject({ status: 200, body: { name } });
   });
 });
 
-describe('bodies that grow when they are read', () => {
+describe('bodies that grow when they are parsed', () => {
   const listOf = (entry: string, count: number) => `[${Array(count).fill(entry).join(',')}]`;
 
   test.each([
@@ -609,7 +609,7 @@ describe('responses that are kept', () => {
     expect((await other.post('/import', bodyOf(0), keyed('key-0'))).status).toBe(200);
   });
 
-  test('with no room for another: adds and new tags with a new key wait, those without go on', async () => {
+  test('fill the room: adds and new tags with a new key wait, those without a key go on', async () => {
     const greedy = await service.user();
     await greedy.post('/bookmarks/add', { url: 'https://kept.example/' }, keyed('used'));
     const setKept = (bytes: string) =>

@@ -18,7 +18,7 @@ const OLDER = 'bookmarks-20200102T000000Z.dump';
 
 beforeAll(() => provide('postgresql'), 300_000);
 
-test('a scheduled backup is made as the role that reads, read through, and the oldest go', {
+test('a scheduled backup is made by the reading role and verified, and the oldest ones are removed', {
   timeout: 90_000,
 }, async () => {
   await using postgres = await startSystemPostgres();

@@ -710,7 +710,7 @@ describe.for(Object.entries(ROUTE_CASES))('%s', ([path, route]) => {
     user = await (needsSession ? service.session() : service.user({ premium: true }));
   });
 
-  test('takes a body of what it needs, whatever else is in it', async () => {
+  test('accepts a body with the required fields and any unknown ones', async () => {
     const spend = SPENT[path];
     const sendWith = async (more: Record<string, unknown>) => {
       if (spend === undefined) return send(more);
@@ -723,7 +723,7 @@ describe.for(Object.entries(ROUTE_CASES))('%s', ([path, route]) => {
     });
   });
 
-  test('refuses a body that is no object, and one that is no JSON', async () => {
+  test('refuses a body that is not an object, and one that is not JSON', async () => {
     for (const whole of [null, true, 0, 'a', [], [{}]]) {
       expect(await user.post(path, JSON.stringify(whole)), show(whole)).toMatchObject(
         refusal('body: expected an object'),
@@ -781,7 +781,7 @@ describe.for(Object.entries(ROUTE_CASES))('%s', ([path, route]) => {
   });
 
   for (const [field, { good, bad }] of Object.entries(fields)) {
-    test(`${field}: is taken at its bounds and refused beyond them, by name`, async () => {
+    test(`${field}: is accepted at its bounds and refused beyond them, by name`, async () => {
       for (const value of good) {
         const { status, body: response } = await send({ [field]: value });
         // An id at its bounds belongs to nobody.
@@ -863,7 +863,7 @@ describe('an entry of an import is held to the same bounds', () => {
     ]);
   });
 
-  test('an entry that is no object, and one without a url', async () => {
+  test('an entry that is not an object, and one without a url', async () => {
     const sent = [null, true, 0, 'http://a', [], ['http://a'], {}, { URL: 'http://a' }];
     const { body } = await user.post('/import', { bookmarks: sent });
     expect(body.errors).toEqual(
@@ -880,7 +880,7 @@ describe('an entry of an import is held to the same bounds', () => {
   });
 });
 
-test('text from everywhere comes back as it was sent, trimmed', async () => {
+test('text in any script comes back as it was sent, trimmed', async () => {
   for (const title of [...FOREIGN, ...text(2_048).good]) {
     const comment = title as string;
     const { body } = await user.post('/bookmarks/add', { url: 'http://a', title, comment });
@@ -892,7 +892,7 @@ test('text from everywhere comes back as it was sent, trimmed', async () => {
   }
 });
 
-test("another user's bookmarks and tags do not exist, for anything", async () => {
+test("another user's bookmarks and tags do not exist for any request", async () => {
   const owner = await service.user();
   const { body: bookmark } = await owner.post('/bookmarks/add', {
     url: 'http://owned.example',

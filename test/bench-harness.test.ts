@@ -7,7 +7,7 @@ import { describeDeath } from './bench/harness/replica.ts';
 import type { Line } from './bench/harness/report.ts';
 import { runBenches } from './bench/harness/run-benches.ts';
 
-test('each benchmark is printed as it ends, and a fault ends its own benchmark only', async () => {
+test('each benchmark is printed when it ends, and a fault ends only its own benchmark', async () => {
   const errors = vi.spyOn(console, 'error').mockImplementation(() => {});
   const line = (bench: string) => ({ bench }) as Line;
   const seen: string[] = [];

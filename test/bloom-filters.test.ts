@@ -32,7 +32,7 @@ test('a filter has the bits of every part of its texts, whatever letters they ha
   }
 });
 
-test('of blocks that do not hold a word, a filter leaves out nine of ten', () => {
+test('a filter skips nine of ten blocks that do not contain a word', () => {
   const next = makeTexts(2);
   const blocks = Array.from({ length: 60 }, () => makeBlock(next));
   const filters = blocks.map(buildBloomFilter);
@@ -57,6 +57,6 @@ test('a search asks for eight bits at most, and for some of each of its first te
   expect(bloomFilterBits(['antidisestablishmentarianism'])).toHaveLength(8);
 });
 
-test('texts that have no filter may hold anything', () => {
+test('texts without a filter may contain anything', () => {
   expect(mayHold(buildBloomFilter(null), ['anything', 'at', 'all'])).toBe(true);
 });

@@ -104,7 +104,7 @@ describe('a field that a request gives is stored, found and shown', () => {
   });
 });
 
-test('what a request leaves away has its default', async () => {
+test('an omitted field has its default', async () => {
   const [adding, importing] = [await service.user(), await service.user()];
   await adding.post('/bookmarks/add', { url: 'https://example.org/' });
   await importing.post('/import', { bookmarks: [{ url: 'https://example.org/' }] });

@@ -17,7 +17,7 @@ const invite = async (service: TestService, email: string) =>
   (await issueInvite(service.context.database, email, 7)).code;
 
 describe('invite codes', () => {
-  test('are tried in vain only so often in a minute, from any address, and on all replicas together', async () => {
+  test('fail only so often in a minute, from all addresses and on all replicas together', async () => {
     const redis = await openRedis();
     onTestFinished(() => redis.stop());
     const redisAddress = { kind: 'servers', urls: [redis.url] } as const;
@@ -41,7 +41,7 @@ describe('invite codes', () => {
     expect(admitted).toMatchObject({ status: 200, body: { user: { email: 'guest@example.org' } } });
   });
 
-  test('beyond the budget are named in the error, also where many come at once', async () => {
+  test('beyond the budget are named in the error, even if many come at once', async () => {
     await using service = await startService({ inviteFailuresPerMinute: 1 });
     const responses = await Promise.all(Array.from({ length: 10 }, () => guess(service)));
     const refused = responses.filter(({ status }) => status === 429);
@@ -49,7 +49,7 @@ describe('invite codes', () => {
     for (const { body } of refused) expect(body.error).toBe('too many wrong invite codes were sent');
   });
 
-  test('that are right count as no failure, however many are exchanged', async () => {
+  test('that are valid do not count as failures, however many are exchanged', async () => {
     await using service = await startService({ inviteFailuresPerMinute: 2 });
     for (let i = 0; i < 5; i++) {
       const code = await invite(service, `right-${i}@example.org`);
@@ -74,7 +74,7 @@ describe('invite codes', () => {
     expect(status).toBe(404);
   });
 
-  test('for one e-mail address fail ten times an hour, from wherever they come', async () => {
+  test('for one e-mail address may fail ten times an hour, from all networks together', async () => {
     await using service = await startService({ trustProxy: 1, inviteFailuresPerMinute: 1 });
     const statuses = [];
     for (let i = 0; i < 12; i++)
@@ -147,7 +147,7 @@ describe('tokens that do not exist', () => {
     expect(statuses).toEqual([401, 429]);
   });
 
-  test('keep no valid token out that is new to a replica: beyond the bound they are looked up one by one', async () => {
+  test('do not lock out a valid token that is new to a replica: beyond the limit, tokens are looked up one by one', async () => {
     await using service = await startService({ trustProxy: 1 });
     const user = await service.user();
     const profile = (token: string) => service.post('/user/profile', {}, { token, headers: from(3) });
@@ -168,14 +168,14 @@ describe('tokens that do not exist', () => {
     expect((await profile(await service.token(user.id, 'read'))).status).toBe(200);
   }, 60_000);
 
-  test('are told by WWW-Authenticate how to present one', async () => {
+  test('get WWW-Authenticate, which says how to present a token', async () => {
     await using service = await startService();
     const { status, headers } = await service.post('/user/profile', {});
     expect([status, headers.get('www-authenticate')]).toEqual([401, 'Bearer']);
   });
 });
 
-describe('headers that say who asks and whom', () => {
+describe('headers that name the caller and the host', () => {
   test.each([
     ['Authorization', ['authorization', 'Bearer a', 'Authorization', 'Bearer b']],
     ['Host', ['host', 'a.example.org', 'HOST', 'b.example.org']],

@@ -13,7 +13,7 @@ describe('of evidence made by hand', () => {
   const first = ({ journal }: Evidence) => journal.calls[0] as AddCall;
   const theImport = ({ journal }: Evidence) => journal.calls[2] as ImportCall;
 
-  test('what is sound is found sound', () => {
+  test('sound evidence passes', () => {
     expect(checkAll(sampleEvidence()).flatMap(({ findings }) => findings)).toEqual([]);
   });
 

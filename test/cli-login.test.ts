@@ -89,7 +89,7 @@ test('ends logged in, as an app that the settings name', async () => {
   expect(session!.client).toBe('Bookmarks CLI');
 });
 
-test('prints the address, for where no browser opens', async () => {
+test('prints the address, in case no browser opens', async () => {
   const { login, env } = open();
   const stop = new AbortController();
   const address = `${service.origin}/login/app?redirect_uri=http%3A%2F%2F127.0.0.1%3A`;
@@ -109,7 +109,7 @@ test('says so where the person declines', async () => {
   expect([code === 0, err]).toEqual([false, expect.stringContaining('declined in the browser')]);
 });
 
-test('is ended by nothing that does not know its state, nor by another service', async () => {
+test('is not ended by a request without its state, nor by another service', async () => {
   const { login, shown } = open();
   const ended = login();
   const address = await shown();

@@ -39,7 +39,7 @@ function start(args: string[], env: Record<string, string>) {
   return { child, end };
 }
 
-test('what add, edit and rm write offline is shown at once, and sent by sync FILE', async () => {
+test('offline changes by add, edit and rm show at once, and sync FILE sends them', async () => {
   const { user, file, run, offline, all } = await openShell();
   const { id } = (await user.post('/bookmarks/add', { url: 'http://old/' })).body;
   const { id: gone } = (await user.post('/bookmarks/add', { url: 'http://gone/' })).body;
@@ -72,7 +72,7 @@ test('what add, edit and rm write offline is shown at once, and sent by sync FIL
   });
 });
 
-test('sync FILE prints what was not simply applied, once, and fails where a change was not applied', async () => {
+test('sync FILE prints conflicts once, and fails if a change was not applied', async () => {
   const { user, file, run, offline } = await openShell();
   const { id } = (await user.post('/bookmarks/add', { url: 'http://both/' })).body;
   const { id: gone } = (await user.post('/bookmarks/add', { url: 'http://gone/' })).body;
@@ -104,7 +104,7 @@ test('sync FILE prints what was not simply applied, once, and fails where a chan
   });
 });
 
-test('what cannot be right is refused before it is stored', async () => {
+test('an invalid change is refused before it is stored', async () => {
   const { file, run, offline } = await openShell();
   expect(await offline('add', 'mailto:a@b')).toMatchObject({ code: 2 });
   expect(await offline('add', 'http://a/', '--created-at', 'soon')).toMatchObject({ code: 2 });

@@ -381,7 +381,7 @@ describe('import', () => {
     expect(essence(await all())).toMatchObject(bookmarks);
   });
 
-  test('tells a person what it took, skipped, left out and what the service refused', async () => {
+  test('reports what it imported, skipped and left out, and what the service refused', async () => {
     const { run } = await openShell();
     const chrome = await run(['import', join(SAMPLES, 'chrome.html')]);
     expect(chrome.out).toContain('5 bookmarks in a browser’s bookmark file; 1 duplicate combined');
@@ -434,7 +434,7 @@ describe('import', () => {
     expect(readBookmarkFile(file, { foldersAsTags: true }).entries[0]!.created_at).toBe(created);
   });
 
-  test('reads standard input, adds a tag to all, and leaves folders alone where told to', async () => {
+  test('reads standard input, adds a tag to all, and ignores folders if asked to', async () => {
     const { run, all } = await openShell();
     const input = readFileSync(join(SAMPLES, 'chrome.html'));
     await run(['import', '-', '--no-folders', '--tag', 'from chrome,2026'], { input });
@@ -443,14 +443,14 @@ describe('import', () => {
     );
   });
 
-  test('only looks where it is told to', async () => {
+  test('with --dry-run changes nothing', async () => {
     const { run, all } = await openShell();
     const { out } = await run(['import', join(SAMPLES, 'firefox.html'), '--dry-run', '--json']);
     expect(JSON.parse(out)).toMatchObject({ format: 'netscape', read: 4 });
     expect(await all()).toEqual([]);
   });
 
-  test('says before what the service refuses afterwards, and writes all of it to a file', async () => {
+  test('reports before the import what the service will refuse, and writes all of it to a file', async () => {
     const { run, env } = await openShell();
     const long = (length: number) => 'x'.repeat(length);
     const url = 'https://example.org/';
@@ -485,7 +485,7 @@ describe('import', () => {
     expect(out).toContain('  Development › C & C++: tag Development/C & C++, 1 bookmark');
   });
 
-  test('replaces only what somebody agreed to lose', async () => {
+  test('replaces only after somebody agreed', async () => {
     const { run, all, user } = await openShell();
     await user.post('/bookmarks/add', { url: 'https://example.org/old' });
     const replace = ['import', join(SAMPLES, 'table.csv'), '--replace'];
@@ -547,7 +547,7 @@ describe('import', () => {
     }
   });
 
-  test('takes 100,000 bookmarks at once, and says that it does not split more', async () => {
+  test('imports 100,000 bookmarks at once, and refuses to split more', async () => {
     const { run } = await openShell();
     const bookmarks = Array.from({ length: 100_001 }, (_, i) => ({ url: `https://example.org/${i}` }));
     const tooMany = await run(['import', '-'], { input: JSON.stringify({ bookmarks }) });
@@ -623,7 +623,7 @@ describe('export', () => {
     ]);
   });
 
-  test('of HTML makes folders of tags without a path too where told to, and keeps them as tags', async () => {
+  test('of HTML makes folders of tags without a path if asked to, and keeps them as tags', async () => {
     const { run, user } = await openShell();
     await user.post('/bookmarks/add', {
       url: 'https://a.example/',
@@ -675,7 +675,7 @@ describe('export', () => {
     );
   });
 
-  test('that cannot be written leaves what was there', async () => {
+  test('that cannot be written leaves the old file', async () => {
     const { run, env } = await openShell();
     const file = join(env.XDG_CONFIG_HOME, 'export.json');
     writeFileSync(file, 'of yesterday');
@@ -761,7 +761,7 @@ describe('login', () => {
     expect((await run(['list'])).err).toContain('you are not logged in');
   });
 
-  test('shows a token to the service that gave it and to no other', async () => {
+  test('sends a token only to the service that issued it', async () => {
     const { run } = open();
     const user = await service.user();
     await run(['login', user.token]);
@@ -779,7 +779,7 @@ describe('login', () => {
     );
   });
 
-  test('warns where a token would travel in the clear', async () => {
+  test('warns if a token would be sent unencrypted', async () => {
     const { run } = open();
     const { err } = await run(['login', 'nonsense!', '--url', 'http://bookmarks.example.org']);
     expect(err).toContain('is not encrypted');
@@ -841,13 +841,13 @@ describe('bookmarks and tags', () => {
     expect(await all()).toEqual([]);
   });
 
-  test('adds https:// where only a host name is given', async () => {
+  test('adds https:// to a host name', async () => {
     const { run, all } = await openShell();
     await run(['add', 'example.org/a:b']);
     expect((await all()).map(({ url }) => url)).toEqual(['https://example.org/a:b']);
   });
 
-  test('names the bookmarks that have its url already, unless it was asked for one', async () => {
+  test('names the bookmarks with the same url, unless the user asked for another', async () => {
     const { run } = await openShell();
     const { id } = await add(run, 'https://example.org/a');
     const again = await run(['add', 'HTTPS://EXAMPLE.org:443/a', '--json']);
@@ -978,7 +978,7 @@ describe('bookmarks and tags', () => {
 });
 
 describe('sync', () => {
-  test('prints what is there once, and goes on from the cursor that it kept', async () => {
+  test('prints each bookmark once, and continues from its stored cursor', async () => {
     const { run, user, env } = await openShell();
     const file = join(env.XDG_CONFIG_HOME, 'cursor');
     const ids = async () =>
@@ -1035,7 +1035,7 @@ describe('sync', () => {
 });
 
 describe('sync --follow', () => {
-  test('prints edits, deletions and tags too, and goes on from its file', async () => {
+  test('also prints edits, deletions and tags, and continues from its file', async () => {
     const { run, user, env } = await openShell();
     const file = join(env.XDG_CONFIG_HOME, 'cursor');
     const { body: made } = await user.post('/bookmarks/add', { url: 'https://example.org/1', tags: ['a'] });
@@ -1062,7 +1062,7 @@ describe('sync --follow', () => {
     expect((await run(['sync', '--cursor-file', file])).err).toContain('written by sync --follow');
   });
 
-  test("after a bookmark's id prints what is new, and then what changes, nothing twice", async () => {
+  test("after a bookmark's id prints new bookmarks and then changes, nothing twice", async () => {
     const { run, user } = await openShell();
     const ids: number[] = [];
     for (const n of [1, 2])
@@ -1086,7 +1086,7 @@ describe('sync --follow', () => {
 });
 
 describe('mirror', () => {
-  test('makes a file hold what the service holds, and brings it up to date', async () => {
+  test('copies the account into a file, and updates it', async () => {
     const { run, user, all, env } = await openShell();
     const file = join(env.XDG_CONFIG_HOME, 'bookmarks.sqlite');
     const { body: made } = await user.post('/bookmarks/add', {
@@ -1226,7 +1226,7 @@ describe('what a service sends', () => {
     expect(err).not.toMatch(DANGEROUS);
   });
 
-  test('reaches other programs as it is, and JSON on a terminal means the same', async () => {
+  test('reaches other programs unchanged, and JSON on a terminal means the same', async () => {
     const env = await openHostileService(200, { bookmarks: [bookmark], has_more: false });
     const piped = await runCommand(['list', '--json'], { env });
     const shown = await runCommand(['list', '--json'], { env, screen: 80 });

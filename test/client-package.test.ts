@@ -133,7 +133,7 @@ describe('the tarball', () => {
     expect(bookmarks.map(({ url }: Bookmark) => url)).toEqual(['http://there/', 'http://page/']);
   });
 
-  test('its types hold strict programs, in Node and in browsers, to the API', async () => {
+  test('its types check strict programs against the API, in Node and in browsers', async () => {
     const program = (error: boolean) => `
       import { BookmarkClient, type Bookmark, type SyncBatch } from 'bookmark-service/client';
       const client = new BookmarkClient({ baseUrl: 'https://example.org/api/v1', fetch: globalThis.fetch });
@@ -201,7 +201,7 @@ describe('packing', () => {
     expect(Object.keys(lean.dependencies as object)).not.toContain('fastify');
   });
 
-  test('puts the whole manifest back, also after a run that was interrupted', () => {
+  test('restores the whole manifest, even after an interrupted run', () => {
     const place = join(folder, 'manifest');
     mkdirSync(place);
     const path = join(place, 'package.json');

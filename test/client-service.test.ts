@@ -35,7 +35,7 @@ const page = (i: number) => ({ url: `https://example.org/${i}` });
 describe('the progress of an upload', () => {
   const bookmarks = Array.from({ length: 2_000 }, (_, i) => ({ ...page(i), comment: 'é'.repeat(200) }));
 
-  test('is told from its first byte to its last, and again for a retry', async () => {
+  test('is reported from the first byte to the last, and again for a retry', async () => {
     const { token } = await service.user();
     const seen: [number, number][] = [];
     const client = clientOf(token, { fetch: losingFirstResponse('/import') });
@@ -192,7 +192,7 @@ describe('a response that is lost on its way', () => {
     expect(bookmarks).toEqual([added]);
   });
 
-  test('does not make a tag taken by itself', async () => {
+  test("does not make the client's own tag a conflict", async () => {
     const user = await service.user();
     const client = clientOf(user.token, { fetch: losingFirstResponse('/tags/create') });
     const tag = await client.createTag({ name: 'mine' });
@@ -344,7 +344,7 @@ describe('sync', () => {
 });
 
 describe('within the quota', () => {
-  test('a client never is refused, however much it asks for', async () => {
+  test('a client is never refused, however much it requests', async () => {
     await using limited = await startService({ rateLimitRequests: 5, rateLimitWindowSeconds: 1 });
     const { token } = await limited.user();
     const statuses: number[] = [];

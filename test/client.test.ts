@@ -33,7 +33,7 @@ const failure = async (promise: Promise<unknown>): Promise<ApiError> => {
 };
 
 describe('waits', () => {
-  test('a 429 is obeyed: the request goes again when Retry-After says, and not before', async () => {
+  test('a 429 is obeyed: the request is sent again after Retry-After, and not before', async () => {
     const fake = new FakeService(
       refusal('RATE_LIMITED', 429, { 'retry-after': '7', ...quota(0, 7) }),
       json(PROFILE),
@@ -50,7 +50,7 @@ describe('waits', () => {
     expect(fake.gapsMs[0]).toBeLessThanOrEqual(11_010);
   });
 
-  test('a change too is sent again after a 429: it was refused unread', async () => {
+  test('a change is also sent again after a 429, because it was refused unread', async () => {
     const fake = new FakeService(
       refusal('RATE_LIMITED', 429, { 'retry-after': '1' }),
       json({ deleted: true }),
@@ -59,7 +59,7 @@ describe('waits', () => {
     expect(fake.received).toHaveLength(2);
   });
 
-  test('where nothing is left of the quota, the next request waits until some is back', async () => {
+  test('the next request waits if nothing is left of the quota', async () => {
     const fake = new FakeService(json(PROFILE, 200, quota(0, 12)), json(PROFILE));
     const client = fake.client();
     await fake.run(client.profile());
@@ -68,7 +68,7 @@ describe('waits', () => {
     expect(fake.gapsMs[0]).toBeLessThanOrEqual(12_010);
   });
 
-  test('many that wait for the quota go one by one, as a sliding window gives it back', async () => {
+  test('many requests that wait for the quota are sent one by one, as the sliding window frees it', async () => {
     const back = () => json(PROFILE, 200, quota(0, 5));
     const fake = new FakeService(back(), back(), back(), back());
     const client = fake.client();
@@ -89,7 +89,7 @@ describe('waits', () => {
     expect(fake.gapsMs[2]).toBeGreaterThanOrEqual(29_000);
   });
 
-  test('what a response leaves is what requests under way will take first', async () => {
+  test('requests in progress take first from what a response leaves', async () => {
     const fake = new FakeService(json(PROFILE, 200, quota(1, 30)), hang, json(PROFILE));
     const client = fake.client();
     const controller = new AbortController();
@@ -131,7 +131,7 @@ describe('waits', () => {
       expect(Math.abs(gapMs - gapsMs[i]!)).toBeLessThanOrEqual(10);
   });
 
-  test('back-off ends at 20 s, and retrying two minutes after the first failure', async () => {
+  test('back-off grows to 20 s, and retrying ends two minutes after the first failure', async () => {
     const fake = new FakeService(...Array.from({ length: 50 }, () => refusal('UNAVAILABLE', 503)));
     const error = await failure(fake.run(fake.client({ random: () => 0.999_999 }).profile()));
     expect(error.code).toBe('UNAVAILABLE');
@@ -141,13 +141,13 @@ describe('waits', () => {
     expect(spentMs).toBeLessThanOrEqual(120_000);
   });
 
-  test('a 503 that names a wait is given at least that', async () => {
+  test('after a 503 with a wait, the client waits at least that long', async () => {
     const fake = new FakeService(refusal('UNAVAILABLE', 503, { 'retry-after': '5' }), json(PROFILE));
     await fake.run(fake.client().profile());
     expect(fake.gapsMs[0]).toBeGreaterThanOrEqual(5_000);
   });
 
-  test('each wait before a retry is told', async () => {
+  test('each wait before a retry is reported', async () => {
     const told: unknown[] = [];
     const fake = new FakeService(refusal('UNAVAILABLE', 503), lose('ECONNRESET'), json(PROFILE));
     const onRetry = ({ error, failures, path, waitMs }: { error: ApiError } & Record<string, unknown>) =>
@@ -211,13 +211,13 @@ describe('only what is safe is repeated', () => {
     },
   );
 
-  test('a revocation is where the caller names a key', async () => {
+  test('a revocation is, if the caller gives a key', async () => {
     const fake = new FakeService(lose('ECONNRESET'), json({ revoked: true }));
     await fake.run(fake.client().revokeToken(1, { idempotencyKey: 'mine' }));
     expect(fake.received.map(({ headers }) => headers.get('idempotency-key'))).toEqual(['mine', 'mine']);
   });
 
-  test('a request that was never sent is, whatever it asks for', async () => {
+  test('any request that was never sent is', async () => {
     const fake = new FakeService(lose('ECONNREFUSED'), lose('ENOTFOUND'), json({ deleted: true }));
     await fake.run(fake.client().deleteBookmark(1));
     expect(fake.received).toHaveLength(3);
@@ -236,7 +236,7 @@ describe('only what is safe is repeated', () => {
     expect([error.code, error.status]).toEqual([code, status]);
   });
 
-  test('two calls have two keys, and a key that is given is taken', async () => {
+  test('two calls have two keys, and a given key is used', async () => {
     const fake = new FakeService(json(bookmark(1)), json(bookmark(2)), json(bookmark(3)));
     const client = fake.client();
     await fake.run(client.addBookmark({ url: 'https://example.org/' }));
@@ -257,14 +257,14 @@ describe('only what is safe is repeated', () => {
     expect(fake.received[1]!.headers.has('authorization')).toBe(false);
   });
 
-  test('nothing is, where the caller says so', async () => {
+  test('nothing is, if the caller says so', async () => {
     const fake = new FakeService(refusal('UNAVAILABLE', 503, { 'retry-after': '1' }));
     const error = await failure(fake.run(fake.client({ retryForMs: 0 }).profile()));
     expect([error.code, error.status, error.retryAfterSeconds]).toEqual(['UNAVAILABLE', 503, 1]);
   });
 });
 
-describe('what no request can be made with', () => {
+describe('invalid options', () => {
   test.each([
     ['a token with a line break', { token: 'bks_1_a\nb' }, 'token: '],
     ['a token of other letters', { token: 'bks_1_ä' }, 'token: '],
@@ -301,7 +301,7 @@ describe('what no request can be made with', () => {
 });
 
 describe('errors', () => {
-  test('say what the service said, and under which id it logged the request', async () => {
+  test('have the message of the service, and the id under which it logged the request', async () => {
     const fake = new FakeService(refusal('LIMIT_EXCEEDED', 403, { 'x-request-id': 'from-the-service' }));
     const error = await failure(fake.run(fake.client().addBookmark({ url: 'https://example.org/' })));
     expect(error.message).toBe('as the service words LIMIT_EXCEEDED');
@@ -318,7 +318,7 @@ describe('errors', () => {
     expect((error.cause as Error).message).toBe('fetch failed');
   });
 
-  test('that are not of the service are named so', async () => {
+  test('that do not come from the service say so', async () => {
     const fake = new FakeService(new Response('not here', { status: 404 }));
     const error = await failure(fake.run(fake.client().profile()));
     expect(error).toMatchObject({ code: 'UNEXPECTED_ANSWER', status: 404 });
@@ -339,13 +339,13 @@ describe('time', () => {
     expect(await timeoutOf((client) => client.syncBookmarks({ cursor: 0 }))).toBeCloseTo(30_000, -2);
   });
 
-  test('what the service may hold it for comes on top: polls and imports', async () => {
+  test('polls and imports get additional time, as the service may hold them', async () => {
     expect(await timeoutOf((client) => client.syncBookmarks({ wait: true }))).toBeCloseTo(60_000, -2);
     expect(await timeoutOf((client) => client.readChanges({ wait: true }))).toBeCloseTo(60_000, -2);
     expect(await timeoutOf((client) => client.importBookmarks({ bookmarks: [] }))).toBeCloseTo(270_000, -2);
   });
 
-  test('a response that comes slowly, but comes, is waited for', async () => {
+  test('a slow response is awaited as long as bytes arrive', async () => {
     let send: ReadableStreamDefaultController<Uint8Array>;
     const body = new ReadableStream<Uint8Array>({
       start(controller) {
@@ -462,7 +462,7 @@ describe('sync', () => {
     expect(fake.received.map(asked)).toEqual([first]);
   });
 
-  test('an account without bookmarks is waited for from 0', async () => {
+  test('waits from 0 for an account without bookmarks', async () => {
     const fake = new FakeService(json({ bookmarks: [], has_more: false }), empty(0, true), page([1]));
     const next = fake.client().sync().next();
     const { value } = await fake.run(next);
@@ -470,13 +470,13 @@ describe('sync', () => {
     expect(fake.received.map(asked)).toEqual(['/bookmarks/list -', '/bookmarks/sync 0', '/bookmarks/sync 0']);
   });
 
-  test('pauses a second where the wait was not held', async () => {
+  test('pauses a second if the wait was not held', async () => {
     const fake = new FakeService(empty(3, false), empty(3, false), page([4]));
     await fake.run(fake.client().sync({ cursor: 3 }).next());
     for (const gapMs of fake.gapsMs) expect(gapMs).toBeGreaterThanOrEqual(1_000);
   });
 
-  test('pauses so even where the network is slow', async () => {
+  test('pauses even if the network is slow', async () => {
     const fake: FakeService = new FakeService(
       async () => {
         fake.clock.advance(2_000);
@@ -488,13 +488,13 @@ describe('sync', () => {
     expect(fake.gapsMs[0]).toBeGreaterThanOrEqual(3_000);
   });
 
-  test('does not run in circles where a replica that ends answers all waits at once', async () => {
+  test('does not loop if a draining replica responds to all waits at once', async () => {
     const fake = new FakeService(empty(3, true), empty(3, true), page([4]));
     await fake.run(fake.client().sync({ cursor: 3 }).next());
     for (const gapMs of fake.gapsMs) expect(gapMs).toBeGreaterThanOrEqual(1_000);
   });
 
-  test('stays away as long as a replica that ends asks, and a minute at most', async () => {
+  test('waits as long as a draining replica asks, but at most a minute', async () => {
     const asking = (retryAfterMs: number) => async () => {
       fake.clock.advance(20_000);
       const rest = { cursor: 3, has_more: false, waited: true, retry_after_ms: retryAfterMs };
@@ -550,7 +550,7 @@ describe('sync', () => {
     expect((await failure(fake.run(fake.client().sync({ cursor: 3 }).next()))).code).toBe(code);
   });
 
-  test('without following ends when all has come', async () => {
+  test('without following ends when it is up to date', async () => {
     const fake = new FakeService(
       json({ bookmarks: [bookmark(1)], has_more: false }),
       page([2], true),
@@ -588,7 +588,7 @@ describe('an export stream', () => {
   };
   const end = '],"exported_at":"2026-01-01T00:00:00.000Z","count":1}';
 
-  test('gives the bytes as they are', async () => {
+  test('returns the bytes unchanged', async () => {
     const text = `{"bookmarks":[${JSON.stringify(bookmark(1))}${end}`;
     expect(await read(text)).toBe(text);
   });

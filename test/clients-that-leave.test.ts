@@ -42,7 +42,7 @@ test('an upload whose client goes away midway is no fault of the service', async
   expect(replica.log.filter(({ level }) => level >= 50)).toEqual([]);
 });
 
-test('a connection is cut where its client reads less than 16 KiB within the stall time', () => {
+test('a connection is closed if its client reads less than 16 KiB within the stall time', () => {
   // Kernels pass on larger pieces at once, so the test uses a stand-in for the socket.
   const handle = { bytesWritten: 100_000, writeQueueSize: 100_000 };
   let isCut = false;

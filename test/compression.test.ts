@@ -134,7 +134,7 @@ describe('a client that does not read', () => {
     return send('/export', encoding, { origin: slow.origin, token: reader.token });
   }
 
-  test('has the compressed pages of its export counted until it reads them', async () => {
+  test('counts for the compressed pages of its export until it reads them', async () => {
     const response = await startSlowExport('gzip');
     await until(() => slow.context.outboundBacklog.of(reader.id) > 0);
     expect(await decode(response)).toMatchObject({ count: 1_000 });

@@ -367,7 +367,7 @@ describe('ranges', () => {
     }
   });
 
-  test('premium accounts have the limit of all where they are given none of their own', () => {
+  test('premium accounts have the general limit unless they have their own', () => {
     expect(readConfig({ RATE_LIMIT_REQUESTS: '7' }).rateLimitRequestsPremium).toBe(7);
     const both = readConfig({ RATE_LIMIT_REQUESTS: '7', RATE_LIMIT_REQUESTS_PREMIUM: '30' });
     expect([both.rateLimitRequests, both.rateLimitRequestsPremium]).toEqual([7, 30]);
@@ -386,7 +386,7 @@ describe('ranges', () => {
     expect(limitsOf({ ...own, RATE_LIMIT_REQUESTS_PER_ACCOUNT_PREMIUM: '90' })).toEqual([50, 90]);
   });
 
-  test('the example that a message gives is itself taken', () => {
+  test('the example in a message is itself valid', () => {
     for (const [name] of [...INTEGERS, ...OTHERS]) {
       if (['NODE_ENV', 'HOST', 'DATA_DIR', 'REDIS_CA_FILE', 'REDIS_SENTINEL_PASSWORD'].includes(name))
         continue;

@@ -24,7 +24,7 @@ afterAll(() => server.drop());
 
 const open = (options: Partial<DatabaseOptions> = {}) => openPool({ url: server.url, ...options });
 
-test('a server that falls silent fails calls within the deadline; when it speaks again the rows are right', async () => {
+test('calls to a silent server fail within the deadline, and rows are right when it responds again', async () => {
   await using frozen = await startPostgres();
   const database = await open({ url: frozen.url, max: 2, deadlineMs: 400 });
   await selectOne(database);
@@ -74,7 +74,7 @@ test('a server killed and started again under load: every call is settled, and a
   expect(database.gauges).toMatchObject({ size: 4, inUse: 0, waiting: 0 });
 });
 
-test('opening rejects where no server answers', async () => {
+test('opening rejects if no server responds', async () => {
   const port = await findFreePort();
   expect(await catchUnavailable(openDatabase({ url: throughPort(server.url, port) }))).toMatchObject({
     reason: 'connect',
@@ -82,7 +82,7 @@ test('opening rejects where no server answers', async () => {
   });
 });
 
-test('what only libpq understands in a url is not sent to the server', async () => {
+test('parameters of a url that only libpq knows are not sent to the server', async () => {
   const database = await open({
     url: `${server.url}?channel_binding=disable&sslmode=prefer&keepalives=1&application_name=named`,
   });

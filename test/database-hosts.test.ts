@@ -36,7 +36,7 @@ test('a replica whose first host is away serves through the next one', async () 
   expect((await fetch(`${service.origin}/readyz`)).status).toBe(200);
 });
 
-test('a host that ends under its connections is left for the other one, and a read in flight is made there', async () => {
+test('if a host ends, its connections and reads in flight move to the other one', async () => {
   const { database, proxies } = await openProxies(2);
   const [first, second] = proxies as [(typeof proxies)[0], (typeof proxies)[0]];
   const pool = await openPool({ url: throughPorts(database.url, [first.port, second.port]), max: 1 });
@@ -74,7 +74,7 @@ test('with load_balance_hosts=random pools begin at any of the hosts, without it
   }
 });
 
-test('a word for the order of hosts that libpq does not know is refused by name', () => {
+test('an order of hosts that libpq does not know is refused by name', () => {
   const fault = findUrlFault('postgres://a,b/bookmarks?load_balance_hosts=round-robin');
   expect(fault).toBe('expected load_balance_hosts to be disable or random');
   expect(findUrlFault('postgres://a:1,b:2/bookmarks?load_balance_hosts=random')).toBeUndefined();

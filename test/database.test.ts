@@ -62,7 +62,7 @@ test('a session has its name and its timeouts', async () => {
   expect(row).toEqual({ name: 'database test', statement: '1234ms', lock: '567ms', idle: '10s' });
 });
 
-test('a statement that Postgres ends for its time has not run', async () => {
+test('a statement that Postgres ends by its timeout has no effect', async () => {
   const database = await open({ statementTimeoutMs: 50 });
   const error = await catchUnavailable(
     database.write((sql) => sql`insert into facts select 10, 'slow' from pg_sleep(20)`),
@@ -86,7 +86,7 @@ test('a lock that is not granted in time makes the database unavailable', async 
   await holding;
 });
 
-test('a deadlock makes the database unavailable for the one who is sacrificed', async () => {
+test('a deadlock makes the database unavailable for its victim', async () => {
   const database = await open();
   const update = (first: number, second: number) =>
     database.write(
@@ -118,7 +118,7 @@ test('other errors are passed on as they are', async () => {
   expect(database.gauges).toMatchObject({ size: 2, inUse: 0, waiting: 0 });
 });
 
-test('a read is sent once more where the connection was lost before the response', async () => {
+test('a read is sent once more if the connection was lost before the response', async () => {
   const database = await open({ max: 1 });
   await runOn(server.url, 'create sequence tries');
   // Only the first attempt is slow.
@@ -155,7 +155,7 @@ test('a write is never sent twice', async () => {
   expect(await database.read((sql) => sql`select from facts where fact = 'once'`)).toHaveLength(0);
 });
 
-test('a message of an unavailable database holds codes only, the cause is kept', async () => {
+test('the message about an unavailable database contains only codes, and the cause is kept', async () => {
   const database = await open({ statementTimeoutMs: 50 });
   const error = await catchUnavailable(
     database.read((sql) => sql`select ${'a secret'}::text from pg_sleep(20)`),
@@ -191,7 +191,7 @@ test('a read whose own deadline passed while it waited for a connection never ru
   expect(await runOn(server.url, 'select is_called from late_reads')).toEqual([{ is_called: false }]);
 });
 
-test('a connection that cannot be made fails no call that waits while another connection still gets responses, errors too', async () => {
+test('a failed connection attempt fails no waiting call while another connection still gets responses, even errors', async () => {
   const proxy = await openProxy();
   const database = await open({ max: 2, url: throughPort(server.url, proxy.port) });
   const gates = await Promise.all(
@@ -217,7 +217,7 @@ test('a connection that cannot be made fails no call that waits while another co
   await Promise.all([second, third]);
 });
 
-test('who waits for a connection is served in turn, and only so many may wait', async () => {
+test('callers that wait for a connection are served in turn, and their number is limited', async () => {
   const database = await open({ max: 2, maxWaiting: 50 });
   const order: number[] = [];
   await using gate = await holdLock(server.url, 'select pg_advisory_xact_lock(1)');
@@ -260,7 +260,7 @@ test('a write whose connection cannot be made in time never runs', async () => {
   expect(await database.read((sql) => sql`select from facts where id = 30`)).toHaveLength(0);
 });
 
-test('a server that accepts and closes fails a call at once, and all that wait behind it', async () => {
+test('a server that accepts and closes connections fails a call, and all that wait behind it, at once', async () => {
   const proxy = await openProxy();
   const database = await open({ max: 2, url: throughPort(server.url, proxy.port), waitMs: 0 });
   proxy.cut('end');
@@ -273,7 +273,7 @@ test('a server that accepts and closes fails a call at once, and all that wait b
   expect(await selectOne(database)).toEqual(one);
 });
 
-test('closing refuses calls that wait and calls that come, and lets those in flight end', async () => {
+test('closing refuses waiting and new calls, and lets those in flight end', async () => {
   const database = await open({ max: 1 });
   await using gate = await holdLock(server.url, 'select pg_advisory_xact_lock(1)');
   const inFlight = database.read((sql) => sql`select 1 as one from pg_advisory_xact_lock(1)`);

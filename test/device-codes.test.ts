@@ -46,7 +46,7 @@ test('a code opens a session of the same account on another device, once', async
   expect(await codeOf(body.code)).toBe('NOT_FOUND');
 });
 
-test('of many who bring a code at once one is signed in', async () => {
+test('a code that many present at once signs in one of them', async () => {
   const { page, makeCode } = await openPage();
   const code = await makeCode();
   const statuses = await Promise.all(
@@ -56,7 +56,7 @@ test('of many who bring a code at once one is signed in', async () => {
   expect((await page.post('/web/api/v1/sessions/list')).body.sessions).toHaveLength(2);
 });
 
-test('bookmarks login accepts it, also as the page writes it', async () => {
+test('bookmarks login accepts it as the page shows it', async () => {
   const { email, makeCode } = await openPage();
   const env = { BOOKMARKS_URL: service.origin, XDG_CONFIG_HOME: makeFolder('device-code', runDir()) };
   const code = (await makeCode()).replace(/(.{4})(?=.)/g, '$1-').toLowerCase();
@@ -110,7 +110,7 @@ describe('a code that no longer counts', () => {
   });
 });
 
-test('sign-out of all others, at the same time as an exchange, leaves no session that it did not answer for', async () => {
+test('signing out all others during an exchange leaves no unknown session', async () => {
   for (let round = 0; round < 10; round += 1) {
     const { page, makeCode } = await openPage();
     const code = await makeCode();

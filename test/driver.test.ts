@@ -61,7 +61,7 @@ const settle = (query: PromiseLike<readonly unknown[]>): Promise<unknown> =>
 
 const one = [{ one: 1 }];
 
-test('an error in the middle of rows leaves nothing to the next response', async () => {
+test('an error in the middle of rows does not affect the next response', async () => {
   const sql = openDriver();
   expect(await settle(sql`select 1 / (3000 - n) from generate_series(1, 5000) n`)).toBe('22012');
   const rows = await sql`select n from generate_series(1, 3) n`;
@@ -69,7 +69,7 @@ test('an error in the middle of rows leaves nothing to the next response', async
   expect([...rows]).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }]);
 });
 
-test('the error that ended a session is told to its statement and not to the next session', async () => {
+test('the error that ended a session reaches its statement and not the next session', async () => {
   const sql = openDriver();
   const killed = settle(sql`select 'told', pg_sleep(20)`);
   await untilRunning(database.url, 'told');
@@ -171,7 +171,7 @@ test.for([true, false])('bytes travel as they are, among other values, prepared:
   }
 });
 
-test('a statement taken back while its connection is being made never runs, and the connection serves the next', async () => {
+test('a statement cancelled while its connection is being made never runs, and the connection serves the next', async () => {
   const proxy = await openProxy();
   proxy.reception = 'hold';
   const sql = openDriver({ port: proxy.port });
@@ -190,7 +190,7 @@ test('with several hosts a statement fails when none of them can be reached', as
   expect(await settle(sql`select 1`)).toBe('ECONNREFUSED');
 });
 
-test('with several hosts the next one is tried where the first refuses, closes or stays silent', async () => {
+test('with several hosts the next one is tried if the first refuses, closes or stays silent', async () => {
   const { host } = new URL(database.url);
   const proxy = await openProxy();
   for (const reception of ['close', 'silence'] as const) {
@@ -202,7 +202,7 @@ test('with several hosts the next one is tried where the first refuses, closes o
   expect(await settle(sql`select 1 as one`)).toEqual(one);
 });
 
-test('with several hosts the loss of a connection under its first statement is told', async () => {
+test('with several hosts the loss of a connection during its first statement is reported', async () => {
   const { host } = new URL(database.url);
   const sql = openDriver({ hosts: `${host},127.0.0.1:1` });
   const first = settle(sql`select 'first of all', pg_sleep(20)`);
@@ -225,7 +225,7 @@ test('a pool that is closed makes no connection afterwards', async () => {
   expect(proxy.accepted).toBe(1);
 });
 
-test('a pool that is closed refuses what waits in its queue, and makes no connection for it', async () => {
+test('a closed pool refuses the statements in its queue, and makes no connection for them', async () => {
   const proxy = await openProxy();
   proxy.reception = 'hold';
   const sql = openDriver({ port: proxy.port });

@@ -39,7 +39,7 @@ describe('the bookmark cap (decision 28)', () => {
     expect(await exported(user)).toHaveLength(CAP);
   });
 
-  test('adds and imports at once leave exactly what they were told', async () => {
+  test('adds and imports at once leave exactly what their responses say', async () => {
     for (let round = 0; round < 8; round++) {
       const user = await replicas[0]!.user();
       const responses = await Promise.all(
@@ -62,7 +62,7 @@ describe('the bookmark cap (decision 28)', () => {
     }
   });
 
-  test('a merge that adds nothing is done, however far above its cap an account is (decision 33)', async () => {
+  test('a merge that adds nothing succeeds, even if the account is above its cap (decision 33)', async () => {
     const user = await replicas[0]!.user({ premium: true });
     const bookmarks = range(CAP + 5).map((n) => ({ url: url(n) }));
     await post(0, user, '/import', { bookmarks });
@@ -77,7 +77,7 @@ describe('the bookmark cap (decision 28)', () => {
     expect(await exported(user)).toHaveLength(CAP + 5);
   });
 
-  test('deletes and adds at once: never more than 10, never a place lost', async () => {
+  test('with deletes and adds at once there are never more than 10, and no room is lost', async () => {
     const user = await replicas[0]!.user();
     const bookmarks = range(CAP).map((n) => ({ url: url(n) }));
     await post(0, user, '/import', { bookmarks });
@@ -132,7 +132,7 @@ describe('the tag cap of 10,000 (decision 9)', () => {
 
   const tagCount = async (user: TestUser) => (await post(0, user, '/tags/list', {})).body.tags.length;
 
-  test('every way to make a tag takes the last places and no more', async () => {
+  test('every way to create a tag fills the cap and never exceeds it', async () => {
     const user = await withTags(TAGS - 4);
     const added = await post(0, user, '/bookmarks/add', { url: url('a'), tags: ['new 1', 'tag 1', 'NEW 1'] });
     expect(added.body.tags).toHaveLength(2);
@@ -162,7 +162,7 @@ describe('the tag cap of 10,000 (decision 9)', () => {
     expect(await post(0, user, '/tags/create', { name: 'new 6' })).toMatchObject(LIMIT);
   });
 
-  test('of three tags the one that is too many undoes what was made and counted for the others', async () => {
+  test('if the last of three tags exceeds the cap, the other two are undone', async () => {
     const user = await withTags(TAGS - 1);
     const state = () => runOn(first.database.url, `select * from accounts where user_id = ${user.id}`);
     const before = await state();
@@ -179,7 +179,7 @@ describe('the tag cap of 10,000 (decision 9)', () => {
     expect(await tagCount(user)).toBe(TAGS);
   });
 
-  test('20 makers of tags at once take exactly the places that are left', async () => {
+  test('20 requests that create tags at once fill the cap exactly', async () => {
     const user = await withTags(TAGS - 5);
     const responses = await Promise.all(
       range(20).map((n) =>
@@ -216,7 +216,7 @@ test('several invites of one address, exchanged at once, make one user with a to
 });
 
 describe('a tag named by many at once', () => {
-  test('is made once, and all bookmarks carry the same', async () => {
+  test('is created once, and all bookmarks carry the same', async () => {
     const user = await replicas[0]!.user({ premium: true });
     const responses = await Promise.all(
       range(24).map((n) =>
@@ -232,7 +232,7 @@ describe('a tag named by many at once', () => {
     expect(Math.max(...tags.map((tag: { bookmark_count: number }) => tag.bookmark_count))).toBe(written);
   });
 
-  test('is made once where replicas name new ones in opposite orders', async () => {
+  test('is created once if replicas name new ones in opposite orders', async () => {
     const user = await replicas[0]!.user({ premium: true });
     for (const round of range(6)) {
       const names = range(8).map((n) => `round ${round}, ${n}`);
@@ -251,7 +251,7 @@ describe('a tag named by many at once', () => {
     expect(tags.map((tag: { bookmark_count: number }) => tag.bookmark_count)).toEqual(Array(48).fill(6));
   });
 
-  test('is created by one of those who create it', async () => {
+  test('is created by one of the requests', async () => {
     const user = await replicas[0]!.user();
     const names = ['Same', 'same', 'SAME', 'sAme'];
     const responses = await Promise.all(
@@ -321,7 +321,7 @@ test.each([
   await expect(lower).rejects.toMatchObject({ code: '23514' });
 });
 
-test('the recount notices each fault that it is there for', async () => {
+test('the recount notices each kind of fault', async () => {
   await using replica = await startService();
   const { url: brokenUrl } = replica.database;
   const faults = [

@@ -117,7 +117,7 @@ test('CSV brings back everything', () => {
   );
 });
 
-test('HTML brings back everything but milliseconds, and commas of tags that no folder can be called', () => {
+test('HTML brings back everything except milliseconds and commas in tags', () => {
   const seconds = (at: string) => `${at.slice(0, 19)}.000Z`;
   fc.assert(
     fc.property(collection, fc.boolean(), (given, tagFolders) => {

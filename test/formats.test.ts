@@ -21,7 +21,7 @@ test.each(['Pacific/Kiritimati', 'America/Los_Angeles'])(
   },
 );
 
-test('a date of zero or of no text is none', () => {
+test('a date of zero, or an empty one, is no date', () => {
   expect(readDate(0)).toBeUndefined();
   expect(readDate('')).toBeUndefined();
   expect(readDate(1_767_322_800)).toBe('2026-01-02T03:00:00.000Z');

@@ -196,7 +196,7 @@ describe('the body', { timeout: 120_000 }, () => {
     );
   });
 
-  test('nearly what the route takes', async () => {
+  test('nearly valid bodies', async () => {
     await check(
       fc.asyncProperty(nearlyValid, ({ path: to, body }) => sendChecked(to, body)),
       500,
@@ -206,7 +206,7 @@ describe('the body', { timeout: 120_000 }, () => {
     expect(taken).toBeLessThan(450);
   });
 
-  test('JSON with damaged bytes, and bytes that never were JSON', async () => {
+  test('JSON with damaged bytes, and bytes that are not JSON', async () => {
     await check(
       fc.asyncProperty(fc.oneof(damaged, fc.record({ path, body: fc.uint8Array() })), ({ path: to, body }) =>
         sendChecked(to, body),
@@ -372,7 +372,7 @@ describe('the connection', { timeout: 120_000 }, () => {
     expect(await readAll()).toBe(before);
   });
 
-  test('bytes that are no HTTP', async () => {
+  test('bytes that are not HTTP', async () => {
     await check(
       fc.asyncProperty(fc.uint8Array({ minLength: 1, maxLength: 200 }), async (bytes) => {
         const received = await exchange(first.origin, bytes);

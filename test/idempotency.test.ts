@@ -10,7 +10,7 @@ const keyed = (key: string) => ({ headers: { 'idempotency-key': key } });
 
 const count = async (user: TestUser): Promise<number> => (await user.post('/bookmarks/search')).body.total;
 
-test('the same key and body is answered as it first was, and adds once', async () => {
+test('the same key and body get the first response again, and add once', async () => {
   const user = await service.user();
   const first = await user.post('/bookmarks/add', { url: 'http://a/', tags: ['x'] }, keyed('k'));
   await user.post('/bookmarks/edit', { id: first.body.id, title: 'changed since' });
@@ -20,7 +20,7 @@ test('the same key and body is answered as it first was, and adds once', async (
   expect(await count(user)).toBe(1);
 });
 
-test('repeats at the same time on two replicas add once and are answered alike', async () => {
+test('simultaneous repeats on two replicas add once and get the same response', async () => {
   const user = await service.user();
   const body = { url: 'http://a/' };
   const responses = await Promise.all(
@@ -98,7 +98,7 @@ describe('each write that returns no secret', () => {
   };
 
   test.each(Object.entries(WRITES))(
-    '%s is done once, and its repeats are answered alike',
+    '%s is done once, and its repeats get the same response',
     async (_, write) => {
       const user = await service.session();
       const [path, body] = await write(user);

@@ -56,7 +56,7 @@ describe('a poll that times out', () => {
     expect((await user.post(SYNC, { wait: true })).body.code).toBe('INVALID_TOKEN');
   });
 
-  test('misses nothing: what no wake told of is the first that the next poll finds', async () => {
+  test('misses nothing: the next poll finds what no notification reported', async () => {
     const own = await startShared(1);
     await using other = await startService({}, { database: own.database });
     const user = await own.user();
@@ -80,7 +80,7 @@ describe('polls while Redis is away', () => {
     return own;
   };
 
-  test('ask together, however many they are, and only those read that have something', async () => {
+  test('are checked by one statement, and only those with news read', async () => {
     const users: TestUser[] = [];
     for (let n = 0; n < 300; n += 1) users.push(await service.user());
     const own = await startAlone(service);
@@ -144,7 +144,7 @@ describe('a check', () => {
     }
   });
 
-  test('is answered by a statement that began after it was asked', async () => {
+  test('gets the result of a statement that began after the check', async () => {
     const user = await service.user();
     const principal = await principalOf(user);
     const { pageReader } = service.context;
@@ -154,7 +154,7 @@ describe('a check', () => {
     expect(await pageReader.hasNews(principal, 0)).toBe(true);
   });
 
-  test('that fails fails for those of its statement alone', async () => {
+  test('that fails affects only the polls of its statement', async () => {
     const principal = await principalOf(await service.user());
     const { database, pageReader } = service.context;
     const read = vi.spyOn(database, 'read').mockRejectedValueOnce(new Error('lost'));

@@ -97,7 +97,7 @@ test('a body whose parsing takes too long is refused', async () => {
 const isLinux = process.platform === 'linux';
 
 test.runIf(isLinux)(
-  'a process that is stopped holds up no import for ever',
+  'a parsing process that hangs does not block imports for ever',
   { timeout: 60_000 },
   async () => {
     const preparers = new Preparers({ timeLimitMs: 2_000, takeLimitMs: 2_000 });

@@ -22,7 +22,7 @@ test.each([
   expect(exported.body.bookmarks).toMatchObject(bookmarks);
 });
 
-test('a replace by many known entries puts them in the place of what was there', async () => {
+test('a replace by many known entries replaces the old bookmarks', async () => {
   const user = await service.user();
   const known = shapes(Array.from({ length: 300 }, (_, n) => `text ${n}`));
   await user.post('/import', { bookmarks: known });
@@ -46,7 +46,7 @@ test('while the entries of an import are checked, other work comes in between', 
   expect(turns).toBeGreaterThan(5);
 });
 
-test('of many known entries and a new one the new one is imported, and then none', async () => {
+test('among many known entries the new one is imported, and the second time none', async () => {
   const user = await service.user();
   const known = shapes(Array.from({ length: 300 }, (_, n) => `text ${n}`));
   expect((await user.post('/import', { bookmarks: known })).body).toMatchObject({ imported: 300 });

@@ -60,7 +60,7 @@ describe('the lease of a staged import', () => {
     (await claimImport(service.context.database, lease))?.outcome;
   const run = () => runImport(service.context, jobIdOf(staged), neverStops);
 
-  test('is had by one of many who claim it at once', async () => {
+  test('goes to one of many workers that claim it at once', async () => {
     const claims = await Promise.all(Array.from({ length: 20 }, () => claim()));
     expect(claims.filter((outcome) => outcome === 'claimed')).toHaveLength(1);
     expect(claims.filter((outcome) => outcome === 'queued')).toHaveLength(19);
@@ -85,7 +85,7 @@ describe('the lease of a staged import', () => {
     expect(await isFound()).toBe(false);
   });
 
-  test('is renewed by who has it, and by nobody else', async () => {
+  test('is renewed only by its holder', async () => {
     const { database } = service.context;
     const lease = newLease();
     await claim(lease);
@@ -130,7 +130,7 @@ describe('the lease of a staged import', () => {
     expect((await response).body).toMatchObject({ imported: 3 });
   });
 
-  test('that went to another worker is worth nothing any more: its old holder writes nothing', async () => {
+  test('that went to another worker is void: the old holder writes nothing', async () => {
     const { database } = service.context;
     await user.post('/bookmarks/add', { url: 'http://kept/' });
     const old = newLease();
@@ -144,7 +144,7 @@ describe('the lease of a staged import', () => {
     expect((await user.post('/bookmarks/search')).body.total).toBe(1);
   });
 
-  test('ended three times is not given again: the import never runs, and is answered with 503', async () => {
+  test('that ended three times is not given again: the import never runs, and gets 503', async () => {
     for (const attempt of [1, 2, 3]) {
       expect(await claim()).toBe('claimed');
       expect(await rows()).toMatchObject([{ state: 'queued', attempts: attempt }]);
@@ -161,7 +161,7 @@ describe('the lease of a staged import', () => {
     expect(chunks).toHaveLength(0);
   });
 
-  test('is given back with its attempt by a worker that is stopped, while it waits for the database too', async () => {
+  test('is given back with its attempt by a worker that is stopped, even while it waits for the database', async () => {
     const { importDatabase } = service.context;
     const busy = await Promise.all([importDatabase.sql.reserve(), importDatabase.sql.reserve()]);
     const stop = new AbortController();
@@ -175,7 +175,7 @@ describe('the lease of a staged import', () => {
     expect((await response).body).toMatchObject({ imported: 3 });
   });
 
-  test('costs an attempt where the run fails by itself, and none where the database does', async () => {
+  test('costs an attempt if the run itself fails, and none if the database does', async () => {
     const failWith = (error: Error) => {
       const resume = () => Promise.reject(error);
       const context = { ...service.context, tracing: { ...service.context.tracing, resume } };

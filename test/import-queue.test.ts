@@ -37,7 +37,7 @@ describe('imports in this process', () => {
     return { counters, queue: new ProcessImportQueue(runs, systemClock, counters) };
   };
 
-  test('as many run side by side as the worker was started with, first come, first served', async () => {
+  test("as many run at once as the worker's concurrency, first come, first served", async () => {
     const { begun, run, untilBegun, finish } = stageImports();
     const { queue } = openQueue(run);
     await queue.startWorker(3);
@@ -49,7 +49,7 @@ describe('imports in this process', () => {
     expect(begun).toEqual(['a', 'b', 'c', 'd']);
   });
 
-  test('an id that is queued or at work is not run beside itself, and runs again afterwards', async () => {
+  test('an id that is queued or running is not run twice at once, and can run again afterwards', async () => {
     const { begun, run, untilBegun, finish } = stageImports();
     const { queue } = openQueue(run);
     await queue.startWorker(1);
@@ -136,7 +136,7 @@ describe('imports over Redis', () => {
     expect(adder.counters).toMatchObject({ importsQueued: 1, importsInProcess: late });
   });
 
-  test('a job holds nothing but the id', async () => {
+  test('a job contains only the id', async () => {
     const prefix = newPrefix();
     const adder = await open(neverHere, prefix);
     const id = randomUUID();
@@ -176,7 +176,7 @@ describe('imports over Redis', () => {
     expect(begun[2]).toBe('c');
   });
 
-  test('one that throws is not held against the next, and runs again when the sweep adds it again', async () => {
+  test('one that throws does not affect the next, and runs again when the sweep adds it again', async () => {
     const prefix = newPrefix();
     const begun: string[] = [];
     const { imports, counters } = await open(async (id) => {
@@ -220,7 +220,9 @@ describe('imports over Redis', () => {
   });
 
   // A sweep would have added it later than this, so the worker gave it back.
-  test('what is still at work when the grace ends is given back at once', { timeout: 6_000 }, async () => {
+  test('an import that still runs when the grace ends is given back at once', {
+    timeout: 6_000,
+  }, async () => {
     const prefix = newPrefix();
     const first = stageImports();
     const second = stageImports();
@@ -300,7 +302,7 @@ describe('imports over Redis', () => {
   });
 
   describe.each(['there', 'down', 'frozen'] as const)('while Redis is %s', (state) => {
-    test('a worker can be stopped and all be closed, and nothing keeps the process alive', async () => {
+    test('after a worker is stopped and closed, nothing keeps the process alive', async () => {
       const own = await startRedis();
       onTestFinished(() => own.stop());
       const child = fork(new URL('./support/coordination-child.ts', import.meta.url), [own.url, 'test']);

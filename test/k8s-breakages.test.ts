@@ -42,7 +42,7 @@ const BREAKAGES: Breakage[] = [
   ...PLATFORMS,
 ];
 
-test('every rule has something here that breaks it', () => {
+test('every rule has a breakage here', () => {
   const unbroken = RULES.filter(({ name }) => !BREAKAGES.some(([rule]) => name.includes(rule)));
   expect(unbroken.map(({ name }) => name)).toEqual([]);
 });
@@ -155,7 +155,7 @@ test('a service without a trace collector needs no way to it', async () => {
   expect(await findFaults(objects)).toEqual([]);
 });
 
-test('promtool finds what no reading of ours does', { timeout: 180_000 }, async () => {
+test('promtool finds faults that our own rules cannot', { timeout: 180_000 }, async () => {
   await provide('promtool');
   const broken: [string, Change][] = [
     ['PrometheusRule/bookmarks', ({ spec }) => (spec.groups[1].rules[0].expr = 'sum by (namespace) up')],

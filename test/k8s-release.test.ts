@@ -138,7 +138,7 @@ test('the schema comes first, then PgBouncer, then the pods, and each roll-out i
   expect(output).toContain('what the migration said');
 });
 
-test('what the cluster does not know is said before anything is changed', async () => {
+test('kinds that the cluster does not know are reported before anything changes', async () => {
   const { code, output, calls } = await release({ job: ['Complete'], isRefused: true });
   expect([code, calls]).toEqual([1, [CHECK]]);
   expect(output).toContain('nothing was changed');
@@ -168,7 +168,7 @@ test('before the migration is over nothing that runs is changed: neither the pod
   expect(manifests.some((object) => object.kind === 'Job' && !isLater(object))).toBe(true);
 });
 
-test('what the pod of the migration waits for is printed once, and awaited', async () => {
+test("the reason why the migration's pod waits is printed once", async () => {
   const waits = ['Unschedulable', 'Unschedulable', 'ContainerCreating', ''];
   const { code, output } = await release({ job: ['', '', '', 'Complete'], waits, limitSeconds: 60 });
   expect(code).toBe(0);
@@ -197,7 +197,7 @@ test.each(['api', 'worker'])(
   },
 );
 
-test('where PgBouncer does not come on the pods are left as they were', async () => {
+test('if PgBouncer does not become ready, the pods are not changed', async () => {
   const { code, output, calls } = await release({ job: ['Complete'], stuck: 'pgbouncer' });
   expect([code, calls]).toEqual([1, [...MIGRATION, POOLER, status('pgbouncer')]]);
   expect(output).toContain('kubectl --namespace bookmarks rollout undo deployment/pgbouncer');
@@ -208,7 +208,7 @@ test('manifests that cannot be built change nothing', async () => {
   expect([code, calls]).toEqual([1, []]);
 });
 
-test('it shows where it goes, and changes nothing unless somebody says yes', async () => {
+test('it shows the cluster, and changes nothing unless somebody says yes', async () => {
   for (const input of ['', 'no\n', 'y\n']) {
     const { code, output, calls } = await release({ job: ['Complete'], input });
     expect([code, calls]).toEqual([1, []]);
@@ -219,7 +219,7 @@ test('it shows where it goes, and changes nothing unless somebody says yes', asy
   expect(code).toBe(0);
 });
 
-test('a canary gets requests when its pods serve, and the others are left as they were', async () => {
+test('a canary gets requests when its pods serve, and the other pods are not changed', async () => {
   const args = ['--canary', '10'];
   const { code, output, calls } = await release({ job: ['Complete'], args });
   expect([code, calls]).toEqual([

@@ -166,7 +166,7 @@ test('no secret is an argument of a program, printed, or in the log of the serve
     for (const place of [seen, output, text]) expect(place).not.toContain(secret);
 });
 
-test('a second run beside the first one changes nothing', async () => {
+test('a second run during the first one changes nothing', async () => {
   const rotation = await startRotation([alone]);
   const second = join(rotation.folder, 'second');
   rotation.before(

@@ -75,7 +75,7 @@ test('metrics are found in expressions of every form that is used', () => {
   expect(listMetrics('count(count by (version) (build_info)) > 1')).toEqual(['build_info']);
 });
 
-test('what is no YAML, or names a key twice, is refused', () => {
+test('a file that is not YAML, or names a key twice, is refused', () => {
   expect(() => readObjects('a: [')).toThrow();
   expect(() => readObjects('a: 1\na: 2')).toThrow('unique');
 });
@@ -87,7 +87,7 @@ test('the local overlay holds nothing that cannot be applied again', () => {
 
 const readProjectFile = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
 
-test('of every alert it is tested when it fires and when it does not', () => {
+test('tests show for every alert when it fires and when it does not', () => {
   const { tests }: { tests: { alert_rule_test: { alertname: string; exp_alerts: object[] }[] }[] } = parse(
     readProjectFile('k8s/monitoring/alerts.test.yaml'),
   );

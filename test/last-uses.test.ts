@@ -45,7 +45,7 @@ const DAY = 24 * 60;
 const days = (from: Date, to: Date) => (to.getTime() - from.getTime()) / 86_400_000;
 
 describe('the last use of a token', () => {
-  test('is noted at its first use, and then once in a while', async () => {
+  test('is noted at the first use, and then at most every 15 minutes', async () => {
     const user = await service.user();
     expect((await rowOf(user)).last_used_at).toBeNull();
     await use(user);
@@ -133,7 +133,7 @@ describe('the last use of a token', () => {
     expect(noted!.count).toBe(2_500);
   });
 
-  test('that Postgres did not take is due again at the next look-up', async () => {
+  test('that Postgres did not accept is due again at the next look-up', async () => {
     const user = await service.user();
     await use(user);
     const failing = { write: () => Promise.reject(new Error('away')) };

@@ -91,7 +91,7 @@ describe('layers', () => {
     expect(checkFile('src/helpers/a.ts', '')).toEqual([expect.stringContaining('belongs to no layer')]);
   });
 
-  test('what a layer may know, it may', () => {
+  test('a layer may import what its rules allow', () => {
     const code = "import type { Folded } from '../domain/text.ts';\nexport * from './b.ts';";
     expect(checkFile('src/store/a.ts', code)).toEqual([]);
   });
@@ -119,7 +119,7 @@ describe('packages', () => {
     ]);
   });
 
-  test('a text that happens to be the name of one is none', () => {
+  test("a text that equals a package's name is not an import", () => {
     expect(checkFile('src/embedded/a.ts', "spawn('postgres', []);\nexport const user = 'postgres';")).toEqual(
       [],
     );
@@ -196,7 +196,7 @@ describe('names in Redis', () => {
     expect(checkFile('src/coordination/keys.ts', code)).toEqual([]);
   });
 
-  test('messages, times and urls are none', () => {
+  test('messages, times and urls are not names', () => {
     const code =
       "log('degraded: Redis is away');\nexport const at = 'rediss://host';\nfail(`${name}: ${message}`);";
     expect(checkFile('src/coordination/a.ts', code)).toEqual([]);
@@ -215,7 +215,7 @@ test('an import whose module is computed is refused', () => {
   ]);
 });
 
-test('a file that cannot be read as TypeScript is no file without breaches', () => {
+test('a file that cannot be parsed as TypeScript does not pass', () => {
   expect(() => checkFile('src/operations/a.ts', 'import {')).toThrow('src/operations/a.ts');
 });
 

@@ -83,7 +83,7 @@ describe('a bookmark', () => {
     ]);
   });
 
-  test('whose url is saved already is updated, and stays one', async () => {
+  test('whose url is saved already is updated, and not added twice', async () => {
     const first = (await ask('POST', '/bookmarks/', WHOLE)).body;
     const second = (await ask('POST', '/bookmarks/', { url: 'HTTPS://EXAMPLE.org', title: 'New' })).body;
     expect(second).toMatchObject({ id: first.id, title: 'New', tag_names: [], unread: false });
@@ -273,7 +273,7 @@ describe('errors', () => {
     expect((await ask('GET', `/bookmarks/?q=${'x'.repeat(1_001)}`)).body).toEqual({ q: rule });
   });
 
-  test('ids that are none are not found', async () => {
+  test('invalid ids are not found', async () => {
     for (const id of ['0', '-1', 'x', '9007199254740993', '99999999999999999999', '1e3'])
       expect((await ask('GET', `/bookmarks/${id}/`)).status).toBe(404);
   });
@@ -308,7 +308,7 @@ describe('errors', () => {
     expect((await ask('GET', `/bookmarks/${id}/`)).body.is_archived).toBe(true);
   });
 
-  test('a deployment that did not ask for it has none of it', async () => {
+  test('a deployment that has not enabled it has no such routes', async () => {
     await using plain = await startService({}, { database: service.database });
     const response = await fetch(`${plain.origin}/compat/linkding/api/bookmarks/`);
     expect([response.status, (await response.json()).code]).toEqual([404, 'NOT_FOUND']);

@@ -22,7 +22,7 @@ async function run(args: string[], env: Record<string, string> = {}) {
   return { code, output };
 }
 
-test('a small day passes through a service that runs, and leaves no user behind', async () => {
+test('a short run succeeds against a running service, and leaves no user behind', async () => {
   const args = ['--url', service.origin, '--users', '5', '--minutes', '0.1', '--rate', '20'];
   const { code, output } = await run(args, { DATABASE_URL: service.database.url });
   for (const name of CLASSES) expect(output).toMatch(new RegExp(`^${name} +\\d`, 'm'));

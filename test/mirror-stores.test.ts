@@ -158,7 +158,7 @@ describe.each(STORES)('a store %s', (_, open, test) => {
     expect(await store.tags()).toEqual([]);
   });
 
-  test('keeps ids and texts as they came, whatever they hold', async () => {
+  test('keeps ids and texts exactly as received', async () => {
     const store = await open();
     const odd = bookmark(Number.MAX_SAFE_INTEGER, `'"\\ \u0001\u2028 \u{1f600} %_`, [
       { id: 1, name: '"],[' },
@@ -235,7 +235,7 @@ describe.each(STORES)('of two mirrors of one store %s', (_, open, test) => {
     expect(await store.readCursor()).toBe('c3');
   });
 
-  test('any may begin anew: a reset does not depend on what was there', async () => {
+  test('either may start again: a reset does not depend on earlier contents', async () => {
     const store = await open();
     await store.apply(page({ bookmarks: [bookmark(1, 'one')], cursor: 'c1' }), undefined);
     await store.apply(page({ reset: true, bookmarks: [bookmark(2, 'two')], cursor: 'd1' }), 'c0');
@@ -269,7 +269,7 @@ describe('a file', () => {
     expect(readFileSync(path).equals(before)).toBe(true);
   });
 
-  test('goes on where another process ended', async () => {
+  test('continues where another process ended', async () => {
     const path = nextFile();
     const first = new SqliteStore(path);
     await first.apply(page({ bookmarks: [bookmark(1, 'one')], cursor: 'here' }));
@@ -315,7 +315,7 @@ describe('a file', () => {
     store[Symbol.dispose]();
   });
 
-  test('that is something else is refused and left as it was', () => {
+  test('that has other contents is refused and left unchanged', () => {
     const path = nextFile();
     const other = new DatabaseSync(path);
     other.exec('create table mine (x integer); insert into mine values (7)');

@@ -216,7 +216,7 @@ describe('a mirror', () => {
 });
 
 describe('a page', () => {
-  test('is one snapshot: what one write made at once is shown at once', async () => {
+  test('is one snapshot: it shows a write whole or not at all', async () => {
     const user = await service.user();
     let writing = true;
     const writers = [1, 2, 3].map(async (writer) => {
@@ -327,7 +327,7 @@ describe('client.mirror', () => {
     }
   });
 
-  test('begun twice on one store: one of the two ends with an error, the copy is right', async () => {
+  test('started twice on one store: one ends with an error, and the copy is right', async () => {
     const user = await service.user();
     await user.post('/bookmarks/add', { url: nameUrl(1), tags: ['a'] });
     const store = new MemoryStore();

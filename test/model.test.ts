@@ -382,7 +382,7 @@ const commands = fc.commands(
   { maxCommands: 60, size: 'max' },
 );
 
-test('every response of two replicas is the one of a plain model of the contract', {
+test('every response of two replicas equals that of a simple model of the contract', {
   timeout: 120_000,
 }, async () => {
   console.log(`model: TEST_SEED=${seed}`);

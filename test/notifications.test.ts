@@ -30,7 +30,7 @@ describe('a waiter', () => {
     expect(await end).toBe('woken');
   });
 
-  test('does not lose a wake that comes while it looks', async () => {
+  test('does not lose a notification that comes while it queries', async () => {
     const { registry, deadline } = openRegistry();
     const waiter = registry.register('user:1', 'token');
     registry.notify('user:1');
@@ -79,7 +79,7 @@ describe('a waiter', () => {
     expect(clock.timers).toBe(0);
   });
 
-  test('takes one place however often it asks to be held', () => {
+  test('takes one place, however often it is held', () => {
     const { registry } = openRegistry();
     const waiter = registry.register('user:1', 'token');
     waiter.hold();
@@ -106,7 +106,7 @@ test('of many waiters of a channel 250 are woken in one turn of the event loop, 
 });
 
 describe('places for held waits', () => {
-  test('one holder has 16, others are not touched by it', () => {
+  test('one holder has 16, which does not affect others', () => {
     const { registry } = openRegistry();
     const hold = (holder: string) => {
       const waiter = registry.register('user:1', holder);
@@ -178,7 +178,7 @@ describe('draining', () => {
 });
 
 describe('while wakes may get lost', () => {
-  test('waiters look by themselves every one to two seconds, not all at once', async () => {
+  test('waiters query by themselves every one to two seconds, not all at once', async () => {
     const { registry, clock, deadline } = openRegistry();
     const began = clock.now();
     const looks: number[] = [];
@@ -234,7 +234,7 @@ describe('while wakes may get lost', () => {
     expect(await end).toBe('timeout');
   });
 
-  test('a wake counts as a check as well', async () => {
+  test('a notification counts as a check, too', async () => {
     const { registry, clock, deadline } = openRegistry();
     const waiter = registry.register('user:1', 'token');
     registry.setConnected(false);
@@ -247,7 +247,7 @@ describe('while wakes may get lost', () => {
     expect(await later).toBe('timeout');
   });
 
-  test('all look once more when wakes arrive again, many of them spread over a second or so', async () => {
+  test('all query once more when notifications arrive again, spread over about a second', async () => {
     const { registry, clock, deadline } = openRegistry();
     registry.setConnected(false);
     const idle = registry.register('user:idle', 'token');

@@ -66,7 +66,7 @@ test('requests are counted by what they are to their client, and probes are not'
   ]);
 });
 
-test('metrics are served while the database is away, but for what only it knows', async () => {
+test('metrics are served while the database is away, except those that only it knows', async () => {
   await using server = await startPostgres();
   await migrate({ url: server.url });
   const metricsPort = await findFreePort();
@@ -115,7 +115,7 @@ test('a replica with too much to do refuses early with 503, and stays healthy', 
   expect((await fetch(`${service.origin}/readyz`)).status).toBe(200);
 });
 
-test('an error of the database that nobody foresaw is counted and logged by its code', async () => {
+test('an unforeseen error of the database is counted and logged by its code', async () => {
   const metricsPort = await findFreePort();
   await using database = await createDatabase();
   const lines: string[] = [];
@@ -137,7 +137,7 @@ test('an error of the database that nobody foresaw is counted and logged by its 
   );
 });
 
-describe('a database that responds and cannot serve is told from one that is away', () => {
+describe('a database that responds but cannot serve is distinguished from one that is away', () => {
   const openBroken = async (database: TestDatabase) => {
     const lines: string[] = [];
     const metricsPort = await findFreePort();
@@ -194,7 +194,7 @@ describe('a database that responds and cannot serve is told from one that is awa
   });
 });
 
-test('a full pool looks like no lost database: readiness and metrics ask on a connection of their own', async () => {
+test('a full pool does not look like a lost database: readiness and metrics have their own connection', async () => {
   const metricsPort = await findFreePort();
   await using service = await startService({ metricsPort, databasePoolSize: 1 });
   const holder = postgres(service.database.url, { max: 1, onnotice: () => {} });

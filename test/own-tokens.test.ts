@@ -77,7 +77,7 @@ describe('/tokens/create', () => {
     expect((await create(user, { name: 'ärger' })).status).toBe(200);
   });
 
-  test('of twenty at once with one name one is made', async () => {
+  test('one of twenty simultaneous requests with one name creates a token', async () => {
     const user = await service.session();
     const responses = await Promise.all(
       Array.from({ length: 20 }, (_, n) =>
@@ -113,7 +113,7 @@ describe('/tokens/create', () => {
     expect((await create(user)).status).toBe(200);
   });
 
-  test('an Idempotency-Key keeps nothing: no response that holds a token is ever stored', async () => {
+  test('an Idempotency-Key stores nothing: no response with a token is ever stored', async () => {
     const user = await service.session();
     const options = { headers: { 'idempotency-key': 'once' } };
     expect((await user.post('/tokens/create', { name: 'keyed' }, options)).status).toBe(200);
@@ -177,7 +177,7 @@ describe('who may', () => {
     expect((await service.post('/tokens/create', { name: 'n' }, { token })).status).toBe(403);
   });
 
-  test("nobody sees or revokes what is another user's", async () => {
+  test("nobody sees or revokes another user's tokens", async () => {
     const [user, stranger] = [await service.session(), await service.session()];
     const { body } = await create(user);
     const sessionId = await currentId(user);
@@ -269,7 +269,7 @@ describe('revoking', () => {
     expect(left.filter((status) => status === 200)).toHaveLength(1);
   });
 
-  test('a token that a session was making is there once the revocation of that session was answered', async () => {
+  test('a token that a session was creating exists once the revocation of that session has its response', async () => {
     const user = await service.session();
     const thief = await service.session(user.email);
     // Its insert waits for this row, after its session was checked.

@@ -58,7 +58,7 @@ test('a document holds nothing inline and nothing from elsewhere, and allows nei
   expect(policy.join()).not.toContain('*');
 });
 
-test('a document is asked for each time, and sent again only where it has changed', async () => {
+test('a document is requested each time, and sent again only if it has changed', async () => {
   const first = await fetch(service.origin);
   expect(first.headers.get('cache-control')).toBe('no-cache');
   const etag = first.headers.get('etag')!;
@@ -78,7 +78,7 @@ test('a document is made once, however often it is asked for, and others are ser
   expect(made.mock.calls.length).toBeLessThanOrEqual(3);
 });
 
-test('every file that a page can come to is there, is kept for a year, and runs without Node', async () => {
+test('every file that a page loads exists, is cached for a year, and runs without Node', async () => {
   const seen = new Set(addressesIn(await readDocument()));
   for (const address of seen) {
     const response = await fetch(service.origin + address);

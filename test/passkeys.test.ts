@@ -98,7 +98,7 @@ describe('an answer is refused', () => {
     expect((await send(both)).status).toBe(404);
   });
 
-  test('of a copy, whose counter does not rise', async () => {
+  test('from a copy, whose counter does not rise', async () => {
     const owner = await addPasskey();
     expect((await send(await answer(owner, { counter: 5 }))).status).toBe(200);
     for (const counter of [5, 4, 0]) expect((await send(await answer(owner, { counter }))).status).toBe(404);

@@ -36,7 +36,7 @@ const openPair = async () => {
 };
 
 describe('with Redis', () => {
-  test('what one replica keeps another one takes, and only once', async () => {
+  test('a value kept by one replica can be taken by another, once', async () => {
     const { a, b } = await openPair();
     await a.pending.keep('logins', 'key', 'value');
     expect(await b.pending.take('codes', 'key')).toBeUndefined();
@@ -44,7 +44,7 @@ describe('with Redis', () => {
     expect(await a.pending.take('logins', 'key')).toBeUndefined();
   });
 
-  test('of many who take at once one has it', async () => {
+  test('one of many simultaneous takers gets it', async () => {
     const { a, b } = await openPair();
     await a.pending.keep('codes', 'key', 'value');
     const taken = await Promise.all(
@@ -68,7 +68,7 @@ describe('with Redis', () => {
     },
   );
 
-  test('the oldest make room, so that a flood fills no Redis', async () => {
+  test('the oldest make room, so that a flood does not fill Redis', async () => {
     const { a, client, prefix } = await openPair();
     await a.pending.keep('codes', 'first', '1');
     await a.pending.keep('codes', 'second', '2');
@@ -87,7 +87,7 @@ describe('with Redis', () => {
     expect(await a.pending.take('codes', 'last')).toBe('3');
   });
 
-  test('what was taken counts no longer', async () => {
+  test('a value that was taken no longer counts', async () => {
     const { a, client, prefix } = await openPair();
     await a.pending.keep('logins', 'key', 'value');
     await a.pending.take('logins', 'key');

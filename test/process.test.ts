@@ -155,7 +155,7 @@ describe.concurrent('roles', () => {
     await holder.end();
   });
 
-  test('migrate gives up at its deadline, and at once for what waiting does not mend', async () => {
+  test('migrate gives up at its deadline, and at once for errors that waiting does not solve', async () => {
     const nobody = { DATABASE_URL: 'postgres://127.0.0.1:1/bookmarks', LOG_LEVEL: 'silent' };
     const late = await runCommand(['migrate'], { ...nobody, MIGRATE_WAIT_SECONDS: '0' });
     expect(late).toMatchObject({ code: 1, errors: expect.stringContaining('database unavailable: connect') });
@@ -248,7 +248,7 @@ describe.concurrent('wrong configuration is one line that names the variable, an
     other.close();
   });
 
-  test('a folder that nobody can make', async () => {
+  test('a folder that cannot be created', async () => {
     const { code, errors } = await runCommand(['api'], { DATA_DIR: '/proc/bookmarks', PORT: '0' });
     expect([code, errors]).toEqual([1, expect.stringMatching(/^cannot create the data folder .*DATA_DIR/)]);
   });

@@ -327,7 +327,7 @@ describe('limiters of several replicas on one Redis', () => {
     expect(new Set(left)).toEqual(new Set(Array.from({ length: 100 }, (_, i) => i)));
   });
 
-  test('of 50 members of a group that call at once on two replicas exactly as many are admitted as the group may', async () => {
+  test("50 members of a group call at once on two replicas: exactly the group's limit is admitted", async () => {
     const { limiters } = await openReplicas(2, 60_000);
     const group = { key: '{u1}', limit: 20 };
     const call = (n: number) => limiters[n % 2]!.tokens.consume(`{u1}:${n}`, 10, group);
@@ -391,7 +391,7 @@ describe('limiters of several replicas on one Redis', () => {
     expect((await other.consume('key', 2)).admitted).toBe(true);
   });
 
-  test('who waits as long as a refusal says is admitted', async () => {
+  test('a caller that waits as long as a refusal says is admitted', async () => {
     const tokens = await openTokens(WINDOW_MS);
     for (let i = 0; i < 9; i += 1) {
       const quota = await tokens[i % 2]!.consume('key', 3);
@@ -419,7 +419,7 @@ describe('limiters of several replicas on one Redis', () => {
     expect(refused.resetMs).toBeLessThanOrEqual(third.resetMs);
   });
 
-  test('a raised limit holds at once, also where the key was refused a moment ago', async () => {
+  test('a raised limit holds at once, even if the key was refused a moment ago', async () => {
     const [one, other] = await openTokens(60_000);
     for (let i = 0; i < 2; i += 1) await one.consume('key', 2);
     expect((await other.consume('key', 2)).admitted).toBe(false);

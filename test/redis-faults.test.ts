@@ -38,7 +38,7 @@ describe('Redis is away', () => {
     await expectShared(replica, await openReplica(url, 'test'));
   });
 
-  test('a start that has nothing else to wait for waits for it, and does not end', async () => {
+  test('a process that waits only for Redis does not end', async () => {
     const url = `redis://127.0.0.1:${await findFreePort()}`;
     const child = fork(new URL('./support/coordination-child.ts', import.meta.url), [url, 'test']);
     onTestFinished(() => void child.kill('SIGKILL'));
@@ -92,7 +92,7 @@ describe('Redis is away', () => {
   });
 
   // On a busy machine Redis may not respond for so long that this is logged, too.
-  test('it is told once per change, whatever the number of requests', { retry: 2 }, async () => {
+  test('each change is logged once, with any number of requests', { retry: 2 }, async () => {
     const server = await start();
     const [one] = await openPair(server.url);
     await server.kill();
@@ -240,7 +240,7 @@ describe('Redis loses things', () => {
     expect(one.state).toBe('shared');
   });
 
-  test('its scripts flushed: nobody notices', async () => {
+  test('its scripts flushed: no request fails', async () => {
     const server = await start();
     const [one, two] = await openPair(server.url);
     const admin = openAdmin(server.url);
@@ -319,7 +319,7 @@ describe('the way to Redis', () => {
     while (two.imported.length === 0) await sleep(5);
   });
 
-  test('is not taken when nobody vouches for the certificate', async () => {
+  test('is refused if no authority has signed the certificate', async () => {
     const { url } = await startTls();
     const replica = await openReplica(url, 'test');
     expect(replica.state).toBe('degraded');

@@ -51,7 +51,7 @@ describe('three replicas', () => {
     }
   });
 
-  test('each response tells what is left, whichever replica gives it and whatever its status', async () => {
+  test('each response says how much is left, from any replica and with any status', async () => {
     const { token } = await fleet.user({ scope: 'read' });
     const requests: [string, unknown, number][] = [
       ['/tags/list', {}, 200],

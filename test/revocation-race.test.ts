@@ -22,7 +22,7 @@ const WRITES: [path: string, body: (ids: { bookmark: number; tag: number; other:
   ['/import', () => ({ bookmarks: [{ url: 'http://late.example' }] })],
 ];
 
-test.for(WRITES)('%s that waits while its token is revoked changes nothing', async ([path, bodyOf]) => {
+test.for(WRITES)('%s changes nothing if its token is revoked while it waits', async ([path, bodyOf]) => {
   const user = await service.session();
   const other = await service.token(user.id, 'read');
   const { body: bookmark } = await user.post('/bookmarks/add', {

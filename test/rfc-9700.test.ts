@@ -155,7 +155,7 @@ describe('2.1.1, 4.8: PKCE, S256 alone', () => {
   });
 });
 
-describe('4.5: a code is used once, by whom it was made for', () => {
+describe('4.5: a code is used once, by the app that it was made for', () => {
   test('the first exchange has the session, the second nothing', async () => {
     const code = await newCode();
     const first = await exchange(code);
@@ -205,13 +205,13 @@ describe('4.5: a code is used once, by whom it was made for', () => {
     expect(await sql`select from tokens where token_hash = ${parseToken(token)!.hash}`).toEqual([]);
   });
 
-  test('a code that nobody made ends nothing', async () => {
+  test('a made-up code ends nothing', async () => {
     const { token } = (await exchange(await newCode())).body;
     expect((await exchange('x'.repeat(43))).status).toBe(404);
     expect((await bench.service.post('/user/profile', {}, { token })).status).toBe(200);
   });
 
-  test('of many at once at most one has it, and nobody keeps it', async () => {
+  test('of many exchanges at once at most one succeeds, and its session ends', async () => {
     for (let round = 0; round < 10; round += 1) {
       const code = (await approve({ name: 'An app at once' })).searchParams.get('code')!;
       const tries = await Promise.all(Array.from({ length: 4 }, () => exchange(code)));
@@ -321,7 +321,7 @@ describe('4.7: CSRF', () => {
     },
   );
 
-  test('opening /login and /login/app changes nothing for whoever is signed in', async () => {
+  test('opening /login and /login/app changes nothing for a signed-in person', async () => {
     const { browser, email } = await arrive(bench, bench.service);
     const cookies = new Map(browser.cookies);
     await browser.open(`${bench.service.origin}/login`);

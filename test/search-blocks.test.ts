@@ -168,7 +168,7 @@ test('no reader sees a block that differs from the bookmarks, while many write',
   expect(await findFaults(service.database.url)).toEqual([]);
 });
 
-test('what is added one by one is packed, with texts of any length', async () => {
+test('bookmarks that are added one by one are packed, with texts of any length', async () => {
   const user = await service.user({ premium: true });
   const short = (n: number) => ({ url: `http://a/${n}` });
   for (let n = 0; n < 130; n += 1) await user.post('/bookmarks/add', short(n));
@@ -218,7 +218,7 @@ test('a term never spans two bookmarks, nor two fields', async () => {
   expect((await user.post('/bookmarks/search', { query: 'third second first' })).body.total).toBe(70);
 });
 
-test('those of a user who is deleted go with them', async () => {
+test('the blocks of a deleted user are deleted', async () => {
   const user = await service.user({ premium: true });
   await user.post('/import', { bookmarks: entries(100, makeTexts(5)) });
   expect(await countBlocks(user)).toBeGreaterThan(0);
@@ -262,7 +262,7 @@ test('a text that is edited is found before its block is built again, one that i
   await expectFoundAsScanned(user, 'zzyzx');
 });
 
-test('what a writer holds gets its filter another time, and nobody waits', async () => {
+test('a block that a writer has locked gets its filter later, and nothing waits', async () => {
   const user = await service.user({ premium: true });
   await user.post('/import', { bookmarks: entries(1_000, makeTexts(8)) });
   const [, pending] = await countFilters(user);

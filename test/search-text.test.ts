@@ -28,7 +28,7 @@ test('a day is read in the local time zone: `after:` includes it, `before:` does
   });
 });
 
-test('what is no operator is text', () => {
+test('text without an operator is searched as it is', () => {
   for (const word of ['https://example.org/a:b', '#', 'C#', '12:30', 'a:b', '-Wall', '12"'])
     expect(searchOf(word), word).toEqual({ query: word });
 });

@@ -13,7 +13,7 @@ const semaphore = (options: Partial<SemaphoreOptions> = {}) =>
 const idle = { inUse: 0, waiting: 0, oldestWaitMs: 0 };
 
 describe('permits', () => {
-  test('so many callers of a key hold one at a time, and the others come after them in their order', async () => {
+  test('a limited number of callers of a key have one at a time, and the others follow in order', async () => {
     const permits = semaphore({ permits: 2 });
     const order: string[] = [];
     let running = 0;
@@ -47,7 +47,7 @@ describe('permits', () => {
     await expect(second).resolves.toBe('next');
   });
 
-  test('a permit is given back once, however often its holder says so', async () => {
+  test('a permit is released once, however often its holder does so', async () => {
     const permits = semaphore();
     const release = await permits.acquire('ann');
     const second = permits.acquire('ann');
@@ -81,7 +81,7 @@ describe('permits', () => {
 });
 
 describe('waiters', () => {
-  test('who waited for long enough is refused, and never starts', async () => {
+  test('a caller that has waited too long is refused, and never starts', async () => {
     const permits = semaphore({ waitMs: 5 });
     const release = await permits.acquire('ann');
     let hasRun = false;
@@ -127,7 +127,7 @@ describe('waiters', () => {
     await other;
   });
 
-  test('closing refuses them and all who come; permits that are taken can still be given back', async () => {
+  test('closing refuses them and all new callers; taken permits can still be released', async () => {
     const permits = semaphore();
     const release = await permits.acquire('ann');
     const waiter = permits.acquire('ann');

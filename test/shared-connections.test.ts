@@ -70,7 +70,7 @@ test('many share one connection, each gets its own rows, and no other statement 
   }
 });
 
-test('what waits for a lock delays none of the others, and gets its rows in the end', async () => {
+test('a read that waits for a lock delays none of the others, and gets its rows at the end', async () => {
   const warnings: unknown[] = [];
   const database = await openShared({ log: { warn: (facts) => warnings.push(facts) } });
   await using lock = await holdLock(server.url, 'lock table notes');
@@ -165,7 +165,7 @@ test('a read is sent to a third connection where it loses the second, too, and i
   expect(seen).toBe(3);
 });
 
-test('an error of Postgres reaches the one whose statement it is, as from any connection', async () => {
+test('an error of Postgres reaches the caller of its statement', async () => {
   const defects: string[] = [];
   const database = await openShared({ onDefect: (sqlState) => defects.push(sqlState) });
   const wrong = database.readShort((sql) => sql`select 1 / ${0}::int`);
@@ -206,7 +206,7 @@ test('responses are never mixed up where the table of a prepared statement chang
   expect(await readMoving()).toEqual([{ id: 7, name: null }]);
 });
 
-test('beyond what one connection takes, reads have connections of their own', async () => {
+test("reads that exceed one connection's capacity get their own connections", async () => {
   const database = await openShared();
   await using lock = await holdLock(server.url, 'select pg_advisory_xact_lock(5)');
   const held = Array.from({ length: 16 }, () =>
@@ -226,7 +226,7 @@ test('a pool says how many connections it has and uses, the shared one among the
   await Promise.all(reading);
 });
 
-test('closing lets reads in flight end, and refuses those that come', async () => {
+test('closing lets reads in flight end, and refuses new ones', async () => {
   const database = await openDatabase({ url: server.url, max: 4, shared: 1 });
   await untilServing(database);
   const reading = database.readShort((sql) => sql`select 'last' as word from pg_sleep(0.02)`);

@@ -94,7 +94,7 @@ describe('an account with the same address', () => {
   });
 });
 
-describe('who somebody is', () => {
+describe("a person's identity", () => {
   test('is issuer and subject: the same subject at another issuer is somebody else', async () => {
     const victim = await careful.service.user();
     const subject = addPerson(careful.provider);
@@ -142,7 +142,7 @@ describe('an invite', () => {
     expect((await careful.service.post('/auth/invite', { code })).status).toBe(200);
   });
 
-  test('lets nobody in whose address is not verified, or once it has expired', async () => {
+  test('lets nobody in with an unverified address, or after it has expired', async () => {
     const [fresh, old] = [newEmail(), newEmail()];
     await careful.service.invite(fresh);
     await expectRefusal(careful, { email: fresh, email_verified: false }, UNVERIFIED);
@@ -207,7 +207,7 @@ describe('at once', () => {
     }
   });
 
-  test('of two persons with one address one has the account, and the other nothing', async () => {
+  test('of two people with one address one gets the account, and the other nothing', async () => {
     const { database } = trusting.service.context;
     for (let round = 0; round < 20; round += 1) {
       const email = newEmail();

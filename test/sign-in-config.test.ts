@@ -130,7 +130,7 @@ describe('each variable', () => {
   });
 });
 
-describe('what contradicts itself is refused at the start', () => {
+describe('contradictory settings are refused at the start', () => {
   test.each([
     [
       'a client without a provider',

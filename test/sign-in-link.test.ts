@@ -81,7 +81,7 @@ describe.each([
     expect(await identitiesOf(bench, victim.email)).toEqual([]);
   });
 
-  test('whoever belongs to another account is refused, and both accounts stay as they were', async () => {
+  test('a person who belongs to another account is refused, and both accounts stay unchanged', async () => {
     const bench = benchOf();
     const first = await arriveByInvite(bench.service);
     const { callback, subject } = await goLink(bench, first.browser);
@@ -178,7 +178,7 @@ test('a link is used once, and cancelling at the provider changes nothing', asyn
   ]);
 });
 
-test('of two accounts that link one person at once one has it', async () => {
+test('one of two accounts that link one person at once succeeds', async () => {
   for (let round = 0; round < 5; round += 1) {
     const subject = knowPerson(careful.provider);
     const both = [await arriveByInvite(careful.service), await arriveByInvite(careful.service)];

@@ -25,7 +25,7 @@ const at = (path: string, response: NonNullable<Faults['responses']>[string]): F
 
 const NOW = Math.floor(Date.now() / 1_000);
 
-describe('a callback whose ID token does not hold signs nobody in', () => {
+describe('a callback with an invalid ID token signs nobody in', () => {
   test.each<[string, Faults]>([
     ['of another issuer', changed({ iss: 'https://evil.example' })],
     ['for another audience', changed({ aud: 'somebody-else' })],
@@ -116,7 +116,7 @@ describe('a provider that cannot be discovered', () => {
     expect((await arrive(bench, service)).email).toBeDefined();
   });
 
-  test('keeps no replica from starting, nor anybody from working', async () => {
+  test('keeps no replica from starting, and no user from working', async () => {
     const port = await findFreePort();
     await using service = await startService({
       signIn: {
@@ -154,7 +154,7 @@ test('without encryption only this computer is asked, whatever the metadata name
   expect([visit.status, headingOf(visit)]).toEqual([503, DISTRUSTED]);
 });
 
-test('a step ends in time, however many responses come late', async () => {
+test('a step ends in time, even if every response is late', async () => {
   const provider = new Provider(bench.provider.settings(), 1_000);
   bench.provider.faults = at('/.well-known/openid-configuration', 'silence');
   const checks = { state: 's', nonce: 'n', verifier: 'v'.repeat(43) };

@@ -57,7 +57,7 @@ describe('the way', () => {
     expect((await browser.open(second.callback!)).headers.get('location')).toBe('/b');
   });
 
-  test('is spared to whoever is signed in', async () => {
+  test('is skipped for a signed-in person', async () => {
     const { browser } = await arrive(bench, bench.service);
     const before = bench.provider.requests.length;
     const visit = await browser.open(`${bench.service.origin}/login?return_to=/x`);
@@ -65,7 +65,7 @@ describe('the way', () => {
     expect(bench.provider.requests).toHaveLength(before);
   });
 
-  test('of somebody who cancels ends with a page', async () => {
+  test('ends with a page if the person cancels', async () => {
     const { visit, email } = await arrive(bench, bench.service, '');
     expect([visit.status, headingOf(visit), email]).toEqual([403, 'You were not signed in', undefined]);
   });

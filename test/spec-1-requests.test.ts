@@ -41,7 +41,7 @@ const wholeRequest = (path: string, body: string) =>
   `${headOf(path, `Content-Length: ${Buffer.byteLength(body)}`)}${body}`;
 
 describe('the order of checks (decision 1)', () => {
-  test('an unknown path is 404 for anyone, before token and body, and without limit headers', async () => {
+  test('an unknown path is 404 for everybody, before token and body, and without limit headers', async () => {
     for (const token of [undefined, 'nonsense', user.token]) {
       for (const body of ['{}', '{"broken', bodyOf(2 * MIB)]) {
         const response = await service.post('/bookmarks/unknown', body, { ...(token && { token }) });
@@ -307,7 +307,7 @@ describe('the body (spec 1, decision 2)', () => {
   });
 });
 
-describe('what is no request of the API (decision 2)', () => {
+describe('requests that do not belong to the API (decision 2)', () => {
   test.each(['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND', 'QUERY'])(
     'the method %s is NOT_FOUND, with a broken body too',
     async (method) => {

@@ -114,7 +114,7 @@ describe('/auth/invite', () => {
     expect(await exchange(code)).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
   });
 
-  test('an unknown, a used and an expired code are told apart by nobody', async () => {
+  test('an unknown, a used and an expired code cannot be distinguished', async () => {
     const used = await service.invite('a@example.org');
     const expired = await service.invite('b@example.org');
     await exchange(used);

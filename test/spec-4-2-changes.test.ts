@@ -170,7 +170,7 @@ describe('a page of changes', () => {
     await expectMirrored(user, store, 500);
   });
 
-  test('leaves what was changed above the reader to the walk by id, and never forgets a tag of what was shown', async () => {
+  test('leaves later bookmarks to the walk by id, and never omits a tag of a bookmark that was shown', async () => {
     const user = await service.user();
     const made = [];
     for (const n of [1, 2, 3, 4]) made.push(await add(user, n, ['shared', `own${n}`]));
@@ -328,7 +328,7 @@ describe('a reset', () => {
   });
 });
 
-describe('what nobody expects', () => {
+describe('unexpected histories', () => {
   test('renamed and deleted since the last page: only the deletion is shown', async () => {
     const user = await service.user();
     const [one, two] = [await add(user, 1, ['a', 'b']), await add(user, 2, ['b'])];

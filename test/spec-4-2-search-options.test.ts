@@ -317,7 +317,7 @@ describe('the cursor', () => {
     expect((await user.post('/bookmarks/list', { cursor })).body.error).toBe('cursor: is malformed');
   });
 
-  test('made up by a client is a VALIDATION_ERROR or a place like any other, and never a fault', async () => {
+  test('made up by a client is a VALIDATION_ERROR or a valid position, and never a fault', async () => {
     await fill();
     const { next_cursor } = await search({ sort: 'updated', per_page: 1 });
     const parts = JSON.parse(Buffer.from(next_cursor, 'base64url').toString());

@@ -558,7 +558,7 @@ describe('export (decision 17)', () => {
     }
   });
 
-  test('nobody else is in it', async () => {
+  test('it contains nothing of other users', async () => {
     await importInto(await service.user(), [{ url: URL }]);
     expect((await user.post('/export')).body.count).toBe(0);
   });

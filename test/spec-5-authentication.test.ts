@@ -105,7 +105,7 @@ describe('the Authorization header', () => {
     }
   });
 
-  test('anything else than a valid token is INVALID_TOKEN, and says nothing of why', async () => {
+  test('anything but a valid token is INVALID_TOKEN, without a reason', async () => {
     const [kind, id, secret] = user.token.split(/_(\d+)_/) as [string, string, string];
     const other = await service.user();
     const responses = await Promise.all(

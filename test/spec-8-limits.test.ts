@@ -300,7 +300,7 @@ describe('the limit of /auth/invite is per client address (decision 25)', () => 
     }
   });
 
-  test('what is no address is not believed: the peer is counted', async () => {
+  test("an invalid address is ignored: the peer's counts", async () => {
     await using own = await startService({ rateLimitRequests: 1, trustProxy: 1 });
     expect((await exchange(own, 'unknown')).status).toBe(404);
     for (const nonsense of ['_hidden', '999.1.1.1', 'a:b', '"192.0.2.1"']) {

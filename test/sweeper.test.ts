@@ -67,7 +67,7 @@ test('an import that is over is kept for an hour, one that waits for its worker 
   }
 });
 
-test('an upload that goes on while it is swept is kept', async () => {
+test('an upload that continues during a sweep is kept', async () => {
   const user = await service.user();
   const { url } = service.database;
   await runOn(

@@ -69,7 +69,7 @@ function expectNear(found: object, fitted: object, part: number): void {
   }
 }
 
-describe('made texts', () => {
+describe('generated texts', () => {
   test('are the same for the same seed, and others for another', () => {
     const again = makeTexts(1);
     expect(Array.from({ length: 100 }, again)).toEqual(texts.slice(0, 100));

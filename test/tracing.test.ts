@@ -109,7 +109,7 @@ test('the resource says which service, role and process it is', async () => {
   });
 });
 
-test('a client that asks for all of its traces gets no more recorded than others', async () => {
+test('a client that asks for all of its traces gets no more than others', async () => {
   const { spans, lines } = await collect({ traceRatio: 0 }, async (service) => {
     const user = await service.user();
     for (let n = 0; n < 20; n += 1) await user.post('/bookmarks/list', {}, SAMPLED);
@@ -119,7 +119,7 @@ test('a client that asks for all of its traces gets no more recorded than others
   expect(lines.filter(({ trace }) => trace === TRACE_ID)).toHaveLength(20);
 });
 
-test('of signing in nothing that could be used again is traced or logged, neither on the way nor in error', async () => {
+test('traces and logs contain nothing reusable from signing in, even after errors', async () => {
   await using provider = await startProvider();
   const signIn: Config['signIn'] = {
     provider: provider.settings({ trustEmail: true }),

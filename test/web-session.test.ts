@@ -83,7 +83,7 @@ describe('where the cookie counts', () => {
       expect((await browser.post(path)).status, path).toBe(404);
   });
 
-  test('under /api/v1 a cookie is nothing', async () => {
+  test('under /api/v1 a cookie is ignored', async () => {
     const browser = newBrowser(service.origin);
     await browser.login(await service.invite('api@example.org'));
     expect((await browser.post('/api/v1/user/profile')).status).toBe(401);
