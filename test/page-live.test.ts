@@ -135,10 +135,11 @@ describe('what is changed elsewhere', () => {
   });
 
   browserTest(
-    'a bookmark beyond what was read that is deleted elsewhere leaves the total right',
+    'a bookmark beyond what was read that is deleted or restored elsewhere leaves the total right',
     async () => {
       const reader = await browsers.reader(one);
-      const { id } = await add(reader, 'Oldest');
+      const { id } = await add(reader, 'Oldest', { created_at: '2001-01-01T00:00:00Z' });
+      await call(reader, '/bookmarks/edit', { id, comment: 'edited' });
       const bookmarks = Array.from({ length: 80 }, (_, at) => ({ url: `https://example.org/${at}` }));
       await call(reader, '/import', { mode: 'merge', bookmarks });
       const page = await reader.open();
@@ -146,6 +147,8 @@ describe('what is changed elsewhere', () => {
       await untilFollowing(one);
       await call(reader, '/bookmarks/delete', { id });
       await page.getByText('80 of 10,000').waitFor();
+      await call(reader, '/trash/restore', { ids: [id] });
+      await page.getByText('81 of 10,000').waitFor();
     },
   );
 
@@ -211,9 +214,6 @@ describe('two tabs of one browser', () => {
     await add(reader, 'Private');
     const page = await reader.open();
     await shows(page).toEqual(['Private']);
-    // Without its poll, the page does not notice the end of the session.
-    await page.route('**/bookmarks/changes', (route) => route.abort());
-    page.once('framenavigated', () => page.unroute('**/bookmarks/changes'));
     await reader.post('/web/login/invite', { code: await service.invite(newEmail()) });
     await go(reader, page);
     await page.getByText('No bookmarks yet').waitFor();
@@ -284,8 +284,10 @@ describe('what one types', () => {
   browserTest('overwrites nothing unseen, even if the page does not hear of the other edit', async () => {
     const reader = await browsers.reader(service);
     const { id } = await add(reader, 'Shared');
+    await reader.context.route('**/bookmarks/changes', (route) =>
+      route.request().postDataJSON().wait ? route.abort() : route.continue(),
+    );
     const page = await reader.open();
-    await page.route('**/bookmarks/changes', (route) => route.abort());
     await rowOf(page, 'Shared').getByRole('button', { name: 'Edit' }).click();
     await page.getByLabel('Title').fill('Mine');
     await call(reader, '/bookmarks/edit', { id, title: 'Theirs', comment: 'theirs' });

@@ -66,6 +66,8 @@ export function createCollection({ onChange, onRead }: Options): Collection {
   const hidden = new Set<number>();
   /** The new bookmarks that the total includes, and the deleted ones that it no longer includes. */
   const counted = new Set<number>();
+  /** The highest id that was read. A bookmark above it is new here, even if it was edited: it may be restored. */
+  let highestId = 0;
   const missed: [page: Changes, sinceMs: number][] = [];
   let all: Bookmark[] = [];
   let rows: Bookmark[] = [];
@@ -84,6 +86,9 @@ export function createCollection({ onChange, onRead }: Options): Collection {
   const changed = (added = 0) => {
     rows = hidden.size === 0 ? all : all.filter(({ id }) => !hidden.has(id));
     onChange(added);
+  };
+  const noteIds = (bookmarks: readonly Bookmark[]) => {
+    highestId = Math.max(highestId, ...bookmarks.map(({ id }) => id));
   };
   const count = (difference: number) => {
     if (total !== undefined) total += difference;
@@ -127,6 +132,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
         counted.clear();
         readMs = Date.now();
       }
+      noteIds(found.bookmarks);
       state = 'ready';
       onRead(found.bookmarks);
     } catch (error) {
@@ -157,6 +163,8 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     const compare = COMPARISONS[order];
     const at = all.findIndex(({ id }) => id === bookmark.id);
     const before = all[at];
+    const isCounted = bookmark.id <= highestId;
+    noteIds([bookmark]);
     if (before !== undefined) all = all.toSpliced(at, 1);
     const next = compare === undefined ? -1 : all.findIndex((other) => compare(bookmark, other) < 0);
     const isBeyond = next < 0 && cursor !== undefined;
@@ -171,7 +179,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     }
     if (isBeyond) {
       if (before !== undefined) return -1;
-      if (isNew ? !isSure : !isBlank(text)) return undefined;
+      if (isNew ? !isSure : !isBlank(text) || !isCounted) return undefined;
       count(isNew ? 1 : 0);
       return -1;
     }
@@ -180,7 +188,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     if (before !== undefined) return to;
     // In the order `updated`, an edited bookmark may come from a page that was not read.
     if (isNew || order !== 'updated' || cursor === undefined) count(1);
-    else if (!isBlank(text)) return undefined;
+    else if (!isBlank(text) || !isCounted) return undefined;
     return to;
   };
 
