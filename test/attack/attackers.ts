@@ -5,22 +5,22 @@ import { HOSTILE_IMPORTS } from '../support/hostile-imports.ts';
 import { post } from '../support/post.ts';
 import { formatPost, sendUnread } from '../support/unread.ts';
 
-/** A process that attacks a replica in every way at once; what it gets does not matter. */
+/** A process that runs all attacks on a replica at once. It ignores the responses. */
 
-/** Whom to attack, for how long, and with which tokens. */
+/** The target, the duration and the tokens of an attack. */
 export interface Targets {
   origin: string;
   seconds: number;
-  /** Of an account with large bookmarks. */
+  /** Token of an account with large bookmarks. */
   greedy: string;
   importer: string;
-  /** Tokens to be given up. */
+  /** Session tokens that the attack revokes. */
   sessions: string[];
 }
 
 type Attack = (targets: Targets, n: number, signal: AbortSignal) => Promise<unknown>;
 
-/** Another network for each number, as a trusted proxy names it. */
+/** Names a different client network for each number, as a trusted proxy would. */
 const from = (n: number) => ({ 'x-forwarded-for': `198.51.${(n >> 8) & 255}.${n & 255}` });
 
 const idOf = (token: string): string => token.split('_')[1]!;
@@ -36,31 +36,31 @@ const send = (
 
 const bodies = Object.values(HOSTILE_IMPORTS);
 
-/** Each with how many of it go on side by side. */
+/** All attacks. Each runs this many times in parallel. */
 const ATTACKS: readonly [sideBySide: number, attack: Attack][] = [
-  // Connections whose responses nobody reads; each until it is cut.
+  // Connections that never read their responses, until the server closes them.
   [
     80,
     (targets, _, signal) =>
       leaveUnread(targets, formatPost('/bookmarks/list', targets.greedy, { limit: 500 }).repeat(8), signal),
   ],
   [20, (targets, _, signal) => leaveUnread(targets, formatPost('/export', targets.greedy), signal)],
-  // Bodies that cost far more than their bytes.
+  // Bodies that cost far more than their size suggests.
   [1, ({ origin, importer }, n) => send(origin, '/import', bodies[n % bodies.length]!.body(), importer)],
-  // Guesses, from everywhere.
+  // Guesses invite codes and tokens from many networks.
   [4, ({ origin }, n) => send(origin, '/auth/invite', { code: 'AAAAAAAA' }, undefined, from(n))],
   [
     4,
     ({ origin, greedy }, n) =>
       send(origin, '/user/profile', {}, `bka_${idOf(greedy)}_${String(n).padStart(43, 'A')}`, from(n % 7)),
   ],
-  // Tokens that are given up while they wait.
+  // Revokes tokens while their polls wait.
   [2, ({ origin, sessions }) => giveUp(origin, sessions.pop())],
-  // Connections that send half a request.
+  // Connections that send half of a request's head.
   [100, ({ origin }, _, signal) => sendPart(origin, HALF_HEAD, signal)],
-  // Bodies that lack their last byte.
+  // Bodies without their last byte.
   [40, ({ origin, greedy }, _, signal) => sendPart(origin, formatUnfinished(greedy), signal)],
-  // The dearest searches, and many tags.
+  // The most expensive searches, and many tags.
   [
     6,
     ({ origin, greedy }) =>
@@ -88,7 +88,7 @@ const idsFrom = (n: number): number[] => Array.from({ length: 500 }, (_, m) => 1
 
 async function leaveUnread({ origin }: Targets, bytes: string, signal: AbortSignal): Promise<void> {
   using client = await sendUnread(origin, bytes);
-  // What is not read hides the end of the connection, so a client goes by itself in the end.
+  // A client that does not read cannot see that the connection closed, so it stops after a while.
   await sleep(40_000, undefined, { signal }).catch(() => {});
   client.socket.destroy();
 }
@@ -108,7 +108,7 @@ const formatUnfinished = (token: string): string =>
   `POST /api/v1/bookmarks/add HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n` +
   `Content-Type: application/json\r\nContent-Length: ${LONGEST_BYTES}\r\n\r\n${' '.repeat(LONGEST_BYTES - 1)}`;
 
-/** Sends bytes that are no whole request, and stays until it is cut. */
+/** Sends an incomplete request and keeps the connection open until the server closes it. */
 async function sendPart(origin: string, bytes: string, signal: AbortSignal): Promise<void> {
   const socket = connect(Number(new URL(origin).port), '127.0.0.1');
   socket.on('error', () => {});
@@ -121,7 +121,7 @@ async function sendPart(origin: string, bytes: string, signal: AbortSignal): Pro
 
 async function repeat(attack: Attack, targets: Targets, first: number, signal: AbortSignal): Promise<void> {
   for (let n = first; !signal.aborted; n += 1_000) {
-    // Refusals and cut connections are what an attacker gets.
+    // Attacks normally end in refusals and closed connections.
     await attack(targets, n, signal).catch(() => sleep(10));
   }
 }
@@ -134,7 +134,7 @@ await Promise.race([
       Array.from({ length: sideBySide }, (_, n) => repeat(attack, targets, n, signal)),
     ),
   ),
-  // A request under way is left there.
+  // Does not wait for requests in flight.
   sleep((targets.seconds + 2) * 1_000),
 ]);
 process.exit(0);

@@ -16,22 +16,26 @@ import { createPrincipal } from '../support/users.ts';
 import type { Targets } from './attackers.ts';
 
 /**
- * `npm run test:attack`: all attacks at once against one replica and one worker, on loopback, while another user works. Ends
- * with 1 where that user got a wrong response, or memory grew beyond its bounds. Times are printed and never held against it.
+ * `npm run test:attack` runs all attacks at once against one replica and one worker, on loopback, while another user
+ * works. Exits with 1 if that user got a wrong response or memory exceeded its limits. It prints times but does not
+ * judge them.
  */
 
 const MIB = 1_048_576;
 
-/** Above its rest: what a replica may grow by, and a worker by any imports. */
+/** How far memory may grow above its resting level: in a replica, and in a worker during any imports. */
 const API_GROWTH_BYTES = 200 * MIB;
 const WORKER_GROWTH_BYTES = 384 * MIB;
 
-/** So much more than at rest before is rest again: the heap that V8 keeps, and what malloc keeps of short blocks. */
+/** Memory counts as back at rest within this margin, because V8 keeps heap and malloc keeps small blocks. */
 const REST_BYTES = 32 * MIB;
 
 const SESSIONS = 200;
 
-/** The other user's requests, one after the other, until the signal; milliseconds of each and what was no 200. */
+/**
+ * Sends the other user's requests in turn until the signal. Returns the time of each in milliseconds, and each status
+ * other than 200.
+ */
 async function work(replica: Replica, token: string, signal: AbortSignal) {
   const times: number[] = [];
   const wrong: string[] = [];
@@ -58,14 +62,14 @@ const quantile = (sorted: readonly number[], share: number): number =>
 
 const inMib = (bytes: number): string => `${Math.round(bytes / MIB)} MiB`;
 
-/** How processes of the image have memory allocated, which decides how much of it goes back to the system. */
+/** Returns the image's memory allocation settings, which decide how much memory returns to the system. */
 function readAllocation(): ReplicaEnv {
   const dockerfile = readFileSync(new URL('../../Dockerfile', import.meta.url), 'utf8');
   const [, name, value] = /^ENV (MALLOC_\w+)=(\w+)$/m.exec(dockerfile)!;
   return { [name!]: value! };
 }
 
-/** Has a process of its own attack for so long. */
+/** Runs all attacks in a separate process. */
 async function attack(targets: Targets): Promise<void> {
   const child = fork(fileURLToPath(new URL('attackers.ts', import.meta.url)));
   child.send(targets);
@@ -73,7 +77,7 @@ async function attack(targets: Targets): Promise<void> {
   if (code !== 0) throw new Error(`the attackers ended with ${code}`);
 }
 
-/** Accounts that attack, with their tokens, and the token of the user who works. */
+/** Creates the attacking accounts and the working user, each with tokens. */
 async function makeAccounts(url: string) {
   await using stack = new AsyncDisposableStack();
   const database = await openDatabase({ url });

@@ -2,10 +2,13 @@ import { GenericContainer, type StartedTestContainer, Wait } from 'testcontainer
 import { findFreePort } from '../support/ports.ts';
 import { runOn } from '../support/run-on.ts';
 
-/** Not the versions that the tests were seen on, which docs/operation.md names: of images, the nearest to them. */
+/** The image closest to the tested versions, which docs/operation.md lists. */
 const IMAGE = 'citusdata/citus:14.0.0-pg17';
 
-/** A coordinator and two worker nodes in containers, on this machine's network: tests and nodes then have one address for each. */
+/**
+ * Starts a coordinator and two worker nodes in containers. They use this machine's network, so tests and nodes reach
+ * each node at the same address.
+ */
 export async function startCluster(): Promise<{ url: string; stop(): Promise<void> }> {
   const started: StartedTestContainer[] = [];
   const stop = async () => {
@@ -17,7 +20,7 @@ export async function startCluster(): Promise<{ url: string; stop(): Promise<voi
       .withNetworkMode('host')
       .withEnvironment({ POSTGRES_HOST_AUTH_METHOD: 'trust' })
       .withCommand(['postgres', '-p', String(port), '-c', 'wal_level=logical', '-c', 'max_connections=300'])
-      // The first time is that of the server that makes the database.
+      // The first message comes from the temporary server that creates the database.
       .withWaitStrategy(Wait.forLogMessage(/ready to accept connections/, 2))
       .start();
     started.push(container);

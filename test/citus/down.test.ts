@@ -17,14 +17,14 @@ import { runOn } from '../support/database.ts';
 import { catchUnavailable } from '../support/pool.ts';
 import { startService, type TestService, type TestUser } from '../support/service.ts';
 
-// One worker is down: what spans all users goes on for those of the others.
+// With one worker down, operations that span all users continue for the users of the other workers.
 
 vi.setConfig({ testTimeout: 240_000 });
 
 let database: ShardedDatabase;
 let service: TestService;
 let users: TestUser[];
-/** The users of the worker that will be down, and the others. */
+/** The users of the worker that will be down, and the other users. */
 let lost: number[];
 let served: number[];
 let down: CitusNode;
@@ -48,7 +48,7 @@ beforeEach(async () => {
   expect(lost.length * served.length).toBeGreaterThan(0);
 });
 
-/** The users that have rows of a table which a sweep should delete. */
+/** The users with rows that a sweep should delete from a table. */
 async function usersOf(table: string, condition: string): Promise<number[]> {
   const rows = await runOn<{ id: number }>(
     database.url,
@@ -59,7 +59,7 @@ async function usersOf(table: string, condition: string): Promise<number[]> {
 
 const sorted = (ids: readonly number[]) => ids.toSorted((a, b) => a - b);
 
-test('sweeps delete what has run out of the users that can be reached, and the rest once the worker is back', async () => {
+test('sweeps delete expired rows of reachable users, and the rest when the worker is back', async () => {
   for (const { id } of users) {
     await runOn(
       database.url,
@@ -99,7 +99,7 @@ test('sweeps delete what has run out of the users that can be reached, and the r
   expect(await left()).toEqual([[], [], [], []]);
 });
 
-test('queued imports are found, and uses noted, of the users that can be reached', async () => {
+test('queued imports of reachable users are found, and their token uses are recorded', async () => {
   const { database: db } = service.context;
   for (const { id } of users) {
     await runOn(
@@ -126,7 +126,7 @@ test('queued imports are found, and uses noted, of the users that can be reached
   await runOn(database.url, "delete from imports where state = 'queued'");
 });
 
-test("the operator's commands find, list and change the users that can be reached", async () => {
+test("the operator's commands find, list and change reachable users", async () => {
   const { database: db } = service.context;
   const [first] = served;
   const { email } = users.find(({ id }) => id === first)!;
@@ -143,7 +143,7 @@ test("the operator's commands find, list and change the users that can be reache
   });
 });
 
-test('a user whom not every node can be told of is refused and not made on any, and made once the worker is back', async () => {
+test('a user that cannot be created on every node is refused and created on none; a retry works when the worker is back', async () => {
   const { database: db } = service.context;
   const email = 'new@example.org';
   await withNodeClosed(down, async () => {
@@ -156,7 +156,7 @@ test('a user whom not every node can be told of is refused and not made on any, 
   for (const { url } of database.nodes) expect(await runOn(url, count)).toEqual([{ users: 1 }]);
 });
 
-/** What a user can do without the directory, with a session of their own. */
+/** Everything that a user can do without the directory, with their own session. */
 async function useEverything({ token }: TestUser): Promise<Record<string, number>> {
   const statuses: Record<string, number> = {};
   const ask = async (path: string, body: object) => {
@@ -187,7 +187,7 @@ async function useEverything({ token }: TestUser): Promise<Record<string, number
   return statuses;
 }
 
-test('all that a user does with what is theirs goes on for those of other nodes, sessions and tokens included', async () => {
+test('users of the other nodes can use everything of their own, including sessions and tokens', async () => {
   const sessions = await Promise.all(users.map(({ email }) => service.session(email)));
   await withNodeClosed(down, async () => {
     for (const user of sessions) {
@@ -203,7 +203,7 @@ test('all that a user does with what is theirs goes on for those of other nodes,
     expect(new Set(Object.values(await useEverything(user)))).toEqual(new Set([200]));
 });
 
-test('what changes the directory is refused whole and done by the same request once the worker is back', async () => {
+test('changes to the directory are refused completely, and the same request works when the worker is back', async () => {
   const { database: db } = service.context;
   const here = users.find(({ id }) => served.includes(id))!;
   const [leaving, known] = [await service.session(), await service.session(here.email)];

@@ -1,4 +1,4 @@
-/** The tests that hold on a sharded database too, each with a database of its own on every node. */
+/** The tests that also run on a sharded database. Each has its own database on every node. */
 export const SHARDED_TESTS: readonly string[] = [
   'test/spec-4-1-account.test.ts',
   'test/spec-4-2-bookmarks.test.ts',

@@ -3,7 +3,7 @@ import { copyShardedDatabase, type ShardedDatabase, withNodeClosed } from '../su
 import { startPgBouncer } from '../support/pgbouncer.ts';
 import { startService, type TestService } from '../support/service.ts';
 
-// Replicas reach any node: by a url that names all of them, and through poolers before them.
+// Replicas can use any node: by a url that lists all nodes, and through a pooler for each node.
 
 vi.setConfig({ testTimeout: 240_000 });
 
@@ -14,7 +14,7 @@ beforeAll(async () => {
   return database.drop;
 });
 
-/** One url of several servers. */
+/** Joins the hosts of several urls into one url. */
 function joinHosts(urls: readonly string[]): string {
   const [first] = urls as [string];
   return `${first.replace(new URL(first).host, urls.map((url) => new URL(url).host).join(','))}?load_balance_hosts=random`;
@@ -30,14 +30,14 @@ async function useAll(service: TestService, users: readonly { token: string }[])
   return statuses;
 }
 
-test('a replica with the urls of all nodes goes on through the others when one is away', async () => {
+test('a replica with the urls of all nodes uses the others when one is down', async () => {
   const url = joinHosts(database.nodes.map((node) => node.url));
   await using service = await startService({}, { database: { ...database, url } });
   const users = await Promise.all(Array.from({ length: 10 }, () => service.user()));
   expect(new Set(await useAll(service, users))).toEqual(new Set([200]));
   for (const node of database.nodes.slice(1)) {
     await withNodeClosed(node, async () => {
-      // Connections to it were lost, which each of them learns once.
+      // Each lost connection to that node causes one error before it is replaced.
       await expect
         .poll(async () => (await useAll(service, users)).filter((status) => status === 200).length)
         .toBeGreaterThan(1);
@@ -49,7 +49,7 @@ test('a replica with the urls of all nodes goes on through the others when one i
   }
 });
 
-test('through a PgBouncer before each node, with statements that are not prepared', async () => {
+test('replicas work through a PgBouncer for each node, without prepared statements', async () => {
   const poolers = await Promise.all(database.nodes.map(({ url }) => startPgBouncer(url)));
   const url = joinHosts(poolers);
   const config = { databasePrepare: false, importInlineBytes: 0 };

@@ -18,7 +18,7 @@ let database: ShardedDatabase;
 let coordinator: TestService;
 let worker: TestService;
 
-/** Two replicas with one Redis, at the coordinator and at a worker node. */
+/** Two replicas with one Redis: one connects to the coordinator, the other to a worker node. */
 beforeAll(async () => {
   database = await copyShardedDatabase(inject('citusUrl')!, inject('citusTemplate')!);
   const redis = await startRedis();
@@ -37,10 +37,12 @@ beforeAll(async () => {
 const otherThan = (node: CitusNode): CitusNode =>
   database.nodes.find(({ group }) => group !== 0 && group !== node.group)!;
 
-/** What an earlier move left is dropped once no statement uses it any more: the next move waits for that. */
+/**
+ * Citus refuses a move until the remains of the previous move are dropped, which happens when no statement uses them.
+ */
 const IS_LEFT = /leftover from the previous move could not be cleaned up/;
 
-/** Moves the shard of a user's rows to the other worker node, while it is written. */
+/** Moves the shard of a user's rows to the other worker node, during writes. */
 async function move(user: { id: number }): Promise<void> {
   const from = await nodeOf(database, user);
   const to = otherThan(from);
@@ -59,7 +61,7 @@ async function move(user: { id: number }): Promise<void> {
   }
 }
 
-test('ids of a user rise although the rows move to a node whose sequences are far behind', async () => {
+test("a user's ids increase even after the rows move to a node with lower sequences", async () => {
   const user = await coordinator.user();
   const ahead = `select raise_sequence(name::regclass, min_id_now() + 1000000000) from unnest(array['bookmarks_id_seq', 'tags_id_seq']) name`;
   const add = async (service: TestService, tag: string) => {
@@ -69,7 +71,7 @@ test('ids of a user rise although the rows move to a node whose sequences are fa
   await add(coordinator, 'first');
   await runOn((await nodeOf(database, user)).url, ahead);
   const early = await add(coordinator, 'second');
-  // What was deleted counts too: its id is never given again.
+  // Ids of deleted bookmarks count too: they are never used again.
   const deleted = await add(coordinator, 'third');
   await coordinator.post('/bookmarks/delete', { id: deleted.id }, { token: user.token });
   await move(user);
@@ -96,7 +98,7 @@ test('ids of all users on all nodes are different', async () => {
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-/** Adds at both replicas in turn, until it is told to stop; the ids of what was acknowledged. */
+/** Adds through both replicas in turn until the signal. Returns the ids of acknowledged adds. */
 async function keepAdding(user: TestUser, stop: AbortSignal): Promise<{ ids: number[]; refused: number }> {
   const ids: number[] = [];
   let refused = 0;
@@ -114,7 +116,7 @@ async function keepAdding(user: TestUser, stop: AbortSignal): Promise<{ ids: num
   return { ids, refused };
 }
 
-/** Follows by `sync` until it is told to stop, and then to the end; the ids in the order that they came. */
+/** Follows by `sync` until the signal, then up to the end. Returns the ids in the order received. */
 async function follow(service: TestService, user: TestUser, stop: AbortSignal): Promise<number[]> {
   const ids: number[] = [];
   for (let cursor = 0; ; ) {
@@ -134,7 +136,7 @@ async function follow(service: TestService, user: TestUser, stop: AbortSignal): 
   }
 }
 
-test('rows move while clients write and follow: nothing acknowledged is lost, and no follower misses or repeats any', async () => {
+test('rows move while clients write and follow: no acknowledged write is lost, and followers get each bookmark once', async () => {
   const users = await Promise.all([1, 2, 3].map(() => coordinator.user()));
   const starts = await Promise.all(
     users.map(async (user) => (await user.post('/bookmarks/changes', {})).body.cursor),
@@ -163,7 +165,7 @@ test('rows move while clients write and follow: nothing acknowledged is lost, an
   }
 });
 
-test('a worker node that is down fails its own users with 503, and nobody else', async () => {
+test('requests of users on a worker node that is down fail with 503, and other users notice nothing', async () => {
   const users = await Promise.all(Array.from({ length: 12 }, () => coordinator.user()));
   const nodes = await Promise.all(users.map((user) => nodeOf(database, user)));
   const down = database.nodes[2]!;

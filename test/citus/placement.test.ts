@@ -17,7 +17,7 @@ beforeAll(async () => {
 
 const template = () => nodesTemplate(database.url);
 
-/** A pool to any node and one to each. It is closed when the test ends. */
+/** Opens a pool to any node and one to each node. The end of the test closes them. */
 async function open(nodes = template(), log: string[] = []): Promise<Database> {
   const warn = (facts: { node?: string }) => log.push(facts.node ?? '');
   const placed = await openPlaced({ url: database.url, max: 1, log: { warn } }, nodes);
@@ -25,7 +25,7 @@ async function open(nodes = template(), log: string[] = []): Promise<Database> {
   return placed;
 }
 
-/** The port of the node that a pool leads to. */
+/** The port of the pool's node. */
 async function portOf(pool: Database): Promise<number> {
   const [row] = await pool.read(
     (sql) => sql<{ port: number }[]>`select current_setting('port')::integer as port`,
@@ -33,7 +33,7 @@ async function portOf(pool: Database): Promise<number> {
   return row!.port;
 }
 
-/** The shard of a user and the node that has it. */
+/** The shard of a user and its node. */
 async function placementOf(userId: number) {
   const [row] = await runOn<{ shard: number; host: string; port: number }>(
     database.url,
@@ -43,13 +43,13 @@ async function placementOf(userId: number) {
   return row!;
 }
 
-test('each user is asked for at the node that has the rows', async () => {
+test("each user's queries go to the node with the user's rows", async () => {
   const placed = await open();
   const users = Array.from({ length: 40 }, (_, n) => 1 + n ** 5 * 999_983);
   for (const user of users) expect(await portOf(placed.at(user))).toBe((await placementOf(user)).port);
 });
 
-test('a stale placement returns the same, and is renewed after the rows have moved', {
+test('a stale placement still gives correct results, and is refreshed after the rows moved', {
   timeout: 240_000,
 }, async () => {
   const log: string[] = [];
@@ -67,7 +67,7 @@ test('a stale placement returns the same, and is renewed after the rows have mov
   expect(log).toEqual([]);
 });
 
-test('a node whose own address leads nowhere is served by any other, and is warned of once', async () => {
+test('a node with an unreachable address is reached through another node, with one warning', async () => {
   const log: string[] = [];
   const placed = await open(`127.0.0.1:1/{host}`, log);
   expect(await portOf(placed.at(1))).toBe(database.nodes[0]!.port);
@@ -75,7 +75,7 @@ test('a node whose own address leads nowhere is served by any other, and is warn
   expect(log).toHaveLength(database.nodes.filter(({ group }) => group !== 0).length);
 });
 
-test('a database that is not distributed is asked as a whole', async () => {
+test('a database that is not distributed uses one pool', async () => {
   const log: string[] = [];
   const warn = (facts: { node?: string }) => log.push(facts.node ?? '');
   const url = new URL(database.url);

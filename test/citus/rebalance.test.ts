@@ -3,9 +3,9 @@ import { formatFindings, formatTable } from '../chaos/report.ts';
 import { runChaos } from '../chaos/run.ts';
 import { SMALL_RUN } from '../chaos/small-run.ts';
 
-// The proof under faults on a cluster, with one kind of them: rows that move to another node and back.
+// A chaos run on a cluster with one kind of fault: rows move to another node and back.
 
-test('shards are moved and rebalanced under writers, followers and mirrors, and nothing is lost, doubled or missed', {
+test('shards are moved and rebalanced under writers, followers and mirrors: nothing is lost, duplicated or missed', {
   timeout: 400_000,
 }, async () => {
   const citusUrl = inject('citusUrl')!;

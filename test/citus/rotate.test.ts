@@ -3,14 +3,15 @@ import { type Rotation, startRotation } from '../k8s/rotation.ts';
 import { createEmptyShardedDatabase, type ShardedDatabase, withNodeClosed } from '../support/citus.ts';
 import { runOn } from '../support/run-on.ts';
 
-// k8s/rotate.sh with the nodes as the coordinator knows them. The roles are those of the whole cluster, which tests own.
+// Runs k8s/rotate.sh with the nodes that the coordinator lists. Roles belong to the whole cluster, and these tests
+// change them.
 
 vi.setConfig({ testTimeout: 240_000 });
 
 let database: ShardedDatabase;
 let rotation: Rotation;
 
-// Made through the coordinator, the roles are known to Citus, which would pass each change of them on to the other nodes.
+// Creates the roles through the coordinator, so Citus knows them and would copy each change to the other nodes.
 beforeEach(async () => {
   database = await createEmptyShardedDatabase(inject('citusUrl')!);
   await runOn(database.url, 'create role bookmarks_a login');
@@ -23,7 +24,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** Of each node the roles that may log in, and the passwords that it keeps. */
+/** Each node's login roles and stored passwords. */
 const readRoles = () =>
   Promise.all(
     database.nodes.map(({ url }) =>
@@ -38,7 +39,7 @@ const readRoles = () =>
     ),
   );
 
-test('the password is rotated on every node, there and back', async () => {
+test('the password is rotated on every node, in both directions', async () => {
   for (const role of ['bookmarks_b', 'bookmarks_a']) {
     expect(await rotation.run()).toMatchObject({ code: 0 });
     const [first, ...others] = await readRoles();
@@ -48,7 +49,7 @@ test('the password is rotated on every node, there and back', async () => {
   }
 });
 
-test('a node that is away is named, the role that serves goes on, and a second run ends', async () => {
+test('an unreachable node is named, the serving role keeps working, and a second run completes', async () => {
   const away = database.nodes.at(-1)!;
   await withNodeClosed(away, async () => {
     const { code, output } = await rotation.run();

@@ -8,8 +8,8 @@ import { SHARDED_TESTS } from './files.ts';
 const MATCHES_NOTHING = /(?!)/;
 
 /**
- * The tests of a sharded database, `npm run test:citus`: on the cluster whose coordinator `TEST_CITUS_URL` names, else in
- * containers. Without either, every test is skipped, so that reports count what did not run.
+ * The tests of a sharded database, `npm run test:citus`. They run on the cluster of `TEST_CITUS_URL`, the coordinator's
+ * url, or else in containers. Without either, every test is skipped and counted as skipped.
  */
 export default async () => {
   const hasCluster = Boolean(process.env.TEST_CITUS_URL) || (await hasContainerEngine());
@@ -30,9 +30,9 @@ export default async () => {
       exclude: [],
       ...(hasCluster ? {} : { testNamePattern: MATCHES_NOTHING }),
       globalSetup: hasCluster ? ['test/support/global-setup.ts', 'test/citus/global-setup.ts'] : [],
-      // Three servers work for each file, and statements take several times what they take on one.
+      // Each file uses three servers, and statements take several times longer than on one server.
       maxWorkers: availableParallelism(),
-      // Each file makes a database on three servers.
+      // Each file creates a database on three servers.
       testTimeout: 90_000,
       hookTimeout: 180_000,
       reporters: ['default', ...(hasCluster ? [new NotRunReporter()] : [])],

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { CLIENT_ID, CLIENT_SECRET, startProvider } from '../support/provider.ts';
 
-// `npm run demo:oidc`: the service beside an OpenID provider of its own, to try signing in. Ctrl-C ends both.
+// `npm run demo:oidc` runs the service and an OpenID provider, to try signing in. Ctrl-C ends both.
 
 const PEOPLE = ['ann@example.org', 'bob@example.org'];
 
@@ -26,7 +26,7 @@ const service = spawn(process.execPath, ['src/main.ts'], {
 console.log(
   `Once the service listens, open http://127.0.0.1:${port}/login and choose ${PEOPLE.join(' or ')}.`,
 );
-// Ctrl-C reaches the service too, which then ends by itself.
+// Ctrl-C also reaches the service, which then ends.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => service.kill('SIGTERM'));
 const [code] = await once(service, 'exit');

@@ -4,15 +4,15 @@ import type { Markdown } from './markdown.ts';
 import { CODE, listAdminCommands, listManifestObjects, readText } from './project.ts';
 import { differ } from './tables.ts';
 
-/** The commands that documents give: each must be one that the project, or its manifests, know. */
+/** Checks that the project or its manifests know each command in the documents. */
 
 /** Scripts that npm runs by itself. */
 const LIFECYCLE = new Set(['prepare', 'prepack', 'postpack']);
 
-/** npm's own commands that the documents use. */
+/** npm's own commands in the documents. */
 const OF_NPM = new Set(['ci', 'pack', 'run']);
 
-/** Every command of a document: a line of a fence, or a code span. */
+/** Every command of a document: a line of a code block, or a code span. */
 export function commandsIn({ blocks, fences }: Markdown): string[] {
   const inFences = fences
     .filter(({ language }) => language !== 'ts' && language !== 'sql')
@@ -20,7 +20,7 @@ export function commandsIn({ blocks, fences }: Markdown): string[] {
   return [...inFences, ...blocks.flatMap(({ spans }) => spans)].map((command) => command.trim());
 }
 
-/** Scripts of `package.json`: those that the documents name, and those that there are. */
+/** Compares the scripts in `package.json` with those in the documents. */
 export function findScriptFaults(documents: readonly Markdown[]): string[] {
   const named = documents.flatMap(commandsIn).flatMap((command) => {
     const [, script, short] = /^(?:\w+=\S+ )*npm (?:run (?:--silent )?([\w:]+)|(\w+))/.exec(command) ?? [];
@@ -34,7 +34,7 @@ export function findScriptFaults(documents: readonly Markdown[]): string[] {
   );
 }
 
-/** What follows the program in a command line. */
+/** The arguments after the program in a command line. */
 function argumentsOf(command: string, program: RegExp): string[] | undefined {
   const start = program.exec(command)?.[0];
   return start === undefined ? undefined : command.slice(start.length).trim().split(/\s+/);
@@ -62,7 +62,7 @@ export function findAdminFaults(documents: readonly Markdown[]): string[] {
 
 const CLI = /^npm run --silent cli -- /;
 
-/** Commands of the command line, with their options, held against its own help. */
+/** The CLI's commands and options, compared with its own help. */
 export async function findCliFaults(documents: readonly Markdown[]): Promise<string[]> {
   const faults: string[] = [];
   for (const document of documents) {
@@ -81,11 +81,14 @@ export async function findCliFaults(documents: readonly Markdown[]): Promise<str
   return faults;
 }
 
-/** What somebody types into a shell, or says to Postgres or Redis. */
+/** Commands for a shell, Postgres or Redis. */
 const TYPED =
   /^(\w+=\S+ )*(kubectl|psql|npm|npx|docker|node src\/main\.ts|admin|alter role|ACL|k8s\/[\w/]+\.sh)( |$)/;
 
-/** Commands of the operator's documents that neither the rehearsal runs nor its list of others names, and names without one. */
+/**
+ * Finds the operator's commands that are neither run by the rehearsal nor listed in `ELSEWHERE`, and listed commands
+ * that no document contains.
+ */
 export function findUnrehearsedCommands(documents: readonly Markdown[]): string[] {
   const rehearsal = [...CODE].filter(
     ([file]) => file.startsWith('test/rehearsal/') && !file.endsWith('elsewhere.ts'),
@@ -101,7 +104,7 @@ export function findUnrehearsedCommands(documents: readonly Markdown[]): string[
   ];
 }
 
-/** Objects that commands of kubectl name. */
+/** Objects in kubectl commands. */
 export function findManifestFaults(documents: readonly Markdown[]): string[] {
   const known = listManifestObjects();
   return documents.flatMap((document) =>
@@ -109,7 +112,7 @@ export function findManifestFaults(documents: readonly Markdown[]): string[] {
       .filter((command) => command.startsWith('kubectl'))
       .flatMap((command) => [...command.matchAll(/\b(deploy|deployment|job|service)\/([\w-]+)/g)])
       .map(([, kind, name]) => `${kind === 'deploy' ? 'deployment' : kind}/${name}`)
-      // A Job that the line before makes of the schedule.
+      // A Job that the previous command creates.
       .filter((object) => !known.has(object) && object !== 'job/backup-now')
       .map((object) => `${document.path}: no object ${object}`),
   );

@@ -1,24 +1,24 @@
-/** A Markdown document as the checks of documents read it: enough of CommonMark and of GitHub's anchors for ours. */
+/** Parses Markdown documents. Supports the subset of CommonMark and GitHub's anchors that our documents use. */
 
 export interface Fence {
-  /** `sh`, `ts`, … ; empty where none is named. */
+  /** `sh`, `ts` and so on; empty if none is given. */
   language: string;
   text: string;
 }
 
-/** A paragraph, list item, heading or table row: what stands together. */
+/** A paragraph, list item, heading or table row. */
 export interface Block {
-  /** From 1. */
+  /** Counted from 1. */
   line: number;
   lines: string[];
   text: string;
   kind: 'paragraph' | 'item' | 'heading' | 'row';
-  /** What stands in backticks. */
+  /** The code spans. */
   spans: string[];
 }
 
 export interface Markdown {
-  /** From the project's folder: `docs/contract.md`. */
+  /** Relative to the project's folder: `docs/contract.md`. */
   path: string;
   text: string;
   lineCount: number;
@@ -26,13 +26,13 @@ export interface Markdown {
   fences: Fence[];
   /** The anchors of its headings. */
   anchors: Set<string>;
-  /** Targets of its links, without those to other sites. */
+  /** Targets of its links, except external ones. */
   links: string[];
 }
 
 const FENCE = /^```(\w*)\n([\s\S]*?)^```$/gm;
 
-/** The anchor that GitHub gives a heading. */
+/** The anchor that GitHub creates for a heading. */
 const slugOf = (heading: string): string =>
   heading
     .toLowerCase()
@@ -48,7 +48,7 @@ function kindOf(line: string): Block['kind'] {
 const spansOf = (text: string): string[] =>
   [...text.matchAll(/`([^`]+)`/g)].map(([, span]) => span!.replaceAll('\n', ' '));
 
-/** Blank lines part blocks; headings, rows and items begin new ones. */
+/** Blank lines separate blocks. Headings, rows and items begin a new one. */
 function readBlocks(text: string): Block[] {
   const blocks: Block[] = [];
   let open: Block | undefined;
@@ -79,13 +79,13 @@ function anchorsOf(blocks: readonly Block[]): Set<string> {
   return anchors;
 }
 
-/** Reads a document. Line numbers of blocks are those of the file. */
+/** Parses a document. Line numbers of blocks are those of the file. */
 export function parseMarkdown(path: string, text: string): Markdown {
   const fences = [...text.matchAll(FENCE)].map(([, language, code]) => ({
     language: language!,
     text: code!,
   }));
-  // As many lines, so that all others keep their numbers.
+  // Keeps the line breaks, so that line numbers stay correct.
   const prose = text.replace(FENCE, (fence) => fence.replace(/[^\n]/g, ''));
   const blocks = readBlocks(prose);
   const links = [...prose.matchAll(/\]\(([^()\s]+)\)/g)].map(([, target]) => target!);
@@ -100,7 +100,7 @@ export function parseMarkdown(path: string, text: string): Markdown {
   };
 }
 
-/** The cells of a table's row. */
+/** The cells of a table row. */
 export const cellsOf = (row: string): string[] =>
   row
     .trim()
@@ -108,7 +108,7 @@ export const cellsOf = (row: string): string[] =>
     .split('|')
     .map((cell) => cell.trim());
 
-/** The rows below the header that begins so, as cells. */
+/** The rows below a header that starts with this text, as cells. */
 export function tableOf(document: Markdown, header: string): string[][] {
   const rows: string[][] = [];
   let isOpen = false;
@@ -120,5 +120,5 @@ export function tableOf(document: Markdown, header: string): string[][] {
   return rows;
 }
 
-/** What stands in backticks in a text. */
+/** The code spans in a text. */
 export const codeIn = (text: string): string[] => spansOf(text);

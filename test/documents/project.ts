@@ -7,11 +7,11 @@ import { readConfig } from '../../src/config.ts';
 import { type Markdown, parseMarkdown } from './markdown.ts';
 import { testNamesIn } from './test-names.ts';
 
-/** What the documents are held to: the files of the project, and what stands in them. */
+/** The project's files and their content, which the documents are checked against. */
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** Made by commands, or somebody else's. */
+/** Folders created by commands or by others. */
 const FOREIGN = new Set(['node_modules', '.git', '.data', 'dist']);
 
 const HAS_TEXT = /\.(ts|mjs|sh|sql|lua|ya?ml|json|ini|env)$|^\.ci\/run$|^Dockerfile$/;
@@ -32,7 +32,7 @@ export const FOLDERS = new Set(
 
 export const readText = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 
-/** The text of each file that is code or configuration, but for what only checks documents. */
+/** The text of each file of code or configuration, except those that only check documents. */
 export const CODE = new Map(
   [...FILES]
     .filter(
@@ -54,14 +54,14 @@ export function listVariables(): Set<string> {
   return names;
 }
 
-/** The names in each test file. */
+/** The names of groups and tests in each test file. */
 export const TEST_NAMES = new Map(
   [...CODE]
     .filter(([file]) => file.endsWith('.test.ts'))
     .map(([file, text]) => [file, testNamesIn(text)] as const),
 );
 
-/** `user create` and so on, with the options of each. */
+/** Commands such as `user create`, with their options. */
 export function listAdminCommands(): Map<string, Set<string>> {
   const admin = new Command('admin');
   addAdminCommands(admin, { readConfig, out: () => undefined, err: () => {} });
@@ -75,7 +75,7 @@ export function listAdminCommands(): Map<string, Set<string>> {
   );
 }
 
-/** `deployment/api` and so on: each object of the manifests. */
+/** Each object of the manifests, such as `deployment/api`. */
 export function listManifestObjects(): Set<string> {
   const texts = [...CODE].filter(([file]) => /^k8s\/.*\.yaml$/.test(file)).map(([, text]) => text);
   const objects = texts.flatMap((text) =>

@@ -2,13 +2,13 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseMarkdown } from './markdown.ts';
 
-/** `npm run prose`: lists sentences to look at again, in the documents and in comments. It informs and never fails. */
+/** `npm run prose` lists sentences in documents and comments that may need rewriting. It never fails. */
 
 const ROOT = join(import.meta.dirname, '../..');
 const LONGEST_SENTENCE = 30;
 const MOST_NUMBERS = 6;
 
-/** Words that usually mark a sentence to rewrite. */
+/** Words that often mark an awkward sentence. */
 const TO_AVOID =
   /\b(whoever|anew|beside|so many|so long|such as (?:are|have|do)|such a one|of which|(?:has|have) to be|is told|goes by|lies (?:in|on|at|below|beside)|stands? (?:in|on|at|below|beside)|that there is|what is)\b/gi;
 
@@ -30,7 +30,7 @@ const passagesOfDocument = (file: string): Passage[] =>
     .blocks.filter(({ kind }) => kind === 'paragraph' || kind === 'item')
     .map(({ line, text }) => ({ place: `${file}:${line}`, text }));
 
-/** Block comments, and runs of line comments. */
+/** Block comments, and consecutive line comments. */
 const COMMENT = /\/\*\*?([\s\S]*?)\*\/|(?:^[ \t]*(?:\/\/|--) ?.*\n)+/gm;
 
 function passagesOfCode(file: string): Passage[] {
@@ -41,7 +41,7 @@ function passagesOfCode(file: string): Passage[] {
   }));
 }
 
-/** Code counts as one word and link targets as none; what remains is as a reader sees it. */
+/** Leaves what a reader sees: code counts as one word, and link targets are removed. */
 const plain = (text: string): string =>
   text
     .replaceAll(/`[^`]*`/g, 'code')

@@ -9,9 +9,9 @@ import { webRoutes } from '../../src/routes/web.ts';
 import { type Block, codeIn, type Markdown, tableOf } from './markdown.ts';
 import { CODE, FILE_NAMES, FILES, FOLDERS, TEST_NAMES, WORDS } from './project.ts';
 
-/** What a document names in passing, and whether it exists. Each check gives what it finds wrong. */
+/** Checks that everything exists that a document mentions. Each check returns its findings. */
 
-/** What commands in the documents make, and a name to be given. */
+/** Files that the documents' commands create, and a placeholder. */
 const MADE_BY_COMMANDS = new Set([
   'NNNN-name.sql',
   'secrets.yaml',
@@ -25,10 +25,10 @@ const FILE_NAME = /^[\w.-]+\.(ts|mjs|sql|lua|yaml|json|ini|env|md)$/;
 
 const TOP_FOLDERS = /^(src|test|sql|docs|k8s|\.ci)\//;
 
-/** What people open in a browser while they sign in. */
+/** Pages that people open in a browser while signing in. */
 const PAGE_PATHS = ['/login', '/login/callback', '/login/app'];
 
-/** Paths that are no endpoints. */
+/** Paths that are not endpoints. */
 const OTHER_PATHS = new Set([
   ...[
     '/',
@@ -56,12 +56,12 @@ const pathsOf = new Set([...ROUTES.map(({ path }) => path), ...OTHER_PATHS]);
 
 const at = ({ path }: Markdown, { line }: Block): string => `${path}:${line}`;
 
-/** Calls back with each code span, and where it stands. */
+/** Yields each code span with its place. */
 function* eachSpan(document: Markdown): Generator<[span: string, where: string]> {
   for (const block of document.blocks) for (const span of block.spans) yield [span, at(document, block)];
 }
 
-/** Relative links, and the anchors that they name. */
+/** Relative links, and the anchors in them. */
 export function findBrokenLinks(documents: readonly Markdown[]): string[] {
   const byPath = new Map(documents.map((document) => [document.path, document]));
   return documents.flatMap((document) =>
@@ -77,7 +77,7 @@ export function findBrokenLinks(documents: readonly Markdown[]): string[] {
 
 const isPath = (word: string): boolean => FILES.has(word) || FOLDERS.has(word.replace(/\/$/, ''));
 
-/** Which git ignores. */
+/** Ignored by git. */
 const MADE_BY_OPERATORS = /^k8s\/overlays\/\w+\/secrets\.yaml$/;
 
 /** Files and folders, in code spans and in commands. */
@@ -100,7 +100,7 @@ export function findMissingFiles(document: Markdown): string[] {
   });
 }
 
-/** Tests, as `file › name`. */
+/** Tests, written as `file › name`. */
 export function findMissingTests(document: Markdown): string[] {
   return [...eachSpan(document)].flatMap(([span, where]) => {
     const [file, name, ...rest] = span.split(' › ');
@@ -110,7 +110,7 @@ export function findMissingTests(document: Markdown): string[] {
   });
 }
 
-/** Names of code, and of what it reads and writes: fields, columns, variables, codes. */
+/** Names in the code and its data: fields, columns, variables, codes. */
 export function findUnknownNames(document: Markdown): string[] {
   const assigned = new Set(
     document.fences.flatMap(({ text }) => [...text.matchAll(/^(\w+)=/gm)].map(([, name]) => name)),
@@ -137,7 +137,7 @@ export function findUnknownWireNames(document: Markdown): string[] {
     );
     const header = span.split(':')[0]!;
     const words = HEADER.test(header) ? [header, ...options] : options;
-    // kubectl has options of its own.
+    // kubectl has its own options.
     if (span.startsWith('kubectl')) return [];
     return words
       .filter((word) => !ALL_CODE.includes(word.toLowerCase()))
@@ -147,7 +147,7 @@ export function findUnknownWireNames(document: Markdown): string[] {
 
 const SERIES = /^bookmarks_[a-z_]+$/;
 
-/** Metrics; a histogram's series have an ending of their own. */
+/** Metrics. The series of a histogram add a suffix to its name. */
 export function findUnknownMetrics(document: Markdown): string[] {
   const roles = CODE.get('k8s/database/administrator.sql')!.matchAll(/create role (\w+)/g);
   const known = new Set<string>([...METRIC_NAMES, ...[...roles].map(([, role]) => role!)]);
@@ -157,7 +157,7 @@ export function findUnknownMetrics(document: Markdown): string[] {
     .map(([span, where]) => `${where}: no metric ${span}`);
 }
 
-/** Names that stand beside a file have to stand in it, wherever a row or an item names files. */
+/** If a table row or list item names files, one of them must contain each name that it also mentions. */
 export function findNamesElsewhere(document: Markdown): string[] {
   return document.blocks.flatMap((block) => {
     const files = block.spans.filter((span) => CODE.has(span));
@@ -169,7 +169,7 @@ export function findNamesElsewhere(document: Markdown): string[] {
   });
 }
 
-/** Sections and decisions that code and documents cite, in the contract. */
+/** Sections and decisions of the contract that code and documents cite. */
 export function findUnknownCitations(documents: readonly Markdown[], contract: Markdown): string[] {
   const sections = new Set(
     contract.blocks
@@ -189,7 +189,7 @@ export function findUnknownCitations(documents: readonly Markdown[], contract: M
   ]);
 }
 
-/** Documents that code sends its reader to. */
+/** Documents that the code refers to. */
 export function findUnknownDocuments(documents: readonly Markdown[]): string[] {
   const anchors = new Map(documents.map((document) => [document.path, document.anchors]));
   return [...CODE].flatMap(([file, text]) =>

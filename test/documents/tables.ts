@@ -10,9 +10,9 @@ import { type Markdown, tableOf } from './markdown.ts';
 import { FILES, FOLDERS, listAdminCommands, listVariables, readText, TEST_NAMES } from './project.ts';
 import { spansIn } from './references.ts';
 
-/** The tables that have to be whole: what they list, and what there is. Each check gives what differs. */
+/** Checks that the documents' tables are complete. Each check returns the differences. */
 
-/** What is on one side only. */
+/** The entries that are on only one side. */
 export function differ(what: string, documented: Iterable<string>, there: Iterable<string>): string[] {
   const [left, right] = [new Set(documented), new Set(there)];
   return [
@@ -23,13 +23,13 @@ export function differ(what: string, documented: Iterable<string>, there: Iterab
 
 const UNITS: Record<string, number> = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 };
 
-/** `12,000` and `4 GiB` as digits; other text as it is. */
+/** Writes `12,000` and `4 GiB` as digits. Other text is unchanged. */
 function plainNumber(text: string): string {
   const [, digits, unit] = /^([\d,]+)(?: (\w+))?$/.exec(text) ?? [];
   return digits === undefined ? text : String(Number(digits.replaceAll(',', '')) * (UNITS[unit ?? ''] ?? 1));
 }
 
-/** What the refusal of a value that cannot be right says: the rule and an example. */
+/** The rule and the example in the error message for an invalid value. */
 function ruleOf(variable: string): { range: string | undefined; example: string | undefined } {
   try {
     readConfig({ [variable]: '\u0001' });
@@ -42,7 +42,7 @@ function ruleOf(variable: string): { range: string | undefined; example: string 
   return { range: undefined, example: undefined };
 }
 
-/** The configuration tables: every variable, with its default and its range where it is an integer. */
+/** The configuration tables list every variable with its default, and with the range of each integer. */
 export function findConfigurationFaults(configuration: Markdown): string[] {
   const rows = tableOf(configuration, '| variable |').map(([name, ...rest]) => [spansIn(name)[0]!, ...rest]);
   return [
@@ -55,7 +55,7 @@ export function findConfigurationFaults(configuration: Markdown): string[] {
       const rule = ruleOf(name!);
       if (rule.range === undefined) return [];
       const [least, most] = range!.split(' to ').map(plainNumber);
-      // `none`, or what another variable says.
+      // The default is `none` or depends on another variable.
       const isDefault = /^none$|`[A-Z_]+`/.test(byDefault!) || plainNumber(byDefault!) === rule.example;
       return [
         ...(rule.range === `${least} to ${most}`
@@ -72,7 +72,7 @@ const fieldsOf = (schema: z.ZodType): string[] => {
   return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
 };
 
-/** The API at a glance: each endpoint with its scope and fields, and no other. */
+/** The API at a glance lists exactly the endpoints, each with its scope and fields. */
 export function findEndpointFaults(readme: Markdown): string[] {
   const documented = tableOf(readme, '| endpoint |').map(
     ([path, scope, takes, returns]) =>
@@ -94,7 +94,7 @@ export function findContractEndpointFaults(contract: Markdown): string[] {
   );
 }
 
-/** The contract's codes with their statuses. */
+/** The contract lists the error codes with their statuses. */
 export function findErrorFaults(contract: Markdown): string[] {
   return differ(
     'errors',
@@ -103,7 +103,7 @@ export function findErrorFaults(contract: Markdown): string[] {
   );
 }
 
-/** The contract's bounds hold the bound of each field of a bookmark, and each number of `BOUNDS`. */
+/** The contract states the limit of each bookmark field, and each number of `BOUNDS`. */
 export function findBoundFaults(contract: Markdown): string[] {
   const rows = tableOf(contract, '| | at most |').map((cells) => cells.join(' '));
   const ofFields = Object.entries(BOOKMARK_FIELDS).flatMap(([name, field]) =>
@@ -114,7 +114,7 @@ export function findBoundFaults(contract: Markdown): string[] {
     .map(([name, bound]) => `bounds: ${name} ${bound} is not in section 2.5`);
 }
 
-/** Decisions stand in the order of their numbers; each names tests, but those that are decided elsewhere. */
+/** Decisions are in the order of their numbers. Each names tests, unless it is decided elsewhere. */
 export function findDecisionFaults(contract: Markdown): string[] {
   const rows = tableOf(contract, '| | decision |');
   return [
@@ -161,7 +161,7 @@ export function findLayerFaults(design: Markdown): string[] {
 const LONGEST_README = 220;
 const LONGEST_PARAGRAPH = 5;
 
-/** The README stays short enough to be read. */
+/** The README stays short. */
 export function findLengthFaults(readme: Markdown): string[] {
   return [
     ...(readme.lineCount <= LONGEST_README ? [] : [`README.md has ${readme.lineCount} lines`]),
@@ -171,7 +171,7 @@ export function findLengthFaults(readme: Markdown): string[] {
   ];
 }
 
-/** The map of the functions names each table, and each function that writes it. */
+/** The map of the functions lists each table with the functions that write it. */
 export function findFunctionMapFaults(map: Markdown): string[] {
   const texts = [...FILES]
     .filter((file) => /^sql\/.*\.sql$/.test(file))

@@ -1,13 +1,16 @@
-/** `describe`, `test`, `browserTest`, and what follows `.each(…)`, `.runIf(…)` and the like, with the name that it is given. */
+/**
+ * Matches `describe`, `test` and `browserTest`, with modifiers such as `.each(…)` and `.runIf(…)`, and captures the
+ * name.
+ */
 const NAMED =
   /(?:\b(?:describe|test|browserTest)(?:\.\w+)*(?:<[^()]*>)?|[\])}])\(\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/g;
 
 const COMMENT = /^\s*(?:\/\/.*|\/\*\*?[\s\S]*?\*\/\s*)$/gm;
 
-/** A group that is skipped, with all that is in it: formatted code ends it at its own indentation. */
+/** A skipped group with its content. It ends at the indentation where it began, because the code is formatted. */
 const SKIPPED_GROUP = /^([ \t]*)describe(?:\.\w+)*\.(?:skip|todo)\b[\s\S]*?^\1\}.*$/gm;
 
-/** The names of the groups and tests in a test file's text that are run: not of skipped ones, nor of those in comments. */
+/** The names of the groups and tests that run. Skipped ones and those in comments are left out. */
 export function testNamesIn(text: string): Set<string> {
   const code = text.replace(COMMENT, '').replace(SKIPPED_GROUP, '');
   const names = new Set<string>();

@@ -6,7 +6,10 @@ import { makeFolder, removeFolder } from '../support/folders.ts';
 import { provide } from '../support/programs.ts';
 import { buildah, hasImage, listBases } from './buildah.ts';
 
-/** Stand-ins for the bases of the Dockerfile, of Debian's own packages, where no registry of images can be reached. */
+/**
+ * Stand-ins for the Dockerfile's base images, built from Debian packages, for machines that cannot reach an image
+ * registry.
+ */
 
 const MIRROR = 'http://deb.debian.org/debian';
 
@@ -25,7 +28,7 @@ async function makeDebian(name: string, suite: string): Promise<void> {
   }
 }
 
-/** Debian with Node as this project runs it, and the machine's npm. */
+/** Builds Debian with this process's Node and the machine's npm. */
 async function makeNode(name: string, debian: string): Promise<void> {
   const npm = dirname(dirname(realpathSync((await promisify(execFile)('which', ['npm'])).stdout.trim())));
   const container = await buildah('from', '--pull-never', ofHub(debian));
@@ -34,14 +37,14 @@ async function makeNode(name: string, debian: string): Promise<void> {
   await copy(npm, '/usr/local/lib/node_modules/npm');
   const run = (line: string) => buildah('run', '--isolation', 'chroot', container, '--', 'sh', '-c', line);
   await run('ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm');
-  // What Node links to; the image of Node has it.
+  // Node links to these. The official image contains them.
   await run(
     'apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q -y install libatomic1 libstdc++6',
   );
   await buildah('commit', '--quiet', '--rm', container, ofHub(name));
 }
 
-/** Makes the bases that are not there yet; returns whether they are stand-ins. */
+/** Builds the base images that do not exist yet. */
 export async function provideBases(note: (line: string) => void): Promise<void> {
   const [node, debian] = listBases() as [string, string];
   const version = `node:${process.versions.node}-`;
@@ -58,5 +61,5 @@ export async function provideBases(note: (line: string) => void): Promise<void> 
   }
 }
 
-/** The bases, to be kept for the next run. */
+/** The names of the base images, which are kept for the next run. */
 export const listBaseNames = (): string[] => listBases().map(ofHub);

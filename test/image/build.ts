@@ -4,42 +4,42 @@ import { makeFolder } from '../support/folders.ts';
 import { runDir } from '../support/run.ts';
 import { buildah } from './buildah.ts';
 
-/** Builds of the image, and what a registry would be sent of them. */
+/** Builds the image and lists the layers that a registry would receive. */
 
 const PROJECT = resolve(import.meta.dirname, '../..');
 
-/** What the image is made of. */
+/** The files that the image is built from. */
 const CONTEXT = ['Dockerfile', '.dockerignore', 'package.json', 'package-lock.json', '.npmrc', 'src', 'sql'];
 
-/** This machine's authorities and settings of npm, which the build's steps do not have by themselves. */
+/** The machine's certificate authorities and npm settings, which build steps would not see otherwise. */
 const OF_THE_MACHINE = [
   ['/etc/ssl/certs', '/etc/ssl/certs'],
   ['/etc/npmrc', '/usr/local/etc/npmrc'],
 ] as const;
 
-/** A layer as a registry gets it. */
+/** A layer as a registry receives it. */
 export interface Layer {
-  /** What made it. */
+  /** The Dockerfile step that created it. */
   step: string;
   digest: string;
   bytes: number;
 }
 
-/** A copy of what the image is made of, to be changed. */
+/** Copies the image's input files, so that a test can change them. */
 export function copyContext(): string {
   const folder = makeFolder('context', runDir());
   for (const name of CONTEXT) cpSync(join(PROJECT, name), join(folder, name), { recursive: true });
   return folder;
 }
 
-/** Changes nothing but the code. */
+/** Changes only the code. */
 export const changeCode = (context: string): void =>
   appendFileSync(
     join(context, 'src/config.ts'),
     '\n/** A change of the code alone. */\nexport const CHANGED = true;\n',
   );
 
-/** Builds; returns the layers of the image, lowest first. Steps whose inputs are unchanged are not run again. */
+/** Builds the image and returns its layers, lowest first. Steps with unchanged inputs are not run again. */
 export async function build(context: string, name: string, revision: string): Promise<Layer[]> {
   const volumes = OF_THE_MACHINE.filter(([from]) => existsSync(from)).map(
     ([from, to]) => `--volume=${from}:${to}:ro`,
@@ -47,7 +47,7 @@ export async function build(context: string, name: string, revision: string): Pr
   const [, version] = name.split(':');
   await buildah(
     'build',
-    // The format that knows HEALTHCHECK.
+    // HEALTHCHECK needs this format.
     '--format=docker',
     '--isolation=chroot',
     '--pull-never',

@@ -3,17 +3,17 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
-/** buildah, by its command line: no engine runs, and containers are chroots. */
+/** Runs buildah from its command line. It needs no daemon, and its containers are chroots. */
 
 const PROJECT = resolve(import.meta.dirname, '../..');
 
-/** Runs buildah; returns its output, rejects with its own words. */
+/** Runs buildah. Returns its output; rejects with its error message. */
 export async function buildah(...args: string[]): Promise<string> {
   const { stdout } = await promisify(execFile)('buildah', args, { maxBuffer: 64 << 20 });
   return stdout.trim();
 }
 
-/** The bases that the Dockerfile names, in its order. */
+/** The Dockerfile's base images, in order. */
 export const listBases = (): string[] =>
   [...readFileSync(join(PROJECT, 'Dockerfile'), 'utf8').matchAll(/^FROM (\S+)/gm)].map(([, name]) => name!);
 
@@ -23,11 +23,11 @@ export const hasImage = (name: string): Promise<boolean> =>
     () => false,
   );
 
-/** Every image of the machine, those without names included. */
+/** Every image on the machine, including images without names. */
 export const listImages = async (): Promise<Set<string>> =>
   new Set((await buildah('images', '--all', '--quiet', '--no-trunc')).split('\n').filter(Boolean));
 
-/** Removes the images that are there now and were not before. */
+/** Removes the images that were created since `before`. */
 export async function removeNewImages(before: ReadonlySet<string>, kept: readonly string[]): Promise<void> {
   const bases = await Promise.all(
     kept.map((name) => buildah('images', '--quiet', '--no-trunc', name).catch(() => '')),

@@ -6,9 +6,9 @@ import { runDir } from '../support/run.ts';
 import { until } from '../support/until.ts';
 import { buildah } from './buildah.ts';
 
-/** Containers of the image as Kubernetes starts them: read-only, as the image's user, without any capability. */
+/** Runs containers of the image like Kubernetes does: read-only, as the image's user, without capabilities. */
 
-/** What the image says of itself. */
+/** The image's configuration. */
 export interface ImageConfig {
   User: string;
   Env: string[];
@@ -19,13 +19,13 @@ export interface ImageConfig {
   Healthcheck?: { Test: string[] };
 }
 
-/** An image, laid out as a root file system. */
+/** An image, unpacked as a root file system. */
 export interface Root extends AsyncDisposable {
   readonly path: string;
   readonly config: ImageConfig;
 }
 
-/** Lays an image out. */
+/** Unpacks an image. */
 export async function openRoot(image: string): Promise<Root> {
   const container = await buildah('from', '--pull-never', image);
   const path = await buildah('mount', container);
@@ -38,8 +38,8 @@ export async function openRoot(image: string): Promise<Root> {
 }
 
 /**
- * Of its own: mounts and process ids. The root is a read-only view, with /proc and /dev as an engine gives them; then
- * capabilities go, and the image's user starts its program.
+ * Runs in new mount and process namespaces. Mounts the root read-only with /proc and /dev, drops all capabilities, and
+ * starts the program as the image's user.
  */
 const START = `
 set -eu
@@ -58,11 +58,11 @@ export interface Run {
   child: ChildProcess;
   /** Sends a signal to the container's first process. */
   signal(signal: NodeJS.Signals): Promise<void>;
-  /** How it ended, with everything that it wrote. */
+  /** The exit code and all output. */
   ended: Promise<{ code: number | null; output: string; errors: string }>;
 }
 
-/** Starts the image with these arguments, or with another program than its own. */
+/** Starts the image with these arguments, or runs another program in it. */
 export function start(
   { path, config }: Root,
   args: readonly string[],
@@ -83,7 +83,7 @@ export function start(
   return {
     child,
     signal: async (signal) => {
-      // The first process of the container is the child of unshare.
+      // The container's first process is the child of unshare.
       const pid = await until(() => listFamily(child.pid!)[1]);
       process.kill(pid, signal);
     },

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { chromium } from 'playwright-core';
 import { provide } from '../support/programs.ts';
 
-/** The page that the image serves, in a real browser: a missing file of it would leave it empty. */
+/** Opens the image's page in a real browser. If one of its files were missing, the page would be empty. */
 
 const LIMIT_MS = 30_000;
 
-/** Signs in by an invite, adds a bookmark, finds it, and opens the settings; nothing may fail in the page. */
+/** Signs in by an invite, adds a bookmark, finds it, and opens the settings. Throws if anything fails in the page. */
 export async function usePage(origin: string, code: string): Promise<void> {
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? (await provide('chromium')),
@@ -18,7 +18,7 @@ export async function usePage(origin: string, code: string): Promise<void> {
     const faults: string[] = [];
     page.on('pageerror', ({ message }) => faults.push(message));
     page.on('response', (response) => {
-      // Before signing in the profile is nobody's.
+      // The profile is refused before signing in.
       if (response.status() >= 400 && response.status() !== 401)
         faults.push(`${response.url()}: ${response.status()}`);
     });
@@ -31,7 +31,7 @@ export async function usePage(origin: string, code: string): Promise<void> {
     await page.keyboard.press('Control+Enter');
     await page.getByRole('link', { name: 'example.org/by-page' }).waitFor();
     await page.goto(`${origin}/settings`);
-    // Read by the worker, which has modules of its own.
+    // The worker reads this file with its own modules.
     await page.locator('input[type=file]').setInputFiles({
       name: 'bookmarks.csv',
       mimeType: 'text/csv',

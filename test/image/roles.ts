@@ -8,7 +8,7 @@ import { until } from '../support/until.ts';
 import { type Root, type Run, start } from './container.ts';
 import { usePage } from './page.ts';
 
-/** Every role of the image, each started as it is deployed. */
+/** Starts every role of the image as it is deployed. */
 
 type Env = Record<string, string>;
 
@@ -18,7 +18,7 @@ async function finish(root: Root, args: readonly string[], env: Env): Promise<st
   return output;
 }
 
-/** A role that serves, until SIGTERM. */
+/** A role that serves until SIGTERM. */
 interface Serving {
   origin: string;
   metricsPort: number;
@@ -56,7 +56,7 @@ async function ask(origin: string, path: string, token: string, request: object)
   return body;
 }
 
-/** What a user does, through one origin; a body above `IMPORT_INLINE_BYTES` takes a worker. */
+/** Uses the service as a user does. A body above `IMPORT_INLINE_BYTES` goes to a worker. */
 async function useService(origin: string, token: string, n: number): Promise<void> {
   const added = await ask(origin, '/bookmarks/add', token, { url: `https://example.org/${n}` });
   const { bookmarks } = await ask(origin, '/bookmarks/sync', token, { cursor: added.id - 1 });
@@ -71,7 +71,7 @@ async function useService(origin: string, token: string, n: number): Promise<voi
   assert.equal((await ask(origin, '/import', token, { bookmarks: entries })).imported, 700);
 }
 
-/** The probe that the image brings itself. */
+/** Runs the image's health check. */
 async function checkHealth(root: Root, { origin }: Serving): Promise<void> {
   const [kind, ...command] = root.config.Healthcheck?.Test ?? [];
   assert.equal(kind, 'CMD');
@@ -85,7 +85,7 @@ async function checkBuild({ metricsPort }: Serving, version: string, revision: s
   assert.match(names[0]!, new RegExp(`version="${version}",revision="${revision}"`));
 }
 
-/** Plays migrate, admin, api with worker, and all. */
+/** Runs migrate, admin, api with worker, and all. */
 export async function playRoles(root: Root, version: string, revision: string): Promise<string[]> {
   await using postgres = await startPostgres();
   await using redis = await startRedis();
@@ -102,7 +102,7 @@ export async function playRoles(root: Root, version: string, revision: string): 
   await checkHealth(root, api);
   await Promise.all([stop(api), stop(worker)]);
 
-  // Without an argument the image does all.
+  // Without an argument the image runs the role `all`.
   const all = await serve(root, root.config.Cmd, env);
   await useService(all.origin, token, 2);
   const { code } = await admin('invite', 'create', '--email', 'bob@example.org');

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { type KubernetesObject, nameOf } from '../../k8s/check/objects.ts';
 import { readOverlay, readOverlayWithBackups } from '../../k8s/check/overlay.ts';
 
-/** An overlay that tests break. */
+/** The overlays that tests break. */
 export type Overlay =
   | 'local'
   | 'production'
@@ -20,13 +20,13 @@ const built: Record<Overlay, KubernetesObject[]> = {
   'production with backups': readOverlayWithBackups('production'),
 };
 
-/** An overlay's objects, to be broken. */
+/** Copies an overlay's objects, so that a test can break them. */
 export const copyOverlay = (overlay: Overlay = 'production') => structuredClone(built[overlay]);
 
 // biome-ignore lint/suspicious/noExplicitAny: tests reach into objects of every kind
 export type AnyObject = any;
 
-/** The object of this name, with or without the hash that a generator adds. */
+/** Returns the object with this name, with or without the hash that a generator adds. */
 export function pick(objects: KubernetesObject[], name: string): AnyObject {
   const found =
     objects.find((object) => nameOf(object) === name) ??
@@ -35,25 +35,25 @@ export function pick(objects: KubernetesObject[], name: string): AnyObject {
   return found;
 }
 
-/** Changes an overlay; the object that it names comes first. */
+/** Changes an overlay. The first argument is the object that the breakage names. */
 export type Change = (object: AnyObject, objects: KubernetesObject[]) => void;
 
-/** A mistake in an object of an overlay (production where not given), and words of the rule that is about it. */
+/** A mistake in an object of an overlay (default: production), and words from the name of the violated rule. */
 export type Breakage = [rule: string, object: string, change: Change, overlay?: Overlay];
 
 export const pod = (object: AnyObject) => object.spec.template.spec;
 export const container = (object: AnyObject) => pod(object).containers[0];
 
-/** A variable of the first container, by its name. */
+/** A variable of the first container, by name. */
 export const variable = (object: AnyObject, name: string) =>
   container(object).env.find((candidate: { name: string }) => candidate.name === name);
 
-/** Takes the object away. */
+/** Removes the object. */
 export const remove: Change = (object, objects) => {
   objects.splice(objects.indexOf(object), 1);
 };
 
-/** Replaces text in a file of a ConfigMap or Secret; fails where it is not there. */
+/** Replaces text in a file of a ConfigMap or Secret. Throws if the text is missing. */
 export const edit =
   (file: string, from: string, to: string): Change =>
   (object) => {
@@ -62,7 +62,7 @@ export const edit =
     texts[file] = texts[file].replaceAll(from, to);
   };
 
-/** Sets a setting of the service. */
+/** Changes a setting of the service. */
 export const set =
   (name: string, value: string): Change =>
   ({ data }) => {

@@ -11,39 +11,40 @@ import { startSystemPostgres } from '../support/system-postgres.ts';
 import { until } from '../support/until.ts';
 
 /**
- * What `k8s/rotate.sh` works on: real servers of Postgres that want passwords, and a real PgBouncer before them. The cluster of
- * pods is played by a script: Secrets are files, and while a Deployment rolls the pods' ways to each server are tried.
+ * Runs `k8s/rotate.sh` on real Postgres servers that require passwords, and a real PgBouncer in front of them. A script
+ * replaces the cluster of pods: Secrets are files, and while a Deployment rolls out, the script tries the pods'
+ * connections to each server.
  */
 
 const K8S = join(import.meta.dirname, '../../k8s');
 const ADMINISTRATOR = join(K8S, 'database/administrator.sql');
 
-/** How a run of the script ended, with all that it printed. */
+/** The result of a run of the script, with all its output. */
 export interface Ran {
   code: number;
   output: string;
 }
 
-/** One server, or several that are the nodes of a cluster. */
+/** One server, or the nodes of a cluster. */
 export interface Rotation {
   folder: string;
   programs: string;
-  /** The database on each node, as its superuser; the first is the coordinator's. */
+  /** The database on each node, as its superuser. The first is the coordinator. */
   nodes: string[];
-  /** Runs the script; `path` goes before the programs. */
+  /** Runs the script. `path` is prepended to PATH. */
   run(given?: { admin?: string; path?: string }): Promise<Ran>;
-  /** What the pods saw at each node while Deployments rolled, since the last time. */
+  /** What the pods saw at each node during roll-outs, since the last call. */
   takeSeen(): string[];
-  /** As which roles the pods reach the nodes now; rejects where one of them cannot. */
+  /** The roles with which the pods reach the nodes now. Rejects if a pod cannot connect. */
   reach(): Promise<string[]>;
   readSecret(key: string): string;
-  /** Shell lines that run before each call of kubectl, with its arguments; one that fails is kubectl's failure. */
+  /** Shell lines to run before each kubectl call, with its arguments. If one fails, the kubectl call fails. */
   before(lines: string): void;
   /** On which nodes a role can log in with a password. */
   logIn(role: string, password: string): Promise<boolean[]>;
 }
 
-/** PgBouncer reads its users again and opens new connections; the pods of a Deployment that is restarted have the new url. */
+/** Reloads PgBouncer's users and opens new connections. A restart of a Deployment gives its pods the new url. */
 const describeKubectl = (folder: string, pooler: string, nodes: number) => `#!/usr/bin/env bash
 set -eu
 shift 2
@@ -73,7 +74,7 @@ case "$1 $2" in
 esac
 `;
 
-/** Everybody but the administrators needs a password, over the network and among nodes. */
+/** Requires passwords of everybody except administrators, over the network and among nodes. */
 async function wantPasswords(superuser: string): Promise<void> {
   await runOn(
     superuser,
@@ -95,7 +96,7 @@ async function wantPasswords(superuser: string): Promise<void> {
   );
 }
 
-/** Runs `administrator.sql` on a server, as a provider's administrator, who is no superuser. */
+/** Runs `administrator.sql` on a server as a provider's administrator, who is not a superuser. */
 export async function administer(superuser: string, password: string): Promise<void> {
   const programs = dirname(await provide('postgresql'));
   const provider = Object.assign(new URL(superuser), { username: 'provider', pathname: '/postgres' });
@@ -109,7 +110,7 @@ export async function administer(superuser: string, password: string): Promise<v
   await promisify(execFile)(join(programs, 'psql'), args, { env: { ...process.env, ...passwords } });
 }
 
-/** Starts a server with the roles and the database; returns the url of the database as its superuser. */
+/** Starts a server with the roles and the database. Returns the database's url as its superuser. */
 export async function startServer(servers: AsyncDisposableStack): Promise<string> {
   const postgres = servers.use(await startSystemPostgres());
   const superuser = await postgres.createDatabase('empty', 'postgres');
@@ -117,18 +118,18 @@ export async function startServer(servers: AsyncDisposableStack): Promise<string
     superuser,
     'drop role bookmarks_serving; drop role bookmarks_backup; create role provider login createrole createdb',
   );
-  // Once more changes nothing: no password either.
+  // A second run changes nothing, not even a password.
   for (const password of ['first', 'second']) await administer(superuser, password);
   await wantPasswords(superuser);
   return withDatabase(superuser, 'bookmarks');
 }
 
-/** As `administrator.sql` left the roles. */
+/** Resets the roles to their state after `administrator.sql`. */
 const FIRST_ROLES = `
   alter role bookmarks_a login password 'first' connection limit -1;
   alter role bookmarks_b nologin password null connection limit -1`;
 
-/** PgBouncer before these servers, and pods that serve as `bookmarks_a`, until the test ends. */
+/** Starts PgBouncer for these servers, and pods that connect as `bookmarks_a`, until the test ends. */
 export async function startRotation(nodes: string[]): Promise<Rotation> {
   const programs = dirname(await provide('postgresql'));
   const count = nodes.length;

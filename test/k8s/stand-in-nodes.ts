@@ -1,8 +1,9 @@
 import { runOn } from '../support/run-on.ts';
 
 /**
- * What `k8s/rotate.sh` uses of Citus, on plain servers: the nodes that the coordinator knows, and its two functions, which
- * connect to them. Nodes come to each other with the passwords that `pg_dist_authinfo` has. The real ones: test/citus/.
+ * Imitates on plain servers what `k8s/rotate.sh` uses of Citus: the coordinator's list of nodes, and the two functions
+ * that connect to them. Nodes connect to each other with the passwords in `pg_dist_authinfo`. test/citus/ tests real
+ * nodes.
  */
 
 const ON_EACH = (group: number) => `
@@ -74,13 +75,13 @@ const ON_COORDINATOR = `
   $$;
 `;
 
-/** Makes servers the nodes of a cluster, the first one its coordinator. */
+/** Turns servers into the nodes of a cluster. The first one is the coordinator. */
 export async function makeNodes(urls: readonly string[]): Promise<void> {
   for (const [group, url] of urls.entries()) await runOn(url, ON_EACH(group));
   await runOn(urls[0]!, `set allow_system_table_mods = on; ${ON_COORDINATOR}`);
 }
 
-/** Has the nodes know each other again, and the password of `bookmarks_a` alone. */
+/** Restores the list of nodes and keeps only the password of `bookmarks_a`. */
 export async function resetNodes(urls: readonly string[]): Promise<void> {
   const rows = urls.map((url, group) => `(${group + 1}, ${group}, '127.0.0.1', ${new URL(url).port})`);
   for (const url of urls)

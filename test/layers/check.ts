@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findBreaches, findUnusedExports } from './rules.ts';
 
-// Part of `npm run check`: prints what is against the rules of the layers, and ends with 1 where anything is.
+// Part of `npm run check`. Prints violations of the layer rules and exits with 1 if there are any.
 
 const root = join(import.meta.dirname, '../..');
 const paths = globSync('{src,test,k8s}/**/*.ts', { cwd: root }).sort();

@@ -1,10 +1,10 @@
 import { dirname, join } from 'node:path/posix';
 import { type Mention, readSource, type SourceFacts } from './source.ts';
 
-// Which layer of `src/` may know of what. A path stands for the file or for all that is below it; the longest one that
-// fits counts. What a layer does with a module does not matter: a type ties two layers as a function does.
+// The dependencies that each layer of `src/` may have. A path means the file or everything below it, and the longest
+// matching path applies. Imports of types count like imports of functions.
 
-/** The layers that each layer may import; every layer may import itself. */
+/** The layers that each layer may import. Every layer may import itself. */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'src/concurrency': [],
   'src/coordination': [],
@@ -58,7 +58,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'src/sign-in',
     'src/store',
   ],
-  // The one place that knows all routes.
+  // The only place that knows all routes.
   'src/http/app.ts': ['src/config.ts', 'src/context.ts', 'src/domain', 'src/http', 'src/routes'],
   'src/admin': [
     'src/config.ts',
@@ -93,7 +93,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'src/formats': ['src/domain'],
   'src/mcp': ['src/domain'],
   'src/cli': ['src/client', 'src/domain', 'src/formats', 'src/mcp'],
-  // It runs in browsers: what it imports does too.
+  // Runs in browsers, and so does everything that it imports.
   'src/web': ['src/client', 'src/domain', 'src/formats'],
 };
 
@@ -108,16 +108,16 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   '@fastify/cors': ['src/http'],
   'prom-client': ['src/observability'],
   '@opentelemetry/api': ['src/observability', 'src/http'],
-  // What this package is to its users.
+  // This package's own public name.
   'bookmark-service': [],
-  // Its `createRequire` loads what no rule here would see.
+  // Its `createRequire` loads modules that these rules would not see.
   'node:module': ['src/http/reference.ts', 'src/http/page/build-assets.ts'],
 };
 
-/** Who reads the environment. */
+/** The files that may read the environment. */
 const ENVIRONMENT_READERS = ['src/config.ts', 'src/cli/environment.ts'];
 
-/** Where SQL stands; the embedded server makes its one database before anybody can connect to it. */
+/** The layers that may contain SQL. The embedded server creates its one database before anybody can connect. */
 const SQL_LAYERS = [
   'src/store',
   'src/embedded/cluster.ts',
@@ -125,10 +125,10 @@ const SQL_LAYERS = [
   'src/client/sqlite-outbox.ts',
 ];
 
-/** The only file that names keys and channels of Redis; channels are what a message is about. */
+/** The only files that may name Redis keys and channels. */
 const REDIS_NAMES = ['src/coordination/keys.ts', 'src/coordination/channels.ts'];
 
-/** A shorter file belongs with its neighbour, unless it is a boundary: one thing that several layers or files share. */
+/** A shorter file should be merged with another one, unless it is a boundary that several layers or files share. */
 const MIN_LINES = 20;
 
 const BOUNDARIES = [
@@ -149,13 +149,13 @@ const BOUNDARIES = [
   'src/web/texts/language.ts',
 ];
 
-/** Imports whose module is computed: the package of binaries for this platform. */
+/** Files that may compute a module name: for the package with this platform's binaries. */
 const COMPUTED_IMPORTS = ['src/embedded/binaries.ts'];
 
 const OBJECTS =
   'table|index|function|procedure|trigger|type|view|schema|role|user|database|extension|sequence';
 
-/** How statements look. A sentence that begins with "Select" is none. */
+/** Patterns of SQL statements. A sentence that begins with "Select" does not match. */
 const STATEMENTS = [
   /^\s*(select|SELECT)\s/,
   /\bselect\s[^!?]+\sfrom\s+[\w.]+\s+(where|order|limit|join|group)\b/i,
@@ -170,10 +170,10 @@ const STATEMENTS = [
 
 const isSql = (text: string): boolean => STATEMENTS.some((statement) => statement.test(text));
 
-/** A name with parts between colons, `bookmarks:limit`, or within the braces that choose a node of a cluster. */
+/** A Redis name: parts between colons such as `bookmarks:limit`, or braces that select a node of a cluster. */
 const isRedisName = (text: string): boolean => /^[\w<>-]+(:[\w<>*-]+)+$|^\{[\w<>:-]+\}/.test(text);
 
-/** Whether a path is one of those given, or below one. */
+/** Whether a path equals or is below one of these places. */
 const isWithin = (path: string, places: readonly string[]): boolean =>
   places.some((place) => path === place || path.startsWith(`${place}/`));
 
@@ -182,13 +182,13 @@ const layerOf = (path: string): string | undefined =>
     .filter((layer) => isWithin(path, [layer]))
     .sort((a, b) => b.length - a.length)[0];
 
-/** The package of a module's name; undefined for a path. */
+/** The package of a module's name. Undefined for a path. */
 function packageOf(name: string): string | undefined {
   if (/^[./#]/.test(name)) return undefined;
   return name.split('/', name.startsWith('@') ? 2 : 1).join('/');
 }
 
-/** The file of the project that a module's name means, seen from another one. */
+/** The project's file for a module's name, relative to the importing file. */
 function fileOf(name: string, from: string): string | undefined {
   if (/^(\/|file:)/.test(name)) return name;
   if (name.startsWith('#src/')) return name.slice(1);
@@ -197,7 +197,7 @@ function fileOf(name: string, from: string): string | undefined {
 
 type Facts = ReadonlyMap<string, SourceFacts>;
 
-/** Reads files, by path from the root of the repository, and says what is against the rules; empty where nothing is. */
+/** Checks files, given by path from the root of the repository. Returns the violations of the rules. */
 export function findBreaches(files: ReadonlyMap<string, string>): string[] {
   const facts: Facts = new Map([...files].map(([path, code]) => [path, readSource(path, code)]));
   const inSource = [...facts].filter(([path]) => isWithin(path, ['src']));
@@ -221,7 +221,7 @@ function checkLayers(path: string, { imports, paths }: SourceFacts): string[] {
   const layer = layerOf(path);
   if (layer === undefined) return [`${path}: belongs to no layer of test/layers/rules.ts`];
   const own = dirname(layer) === 'src' ? layer : join(layer, '..');
-  // A path in a call may be that of a file that is read, rather than of code.
+  // Only paths to code count. Other paths are files that the code reads.
   const named = [...imports, ...paths.filter(({ text }) => text.endsWith('.ts'))];
   const outside = named.filter(({ text }) => {
     const file = fileOf(text, path);
@@ -259,7 +259,7 @@ function checkPlaces(path: string, facts: SourceFacts): string[] {
   ];
 }
 
-/** The circles of imports, each as the files on the way round; a file on several circles is named once. */
+/** Finds import cycles, each as the list of its files. A file on several cycles is reported once. */
 function findCircles(facts: Facts): string[][] {
   const circles: string[][] = [];
   const done = new Set<string>();
@@ -282,7 +282,7 @@ function findCircles(facts: Facts): string[][] {
 
 const EXPORT = /^export (?:abstract )?(?:async )?(?:const|let|function\*?|class|interface|type) (\w+)/gm;
 
-/** Exports of `src/` that no other file names. The client's package has every type of `resources.ts`. */
+/** Exports of `src/` that no other file uses. The client's package exports all types of `resources.ts`. */
 export function findUnusedExports(files: ReadonlyMap<string, string>): string[] {
   const namesOf = [...files].map(([path, code]) => [path, new Set(code.match(/\w+/g))] as const);
   return [...files]

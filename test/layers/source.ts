@@ -1,6 +1,6 @@
 import { parseSync } from 'rolldown/utils';
 
-// What the rules want to know of a source file, read from its syntax tree: an import counts however it is written.
+// The facts about a source file that the rules need, read from its syntax tree. All forms of imports count.
 
 export interface Mention {
   text: string;
@@ -8,22 +8,25 @@ export interface Mention {
 }
 
 export interface SourceFacts {
-  /** Modules by any import: of values, of types, for effect, re-exported, `import()`, `import('…')` as a type, `/// <reference`. */
+  /**
+   * Imported modules: values, types, side effects, re-exports, `import()`, `import('…')` as a type, and `///
+   * <reference`.
+   */
   imports: Mention[];
-  /** Other paths of modules: the first argument of `new URL`, `import.meta.resolve` and the like. */
+  /** Other module paths: the first argument of `new URL`, `import.meta.resolve` and the like. */
   paths: Mention[];
-  /** Imports whose module is computed. */
+  /** Imports with a computed module name. */
   computedImports: Mention[];
-  /** Places that read the environment, or hand the whole `process` on. */
+  /** Places that read the environment, or pass the whole `process` on. */
   environment: Mention[];
-  /** Tags of tagged templates, and `unsafe` for calls of the driver's method of that name. */
+  /** Tags of tagged templates, and `unsafe` for calls of the driver's method with that name. */
   tags: Mention[];
-  /** Texts of the code, `FILLED_IN` for each value; the names of imported modules are not among them. */
+  /** The code's strings and templates, with `FILLED_IN` for each value. Without the names of imported modules. */
   texts: Mention[];
   lines: number;
 }
 
-/** Stands for a value in the text of a template. */
+/** Replaces a value in the text of a template. */
 export const FILLED_IN = '<>';
 
 interface Node {
@@ -35,10 +38,10 @@ interface Node {
 const isNode = (value: unknown): value is Node =>
   typeof value === 'object' && value !== null && typeof (value as Node).type === 'string';
 
-/** The nodes directly below a node. */
+/** The direct children of a node. */
 const childrenOf = (node: Node): Node[] => Object.values(node).flat().filter(isNode);
 
-/** The text of a literal or template; undefined for any other node. */
+/** The text of a literal or template. Undefined for other nodes. */
 function textOf(node: unknown): string | undefined {
   if (!isNode(node)) return undefined;
   if (node.type === 'Literal') return typeof node.value === 'string' ? node.value : undefined;
@@ -48,7 +51,7 @@ function textOf(node: unknown): string | undefined {
     .join(FILLED_IN);
 }
 
-/** The last name of an expression: `b` of `b` and of `a.b`. */
+/** The last name of an expression: `b` for both `b` and `a.b`. */
 function nameOf(node: unknown): string | undefined {
   if (!isNode(node)) return undefined;
   if (node.type === 'Identifier') return node.name as string;
@@ -58,7 +61,7 @@ function nameOf(node: unknown): string | undefined {
 
 const isProcess = (node: unknown): boolean => nameOf(node) === 'process';
 
-/** Reads a file; throws where its syntax is wrong. */
+/** Reads a file. Throws if its syntax is invalid. */
 export function readSource(path: string, code: string): SourceFacts {
   const { program, errors } = parseSync(path, code);
   if (errors.length > 0) throw new SyntaxError(`${path}: ${errors[0]!.message}`);
@@ -104,7 +107,7 @@ const isModuleName = (parent: Node | undefined): boolean =>
 const importedBy = (node: Node): string | undefined =>
   isModuleName(node) ? textOf(node.source ?? node.argument ?? node.expression) : undefined;
 
-/** The module that a call names in its first argument: a relative path, or what `import.meta.resolve` looks for. */
+/** The module that a call names in its first argument: a relative path, or the argument of `import.meta.resolve`. */
 function pathIn(node: Node): string | undefined {
   if (node.type !== 'CallExpression' && node.type !== 'NewExpression') return undefined;
   const text = textOf((node.arguments as Node[])[0]);
@@ -112,8 +115,8 @@ function pathIn(node: Node): string | undefined {
 }
 
 /**
- * `process.env` in any spelling, `{ env } = process`, `import { env } from 'node:process'`, and `process` itself as a
- * value, whose reader may take anything of it.
+ * Finds `process.env` in any form, `{ env } = process`, `import { env } from 'node:process'`, and `process` as a value,
+ * because its receiver could read anything.
  */
 function readsEnvironment(node: Node, parent: Node | undefined): boolean {
   if (/^(node:)?process$/.test(importedBy(node) ?? '')) return true;
@@ -124,12 +127,12 @@ function readsEnvironment(node: Node, parent: Node | undefined): boolean {
   }
   if (parent.type === 'VariableDeclarator' && parent.init === node)
     return takesEnvironment(parent.id as Node);
-  // Not the process but something of this name: `a.process`, `{ process: 1 }`, a type.
+  // Another use of the name: `a.process`, `{ process: 1 }`, or a type.
   const isName = parent.type === 'MemberExpression' || (parent.key === node && parent.value !== node);
   return !isName && !parent.type.startsWith('TS');
 }
 
-/** Whether a declaration takes `env`, or more than it names, of what it is given. */
+/** Whether a destructuring takes `env`, or has a rest element that would contain it. */
 function takesEnvironment(pattern: Node): boolean {
   if (pattern.type !== 'ObjectPattern') return true;
   return (pattern.properties as Node[]).some(

@@ -2,7 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { EndpointClient } from '../../src/client/client.ts';
 import { Outcomes, runOpenLoop } from './open-loop.ts';
 
-/** The day's mix: every user has a client that waits; other requests come at a rate, whoever sends them. */
+/**
+ * The day's mix of requests. Every user has a client that polls; other requests come at a fixed rate, from random
+ * users.
+ */
 
 export const CLASSES = ['add', 'sync', 'search', 'list', 'poll', 'wake'] as const;
 export type Class = (typeof CLASSES)[number];
@@ -12,7 +15,7 @@ export interface DayOptions {
   url: string;
   /** One for each user. */
   tokens: readonly string[];
-  /** Requests a second of all users together, polls left out. */
+  /** Requests per second of all users together, without polls. */
   perSecond: number;
   signal: AbortSignal;
 }
@@ -20,15 +23,15 @@ export interface DayOptions {
 interface User {
   client: EndpointClient;
   cursor: number;
-  /** When the add was due that the user's poll has not seen yet. */
+  /** When an add was due that the user's poll has not returned yet. */
   addedAt: number | undefined;
 }
 
-/** How long the first polls are spread over, and how long the last requests may take. */
+/** The time over which the first polls are spread, and the time limit of the last requests. */
 const RAMP_MS = 10_000;
 const GRACE_MS = 35_000;
 
-/** Of a hundred requests: 33 adds, 50 catch-ups, 10 searches, 7 lists. */
+/** Of 100 requests: 33 adds, 50 catch-ups, 10 searches, 7 lists. */
 function classOf(dice: number): Class {
   if (dice < 33) return 'add';
   if (dice < 83) return 'sync';
@@ -47,11 +50,11 @@ function sendAs(user: User, kind: Class): Promise<unknown> {
   return kind === 'search' ? client.searchBookmarks({ query: 'page' }) : client.listBookmarks();
 }
 
-/** Runs until the signal aborts; resolves once the last requests have ended. */
+/** Runs until the signal aborts. Resolves when the last requests have ended. */
 export async function runDay({ url, tokens, perSecond, signal }: DayOptions): Promise<Report> {
   const report = Object.fromEntries(CLASSES.map((name) => [name, new Outcomes()])) as Report;
   const users = tokens.map((token): User => {
-    // Nothing is retried, and nothing waits for quota: each would hide what a client sees.
+    // Does not retry and does not wait for quota, because both would hide failures from the report.
     const client = new EndpointClient({ baseUrl: url, token, retryForMs: 0 });
     return { client, cursor: 0, addedAt: undefined };
   });
@@ -75,7 +78,7 @@ export async function runDay({ url, tokens, perSecond, signal }: DayOptions): Pr
   return report;
 }
 
-/** Polls without end, as a client does. A poll that is answered too late after an add of its user breaks the promise of `wake`. */
+/** Polls repeatedly, like a client. A poll that returns too late after its user's add violates the `wake` objective. */
 async function pollAs(user: User, { poll, wake }: Report, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const dueAt = performance.now();

@@ -1,7 +1,7 @@
 import { type Latency, latencyOf } from '../bench/harness/stats.ts';
 import { CLASSES, type Class, type Report } from './day.ts';
 
-/** The promises of service of docs/operation.md (`bookmarks_slo_events_total`), as clients see them. */
+/** The service level objectives of docs/operation.md (`bookmarks_slo_events_total`), measured by clients. */
 
 const FAILURES_ALLOWED = 0.001;
 const SLOW_ALLOWED = 0.01;
@@ -16,7 +16,7 @@ export interface Row extends Latency {
   reasons: string;
 }
 
-/** A promise: how many broke it, and how many may. */
+/** An objective: the number of violations, and the number allowed. */
 export interface Promised {
   name: string;
   bad: number;
@@ -30,7 +30,7 @@ export interface Verdict {
   isKept: boolean;
 }
 
-/** One may always be bad: of few requests a single one is a large share. */
+/** Always allows one violation, because with few requests a single one is a large share. */
 const allow = (total: number, share: number): number => Math.max(1, Math.floor(total * share));
 
 export function judge(report: Report): Verdict {
@@ -66,7 +66,7 @@ export function judge(report: Report): Verdict {
   return { rows, promises, isKept: served > 0 && promises.every(({ bad, allowed }) => bad <= allowed) };
 }
 
-/** The tables that are printed. */
+/** Formats the tables. */
 export function formatVerdict({ rows, promises, isKept }: Verdict): string {
   const ms = (value: number) => value.toFixed(value < 10 ? 1 : 0).padStart(8);
   const number = (value: number) => String(value).padStart(8);

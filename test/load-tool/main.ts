@@ -8,9 +8,12 @@ import { runDay } from './day.ts';
 import { formatVerdict, judge } from './judge.ts';
 import { createUsers } from './users.ts';
 
-/** `npm run load -- --url https://staging.example.org --users 1000 --minutes 10`: a day's load on a service, and a verdict. */
+/**
+ * `npm run load -- --url https://staging.example.org --users 1000 --minutes 10` runs a day's load on a service and
+ * prints a verdict.
+ */
 
-/** Requests a second of a client that waits, polls left out (docs/scaling.md). */
+/** Requests per second of a polling client, without polls (docs/scaling.md). */
 const REQUESTS_PER_CLIENT = 0.0062;
 
 interface Options {
@@ -33,7 +36,7 @@ const parseUrl = (text: string): string => {
   throw new InvalidArgumentError('expected an http or https url');
 };
 
-/** Asks before a host that is not this machine is loaded. */
+/** Asks for confirmation, unless the host is this machine. */
 async function mayLoad({ url, users, minutes, yes }: Options): Promise<boolean> {
   const { hostname } = new URL(url);
   if (yes || isLoopback(hostname)) return true;
@@ -44,7 +47,7 @@ async function mayLoad({ url, users, minutes, yes }: Options): Promise<boolean> 
   return /^y(es)?$/i.test(answer.trim());
 }
 
-/** The tokens of a file, one a line; or those of new users, where `DATABASE_URL` names the service's own database. */
+/** Reads the tokens from a file, one per line. Without a file, creates users in the database of `DATABASE_URL`. */
 async function openTokens({ tokens, users }: Options, stack: AsyncDisposableStack): Promise<string[]> {
   if (tokens !== undefined) {
     const lines = readFileSync(tokens, 'utf8').split('\n');

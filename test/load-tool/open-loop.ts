@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Samples } from '../bench/harness/stats.ts';
 
-/** What happened to the requests of one class. */
+/** The results of the requests of one class. */
 export class Outcomes {
   readonly latencies = new Samples();
   failures = 0;
-  /** Codes of failures, with how often each came. */
+  /** Error codes and how often each occurred. */
   readonly reasons = new Map<string, number>();
 
   fail(reason: string): void {
@@ -13,7 +13,7 @@ export class Outcomes {
     this.reasons.set(reason, (this.reasons.get(reason) ?? 0) + 1);
   }
 
-  /** Records how a request ended that was due at `dueAt`, in milliseconds of `performance.now()`. */
+  /** Records the result of a request. `dueAt` is the time when it was due, in milliseconds of `performance.now()`. */
   async record(dueAt: number, sent: Promise<unknown>): Promise<void> {
     try {
       await sent;
@@ -25,9 +25,9 @@ export class Outcomes {
 }
 
 /**
- * Calls `send` at random moments, `perSecond` times a second on average, until the signal aborts, and never waits for what was
- * sent before. `dueAt` is when the request was due: a latency from then on counts what a late start cost as well, so a service
- * that stands still is measured with all the requests that would have come meanwhile.
+ * Calls `send` at random moments, `perSecond` times a second on average, until the signal aborts. It never waits for
+ * earlier requests. Measure latency from `dueAt`, the time when the request was due: this includes late starts, so a
+ * stalled service is charged for all requests that it delayed.
  */
 export async function runOpenLoop(
   perSecond: number,

@@ -2,12 +2,12 @@ import { createSecret, formatToken } from '../../src/domain/tokens.ts';
 import { createApiToken, createUser, deleteUser } from '../../src/store/admin.ts';
 import type { Database } from '../../src/store/database.ts';
 
-/** Users that exist for one run; disposing deletes them with all that they added. */
+/** Users that exist for one run. Disposing deletes them with everything they added. */
 export interface LoadUsers extends AsyncDisposable {
   tokens: string[];
 }
 
-/** Creates users with a token each, in the service's own database. */
+/** Creates users with one token each, in the service's own database. */
 export async function createUsers(database: Database, count: number): Promise<LoadUsers> {
   const addresses: string[] = [];
   const remove = async () => {

@@ -3,15 +3,15 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type Balancer, runHaproxy } from '../support/haproxy.ts';
 
-/** A balancer that knows pods by being told of them, as a cluster's does, and never by asking them. */
+/** A balancer that is told which pods exist, like a cluster's, and never checks them. */
 export interface EndpointBalancer extends Balancer {
-  /** Sends requests to an address from now on. */
+  /** Starts to send requests to an address. */
   add(origin: string): Promise<void>;
-  /** Sends it none any more; those in flight go on. */
+  /** Stops sending requests to it. Requests in flight continue. */
   remove(origin: string): Promise<void>;
 }
 
-/** Starts HAProxy without pods, with room for `size`. It tries nothing twice: every fault of a pod is the client's. */
+/** Starts HAProxy without pods, with room for `size`. It never retries, so clients see every fault of a pod. */
 export async function startEndpointBalancer(size: number): Promise<EndpointBalancer> {
   let socket = '';
   const balancer = await runHaproxy((port, folder) => {

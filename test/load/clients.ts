@@ -2,34 +2,34 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { post } from '../support/post.ts';
 import type { Principal } from '../support/users.ts';
 
-/** What the clients of a run saw. */
+/** What the clients of a run received. */
 export interface Seen {
   /** Requests answered with 200, by path. */
   answered: Map<string, number>;
-  /** Responses of another status, and connections that broke off. */
+  /** Responses with another status, and broken connections. */
   failures: string[];
-  /** Urls whose add was answered, by user. */
+  /** Urls of acknowledged adds, by user. */
   added: Map<Principal, string[]>;
-  /** Urls that the user's follower was given by sync. */
+  /** Urls that the user's follower received by sync. */
   followed: Map<Principal, string[]>;
 }
 
-/** Clients at work. */
+/** Running clients. */
 export interface Clients {
   readonly seen: Seen;
-  /** Ends the writers, waits until the followers have all that was added, and breaks off the idle polls. */
+  /** Stops the writers, waits until the followers have all added bookmarks, and aborts the idle polls. */
   stop(): Promise<void>;
 }
 
-/** The last url that every writer adds, so that its follower knows that nothing more comes. */
+/** The last url of every writer. It tells the follower that nothing more comes. */
 export const LAST_URL = 'https://last.example/';
 
-/** Polls of an idle user: below the 16 that a token may hold. */
+/** Polls of an idle user, below the 16 that a token may hold. */
 const IDLE_POLLS = 12;
 
 /**
- * For each user a writer, a searcher and a follower that long-polls, each sending its next request `pauseMs` after the last
- * was answered; and for each idle user polls that nothing wakes but the end of their replica.
+ * Starts a writer, a searcher and a long-polling follower for each user. Each waits `pauseMs` between a response and
+ * its next request. Also starts polls for each idle user, which only the end of their replica wakes.
  */
 export function startClients(
   origin: string,

@@ -6,17 +6,17 @@ import { listServiceWorkloads } from '../../k8s/check/rules/rule.ts';
 import type { Fleet } from '../support/fleet.ts';
 import type { Replica, ReplicaEnv } from '../support/replica.ts';
 
-/** How a node keeps the api's pods, as the manifests say. Times in milliseconds. */
+/** How a node runs the api's pods, from the manifests. Times in milliseconds. */
 export interface PodLife {
   env: ReplicaEnv;
   readinessPeriodMs: number;
   minReadyMs: number;
   preStopMs: number;
-  /** From being told to end until it is killed. */
+  /** From the start of preStop to SIGKILL. */
   graceMs: number;
 }
 
-/** What the manifests leave to the place where the pod runs. */
+/** Variables that the manifests leave to the environment. */
 const OF_THE_PLACE = [
   'DATABASE_URL',
   'DATABASE_IMPORT_URL',
@@ -30,8 +30,8 @@ const OF_THE_PLACE = [
 ];
 
 /**
- * Reads it from built manifests. A scale below 1 shortens what is waited for; the drain is whole seconds, and what the
- * process itself may take to close stays as it is.
+ * Reads the values from built manifests. A scale below 1 shortens the waits. The drain is rounded to whole seconds, and
+ * the time that the process itself may take to close is not scaled.
  */
 export function readPodLife(objects: readonly KubernetesObject[], scale: number): PodLife {
   const api = listServiceWorkloads(objects).find(({ owner }) => owner.metadata.name === 'api')!;
@@ -50,7 +50,7 @@ export function readPodLife(objects: readonly KubernetesObject[], scale: number)
   };
 }
 
-/** Starts a pod; resolves once its readiness probe has held for as long as a roll-out asks. */
+/** Starts a pod. Resolves when its readiness probe has succeeded for as long as a roll-out requires. */
 export async function startPod(fleet: Fleet, life: PodLife): Promise<Replica> {
   const pod = await fleet.start('api', life.env);
   while ((await pod.readiness()).status !== 200) await sleep(life.readinessPeriodMs);
@@ -58,14 +58,14 @@ export async function startPod(fleet: Fleet, life: PodLife): Promise<Replica> {
   return pod;
 }
 
-/** How a pod's end went. */
+/** How a pod ended. */
 export interface PodEnd {
   exitCode: number | NodeJS.Signals;
-  /** From the end of preStop, so from SIGTERM. */
+  /** Time from the end of preStop, which is when SIGTERM is sent. */
   ms: number;
 }
 
-/** Ends a pod: preStop, SIGTERM, and SIGKILL once its grace period is over. */
+/** Ends a pod: preStop, SIGTERM, and SIGKILL after the grace period. */
 export async function endPod(pod: Replica, life: PodLife): Promise<PodEnd> {
   await sleep(life.preStopMs);
   const begin = performance.now();

@@ -19,7 +19,9 @@ import { createSession } from '../support/create-session.ts';
 import { runOn } from '../support/run-on.ts';
 import { type RecordedCall, type Run, recordCalls } from './release.ts';
 
-/** Every statement that the service sends, in an order that an empty database takes: ids come again in each run. */
+/**
+ * Every statement that the service sends, in an order that works on an empty database. Each run produces the same ids.
+ */
 
 const LIMIT = 10_000;
 const ROLE = { kind: 'api', scope: 'write', name: 'recorded', nameKey: 'recorded', days: null } as const;
@@ -29,9 +31,9 @@ const secretOf = (byte: number) => ({ hash: hashOf(byte), lastFour: 'abcd' });
 const importId = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 const tagNames = (...names: string[]) => ({ names, keys: names.map((name) => name.toLowerCase()) });
 
-/** Records all of them on an empty database with the present schema. */
+/** Records all of them on an empty database with the current schema. */
 export async function recordService(url: string): Promise<RecordedCall[]> {
-  // Numbers of one kind are then never those of another, so it is known where each came from.
+  // Gives each kind of id its own range, so that the origin of an id is known.
   await runOn(
     url,
     `select setval('bookmarks_id_seq', 4e15::bigint), setval('tags_id_seq', 5e15::bigint),

@@ -5,14 +5,14 @@ import postgres from 'postgres';
 import type { Sql, Statement } from '../../src/store/database.ts';
 import type { SchemaFiles } from '../../src/store/schema-files.ts';
 
-/** What the release before expects of a database: written by `record.ts`, read by tests. */
+/** What the previous release expects of a database. `record.ts` writes it, and tests read it. */
 
 export const RELEASE_FILE = join(import.meta.dirname, '../samples/release-before.json');
 
-/** A statement as the driver sent it, and how many rows came. */
+/** A statement as the driver sent it, and the number of rows it returned. */
 export interface RecordedCall {
   query: string;
-  /** Bytes are `{ hex }`; an id that an earlier call gave is `{ from }`: the call, and the way to it in its rows. */
+  /** Bytes are `{ hex }`. An id that an earlier call returned is `{ from }`: the call and the path in its rows. */
   values: unknown[];
   rows: number;
 }
@@ -23,14 +23,14 @@ export interface ReleaseBefore {
   calls: RecordedCall[];
 }
 
-/** The release before this one; undefined before the first release. */
+/** The previous release. Undefined before the first release. */
 export const readRelease = (): ReleaseBefore | undefined =>
   existsSync(RELEASE_FILE) ? JSON.parse(readFileSync(RELEASE_FILE, 'utf8')) : undefined;
 
-/** Makes a statement, as the functions of the store do. */
+/** Builds a statement, like the functions of the store. */
 export type Run = (sql: Sql) => Statement<readonly unknown[]>;
 
-/** Records the statements that `send` is called with. */
+/** Records the statements that `send` receives. */
 export async function recordCalls(
   url: string,
   playAll: (send: (run: Run) => Promise<readonly unknown[]>) => Promise<void>,
@@ -62,7 +62,7 @@ export async function recordCalls(
   return calls;
 }
 
-/** Sends what was recorded; each call must do what it did: no error, no refusal, as many rows. */
+/** Replays the recorded statements. Each must succeed and return the same number of rows. */
 export async function play(
   url: string,
   recorded: readonly RecordedCall[],
@@ -86,10 +86,10 @@ export async function play(
 
 type Way = (string | number)[];
 
-/** Ids are made from time, so that none comes twice and no other number is as large. */
+/** Ids contain the time, so they are unique and larger than all other numbers. */
 const isId = (value: unknown): value is number => typeof value === 'number' && value > 1e9;
 
-/** A JSON text, and a token's id for the operator, as what it holds; anything else as it is. */
+/** Parses JSON texts and the operator's form of token ids. Other values are unchanged. */
 function parseText(value: unknown): unknown {
   if (typeof value !== 'string') return value;
   if (/^\d+-\d+$/.test(value)) return value.split('-').map(Number);
@@ -101,7 +101,7 @@ function parseText(value: unknown): unknown {
   }
 }
 
-/** The rows of calls, in which ids of later calls are found. */
+/** The rows of earlier calls, which contain the ids that later calls use. */
 export class SeenRows {
   readonly #rows: (readonly unknown[])[] = [];
   readonly #wayOfId = new Map<number, Way>();

@@ -4,7 +4,7 @@ const OVERLAY = 'production with backups';
 
 const podOf = ({ spec }: AnyObject) => spec.jobTemplate.spec.template.spec;
 
-/** Mistakes about scheduled backups. */
+/** Mistakes in scheduled backups. */
 export const BACKUPS: Breakage[] = [
   ['every field', 'CronJob/backup', ({ spec }) => (spec.concurrencyPolicy = 'Allow'), OVERLAY],
   ['every field', 'CronJob/backup', ({ spec }) => delete spec.timeZone, OVERLAY],

@@ -14,7 +14,7 @@ spec:
   jobTemplate: { spec: { template: { metadata: { labels: { app: dump } }, spec: { containers: [{ name: dump }] } } } }
 `;
 
-/** Mistakes about a Citus cluster. */
+/** Mistakes in the Citus overlay. */
 export const CITUS: Breakage[] = [
   [
     'the coordinator migrates',

@@ -1,6 +1,6 @@
 import { type Breakage, container, set, variable } from '../overlay-copy.ts';
 
-/** Mistakes about variables and settings. */
+/** Mistakes in variables and settings. */
 export const ENVIRONMENT: Breakage[] = [
   ['knows every variable', 'ConfigMap/settings', set('SYNC_WAIT_SECONDS', '31')],
   ['knows every variable', 'ConfigMap/settings', set('MAX_WAITER', '10')],

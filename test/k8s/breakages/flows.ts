@@ -2,7 +2,7 @@ import { type Breakage, edit, remove, set } from '../overlay-copy.ts';
 
 const world = { ipBlock: { cidr: '0.0.0.0/0' } };
 
-/** Mistakes about ways that must be open, and ways that must not. */
+/** Connections that should be allowed but are not, and the reverse. */
 export const FLOWS: Breakage[] = [
   ['deny by default', 'NetworkPolicy/default-deny', remove],
   ['deny by default', 'NetworkPolicy/default-deny', ({ spec }) => spec.policyTypes.pop(), 'local'],

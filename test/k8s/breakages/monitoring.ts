@@ -1,9 +1,9 @@
 import { type AnyObject, type Breakage, edit } from '../overlay-copy.ts';
 
-/** Of the first alert that is no recorded series. */
+/** The annotations of the first alert; the group before it contains recorded series. */
 const annotationsOf = (spec: AnyObject) => spec.groups[1].rules[0].annotations;
 
-/** Mistakes about alerts, dashboard and scrapes. */
+/** Mistakes in alerts, the dashboard and scrapes. */
 export const MONITORING: Breakage[] = [
   ['balanced brackets', 'PrometheusRule/bookmarks', ({ spec }) => (spec.groups[1].rules[0].expr += ')')],
   [

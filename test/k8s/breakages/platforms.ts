@@ -1,6 +1,6 @@
 import { type Breakage, pod, remove } from '../overlay-copy.ts';
 
-/** Mistakes about what managed platforms need. */
+/** Mistakes in the settings for managed platforms. */
 export const PLATFORMS: Breakage[] = [
   ['every field', 'GCPBackendPolicy/api', ({ spec }) => (spec.default.timeoutSec = 30), 'production-google'],
   ["route's timeouts", 'GCPBackendPolicy/api', remove, 'production-google'],

@@ -1,6 +1,6 @@
 import { type Breakage, container, pod } from '../overlay-copy.ts';
 
-/** Mistakes about what pods may do, and what they are given. */
+/** Mistakes in the rights and resources of pods. */
 export const PODS: Breakage[] = [
   ['every field', 'Deployment/worker', (worker) => delete pod(worker).securityContext.runAsNonRoot],
   ['every field', 'Deployment/api', (api) => (pod(api).securityContext.runAsUser = 0)],

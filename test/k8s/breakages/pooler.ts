@@ -3,7 +3,7 @@ import { type Breakage, container, edit, set } from '../overlay-copy.ts';
 const PGBOUNCER_INI = 'pgbouncer.ini';
 const DATABASES_INI = 'databases.ini';
 
-/** Mistakes about PgBouncer, and the Secrets. */
+/** Mistakes in PgBouncer and the Secrets. */
 export const POOLER: Breakage[] = [
   ['replicas times pool', 'HorizontalPodAutoscaler/api', ({ spec }) => (spec.maxReplicas = 100)],
   ['replicas times pool', 'ConfigMap/settings', set('DATABASE_POOL_SIZE', '50')],

@@ -1,6 +1,6 @@
 import { type Breakage, set } from '../overlay-copy.ts';
 
-/** Mistakes about routes and scaling. */
+/** Mistakes in routes and scaling. */
 export const TRAFFIC: Breakage[] = [
   ["route's timeouts", 'HTTPRoute/api', ({ spec }) => (spec.rules[2].timeouts.request = '30s')],
   ["route's timeouts", 'HTTPRoute/api', ({ spec }) => (spec.rules[0].timeouts.request = '60s')],
