@@ -136,7 +136,8 @@ class Upload {
   }
 
   #take(): Buffer {
-    const bytes = Buffer.concat(this.#parts);
+    const parts = this.#parts;
+    const bytes = parts.length === 1 ? parts[0]! : Buffer.concat(parts);
     this.#parts = [];
     this.#gathered = 0;
     return bytes;
