@@ -49,28 +49,6 @@ create table import_chunks (
   constraint import_chunks_import foreign key (user_id, import_id) references imports (user_id, id) on delete cascade
 );
 
--- The same entries once a worker has checked them, some thousand a row: what `import_bookmarks` takes. Its caller says how
--- many rows there must be, for a server that was not shut down well comes back without them.
-create unlogged table import_pieces (
-  user_id bigint,
-  import_id uuid,
-  position integer,
-  -- the columns, each a text in step, in one text
-  names text[] not null,
-  columns text collate "C" not null,
-  column_separator text collate "C" not null,
-  separator text collate "C" not null,
-  url_keys uuid[] not null,
-  -- the place of each entry's tag set in `set_refs`, from 1; 0: no tags
-  tag_sets integer[] not null,
-  -- sets of places of tags, in the order of the folded names, each as an array's text, with semicolons between
-  set_refs text collate "C" not null,
-  -- urls that the user was seen to have already: of these entries there is nothing else here
-  known_keys uuid[] not null,
-  constraint import_pieces_pkey primary key (user_id, import_id, position),
-  constraint import_pieces_import foreign key (user_id, import_id) references imports (user_id, id) on delete cascade
-);
-
 -- The errors of a staged import's entries as its response lists them: JSON text, some errors a row, in order. They lie here
 -- until the response has been sent.
 create table import_errors (
@@ -84,8 +62,5 @@ create table import_errors (
 
 -- Compressing what is read once and deleted costs more than it saves.
 alter table import_chunks alter column bytes set storage external;
-alter table import_pieces alter column columns set storage external;
-alter table import_pieces alter column set_refs set storage external;
 alter table import_chunks alter column user_id set statistics 0;
-alter table import_pieces alter column user_id set statistics 0;
 alter table import_errors alter column user_id set statistics 0;

@@ -1,15 +1,6 @@
 -- works-with: 11
 -- Checked entries of staged imports travel as JSON, in a batch with their errors.
 
-drop table import_pieces;
-drop function if exists import_bookmarks(
-  bigint, bytea, uuid, uuid, boolean, integer, text[], text, text, text, uuid[], integer[], text, uuid[], text, text[], text[],
-  bigint, text, bigint, integer, text, bytea
-);
-drop function if exists import_column(text[], text[], text, text);
-drop function if exists keep_import(bigint, uuid, boolean, text, text, text, bytea);
-drop function if exists repeat_import(bigint, uuid, boolean, text, text);
-
 -- The worker that prepares an import fills this table, and `import_bookmarks` empties it. After a crash of the server it is empty.
 create unlogged table import_batches (
   user_id bigint,
@@ -27,4 +18,5 @@ create unlogged table import_batches (
 );
 
 alter table import_batches alter column entries set storage external;
+alter table import_batches alter column tag_sets set storage external;
 alter table import_batches alter column user_id set statistics 0;
