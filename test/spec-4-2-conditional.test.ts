@@ -38,6 +38,11 @@ describe('updated_at', () => {
     expect(edited.body.updated_at).toBe(later(future, 1));
     await user.post('/bookmarks/edit', { ids: [id], add_tags: ['t'] });
     expect((await find(user, id))!.updated_at).toBe(later(future, 2));
+    // By ids only a change of the tags counts; by id every field that is sent does.
+    await user.post('/bookmarks/edit', { ids: [id], add_tags: ['t'] });
+    expect((await find(user, id))!.updated_at).toBe(later(future, 2));
+    await user.post('/bookmarks/edit', { id, title: 'x' });
+    expect((await find(user, id))!.updated_at).toBe(later(future, 3));
     const quick = await add(user);
     const times = [quick.updated_at];
     for (let n = 0; n < 5; n += 1)
