@@ -255,7 +255,7 @@ describe('the body (spec 1, decision 2)', () => {
       expect(response).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } });
       expect(response.body.error).toMatch(/^body: /);
     }
-  });
+  }, 120_000);
 
   test('a client that reads no response before it has sent all of a refused body gets its response too', async () => {
     const body = ' '.repeat(24 * MIB);

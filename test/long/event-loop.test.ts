@@ -89,7 +89,7 @@ async function queueBody(service: TestService, text: string): Promise<StagedImpo
 test.each(bodies)(
   '%s are worked on in turns of 50 ms at most',
   { timeout: 240_000, retry: 2 },
-  async (_, body, result) => {
+  async (name, body, result) => {
     await using service = await startService({ importInlineBytes: 0 });
     await service.context.coordination.imports.stopWorker(0);
     const staged = await queueBody(service, body());
@@ -98,7 +98,9 @@ test.each(bodies)(
     const ended = await readImport(service.context.database, staged);
     expect(ended?.state).toBe('done');
     const received = JSON.parse(ended!.result!);
-    if (received.error !== 'body: is too complex to be parsed') expect(received).toMatchObject(result);
+    // Whether a hostile body takes too long to parse depends on the machine. An ordinary one never does.
+    const isTooComplex = !(name in LARGE) && received.error === 'body: is too complex to be parsed';
+    if (!isTooComplex) expect(received).toMatchObject(result);
     expect(turn).toBeLessThan(50);
   },
 );
