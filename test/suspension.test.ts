@@ -94,6 +94,16 @@ describe('a suspended account', () => {
     expect((await profile()).body.token_expires_at).toBe(before);
   });
 
+  test('keeps an invite that was refused meanwhile', async () => {
+    const code = await service.invite(user.email);
+    await suspend();
+    expect(await service.post('/auth/invite', { code })).toMatchObject(SUSPENDED);
+    await resume();
+    const { status, body } = await service.post('/auth/invite', { code });
+    expect([status, body.user]).toEqual([200, { id: user.id, email: user.email }]);
+    expect((await service.post('/auth/invite', { code })).status).toBe(404);
+  });
+
   test('keeps its tokens through sweeps of expired ones', async () => {
     await suspend();
     await deleteExpiredTokens(service.context.database);

@@ -1,5 +1,5 @@
 -- Uses up an invite and opens a session for its user. Only one caller can delete the invite's row, so it works once. If
--- an e-mail address is given, it must be the invite's.
+-- an e-mail address is given, it must be the invite's. If the account is suspended, the invite is kept.
 create or replace function exchange_invite(
   p_code text, p_email_key text, p_token_hash bytea, p_last_four text, p_session_days integer,
   out outcome text, out id bigint, out email text
@@ -17,5 +17,9 @@ begin
   end if;
   select u.id, u.email into id, email from ensure_user(v_invite.email, v_invite.email_key) u;
   select s.outcome into outcome from open_session(id, p_token_hash, p_last_four, null, null, p_session_days) s;
+  if outcome = 'suspended' then
+    insert into invites (code, email, email_key, expires_at)
+    values (v_invite.code, v_invite.email, v_invite.email_key, v_invite.expires_at);
+  end if;
 end
 $$;
