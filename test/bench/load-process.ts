@@ -3,12 +3,12 @@ import { formatRequest, HttpConnection, type HttpResponse } from './harness/http
 import type { LoadJob, LoadReport } from './harness/load.ts';
 import { latencyOf, Samples } from './harness/stats.ts';
 
-/** The load generator: a process that takes one job, runs it and ends. */
+/** The load generator: a process that runs one job and exits. */
 
-/** More distinct requests than this add nothing and take memory. */
+/** More distinct requests would add nothing and take memory. */
 const MAX_DISTINCT = 20_000;
 
-/** An open loop that is behind goes on sending for this many times its length. */
+/** An open loop that is behind sends for up to this many times its planned length. */
 const MOST_LATE = 3;
 
 function formatRequests({ path, bodies, tokens, requests }: LoadJob): Buffer[] {
@@ -27,7 +27,7 @@ async function runJob(job: LoadJob): Promise<LoadReport> {
   const endAt = startedAt + job.seconds * 1_000;
   const before = process.cpuUsage();
 
-  // A closed loop sends at once; an open one when a request is due, or as soon after that as a connection is free.
+  // A closed loop sends at once. An open loop sends when a request is due and a connection is free.
   const takeDue = (now: number): number | undefined => {
     const due = job.perSecond === undefined ? now : startedAt + (state.next * 1_000) / job.perSecond;
     if (due >= endAt) return undefined;
@@ -43,7 +43,7 @@ async function runJob(job: LoadJob): Promise<LoadReport> {
       const send = () => {
         const now = performance.now();
         due = takeDue(now);
-        // What could not even be sent has waited this long.
+        // Counts the time that unsent requests have waited.
         for (; due !== undefined && now > giveUpAt; due = takeDue(now)) latencies.push(now - due);
         if (due === undefined) {
           connection.close();

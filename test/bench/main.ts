@@ -22,7 +22,9 @@ import { requirePrograms } from './harness/programs.ts';
 import { formatTable } from './harness/report.ts';
 import { runBenches } from './harness/run-benches.ts';
 
-/** `npm run bench -- [NAME…]`: the service beside the bare parts it is made of, in one run on the same rows. */
+/**
+ * `npm run bench -- [NAME…]` compares the service with the parts that it is built from, in one run on the same rows.
+ */
 
 const BENCHES: readonly Bench[] = [
   request,
@@ -48,7 +50,7 @@ const BENCHES: readonly Bench[] = [
   sharded,
 ];
 
-/** A smoke run shows that every bench works, also on a machine whose other work would have requests refused. */
+/** A smoke run shows that every bench works. It must not refuse requests because the machine is busy. */
 const NEVER_OVERLOADED = { OVERLOAD_EVENT_LOOP_MS: '0', OVERLOAD_POOL_WAIT_MS: '0' };
 
 interface Options {

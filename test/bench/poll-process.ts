@@ -4,9 +4,9 @@ import { formatRequest, HttpConnection } from './harness/http-connection.ts';
 import type { Poller, WakeReport } from './harness/polls.ts';
 import { latencyOf, Samples } from './harness/stats.ts';
 
-/** Waiting clients in a process of their own: takes orders from its parent and responds to each. */
+/** Polling clients in a separate process, which takes orders from its parent and answers each. */
 
-/** Connections of a crowd that connects at once may be reset before they are accepted. */
+/** If many clients connect at once, some connections may be reset before the server accepts them. */
 const RETRIES = 20;
 
 const fail = (error: Error) => {
@@ -16,7 +16,7 @@ const fail = (error: Error) => {
 
 class Client {
   readonly poller: Poller;
-  /** Called when a poll brought something new. */
+  /** Called when a poll returned something new. */
   onNews = () => {};
   readonly #connection: HttpConnection;
   #cursor: number;
@@ -31,7 +31,7 @@ class Client {
     const { path, body, token } = this.poller;
     const request = formatRequest(path, JSON.stringify({ ...body, cursor: this.#cursor }), token);
     this.#connection.send(request, (response) => {
-      // Told to come back: as any client would.
+      // Retries later, like any client.
       if (response.status === 503) return void setTimeout(() => this.poll(), 1_000);
       if (response.status !== 200)
         fail(new Error(`a poll was answered ${response.status}: ${response.body}`));
@@ -47,7 +47,7 @@ class Client {
 
 const clients: Client[] = [];
 
-/** Connections for triggers, each with the end of what it has to do. */
+/** The connections for triggers. Each has a promise that resolves when it is free. */
 const triggers = new Map<
   number,
   { lanes: { connection: HttpConnection; free: Promise<void> }[]; next: number }
@@ -63,7 +63,7 @@ async function hold(pollers: readonly Poller[]): Promise<void> {
   await sleep(2_000);
 }
 
-/** Sends a trigger on one of a few connections, which sends one request at a time. */
+/** Sends a trigger on one of a few connections, each with one request at a time. */
 function trigger({ wake }: Poller): Promise<void> {
   const lanes = triggers.get(wake.port) ?? {
     lanes: Array.from({ length: 32 }, () => ({
@@ -105,9 +105,9 @@ async function wakeInTurn(latencies: Samples, count: number, perSecond: number):
   for (let n = 0; n < count; n += 1) {
     const dueAt = startedAt + (n * 1_000) / perSecond;
     if (dueAt > performance.now()) await sleep(dueAt - performance.now());
-    // Clients far from each other, so that no two triggers are for one of them at once.
+    // Spreads the clients, so that two triggers in flight never wake the same one.
     const client = clients[(n * 7_919) % clients.length]!;
-    // From when it was due: an add that waits for its connection waits for the server.
+    // Measures from the time when it was due, because waiting for a connection is waiting for the server.
     const news = new Promise<void>((resolve) => {
       client.onNews = () => {
         latencies.push(performance.now() - dueAt);

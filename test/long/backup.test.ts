@@ -16,25 +16,25 @@ import { type SystemPostgres, startSystemPostgres } from '../support/system-post
 import { until } from '../support/until.ts';
 import type { Principal } from '../support/users.ts';
 
-/** Backing up a running service and restoring it, by the scripts that docs/operation.md names. */
+/** Backs up a running service and restores it, with the scripts that docs/operation.md names. */
 
 const scriptOf = (name: string): string => fileURLToPath(new URL(`../../k8s/${name}`, import.meta.url));
 const BACKUP = scriptOf('backups/backup.sh');
 const RESTORE = scriptOf('restore.sh');
 
-/** Sends a request that must succeed; the body of the response. */
+/** Sends a request that must succeed. Returns the body of the response. */
 async function send({ origin, post }: Replica, { token }: Principal, path: string, body: object) {
   const response = await post(path, body, token);
   expect(response, `${path} of ${origin}`).toMatchObject({ status: 200 });
   return response.body;
 }
 
-/** Somebody who adds, edits and deletes, one after the other. */
+/** A user who adds, edits and deletes bookmarks in turn. */
 interface Writer {
   user: Principal;
-  /** Their bookmarks after each acknowledged write; at first none. */
+  /** The user's bookmarks after each acknowledged write. At first empty. */
   states: Bookmark[][];
-  /** Resolves when so many more writes were acknowledged. */
+  /** Resolves after this many more acknowledged writes. */
   writeMore(writes: number): Promise<void>;
   stop(): Promise<void>;
 }
@@ -47,7 +47,7 @@ function startWriter(replica: Replica, user: Principal): Writer {
       states.push(await writeOne(replica, user, states.at(-1)!, turn));
     }
   })();
-  // What failed is told by whoever waits for it.
+  // The caller sees this failure when it awaits the writes.
   writing.catch(() => {});
   return {
     user,
@@ -86,22 +86,22 @@ async function writeOne(
 
 const lastId = (bookmarks: readonly Bookmark[]): number => bookmarks.at(-1)?.id ?? 0;
 
-/** Brings a mirror's copy up to date. */
+/** Updates a mirror's copy. */
 async function catchUp({ origin }: Replica, { token }: Principal, store: MemoryStore): Promise<void> {
   const client = new BookmarkClient({ baseUrl: `${origin}/api/v1`, token });
   for await (const _ of client.mirror({ store, follow: false }));
 }
 
-/** A dump taken while writers write, and what was acknowledged before it began. */
+/** A dump taken during writes, and what was acknowledged before it began. */
 interface Backup {
-  /** `mirror` has followed to the very end, beyond the dump. */
+  /** `mirror` has followed to the end, beyond the dump. */
   writers: { user: Principal; states: Bookmark[][]; acknowledged: number; mirror: MemoryStore }[];
-  /** Whose `replace` by an empty import was queued when the dump was taken, and ran later. */
+  /** A user whose `replace` by an empty import was queued when the dump was taken, and ran later. */
   importer: { user: Principal; bookmarks: Bookmark[] };
   lastIdEver: number;
 }
 
-/** The lock holds the dump up once its snapshot is taken, so that writes are certain to come during it. */
+/** A lock delays the dump after its snapshot is taken, so that some writes certainly happen during it. */
 async function backUpUnderWrites(postgres: SystemPostgres, fleet: Fleet, file: string): Promise<Backup> {
   const replica = await fleet.start('all', { IMPORT_INLINE_BYTES: 0 });
   const users = await Promise.all([fleet.user(), fleet.user(), fleet.user()]);
@@ -145,8 +145,8 @@ async function backUpUnderWrites(postgres: SystemPostgres, fleet: Fleet, file: s
 // Installing the package may take a minute or two.
 beforeAll(() => provide('postgresql'), 300_000);
 
-// Two services' starts, a dump and a restore: 10 s on two busy cores, and more where all test files run at once.
-test('a backup of a running service restores all that was acknowledged before it, and nothing half done', {
+// Time for two starts of the service, a dump and a restore, while other test files run.
+test('a backup of a running service contains everything acknowledged before it, and no partial writes', {
   timeout: 90_000,
 }, async () => {
   await using postgres = await startSystemPostgres();
@@ -168,14 +168,14 @@ test('a backup of a running service restores all that was acknowledged before it
     const { bookmarks } = await send(replica, user, '/export', {});
     const restoredState = states.findIndex((state) => isDeepStrictEqual(state, bookmarks));
     expect(restoredState).toBeGreaterThanOrEqual(acknowledged);
-    // The dump waited while each of them wrote on.
+    // Each user wrote on while the dump waited.
     expect(restoredState).toBeLessThan(states.length - 20);
 
     const stored = bookmarks[5].id;
     const page = await send(replica, user, '/bookmarks/sync', { cursor: stored, limit: 100 });
     expect(page.bookmarks).toEqual(bookmarks.slice(6, 106));
 
-    // A client that had followed beyond the dump misses nothing of what comes.
+    // A client that had followed beyond the dump misses none of the later bookmarks.
     const ahead = lastId(states.at(-1)!);
     const idle = await send(replica, user, '/bookmarks/sync', { cursor: ahead });
     expect(idle).toMatchObject({ bookmarks: [], cursor: ahead });
@@ -183,7 +183,7 @@ test('a backup of a running service restores all that was acknowledged before it
     expect(added.id).toBeGreaterThan(lastIdEver);
     const next = await send(replica, user, '/bookmarks/sync', { cursor: ahead });
     expect(next).toMatchObject({ bookmarks: [added], cursor: added.id });
-    // A mirror unlearns what the dump did not hold.
+    // A mirror drops what the dump did not contain.
     await catchUp(replica, user, mirror);
     expect([...mirror.bookmarks()]).toEqual([...bookmarks, added]);
   }

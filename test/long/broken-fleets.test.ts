@@ -16,17 +16,17 @@ import {
 import { type Mutation, type RunOptions, runChaos } from '../chaos/run.ts';
 import { SMALL_RUN } from '../chaos/small-run.ts';
 
-// That `npm run test:chaos` can fail: each mutation breaks a fleet of its own, and a check finds it.
+// Shows that `npm run test:chaos` can fail: each mutation breaks a fleet, and a check finds it.
 
-// Each fleet is some ten processes: with more at a time none would get to what it has to show.
+// Each fleet has about ten processes. More fleets at once would be too slow to show their defects.
 vi.setConfig({ maxConcurrency: 3 });
 
-/** What a check must say so often of a broken fleet before the run ends: a single one may yet be excused. */
+/** A run ends after this many findings. A later response may still explain a single one. */
 const ENOUGH = 3;
 
 /**
- * Runs a broken fleet until the check finds it. What was broken shows when things happen at the wrong moment: how soon is
- * chance, so it ends when it has shown, and fails only after a time in which it cannot but show.
+ * Runs a broken fleet until the check finds the defect. Defects show only with unlucky timing, so the run ends at the
+ * first proof, or fails after a time in which one is practically certain.
  */
 async function expectFound(
   mutation: Mutation,
@@ -43,8 +43,8 @@ async function expectFound(
 }
 
 describe.concurrent('the checks of a run find', { timeout: 300_000 }, () => {
-  // A write wakes the polls of its own replica, and an add those of mirrors too: what is late must be followed by nothing within
-  // the time of a wake.
+  // Pauses between writes are long, because the next write also wakes the polls of its replica and would hide a late
+  // one.
   const SELDOM = {
     fleet: { apis: 3, workers: 1 },
     users: 12,
@@ -53,41 +53,41 @@ describe.concurrent('the checks of a run find', { timeout: 300_000 }, () => {
     syncWaitSeconds: 29,
   };
 
-  test('wakes off, by followers that got late what was added', () =>
+  test('notifications off, because followers receive additions late', () =>
     expectFound(withoutWakes, 'woken', /late/, SELDOM));
 
-  test('the comparison of versions removed, by an edit that was overwritten', () =>
+  test('the comparison of versions removed, because an edit was overwritten', () =>
     expectFound(withoutComparison, 'unseen', /was overwritten/, {
       users: 2,
       writersPerUser: 10,
       withReplaces: false,
     }));
 
-  test('the user lock removed, by what followers never got', () =>
+  test('the user lock removed, because followers miss bookmarks', () =>
     expectFound(withoutUserLock, 'followed', /never got .* but a later one/, { pauseMs: 400 }));
 
-  test('a duplicated job, by bookmarks that came to be twice', () =>
+  test('a duplicated job, because bookmarks exist twice', () =>
     expectFound(withDuplicatedJobs, 'asked', /came to be \d+ times/, { users: 6 }));
 
   const WRITTEN = { users: 6, seconds: 20 };
-  // What a mirror missed stays so until the end.
+  // Without replaces, a mirror never repairs what it missed.
   const MISSED = { ...WRITTEN, withReplaces: false };
 
-  test('a change row that is not written, by mirrors that hold what was before', () =>
+  test('a missing change row, because mirrors hold old values', () =>
     expectFound(withoutChangeRow, 'mirrored', /has another title/, MISSED));
 
-  test('a number drawn outside the lock, by mirrors that were past it', () =>
+  test('a revision drawn outside the lock, because mirrors had passed it', () =>
     expectFound(withUnlockedNumbers, 'mirrored', /has another (title|comment)/, {
       ...MISSED,
       pauseMs: 300,
     }));
 
-  test('a replace that begins no generation, by mirrors that hold what was replaced', () =>
+  test('a replace without a new generation, because mirrors hold replaced bookmarks', () =>
     expectFound(withoutGenerations, 'mirrored', /is held and gone from the database/, WRITTEN));
 
-  test('wakes of changes off, by mirrors that got edits and deletions late', () =>
+  test('notifications of changes off, because mirrors receive edits and deletions late', () =>
     expectFound(withoutWakesOfChanges, 'woken', /mirror .* got .* late/, SELDOM));
 
-  test('a truncated export, by what it lacks', () =>
+  test('a truncated export, because bookmarks are missing', () =>
     expectFound(withTruncatedExports, 'looked', /lacks/, { users: 3, readerPauseMs: 1_000 }));
 });

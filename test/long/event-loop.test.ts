@@ -13,16 +13,16 @@ import { HOSTILE_IMPORTS } from '../support/hostile-imports.ts';
 import { startService, type TestService } from '../support/service.ts';
 import { longestTurn } from '../support/turns.ts';
 
-// Nobody waits for another's import: a worker takes at most 50 ms of its thread's CPU time before others come in between.
-// A process of its own parses long bodies, so only the rows and errors that it hands back are work for the thread.
-// `hostile-imports.test.ts` sends all hostile bodies.
+// Imports do not delay each other: a worker yields to others after at most 50 ms of its thread's CPU time. A separate
+// process parses long bodies, so the thread only handles the rows and errors that it returns. `hostile-imports.test.ts`
+// sends all hostile bodies.
 
 const MIB = 1_048_576;
 
 const fillText = (entryOf: (n: number) => string, entries: number): string =>
   `{"bookmarks":[${Array.from({ length: entries }, (_, n) => entryOf(n)).join(',')}]}`;
 
-/** Legal bodies of up to 64 MiB that a worker has the most to do with. */
+/** The valid bodies of up to 64 MiB that cost a worker the most work. */
 const LARGE: Record<string, () => string> = {
   '100,000 ordinary entries': () =>
     fillText(
@@ -43,7 +43,7 @@ const LARGE: Record<string, () => string> = {
     ),
 };
 
-/** What the import of each of them ends with. */
+/** The result of each of these imports. */
 const LARGE_RESULTS: Record<string, object> = {
   '100,000 ordinary entries': { imported: 100_000, skipped: 0 },
   'entries of 100 tags': { imported: 10_000, skipped: 0 },
@@ -69,7 +69,7 @@ const bodies: [string, () => string, object][] = [
   ),
 ];
 
-/** Stages a body as its receipt does, and queues it. */
+/** Stages and queues a body, like its receipt would. */
 async function queueBody(service: TestService, text: string): Promise<StagedImport> {
   const { database } = service.context;
   const user = await service.user({ premium: true });
@@ -85,9 +85,9 @@ async function queueBody(service: TestService, text: string): Promise<StagedImpo
   return staged;
 }
 
-// The CPU time of a turn also rises with what else the machine does: the best of three counts.
+// The CPU time of a turn also rises with other load on the machine, so the best of three runs counts.
 test.each(bodies)(
-  '%s are worked on in turns of 50 ms at most',
+  '%s keep the thread for at most 50 ms at a time',
   { timeout: 240_000, retry: 2 },
   async (name, body, result) => {
     await using service = await startService({ importInlineBytes: 0 });

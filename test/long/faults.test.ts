@@ -15,12 +15,13 @@ import { silentLog } from '../support/silent-log.ts';
 import { until } from '../support/until.ts';
 import type { Principal } from '../support/users.ts';
 
-// Redis and Postgres away, slow or restarted under a running service of real processes (decisions 3, 19 and 27).
+// Redis and Postgres are unavailable, slow or restarted under a running service of real processes (decisions 3, 19 and
+// 27).
 
-/** Longer than any response may take, and far below what a client would wait: only a hang takes it. */
+/** Longer than any response may take, and far below a client's timeout. Only a request that hangs exceeds it. */
 const HANG_MS = 15_000;
 
-/** The response, or a failure where there is none in time. */
+/** Returns the response, or fails if it takes too long. */
 async function soon(response: Promise<ApiResponse>): Promise<ApiResponse> {
   const hung = AbortSignal.timeout(HANG_MS);
   return Promise.race([
@@ -56,7 +57,7 @@ describe('Redis under a running service', () => {
     until(() => told(message).every((count, index) => count >= counts[index]!));
   const plus = (counts: number[]) => counts.map((count) => count + 1);
 
-  /** How many of the requests sent at once to both replicas, half of them to each, were admitted. */
+  /** Sends requests to both replicas at once, half to each. Returns how many were admitted. */
   const countAdmitted = async (requests: number) => {
     const { token } = await fleet.user();
     const sent = Array.from({ length: requests }, (_, n) => replicas[n % 2]!.post('/tags/list', {}, token));
@@ -101,7 +102,7 @@ describe('Redis under a running service', () => {
     ['frozen', (redis) => redis.freeze(), (redis) => redis.thaw()],
   ];
   for (const [how, lose, bring] of losses) {
-    test(`${how}: requests are answered, each replica by itself, until it is back; told once per change`, async () => {
+    test(`${how}: each replica serves requests on its own until Redis is back, and logs each change once`, async () => {
       await expectTogether();
       const [away, serves] = [plus(told(AWAY)), plus(told(SERVES))];
       const user = await fleet.user();
@@ -128,7 +129,7 @@ describe('Redis under a running service', () => {
     ['made to forget its scripts', (redis) => command(redis.url, ['script', 'flush'])],
   ];
   for (const [how, interrupt] of interruptions) {
-    test(`${how}: no request fails, a held poll is woken, and all is shared again by itself`, async () => {
+    test(`${how}: no request fails, a held poll is woken, and replicas share state again automatically`, async () => {
       const user = await fleet.user();
       const poll = replicas[0]!.post('/bookmarks/sync', { wait: true }, user.token);
       await replicas[0]!.untilHeld(1);
@@ -154,11 +155,11 @@ async function command(url: string, ...commands: string[][]): Promise<void> {
   redis.disconnect();
 }
 
-/** Users who add, read and import without pause; what they were told. */
+/** Users who add, read and import without pause, and the results. */
 interface Load {
-  /** Urls whose adding was answered with 200. */
+  /** Urls of adds that returned 200. */
   readonly acknowledged: string[];
-  /** Small and large ones; without a status where the connection was broken. */
+  /** Small and large imports. Without a status if the connection broke. */
   readonly imports: { user: Principal; urls: string[]; status: number | undefined }[];
   readonly statuses: Map<number, number>;
   stop(): Promise<void>;
@@ -249,7 +250,10 @@ describe('Postgres under a running service', () => {
     const enough = count(load, status) + more;
     await until(() => count(load, status) >= enough);
   };
-  /** An import answered with 200 is there whole, one answered otherwise is not, one without a response is either. */
+  /**
+   * An import with status 200 is stored completely, one with another status not at all. Without a response either is
+   * possible.
+   */
   const expectWholeOrNot = async ({ imports }: Load) => {
     await until(async () => (await fleet.sql`select from imports where state = 'queued'`).length === 0);
     for (const user of new Set(imports.map((each) => each.user))) {
@@ -267,7 +271,7 @@ describe('Postgres under a running service', () => {
       }
     }
   };
-  /** Every add that was answered with 200 is there, none twice; and the service works. */
+  /** Every add that returned 200 is stored exactly once, and the service works. */
   const expectKept = async (load: Load, user: Principal) => {
     const faults = replicas.flatMap(({ log }) => log.filter(({ msg }) => msg === 'request failed'));
     expect(faults).toEqual([]);
@@ -285,13 +289,13 @@ describe('Postgres under a running service', () => {
     }
   };
 
-  test('killed and started again: 503 meanwhile and never 500, and no add that was answered is lost', async () => {
+  test('killed and restarted: requests get 503 but never 500, and no acknowledged add is lost', async () => {
     const user = await premium();
     const load = startLoad(replicas, user, [await premium(), await premium()], 'killed');
     await untilMore(load, 200, 100);
     await postgres.kill();
     await untilMore(load, 503, 20);
-    // In rotation still: the JSON 503 of this replica says more than that of a gateway without any.
+    // Stays ready, because this replica's JSON 503 is better than a gateway's own.
     const readiness = await replicas[0]!.readiness();
     expect([readiness.status, readiness.body.database]).toEqual([200, 'unreachable']);
     await postgres.restart();
@@ -300,7 +304,7 @@ describe('Postgres under a running service', () => {
     await expectKept(load, user);
   });
 
-  test('terminating backends at random: 503 or the response, never 500, and no add that was answered is lost', async () => {
+  test('backends terminated at random: requests get 503 or a result but never 500, and no acknowledged add is lost', async () => {
     const user = await premium();
     const load = startLoad(replicas, user, [await premium(), await premium()], 'terminated');
     for (let kill = 0; kill < 60; kill += 1) {
@@ -315,7 +319,7 @@ describe('Postgres under a running service', () => {
     await expectKept(load, user);
   });
 
-  test('frozen: 503 within 10 s for every operation, and right responses once it runs again', async () => {
+  test('frozen: every operation gets 503 within 10 s, and correct responses when it runs again', async () => {
     const [user, stranger] = [await fleet.user(), await fleet.user()];
     await replicas[0]!.post('/bookmarks/add', { url: 'http://before/' }, user.token);
     await postgres.freeze();
@@ -358,7 +362,7 @@ describe('Postgres under a running service', () => {
     }
   };
 
-  test('frozen, and Redis too: a token that was refused is refused from memory', async () => {
+  test('frozen with Redis: a known invalid token is refused from memory', async () => {
     const strict = await fleet.start('api', { RATE_LIMIT_REQUESTS: 1 });
     const { token } = await fleet.user();
     expect((await strict.post('/tags/list', {}, token)).status).toBe(200);
@@ -371,7 +375,7 @@ describe('Postgres under a running service', () => {
     });
   });
 
-  test('frozen, and Redis too: a replica that is told to end answers its polls and ends', {
+  test('frozen with Redis: a replica that shuts down answers its polls and exits', {
     timeout: 60_000,
   }, async () => {
     const replica = await fleet.start('all');
@@ -380,14 +384,14 @@ describe('Postgres under a running service', () => {
     await replica.post('/tags/list', {}, token);
     await whileBothFrozen(async () => {
       const ended = replica.stop();
-      // The page of before; 503 where the poll was just checking by itself.
+      // The unchanged page, or 503 if the poll was just checking the database.
       expect([200, 503]).toContain((await soon(poll)).status);
       expect(await ended).toBe(0);
     });
   });
 });
 
-test('an import that can neither be done nor cancelled, for Postgres is away, has its connection broken', {
+test('without Postgres, an import that can neither finish nor be cancelled has its connection closed', {
   timeout: 60_000,
 }, async () => {
   await using postgres = await startPostgres({ max_connections: 60 });
@@ -406,7 +410,7 @@ test('an import that can neither be done nor cancelled, for Postgres is away, ha
   await until(async () => (await api.readiness()).body.database === 'reachable');
 });
 
-describe.concurrent('statements that Postgres does not answer in time, or at all', {
+describe.concurrent('statements that Postgres answers late or never', {
   timeout: 60_000,
 }, () => {
   const open = async (env = {}) => {
@@ -414,7 +418,7 @@ describe.concurrent('statements that Postgres does not answer in time, or at all
     return { fleet, api: await fleet.start('api'), user: await fleet.user() };
   };
 
-  test('a statement beyond statement_timeout is 503, and has done nothing', async () => {
+  test('a statement beyond statement_timeout gets 503 and changes nothing', async () => {
     const { fleet, api, user } = await open();
     await using _ = fleet;
     await runOn(fleet.databaseUrl, SLOW_INSERTS);
@@ -423,7 +427,7 @@ describe.concurrent('statements that Postgres does not answer in time, or at all
     expect(await fleet.urls(user)).toEqual(['http://quick/']);
   });
 
-  test('a lock that is not granted in time is 503, and other users do not notice', async () => {
+  test('a lock wait beyond lock_timeout gets 503, and other users notice nothing', async () => {
     const { fleet, api, user } = await open();
     await using _ = fleet;
     const other = await fleet.user();
@@ -437,7 +441,7 @@ describe.concurrent('statements that Postgres does not answer in time, or at all
     expect(await fleet.urls(user)).toEqual(['http://c/']);
   });
 
-  test('requests that get no connection in time are 503, and have done nothing', async () => {
+  test('requests that get no connection in time get 503 and change nothing', async () => {
     const { fleet, api, user } = await open({ DATABASE_POOL_SIZE: 1 });
     await using _ = fleet;
     await runOn(fleet.databaseUrl, SLOW_INSERTS);
@@ -449,7 +453,7 @@ describe.concurrent('statements that Postgres does not answer in time, or at all
     expect(await fleet.urls(user)).toEqual(['http://quick/']);
   });
 
-  test('a read whose connection is lost is answered by another, a write is not sent again', async () => {
+  test('a read that loses its connection is retried on another, a write is not', async () => {
     const { fleet, api, user } = await open();
     await using _ = fleet;
     await api.post('/bookmarks/add', { url: 'http://a/' }, user.token);
@@ -475,7 +479,7 @@ describe.concurrent('statements that Postgres does not answer in time, or at all
     return { stack, proxy, fleet, api, user: await fleet.user() };
   };
 
-  /** A poll held by another replica, and an add that waits for the account's lock, through the proxy. */
+  /** A poll at another replica, and an add that waits for the account's lock, through the proxy. */
   const openWaitingAdd = async () => {
     const opened = await openThroughProxy({ SYNC_WAIT_SECONDS: 29 });
     const { stack, fleet, api, user } = opened;
@@ -499,7 +503,7 @@ describe.concurrent('statements that Postgres does not answer in time, or at all
     return { ...opened, account, response };
   };
 
-  test('an add that was done, and whose response is lost, wakes the polls all the same', async () => {
+  test('a committed add wakes the polls even if its response is lost', async () => {
     const { stack, proxy, fleet, user, account, add, poll } = await openWaitingAdd();
     await using _ = stack;
     proxy.stall();
@@ -510,7 +514,7 @@ describe.concurrent('statements that Postgres does not answer in time, or at all
     expect((await soon(poll)).body.bookmarks).toMatchObject([{ url: 'http://a/' }]);
   });
 
-  test('an add that is done only after its response was lost wakes the polls then', async () => {
+  test('an add that commits after its response was lost then wakes the polls', async () => {
     const { stack, proxy, account, add, poll } = await openWaitingAdd();
     await using _ = stack;
     proxy.stall();
@@ -520,7 +524,7 @@ describe.concurrent('statements that Postgres does not answer in time, or at all
     expect((await soon(poll)).body.bookmarks).toMatchObject([{ url: 'http://a/' }]);
   });
 
-  test('a small import that was done, and whose response is lost, is answered with its result', async () => {
+  test('a committed small import whose response is lost returns its result', async () => {
     const { stack, proxy, fleet, user, account, response } = await openStalledImport();
     await using _ = stack;
     await account.release();
@@ -530,15 +534,15 @@ describe.concurrent('statements that Postgres does not answer in time, or at all
     expect(await fleet.urls(user)).toEqual(['http://a/']);
   });
 
-  test('a small import whose connection is lost while it runs is 503 and never done', async () => {
+  test('a small import that loses its connection while running gets 503 and never takes effect', async () => {
     const { stack, proxy, fleet, api, user, account, response } = await openStalledImport();
     await using _ = stack;
     proxy.cut('reset');
     expectUnavailable(await soon(response));
-    // It was never staged.
+    // The import was never staged.
     expect((await api.metrics()).get('bookmarks_import_jobs_total{state="cancelled"}')).toBe(0);
     await account.release();
-    // Its backend still runs; what it wrote is undone by the cancellation that took its place.
+    // Its backend still runs. The cancellation claimed the import's place, so the backend's writes are rolled back.
     await until(async () => {
       const [row] = await fleet.sql`
         select count(*)::int as running from pg_stat_activity
@@ -549,7 +553,7 @@ describe.concurrent('statements that Postgres does not answer in time, or at all
     expect([await fleet.urls(user), await fleet.imports(user)]).toEqual([[], ['cancelled']]);
   });
 
-  test('a large import whose beginning is lost is 503 and does not keep the next one out', async () => {
+  test('a large import whose start is lost gets 503 and does not block the next one', async () => {
     const { stack, proxy, fleet, api, user } = await openThroughProxy({ IMPORT_INLINE_BYTES: 0 });
     await using _ = stack;
     await using lock = await fleet.hold("select pg_advisory_xact_lock(hashtextextended('imports.bytes', 0))");
@@ -565,7 +569,7 @@ describe.concurrent('statements that Postgres does not answer in time, or at all
   });
 });
 
-/** Makes adding this url take longer than any statement may. */
+/** Makes an insert of this url exceed statement_timeout. */
 const SLOW_INSERTS = `
   create function be_slow() returns trigger language plpgsql as
     $$ begin perform pg_sleep(60); return new; end $$;

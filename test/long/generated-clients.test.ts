@@ -9,8 +9,8 @@ import { makeFolder, removeFolder } from '../support/folders.ts';
 import { useService } from '../support/service.ts';
 
 /**
- * What others make of `/openapi.json`: linters find nothing, generated types and clients compile, and every endpoint works
- * through generated code.
+ * Checks what other tools make of `/openapi.json`: linters find nothing, generated types and clients compile, and every
+ * endpoint works through generated code.
  */
 
 const TOOLS = {
@@ -42,13 +42,13 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'openapi.json'), await document.text());
 }, 600_000);
 
-/** Runs an installed tool in the folder; returns what it printed. */
+/** Runs an installed tool in the folder. Returns its output. */
 async function runTool(name: string, ...args: string[]): Promise<string> {
   const { stdout, stderr } = await run(join(folder, 'node_modules/.bin', name), args, { cwd: folder });
   return stdout + stderr;
 }
 
-/** A test that is skipped where the registry cannot be reached. */
+/** Defines a test that is skipped if the registry cannot be reached. */
 const testWithTools = (name: string, work: () => Promise<void>): void =>
   test(name, { timeout: 300_000 }, async ({ skip }) => {
     if (!isInstalled) skip('npm could not install the tools');
@@ -86,7 +86,7 @@ testWithTools('types and clients of three generators compile under strict', asyn
     expect(types).toMatch(new RegExp(`export type ${name} = `));
 });
 
-/** Calls every endpoint once through the generated client, and prints which it called. */
+/** Calls every endpoint once through the generated client, and prints the calls. */
 const PROGRAM = `
 import { client } from './hey/client.gen';
 import * as api from './hey/sdk.gen';

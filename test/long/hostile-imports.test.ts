@@ -4,7 +4,7 @@ import { HOSTILE_IMPORTS } from '../support/hostile-imports.ts';
 import { measureGrowth } from '../support/memory.ts';
 import { useService } from '../support/service.ts';
 
-// Bodies of 64 MiB that are as costly as can be harm nobody but who sends them.
+// The most expensive bodies of 64 MiB affect only their sender.
 
 const MIB = 1_048_576;
 
@@ -30,7 +30,7 @@ describe('bodies of imports', { timeout: 240_000 }, () => {
       if ((received as { error?: string }).error !== 'body: is too complex to be parsed')
         expect(received).toMatchObject(response);
       expect(workerGrowth).toBeLessThan(512 * MIB);
-      // What it received is collected later, see docs/decisions/0020-no-forced-garbage-collection.md.
+      // Node frees the received bytes later, see docs/decisions/0020-no-forced-garbage-collection.md.
       expect(apiGrowth).toBeLessThan(160 * MIB);
     },
   );

@@ -12,17 +12,18 @@ import { type Replica, startReplica } from '../support/replica.ts';
 import { startService, type TestService, type TestUser, useService } from '../support/service.ts';
 import { holdAccount } from '../support/sessions.ts';
 
-// Decisions 9, 17, 19 and 21 at their limits: 100,000 entries in one transaction, exports and imports in flat memory.
+// Decisions 9, 17, 19 and 21 at their limits: 100,000 entries in one transaction, exports and imports with constant
+// memory.
 
 const MIB = 1_048_576;
 
-/** Takes every import that fits into one body at once; the second replica stages whatever is longer than 1 MiB. */
+/** Runs every import inline that fits into one body. The second replica stages imports above 1 MiB. */
 const inline = useService({ importInlineBytes: 64 * MIB });
 const staging = useService({}, { beside: inline });
 
 const range = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
 
-/** An import's body: entries of a few tags, each with a comment of so many characters. */
+/** An import's body with this many entries, each with a few tags and a comment of this length. */
 const bodyOf = (count: number, commentLength = 0, mode = 'merge'): string =>
   JSON.stringify({
     mode,
@@ -39,7 +40,7 @@ const requestOptions = ({ token }: TestUser) => ({
   headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
 });
 
-/** A request over a bare connection, sent and read piece by piece. */
+/** A request over a plain connection, sent and read in chunks. */
 class SlowRequest {
   readonly socket: Socket;
   #received = '';
@@ -57,25 +58,25 @@ class SlowRequest {
     );
   }
 
-  /** Resolves when the system has taken it. */
+  /** Resolves when the system has accepted it. */
   async send(text: string): Promise<void> {
     await new Promise((resolve) => this.socket.write(text, resolve));
   }
 
-  /** All that came until the server ended the connection. */
+  /** Everything received until the server closed the connection. */
   async response(): Promise<string> {
     await once(this.socket, 'close');
     return this.#received;
   }
 
-  /** A service closes only when its responses have ended: a test that fails must not leave one to wait for. */
+  /** A service closes only after its responses have ended, so a failed test must not leave one open. */
   [Symbol.dispose](): void {
     this.socket.destroy();
   }
 }
 
 describe('an import of 100,000 entries', { timeout: 120_000 }, () => {
-  test.for(['inline', 'staged'])('is one transaction, seen whole or not at all: %s', async (path) => {
+  test.for(['inline', 'staged'])('is one transaction, visible completely or not at all: %s', async (path) => {
     const service = path === 'inline' ? inline : staging;
     const user = await service.user({ premium: true });
     let isDone = false;
@@ -116,7 +117,7 @@ describe('an export', { timeout: 120_000 }, () => {
     const few = await service.user();
     await fill(url, few, 1_000);
     await using api = await startReplica('api', { DATABASE_URL: url });
-    // What the process takes to do this at all: code that is compiled, connections.
+    // Warms up code and connections, so that they do not count as growth.
     await drain(api, few);
     const growth = await measureGrowth(api.pid, async () => {
       const { bytes, end } = await drain(api, many);
@@ -126,7 +127,7 @@ describe('an export', { timeout: 120_000 }, () => {
     expect(growth).toBeLessThan(80 * MIB);
   });
 
-  /** Reads an export to its end, keeping only the end. */
+  /** Reads an export completely, but keeps only its end. */
   async function drain({ origin }: Replica, user: TestUser): Promise<{ bytes: number; end: string }> {
     const response = await fetch(`${origin}/api/v1/export`, { ...requestOptions(user), body: '{}' });
     let bytes = 0;
@@ -138,7 +139,7 @@ describe('an export', { timeout: 120_000 }, () => {
     return { bytes, end };
   }
 
-  /** An export whose client has stopped reading, and whose service can write no more of it. */
+  /** An export whose client has stopped reading, until the service can write no more. */
   async function stall(service: TestService, user: TestUser) {
     const arrived = once(service.app.server, 'request');
     const request = new SlowRequest(service.origin, '/export', user, 2);
@@ -147,13 +148,13 @@ describe('an export', { timeout: 120_000 }, () => {
     await once(request.socket, 'data');
     request.socket.pause();
     const { socket } = response;
-    // The system takes some more, piece by piece, until its buffers are full.
+    // The system accepts more data until its buffers are full.
     for (let last = -1; last !== socket!.bytesWritten || !response.writableNeedDrain; await sleep(300))
       last = socket!.bytesWritten;
     return request;
   }
 
-  test('holds no database connection while its client reads slowly, and ends whole', async () => {
+  test('holds no database connection while its client reads slowly, and completes', async () => {
     await using service = await startService({ databasePoolSize: 1 });
     const user = await service.user({ premium: true });
     await fill(service.database.url, user, 100_000);
@@ -164,7 +165,7 @@ describe('an export', { timeout: 120_000 }, () => {
     expect(await request.response()).toMatch(/,"count":100000}\r\n0\r\n\r\n$/);
   });
 
-  test('breaks off when a replace comes while its client reads slowly', async () => {
+  test('is aborted if a replace happens while its client reads slowly', async () => {
     await using service = await startService();
     const user = await service.user({ premium: true });
     await fill(service.database.url, user, 100_000);
@@ -187,12 +188,12 @@ describe('an upload', { timeout: 60_000 }, () => {
       )
     ).map(({ state }) => state);
 
-  /** Resolves once the user's imports are in these states. */
+  /** Resolves when the user's imports have these states. */
   async function untilStates(user: TestUser, expected: string[]): Promise<void> {
     await expect.poll(() => states(user)).toEqual(expected);
   }
 
-  test('that breaks off is never queued, and leaves the place free', async () => {
+  test('that is aborted is never queued, and frees its place', async () => {
     const user = await staging.user({ premium: true });
     const body = bodyOf(200, 9_000);
     const request = new SlowRequest(staging.origin, '/import', user, body.length + 1);
@@ -203,7 +204,7 @@ describe('an upload', { timeout: 60_000 }, () => {
     expect((await user.post('/import', body)).body.imported).toBe(200);
   });
 
-  test('keeps a second large import of the same user out, with Retry-After, and nobody else', async () => {
+  test('blocks a second large import of the same user, with Retry-After, and nobody else', async () => {
     const [user, other] = [await staging.user({ premium: true }), await staging.user({ premium: true })];
     const body = bodyOf(200, 9_000);
     const request = new SlowRequest(staging.origin, '/import', user, body.length);
@@ -213,14 +214,14 @@ describe('an upload', { timeout: 60_000 }, () => {
     expect(refused).toMatchObject({ status: 429, body: { code: 'RATE_LIMITED' } });
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
     expect((await other.post('/import', body)).body.imported).toBe(200);
-    // A small import is not a large one.
+    // A small import is not blocked.
     expect((await user.post('/import', bodyOf(1))).body.imported).toBe(1);
     await request.send(body.slice(-1));
     expect(await request.response()).toContain('{"imported":199,"skipped":1,"errors":[]}');
     expect((await user.post('/import', body)).body.skipped).toBe(200);
   });
 
-  test('that is refused before it has arrived is answered, also to a client that sends everything first', async () => {
+  test('that is refused early is answered, even if its client sends everything first', async () => {
     const user = await staging.user({ premium: true });
     const body = bodyOf(3_000, 9_000);
     const first = new SlowRequest(staging.origin, '/import', user, body.length);
@@ -234,7 +235,7 @@ describe('an upload', { timeout: 60_000 }, () => {
     first.socket.destroy();
   });
 
-  test('that arrived whole is imported though its client has gone, however late its turn comes (decision 21)', async () => {
+  test('that is complete is imported even if its client has disconnected, however late it runs (decision 21)', async () => {
     await using hurried = await startService(
       { importInlineBytes: 0, importWaitSeconds: 0.3 },
       { database: inline.database },
@@ -242,7 +243,7 @@ describe('an upload', { timeout: 60_000 }, () => {
     const user = await hurried.user();
     const holders = [await hurried.user(), await hurried.user()];
     const locks = await Promise.all(holders.map((holder) => holdAccount(inline.database.url, holder)));
-    // Two imports at a time, and both wait for what is held.
+    // Two imports run at a time, and both wait for the locks held here.
     const ahead = holders.map((holder) => hurried.post('/import', bodyOf(1), { token: holder.token }));
     for (const holder of holders) await untilStates(holder, ['queued']);
     const body = bodyOf(5);
@@ -257,7 +258,7 @@ describe('an upload', { timeout: 60_000 }, () => {
     expect((await user.post('/export', {})).body.count).toBe(5);
   });
 
-  test('whose replica died is swept by its age, and then the place is free', async () => {
+  test('whose replica died is deleted by a sweep after a while, and its place is free', async () => {
     const user = await staging.user({ premium: true });
     const body = bodyOf(200, 9_000);
     {
@@ -292,7 +293,7 @@ describe('64 MiB', { timeout: 120_000 }, () => {
 
   test('pass through a replica to a worker, and its memory grows by less than 128 MiB', async () => {
     const user = await inline.user({ premium: true });
-    // What the process takes to do this at all: code that is compiled, connections.
+    // Warms up code and connections, so that they do not count as growth.
     await send(user, bodyOf(400, 9_000));
     const body = bodyOf(6_900, 9_580);
     expect(body.length).toBeGreaterThan(63 * MIB);

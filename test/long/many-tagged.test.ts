@@ -3,13 +3,13 @@ import { runOn } from '../support/database.ts';
 import { findFaults } from '../support/invariants.ts';
 import { type TestUser, useService } from '../support/service.ts';
 
-// Spec 4.3 on many bookmarks.
+// Spec 4.3 with many bookmarks.
 
 const service = useService();
 
 const COUNT = 2_500;
 
-/** A user with many bookmarks, of which all carry the tag `many` and every third one `third`. */
+/** A user with many bookmarks. All carry the tag `many`, and every third one also `third`. */
 async function makeUser(count = COUNT) {
   const user = await service.user({ premium: true });
   const bookmarks = Array.from({ length: count }, (_, n) => ({
@@ -24,7 +24,7 @@ async function makeUser(count = COUNT) {
 
 const namesOf = ({ tags }: { tags: { name: string }[] }): string => tags.map(({ name }) => name).join();
 
-/** How often each list of tags is shown, by every way in which bookmarks are read. */
+/** Counts how often each list of tags appears, for every way to read bookmarks. */
 async function countShown(user: TestUser): Promise<Record<string, Record<string, number>>> {
   const list: { tags: { name: string }[] }[] = [];
   for (let cursor: string | undefined; ; ) {
@@ -50,7 +50,7 @@ async function countShown(user: TestUser): Promise<Record<string, Record<string,
   );
 }
 
-/** The same of pages whose first three and last three bookmarks hold one with `third` each. */
+/** The expected counts. Of the first three bookmarks, and of the last three, one carries `third`. */
 const shown = (plain: string, third: string) => {
   const whole = { [plain]: COUNT - Math.ceil(COUNT / 3), [third]: Math.ceil(COUNT / 3) };
   const few = { [plain]: 2, [third]: 1 };
@@ -58,7 +58,7 @@ const shown = (plain: string, third: string) => {
 };
 
 describe('a tag on many bookmarks', () => {
-  test('is renamed for every reader, and takes its place in the order of names', async () => {
+  test('is renamed for every reader, and moves to its place in the order of names', async () => {
     const { user, many } = await makeUser();
     await user.post('/tags/update', { id: many, name: 'renamed' });
     expect(await countShown(user)).toEqual(shown('renamed', 'renamed,third'));
@@ -67,7 +67,7 @@ describe('a tag on many bookmarks', () => {
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 
-  test('is deleted for every reader, and its name is free', async () => {
+  test('is deleted for every reader, and its name is free again', async () => {
     const { user, many } = await makeUser();
     await user.post('/tags/delete', { id: many });
     const untagged = COUNT - Math.ceil(COUNT / 3);
@@ -77,7 +77,7 @@ describe('a tag on many bookmarks', () => {
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 
-  test('of more than 10,000 is found along the key, and deleted on all of them', async () => {
+  test('on more than 10,000 bookmarks is found by key, and deleted from all of them', async () => {
     const { user, many } = await makeUser(9_000);
     const more = Array.from({ length: 3_000 }, (_, n) => ({
       url: `https://more.example/${n}`,
@@ -93,7 +93,7 @@ describe('a tag on many bookmarks', () => {
 });
 
 describe('merging a tag that many bookmarks carry', () => {
-  test('puts the other one in its place on all of them, beside writers', async () => {
+  test('replaces it on all of them, while clients write', async () => {
     const { user, many, third } = await makeUser(6_500);
     const { cursor } = (await user.post('/bookmarks/changes', { from: 'now' })).body;
     const added = Array.from({ length: 8 }, (_, n) =>
@@ -110,7 +110,7 @@ describe('merging a tag that many bookmarks carry', () => {
     expect(left.bookmark_count).toBeGreaterThan(6_500);
     expect((await countShown(user)).list!.third).toBe(left.bookmark_count);
     expect(await findFaults(service.database.url)).toEqual([]);
-    // Whoever follows changes hears of each bookmark that got another tag, and of the deleted one.
+    // Clients that follow changes receive each bookmark with a new tag, and each deleted one.
     const heard = new Set<number>();
     const deletedTags: number[] = [];
     for (let from = cursor, more = true; more; ) {
@@ -123,7 +123,7 @@ describe('merging a tag that many bookmarks carry', () => {
     expect(deletedTags).toContain(many);
   });
 
-  test('two that work against each other both end', async () => {
+  test('completes for two merges in opposite directions', async () => {
     const { user, many, third } = await makeUser(4_500);
     const ends = await Promise.all([
       user.post('/tags/merge', { id: many, into_id: third }),
@@ -134,9 +134,9 @@ describe('merging a tag that many bookmarks carry', () => {
   });
 });
 
-// Of a sharded database each node has an index of its own.
+// In a sharded database each node has its own index.
 test.runIf(inject('citusUrl') === undefined)(
-  'what waits to be put into the index of tags, which every search by a tag reads, is 17 pages at most',
+  'the pending list of the index of tags, which every search by a tag reads, has at most 17 pages',
   async () => {
     const { user } = await makeUser();
     await runOn(

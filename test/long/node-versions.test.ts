@@ -7,7 +7,7 @@ import { makeFolder, removeFolder } from '../support/folders.ts';
 import { installPackage } from '../support/package.ts';
 import { useService } from '../support/service.ts';
 
-/** The packed client and command line on each supported version of Node, whose binaries come from npm. */
+/** Runs the packed client and command line on each supported version of Node, with binaries from npm. */
 
 const run = promisify(execFile);
 const service = useService();
@@ -20,7 +20,7 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(() => removeFolder(folder));
 
-/** The path of the binary; undefined where the registry cannot be reached. */
+/** The path of the binary. Undefined if the registry cannot be reached. */
 async function installNode(major: number): Promise<string | undefined> {
   const name = `node-${process.platform}-${process.arch}`;
   const prefix = join(folder, `node-${major}`);

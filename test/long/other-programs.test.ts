@@ -14,13 +14,13 @@ import { type Place, readPlaces, sortPlaces } from '../support/places.ts';
 import { findProgram, type Program } from '../support/programs.ts';
 import { useService } from '../support/service.ts';
 
-/** Bookmarks go through other programs: what those write is imported here, and what is exported here they import. */
+/** Exchanges bookmarks with other programs: imports their files, and has them import our exports. */
 
 const service = useService({ freeBookmarkLimit: 100_000 });
 const folder = makeFolder('other-programs');
 afterAll(() => removeFolder(folder));
 
-/** A test that is skipped where a program is missing; its name says which one. */
+/** Defines a test that is skipped if a program is missing. The test's name says which one. */
 const testWith = (
   program: Program,
   name: string,
@@ -32,7 +32,7 @@ const testWith = (
     await work(path, skip);
   });
 
-/** An account at a shell. Every command must succeed. */
+/** An account used through the command line. Every command must succeed. */
 async function openShell() {
   const { token } = await service.user();
   const env = { BOOKMARKS_URL: service.origin, BOOKMARKS_TOKEN: token, XDG_CONFIG_HOME: folder };
@@ -45,7 +45,7 @@ async function openShell() {
 
 const read = (file: string) => readBookmarkFile(readFileSync(file), { foldersAsTags: true });
 
-/** Entries by their urls, with sorted tags, and times in whole seconds. */
+/** Entries by url, with sorted tags, and times in whole seconds. */
 const essence = (entries: readonly ImportEntry[]) =>
   entries
     .map((entry) => ({
@@ -56,7 +56,7 @@ const essence = (entries: readonly ImportEntry[]) =>
     }))
     .sort((one, other) => (one.url < other.url ? -1 : 1));
 
-/** Names that a writer or a reader may take for something else. */
+/** Names with characters that are special in some formats. */
 const NAMES = [
   'Work',
   'C/C++',
@@ -75,7 +75,7 @@ const NAMES = [
 ];
 const TAGS = ['reading', 'to do', 'Über', '日本', 'a&b', '"q"', '<i>', 'x|y', '[z]', 'c#', "l'été", '1'];
 
-/** A nested collection. No folder at the top is without one inside, but those that begin with `flat`. */
+/** A nested collection. Every top-level folder contains another one, except those that begin with `flat`. */
 function makeCollection(count: number): Place[] {
   const nested = Array.from({ length: 150 }, (_, i) => [
     `${NAMES[i % NAMES.length]} ${i % 30}`,
@@ -102,8 +102,8 @@ function makeCollection(count: number): Place[] {
 const isFlat = (path: string[]) => path[0]?.startsWith('flat ') === true;
 
 /**
- * What a collection is after it went through the service. A folder at the top without another one inside is the same as a
- * tag. What is in a folder and beside all folders is then in the folder alone.
+ * The expected collection after a round trip through the service. A top-level folder without subfolders is the same as
+ * a tag. A bookmark both in a folder and outside all folders is then only in the folder.
  */
 function expectAfter(before: Place[], tagFolders: boolean): Place[] {
   const places = [...Map.groupBy(before, ({ url }) => url).values()].flatMap((locations) => {
@@ -122,7 +122,7 @@ function expectAfter(before: Place[], tagFolders: boolean): Place[] {
   return sortPlaces(places);
 }
 
-/** Runs Firefox with a profile until the work is done, and has it quit. */
+/** Starts Firefox with a profile, does the work, and quits Firefox. */
 async function withFirefox(
   program: string,
   profile: string,
@@ -136,7 +136,7 @@ async function withFirefox(
   return readPlaces(profile);
 }
 
-/** Puts a collection into Firefox, each folder at the top below another one of the folders that Firefox made. */
+/** Stores a collection in Firefox. Each top-level folder goes below one of Firefox's own folders. */
 const FILL = `
   const { bookmarks } = load('PlacesUtils');
   const roots = [bookmarks.menuGuid, bookmarks.toolbarGuid, bookmarks.unfiledGuid];
@@ -201,7 +201,7 @@ testWith(
   },
 );
 
-/** A collection with comments, as an account holds it: each url once, its folders as tags. */
+/** A collection with comments, as an account stores it: each url once, with folders as tags. */
 const toEntries = (places: Place[]) =>
   [...Map.groupBy(places, ({ url }) => url).values()].map((locations, index) => {
     const { url, title, tags, added, modified } = locations[0]!;
@@ -216,7 +216,7 @@ const toEntries = (places: Place[]) =>
     };
   });
 
-/** Imports entries into an account of their own, and exports them as HTML; returns the file. */
+/** Imports entries into a new account and exports them as HTML. Returns the file. */
 async function exportAsHtml(name: string, entries: ImportEntry[], ...options: string[]): Promise<string> {
   const cli = await openShell();
   const [own, html] = [join(folder, `${name}.json`), join(folder, `${name}.html`)];
@@ -233,7 +233,7 @@ const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"'
 const decode = (html: string) => html.replace(/&([^;]*);/g, (_, name) => ENTITIES[name]!);
 
 testWith('buku', 'imports what is exported here, and what it writes is imported here', async (program) => {
-  // buku knows no folders, and writes tags in lower case.
+  // buku has no folders, and stores tags in lower case.
   const given = toEntries(makeCollection(300).map((place) => ({ ...place, path: [] })));
   const at = (name: string) => join(folder, `buku-${name}`);
   const buku = (...args: string[]) =>
@@ -259,7 +259,7 @@ testWith('buku', 'imports what is exported here, and what it writes is imported 
   expect(read(at('own.json')).format).toBe('buku');
   expect(readBack('own.json')).toEqual(expected);
 
-  // Into HTML buku writes all text as it is, so that `<`, `&` and `"` in it mean something else.
+  // buku writes text into HTML without escaping, so texts with `<`, `&` or `"` are left out.
   await buku('--export', at('own.html'));
   const isPlain = ({ title, comment, tags }: (typeof expected)[number]) =>
     !/[&<"]/.test(title + comment + tags.join());
@@ -270,7 +270,7 @@ testWith('buku', 'imports what is exported here, and what it writes is imported 
   expect(back.filter(({ url }) => plain.has(url))).toEqual(expected.filter(isPlain));
 });
 
-/** Prints what Shaarli's parser of bookmark files reads, which other services in PHP use too. */
+/** Prints the bookmarks that Shaarli's parser reads. Other services in PHP use the same parser. */
 const SHAARLI = `
   if (!(@include 'Shaarli/NetscapeBookmarkParser/autoload.php')) exit('missing');
   $parser = new Shaarli\\NetscapeBookmarkParser\\NetscapeBookmarkParser(true, [], '0', $argv[2]);
@@ -301,7 +301,7 @@ testWith('php', "Shaarli's parser reads what is exported here", async (program, 
       note: comment,
       time: Date.parse(created_at) / 1_000,
     });
-    // It makes words of the names of folders, and of a tag that is alone.
+    // Shaarli splits folder names, and a tag that is alone, into words.
     const plain = tags.filter((tag) => TAGS.includes(tag)).map((tag) => tag.toLowerCase());
     expect(link.tags.map((tag) => decode(tag).toLowerCase())).toEqual(
       expect.arrayContaining(plain.length > 1 ? plain : []),
@@ -321,7 +321,7 @@ testWith(
     const file = await importIntoChromium(program, html, join(folder, 'chromium'));
     const made = read(file);
     expect(made.format).toBe('chrome');
-    // Chromium keeps neither comments nor the time of a change, and takes a line break for text.
+    // Chromium stores neither comments nor the time of a change, and accepts line breaks in text.
     given[5]!.title = 'A title&#10;in two lines';
     expect(essence(made.entries)).toEqual(
       essence(given.map((entry) => ({ ...entry, comment: '', updated_at: undefined }))),

@@ -17,8 +17,8 @@ import { startSystemPostgres } from '../support/system-postgres.ts';
 import { openWatched, type RanStatement, type WatchedDatabase } from '../support/work.ts';
 
 /**
- * What a statement goes through is bounded by what it is about, whatever Postgres knows of the tables and whatever the
- * connection did before: from the sixth call on Postgres may keep a plan that was made for other values.
+ * The rows that a statement reads are limited by what it asks for, whatever the statistics and whatever the connection
+ * did before. From the sixth call on, Postgres may keep a plan made for other values.
  */
 
 interface Opened extends AsyncDisposable {
@@ -26,7 +26,7 @@ interface Opened extends AsyncDisposable {
   name: string;
 }
 
-/** Makes migrated databases of a role that may explain what others run: empty ones, or copies of another. */
+/** Creates migrated databases, empty or copied, for a role that may explain the statements of others. */
 interface Server extends AsyncDisposable {
   create(template?: Opened): Promise<Opened>;
 }
@@ -52,7 +52,10 @@ const SERVERS: Readonly<Record<string, () => Promise<Server>>> = {
   },
 };
 
-/** Postgres plans five calls for their values; from the sixth on it may keep one plan, so also for the one that is watched. */
+/**
+ * Postgres plans five calls for their own values. From the sixth on it may keep one plan, so the watched call comes
+ * after these.
+ */
 const WARM_UPS = 6;
 
 describe.each(Object.keys(SERVERS))('%s, with statistics', (serverName) => {
@@ -68,7 +71,7 @@ describe.each(Object.keys(SERVERS))('%s, with statistics', (serverName) => {
     for (const step of FILLING.others) await runOn(filled.others.url, step);
     filled.all = opened.use(await server.create(filled.others));
     for (const step of FILLING.all) await runOn(filled.all.url, step);
-    await signBig(filled.all.url);
+    await buildBigFilters(filled.all.url);
   }, 120_000);
   afterAll(() => opened.disposeAsync());
 
@@ -76,15 +79,15 @@ describe.each(Object.keys(SERVERS))('%s, with statistics', (serverName) => {
     testOperations(async () => {
       const database = await server.create(filled[from]);
       for (const step of steps) await runOn(database.url, step);
-      if (from === 'others') await signBig(database.url);
+      if (from === 'others') await buildBigFilters(database.url);
       if (hasOldSnapshot) opened.use(await openSnapshot(database.url));
       return database;
     }, knowledge === 'fresh');
   });
 });
 
-/** As a sweep does; the other accounts have no blocks. */
-async function signBig(url: string): Promise<void> {
+/** Builds the pending Bloom filters of the big account, like a sweep. The other accounts have no blocks. */
+async function buildBigFilters(url: string): Promise<void> {
   const database = await openDatabase({ url, max: 1 });
   try {
     while (await buildNextFilters(database, BIG.userId));
@@ -140,13 +143,13 @@ const describeStatements = (statements: RanStatement[]): string =>
     .map(({ rows, text, plan }) => `${rows} rows: ${text}\n${plan}`)
     .join('\n');
 
-test('what is written to the index of tags waits in a list of 128 kB at most, which searches go through', async () => {
+test('the pending list of the index of tags, which searches by tag read, has at most 128 kB', async () => {
   await using database = await createDatabase();
   await runOn(database.url, FILLING.all[0]);
   const [row] = await runOn<{ pages: string }>(
     database.url,
     "select gin_clean_pending_list('bookmarks_tag_ids') as pages",
   );
-  // 16 pages of 8 kB, and what the last write was filling.
+  // 16 pages of 8 kB, plus those that the last write was filling.
   expect(Number(row!.pages)).toBeLessThanOrEqual(18);
 });

@@ -13,13 +13,13 @@ import { REPLICATING, type SystemPostgres, startSystemPostgres } from '../suppor
 import { until } from '../support/until.ts';
 import type { Principal } from '../support/users.ts';
 
-/** A standby that lags takes the place of a primary that is lost, beside clients that saw what it never received. */
+/** A standby that lags replaces a lost primary, while clients have seen data that it never received. */
 
 type Store = MemoryStore | SqliteStore;
 
 const contentOf = (store: Store) => ({ bookmarks: [...store.bookmarks()], tags: store.tags() });
 
-/** Sends a request until it succeeds, as clients do while the database changes; everything else is 503. */
+/** Sends a request until it succeeds, like a client during a failover. All other responses must be 503. */
 async function send(replica: Replica, { token }: Principal, path: string, body: object = {}) {
   return until(async () => {
     const response = await replica.post(path, body, token);
@@ -28,7 +28,7 @@ async function send(replica: Replica, { token }: Principal, path: string, body: 
   });
 }
 
-/** What the service shows. */
+/** The data that the service shows. */
 async function show(
   replica: Replica,
   user: Principal,
@@ -38,7 +38,7 @@ async function show(
   return { bookmarks, tags: tags.map(({ id, name }: BookmarkTag) => ({ id, name })) };
 }
 
-/** The largest numbers given so far. */
+/** The largest ids and revisions used so far. */
 async function readHeights(url: string): Promise<{ bookmark: number; tag: number; change: number }> {
   const [row] = await runOn<{ bookmark: number; tag: number; change: number }>(
     url,
@@ -48,7 +48,7 @@ async function readHeights(url: string): Promise<{ bookmark: number; tag: number
   return row!;
 }
 
-/** Adds, edits, deletes and works on tags, so that every kind of number moves. */
+/** Adds, edits, deletes and changes tags, so that ids and revisions of every kind advance. */
 async function writeAll(replica: Replica, user: Principal, name: string): Promise<Bookmark[]> {
   const add = (n: number): Promise<Bookmark> =>
     send(replica, user, '/bookmarks/add', { url: `https://example.org/${name}/${n}`, tags: [`${name} tag`] });
@@ -62,7 +62,7 @@ async function writeAll(replica: Replica, user: Principal, name: string): Promis
   return added;
 }
 
-/** The service on a primary with a standby; what the replicas connect to may be either. */
+/** The service with a primary and a standby. Replicas connect through a proxy that can lead to either. */
 interface Pair extends AsyncDisposable {
   postgres: SystemPostgres;
   database: string;
@@ -89,7 +89,7 @@ async function openPair(): Promise<Pair> {
   };
 }
 
-/** The primary dies, and what stands before it leads to the standby, which becomes one. */
+/** The primary dies. The proxy leads to the standby, which is promoted. */
 async function failOver({ postgres, database, standby, proxy }: Pair): Promise<void> {
   await postgres.kill();
   proxy.retarget(standby.urlOf(database));
@@ -97,7 +97,7 @@ async function failOver({ postgres, database, standby, proxy }: Pair): Promise<v
   await standby.promote();
 }
 
-/** Retries without the pauses of the client, which are longer than the test. */
+/** Retries without the client's pauses, which would take longer than the test. */
 const clock: Clock = {
   now: () => performance.now(),
   after(delayMs, run) {
@@ -109,7 +109,7 @@ const clock: Clock = {
 const clientOf = ({ origin }: Replica, { token }: Principal) =>
   new BookmarkClient({ baseUrl: `${origin}/api/v1`, token, clock });
 
-/** Somebody who follows by `sync`, and keeps what came. */
+/** Follows by `sync` and keeps the results. */
 function startFollower(replica: Replica, user: Principal) {
   const controller = new AbortController();
   const got: Bookmark[] = [];
@@ -121,7 +121,7 @@ function startFollower(replica: Replica, user: Principal) {
   return { got, end: () => controller.abort() };
 }
 
-/** Somebody who mirrors until the end. */
+/** Mirrors until the end. */
 function startMirror(replica: Replica, user: Principal, store: Store) {
   const controller = new AbortController();
   const mirroring = (async () => {
@@ -143,11 +143,11 @@ const idsOf = (bookmarks: readonly { id: number }[]): number[] => bookmarks.map(
 // Installing the package may take a minute or two.
 beforeAll(() => provide('postgresql'), 300_000);
 
-// Two servers' starts and a promotion.
+// Time for the start of two servers and a promotion.
 const LIMIT_MS = 120_000;
 
-// What leads to the database may change before the standby does.
-test('a standby that is not promoted yet costs 503 and no 500, and once it is promoted all goes on', {
+// A proxy or DNS name may lead to the standby before it is promoted.
+test('a standby that is not promoted yet causes 503 and no 500, and everything works after the promotion', {
   timeout: LIMIT_MS,
 }, async () => {
   await using pair = await openPair();
@@ -222,7 +222,7 @@ test('a standby that lags is promoted under a running service: followers and mir
   const tagsBefore = new Set(idsOf(before.tags));
   for (const { id } of shown.tags) if (!tagsBefore.has(id)) expect(id).toBeGreaterThan(heights.tag);
 
-  // What the standby never received is gone, and all that came later is there.
+  // Data that the standby never received is gone, and all later data exists.
   expect(idsOf(shown.bookmarks).filter((id) => idsOf(lost).includes(id))).toEqual([]);
   const wanted = idsOf(shown.bookmarks).filter((id) => id > heights.bookmark);
   expect(wanted).toEqual(idsOf(added.filter((_one, n) => n !== 1)));
@@ -231,7 +231,7 @@ test('a standby that lags is promoted under a running service: followers and mir
   expect(got).toEqual([...new Set(got)].sort((left, right) => left - right));
   const { bookmarks: rest } = await send(replica, user, '/bookmarks/sync', { cursor: oldCursor });
   expect(idsOf(rest)).toEqual(idsOf(shown.bookmarks).filter((id) => id > oldCursor));
-  // Numbers of changes are beyond those that the mirror knew: only the epoch says that its copy is of another history.
+  // The revisions are beyond those that the mirror knew. Only the epoch tells it that its copy has another history.
   expect(await catchUp(replica, user, away)).toBe(1);
   expect(await catchUp(replica, user, behind)).toBe(1);
   for (const store of [away, behind]) expect(contentOf(store)).toEqual(shown);

@@ -17,9 +17,9 @@ import {
 import { type ClusterOptions, failOver, startCluster as openCluster } from '../support/redis-cluster.ts';
 import { startSentinels as openSentinels, type SentinelOptions } from '../support/redis-sentinel.ts';
 
-// The same promises over a failover pair, Sentinel and Cluster (decision 27).
+// The same guarantees with a failover pair, Sentinel and Cluster (decision 27).
 
-/** A fault that no connection shows is known within this. */
+/** A fault that closes no connection is noticed within this time. */
 const MAX_NOTICE_MS = 3_000;
 
 const PASSWORD = 'p@ss:w/rd%';
@@ -27,14 +27,14 @@ const PASSWORD = 'p@ss:w/rd%';
 const untilAllSay = (text: string, replicas: readonly Replica[]) =>
   Promise.all(replicas.map((replica) => replica.untilSays(text)));
 
-/** Every replica loses Redis within the time, and has it again within the same time. */
+/** Every replica loses Redis within this time, and has it back within the same time. */
 const untilMoved = async (replicas: readonly Replica[]) => {
   const losses = () => replicas.map(({ counters }) => counters.degradations);
   await expect.poll(losses, { interval: 5, timeout: MAX_NOTICE_MS }).toEqual(replicas.map(() => 1));
   await within(MAX_NOTICE_MS, untilAllSay(SHARED, replicas));
 };
 
-/** An import that one replica adds runs once at the other, which has a worker. */
+/** An import added at one replica runs once at the other, which has a worker. */
 const expectImports = async (one: Replica, two: Replica) => {
   await two.imports.startWorker(1);
   await one.imports.add('a');
@@ -54,25 +54,25 @@ describe('a failover pair', () => {
     const [one, two] = [await open(), await open()];
     return { master, replica, admins, one, two };
   };
-  /** The two change places; no connection ends, and PUBLISH goes on to succeed on both. */
+  /** Swaps the roles of the nodes. No connection closes, and PUBLISH still succeeds on both. */
   const swap = async ({ admins: [master, replica], ...pair }: Awaited<ReturnType<typeof startPair>>) => {
     await replica.replicaof('NO', 'ONE');
     await master.replicaof('127.0.0.1', pair.replica.port);
   };
 
-  test('is served by its master, whichever is named first', async () => {
+  test('uses its master, whichever node the url names first', async () => {
     const { one, two } = await startPair();
     expect([one.state, two.state]).toEqual(['shared', 'shared']);
     await expectShared(one, two);
     await expectImports(one, two);
   });
 
-  test('that changes places without ending a connection moves every client, however idle, within 3 s', async () => {
+  test('that swaps roles without closing connections moves every client within 3 s, even an idle one', async () => {
     const pair = await startPair();
     const { one, two } = pair;
     const waiting = wait(two, 'user:1');
     await swap(pair);
-    // Published to the old master, which takes it and passes it on to nobody.
+    // The old master accepts this message but delivers it to nobody.
     one.notifier.notify('user:1');
     await untilMoved([one, two]);
     expect(await within(MAX_NOTICE_MS, waiting)).toMatch(/woken|check/);
@@ -81,7 +81,7 @@ describe('a failover pair', () => {
     expect(info.trim().split('\n')).toHaveLength(2);
   });
 
-  test('whose address leads to one that became a replica leaves the service alone until there is a master', async () => {
+  test('whose url leads only to a former master is ignored until there is a master', async () => {
     const [old, master] = [await start(), await start()];
     const [one, two] = [await openReplica(old.url, 'test'), await openReplica(old.url, 'test')];
     await two.imports.startWorker(1);
@@ -101,7 +101,7 @@ describe('a failover pair', () => {
     while (two.imported.length === 0) await sleep(5);
   });
 
-  test('of which the master dies is served by the other once that is the master', async () => {
+  test('whose master dies continues with the other node, once it is the master', async () => {
     const { master, admins, one, two } = await startPair();
     await master.kill();
     await untilAllSay(DEGRADED, [one, two]);
@@ -124,7 +124,7 @@ describe('Sentinel', () => {
     return pair;
   };
 
-  test('tells where the master is, and after a failover where the new one is', async () => {
+  test('reports the master, and the new one after a failover', async () => {
     const sentinels = await startSentinels();
     const [one, two] = await openPairOf(sentinels);
     await expectShared(one, two);
@@ -137,7 +137,7 @@ describe('Sentinel', () => {
     await expectShared(one, two);
   });
 
-  test('has a master that dies replaced; meanwhile each replica limits by itself', async () => {
+  test('replaces a master that dies; meanwhile each replica limits on its own', async () => {
     const sentinels = await startSentinels();
     const [one, two] = await openPairOf(sentinels);
     const master = await sentinels.findMaster();
@@ -149,7 +149,7 @@ describe('Sentinel', () => {
     await expectShared(one, two);
   });
 
-  test('may lose the Sentinel that is asked first, frozen or dead', async () => {
+  test('works if the Sentinel that is asked first is frozen or dead', async () => {
     const sentinels = await startSentinels();
     const [first, second] = sentinels.sentinels;
     await first!.freeze();
@@ -159,7 +159,7 @@ describe('Sentinel', () => {
     await first!.thaw();
   });
 
-  test('takes the password of the data nodes from the url, and its own beside it', async () => {
+  test("uses the url's password for the data nodes, and a separate one for the Sentinels", async () => {
     const sentinels = await startSentinels({ password: PASSWORD, sentinelPassword: 'of-the-sentinels' });
     const { url } = sentinels;
     const access = { sentinelPassword: 'of-the-sentinels' };
@@ -171,7 +171,7 @@ describe('Sentinel', () => {
     expect(JSON.stringify(stranger.lines)).not.toMatch(/wrong"|of-the-sentinels|p@ss/);
   });
 
-  test('is spoken to over TLS, by names', async () => {
+  test('works over TLS with host names', async () => {
     const sentinels = await startSentinels({ tls: true });
     const { url, ca } = sentinels;
     const open = () => openReplica(url, 'test', { ca });
@@ -191,9 +191,9 @@ describe('Redis Cluster', () => {
     return cluster;
   };
 
-  test('three masters serve limits, wakes and imports as one Redis does', async () => {
+  test('three masters share limits, notifications and imports like a single Redis', async () => {
     const cluster = await startCluster({ password: PASSWORD });
-    // The third is found by asking the two that are named.
+    // The client learns of the third node from the two that are named.
     const urls = cluster.nodes.slice(0, 2).map(({ url }) => url);
     const one = await openReplica(urls.join(','), 'test');
     const two = await openReplica(urls.toReversed().join(','), 'test');
@@ -209,7 +209,7 @@ describe('Redis Cluster', () => {
     expect(two.counters.fallback).toBe(0);
   });
 
-  test('is known by asking, so one url serves as well', async () => {
+  test('discovers its nodes, so one url is enough', async () => {
     const cluster = await startCluster();
     const one = await openReplica(cluster.nodes[0]!.url, 'test');
     const two = await openReplica(cluster.nodes[1]!.url, 'test');
@@ -218,7 +218,7 @@ describe('Redis Cluster', () => {
     expect(one.counters.fallback + two.counters.fallback).toBe(0);
   });
 
-  test.each(['one url', 'all urls'])('is spoken to over TLS, by names, from %s', async (which) => {
+  test.each(['one url', 'all urls'])('works over TLS with host names, from %s', async (which) => {
     const cluster = await startCluster({ tls: true, password: PASSWORD });
     const urls = cluster.nodes.map(({ url }) => url);
     const url = which === 'one url' ? urls[0]! : urls.join(',');
@@ -231,7 +231,7 @@ describe('Redis Cluster', () => {
     expect(one.counters.fallback + two.counters.fallback).toBe(0);
   });
 
-  test('with a master frozen no request waits more than 300 ms; when it is back all is shared', async () => {
+  test('with a frozen master no request waits more than 300 ms, and state is shared again when it is back', async () => {
     const cluster = await startCluster();
     const urls = cluster.nodes.map(({ url }) => url).join(',');
     const open = () => openReplica(urls, 'test');
@@ -247,7 +247,7 @@ describe('Redis Cluster', () => {
     await expect.poll(() => expectShared(one, two).then(() => 'shared'), { timeout: 10_000 }).toBe('shared');
   });
 
-  test('whose masters are replaced, in order or dead, is shared again', async () => {
+  test('shares state again after planned failovers and the death of a master', async () => {
     const cluster = await startCluster({ withReplicas: true });
     const urls = cluster.nodes.map(({ url }) => url).join(',');
     const open = () => openReplica(urls, 'test');

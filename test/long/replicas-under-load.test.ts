@@ -13,7 +13,7 @@ import type { Principal } from '../support/users.ts';
 
 // Real processes with thousands of clients, or with clients that never pause.
 
-test('10,000 clients that go away leave no poll, no connection and no memory behind', {
+test('10,000 clients that disconnect leave no polls, connections or memory behind', {
   timeout: 120_000,
 }, async () => {
   await using fleet = await openFleet({ env: { SYNC_WAIT_SECONDS: 30 } });
@@ -31,10 +31,10 @@ test('10,000 clients that go away leave no poll, no connection and no memory beh
     return measureHeap(replica);
   };
   const before = await replica.metrics();
-  // As many: what the first ones have the process keep for good is no leak.
+  // The first clients warm up caches, which are no leak. So the test compares the second crowd with the third.
   const warm = await comeAndGo(16);
   const second = await comeAndGo(16);
-  // A leak of one closure a poll would be 10,000 times some hundred bytes, each time.
+  // A leak of one closure per poll would be 10,000 times some hundred bytes, each time.
   const growth = second - warm < 1_000_000 ? second - warm : (await comeAndGo(16)) - second;
   expect(growth).toBeLessThan(1_000_000);
   const after = await replica.metrics();
@@ -59,7 +59,7 @@ async function sendPolls(origin: string, users: Principal[], each: number): Prom
   return sockets;
 }
 
-/** Bytes in use on the replica's heap after a collection. */
+/** The bytes in use on the replica's heap after a garbage collection. */
 async function measureHeap(replica: Replica): Promise<number> {
   const known = replica.log.length;
   replica.signal('SIGUSR2');
@@ -67,7 +67,7 @@ async function measureHeap(replica: Replica): Promise<number> {
   return line.usedBytes as number;
 }
 
-test('three replicas behind a balancer are restarted in turn under load, and no request fails', {
+test('three replicas behind a balancer restart in turn under load, and no request fails', {
   timeout: 90_000,
 }, async () => {
   await using fleet = await openFleet({ env: { DRAIN_SECONDS: 1, SYNC_WAIT_SECONDS: 1 } });

@@ -8,24 +8,29 @@ import { type Fleet, openFleet } from '../support/fleet.ts';
 import { findFaults } from '../support/invariants.ts';
 
 /**
- * A roll-out with the production manifests' own numbers, played by local processes: this test is kubelet and endpoint
- * controller, HAProxy is the balancer. Waits are a tenth; `TEST_ROLLOUT_SCALE=1 npx vitest run test/long/rollout.test.ts`
- * takes them whole.
+ * A roll-out with the production manifests' own values, in local processes. This test acts as kubelet and endpoint
+ * controller, HAProxy as the balancer. Waits are a tenth; `TEST_ROLLOUT_SCALE=1 npx vitest run
+ * test/long/rollout.test.ts` uses the full waits.
  */
 const SCALE = Number(process.env.TEST_ROLLOUT_SCALE ?? 0.1);
 
 const REPLICAS = 3;
 
-/** Between two requests of a client: many are under way at every moment, and other tests have room. */
+/**
+ * The pause between a client's requests. Many requests are in flight at any moment, but other tests still get CPU time.
+ */
 const PAUSE_MS = SCALE < 1 ? 50 : 0;
 
-/** How long a cluster takes at most to tell its balancers of a pod that comes or goes: what preStop is there for. */
+/**
+ * The longest time until a cluster's balancers learn of a new or ending pod, as a share of preStop. preStop covers this
+ * time.
+ */
 const shareOfPreStop = 0.75;
 
 const makeUsers = (fleet: Fleet) =>
   Promise.all(Array.from({ length: 4 }, () => fleet.user({ premium: true })));
 
-test('a roll-out by the manifests: every pod is replaced under load, and no request fails', {
+test('a roll-out by the manifests replaces every pod under load, and no request fails', {
   timeout: 60_000 + SCALE * 120_000,
 }, async () => {
   const life = readPodLife(readOverlay('production'), SCALE);

@@ -9,13 +9,13 @@ import type { ApiResponse } from '../support/responses.ts';
 import { until } from '../support/until.ts';
 import type { Principal } from '../support/users.ts';
 
-// Large imports in a fleet of real processes, each of which may end, hang or be told to go at any moment (decision 21).
+// Large imports with real processes, each of which may crash, hang or be stopped at any moment (decision 21).
 
-/** Settles with the response, and with nothing where the connection broke off instead. */
+/** Resolves with the response, or with undefined if the connection broke. */
 const orBroken = (response: Promise<ApiResponse>): Promise<ApiResponse | undefined> =>
   response.catch(() => undefined);
 
-/** Users whose rows lie together, for what counts what lies on a node: all do where the database is not sharded. */
+/** Users with rows on the same node, for tests that count per node. Without sharding, all users are. */
 async function usersOfOneNode(fleet: Fleet, count: number): Promise<Principal[]> {
   const byNode = new Map<string, Principal[]>();
   for (;;) {
@@ -47,7 +47,7 @@ describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => 
     return { fleet, api: await fleet.start('api'), user: await fleet.user() };
   };
 
-  test('before its transaction is done by another, and the same request is answered', async () => {
+  test('before its transaction is run by another worker, and the same request gets the result', async () => {
     const { fleet, api, user } = await openWithApi();
     await using _ = fleet;
     const response = api.post('/import', body, user.token);
@@ -60,7 +60,7 @@ describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => 
     await expectWhole(fleet, user, await response);
   });
 
-  test('in its transaction, which is lost with it, is done by another', async () => {
+  test('during its transaction is run by another worker, because the transaction is rolled back', async () => {
     const { fleet, api, user } = await openWithApi();
     await using _ = fleet;
     const [doomed, account] = [await fleet.start('worker'), await fleet.holdAccount(user)];
@@ -72,7 +72,7 @@ describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => 
     await expectWhole(fleet, user, await response);
   });
 
-  test('in its transaction, which Postgres still commits, is answered with its result', async () => {
+  test('during its transaction, which Postgres still commits, returns its result', async () => {
     const { fleet, api, user } = await openWithApi();
     await using _ = fleet;
     const [doomed, account] = [await fleet.start('worker'), await fleet.holdAccount(user)];
@@ -85,7 +85,7 @@ describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => 
     await expectWhole(fleet, user, await response);
   });
 
-  test('right after its transaction, before it could tell anybody, is answered and not done again', async () => {
+  test('right after its transaction, before it could report, returns its result and does not run again', async () => {
     const { fleet, api, user } = await openWithApi();
     await using _ = fleet;
     const [doomed, account] = [await fleet.start('worker'), await fleet.holdAccount(user)];
@@ -97,7 +97,7 @@ describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => 
     await until(async () => (await fleet.imports(user))[0] === 'done');
     await doomed.kill();
     await expectWhole(fleet, user, await response);
-    // Told by the replica that answers, long before the poll would end by itself.
+    // The replica that answers notifies the poll, long before its own deadline.
     const told = Promise.race([poll, sleep(15_000)]);
     expect((await told)?.body.bookmarks).toHaveLength(50);
     await fleet.start('worker');
@@ -105,7 +105,7 @@ describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => 
     await expectWhole(fleet, user, await response);
   });
 
-  test('with Redis restarted empty while it is queued is done all the same', async () => {
+  test('is still run if Redis restarts empty while it is queued', async () => {
     const { fleet, api, user } = await openWithApi();
     await using _ = fleet;
     const response = api.post('/import', body, user.token);
@@ -114,7 +114,7 @@ describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => 
     await expectWhole(fleet, user, await response);
   });
 
-  test('killed in its transaction, with Redis restarted empty, is done by another', async () => {
+  test('by a kill in its transaction is run by another worker, even if Redis restarts empty', async () => {
     const { fleet, api, user } = await openWithApi();
     await using _ = fleet;
     const [doomed, account] = [await fleet.start('worker'), await fleet.holdAccount(user)];
@@ -126,7 +126,7 @@ describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => 
     await expectWhole(fleet, user, await response);
   });
 
-  test('by hanging in its transaction is not run by a second one beside it, and done once', async () => {
+  test('by hanging in its transaction runs once, and no second worker runs it meanwhile', async () => {
     const { fleet, api, user } = await openWithApi();
     await using _ = fleet;
     const [hung, account] = [await fleet.start('worker'), await fleet.holdAccount(user)];
@@ -149,7 +149,7 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
   const open = (env = {}) => openFleet({ env: { IMPORT_INLINE_BYTES: 0, ...env } });
   const replace = { bookmarks: entries(3), mode: 'replace' };
 
-  /** Has a worker, which starts now, look at all that is queued; then nothing but the bookmark is there. */
+  /** Starts a worker, which handles everything queued. Afterwards only the bookmark `kept` exists. */
   const expectNeverRuns = async (fleet: Fleet, user: Principal, kept: string) => {
     const worker = await fleet.start('worker');
     await until(async () => (await fleet.jobs()).length === 0);
@@ -163,7 +163,7 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
     expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
   };
 
-  test('longer than IMPORT_WAIT_SECONDS is answered with 503 and never runs, by its job or by a sweep', async () => {
+  test('longer than IMPORT_WAIT_SECONDS gets 503 and never runs, by its job or by a sweep', async () => {
     await using fleet = await open();
     const [hasty, patient] = [await fleet.start('api', { IMPORT_WAIT_SECONDS: 2 }), await fleet.start('api')];
     const [user, other] = [await fleet.user(), await fleet.user()];
@@ -171,7 +171,7 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
     expect(await fleet.jobs()).toHaveLength(1);
     await hasty.post('/bookmarks/add', { url: 'http://kept/' }, user.token);
     await expectNeverRuns(fleet, user, 'http://kept/');
-    // Without their jobs, only a sweep finds imports.
+    // Without their jobs, imports are found only by a sweep.
     const swept = patient.post('/import', replace, other.token);
     await until(async () => (await fleet.jobs()).length === 1);
     await Promise.all([fleet.redis.restart(), fleet.start('worker')]);
@@ -179,7 +179,7 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
     expect([await fleet.imports(user), await fleet.urls(user)]).toEqual([['cancelled'], ['http://kept/']]);
   });
 
-  test('on a replica that is killed is done all the same', async () => {
+  test('on a replica that is killed still runs', async () => {
     await using fleet = await open();
     const [api, user] = [await fleet.start('api'), await fleet.user()];
     const response = orBroken(api.post('/import', replace, user.token));
@@ -191,7 +191,7 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
     expect(await fleet.urls(user)).toHaveLength(3);
   });
 
-  test('on a replica that must end is answered with 503 before it ends, and never runs', async () => {
+  test('on a replica that shuts down gets 503 before it exits, and never runs', async () => {
     await using fleet = await open();
     const [api, user] = [await fleet.start('api'), await fleet.user()];
     await api.post('/bookmarks/add', { url: 'http://kept/' }, user.token);
@@ -203,7 +203,7 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
     await expectNeverRuns(fleet, user, 'http://kept/');
   });
 
-  test('on a replica that must end is answered with its result where a worker still does it', async () => {
+  test('on a replica that shuts down returns its result if a worker finishes it in time', async () => {
     await using fleet = await open();
     const [api, user] = [await fleet.start('api'), await fleet.user()];
     await fleet.start('worker');
@@ -218,7 +218,7 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
     expect(await ended).toBe(0);
   });
 
-  test('and is done in the moment that it is given up is answered with its result', async () => {
+  test('and finishes while it is being cancelled returns its result', async () => {
     await using fleet = await open({ IMPORT_WAIT_SECONDS: 2 });
     const [api, user] = [await fleet.start('api'), await fleet.user()];
     await fleet.start('worker', { IMPORT_WAIT_SECONDS: 60 });
@@ -229,7 +229,7 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
     expect((await response).body).toEqual({ imported: 3, skipped: 0, errors: [] });
   });
 
-  test('and whose client has gone is done all the same', async () => {
+  test('and whose client has disconnected still runs', async () => {
     await using fleet = await open();
     const [api, user] = [await fleet.start('api'), await fleet.user()];
     const client = new AbortController();
@@ -242,7 +242,7 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
     expect(await fleet.urls(user)).toHaveLength(3);
   });
 
-  test('holds back further large ones of its user, and of all beyond the cap of staged bytes', async () => {
+  test('blocks further large imports of its user, and of everybody beyond the limit of staged bytes', async () => {
     const text = JSON.stringify(replace);
     await using fleet = await open({ IMPORT_STAGED_BYTES: 2 * text.length });
     const [one, two] = await Promise.all([fleet.start('api'), fleet.start('api')]);
@@ -261,7 +261,7 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
     expect((await two!.post('/import', text, ann!.token)).body.imported).toBe(3);
   });
 
-  test('and is no JSON, or no import, is refused by a worker and frees its place', async () => {
+  test('and is not valid JSON or not an import is refused by a worker and frees its place', async () => {
     await using fleet = await open();
     const [api, user] = [await fleet.start('api'), await fleet.user()];
     await fleet.start('worker');
@@ -272,7 +272,7 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
     expect(await fleet.imports(user)).toEqual(['done', 'done']);
   });
 
-  /** Sends two of three announced megabytes; resolves once some of them are staged. */
+  /** Sends two of three announced megabytes. Resolves when some of them are staged. */
   const beginUpload = async (fleet: Fleet, replica: Replica, user: Principal): Promise<Socket> => {
     const { hostname, port } = new URL(replica.origin);
     const socket = connect(Number(port), hostname);
@@ -288,7 +288,7 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
     return socket;
   };
 
-  test('for the rest of its bytes, which never come, is never queued and frees its place at once', async () => {
+  test('for bytes that never arrive is never queued and frees its place at once', async () => {
     await using fleet = await open();
     const [api, user] = [await fleet.start('all'), await fleet.user()];
     const socket = await beginUpload(fleet, api, user);
@@ -298,7 +298,7 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
     expect(await fleet.imports(user)).toEqual(['cancelled', 'done']);
   });
 
-  test('for its bytes on a replica that is killed is never queued and frees its place after a minute', async () => {
+  test('for bytes at a replica that is killed is never queued and frees its place after a minute', async () => {
     await using fleet = await open();
     const [doomed, api, user] = [await fleet.start('api'), await fleet.start('all'), await fleet.user()];
     await beginUpload(fleet, doomed, user);

@@ -1,29 +1,29 @@
 import type { PrincipalKey } from '../../src/store/tokens.ts';
 
-/** One account of many bookmarks among many of few, and what Postgres knows of them. */
+/** One big account among many small ones, and the statistics that Postgres has about them. */
 
 const HASH = Buffer.alloc(32, 7);
 
-/** An account that plans are tried with. */
+/** An account for trying plans. */
 export interface Collection {
   owner: PrincipalKey;
   bookmarks: number;
   tags: number;
-  /** Of its bookmarks, rising. */
+  /** Ids of its bookmarks, ascending. */
   ids: number[];
 }
 
 export const BIG = { userId: 1, bookmarks: 20_000, tags: 2_000 };
 export const SMALL = { users: 3_000, bookmarks: 20, tags: 30 };
 
-/** What a collection is to be, by its user. */
+/** The account of a user, with its size. */
 export const describeCollection = (userId: number, ids: number[]): Collection => ({
   owner: { userId, hash: HASH },
   ...(userId === BIG.userId ? BIG : SMALL),
   ids,
 });
 
-/** Users from `first`, each with tags, with bookmarks that carry three of them, their texts packed, and with an import that was done. */
+/** Creates users from `first`. Each has tags, bookmarks with three of them, packed texts, and a finished import. */
 const fillUsers = (first: number, last: number, bookmarks: number, tags: number): string => `
   insert into users (id, email, email_key) select u, u, u from generate_series(${first}, ${last}) u;
   insert into accounts (user_id, is_premium, bookmark_count, tag_count)
@@ -67,23 +67,23 @@ const OTHERS = smallOnes(32, SMALL.users + 1);
 const BIG_ONE = fillUsers(BIG.userId, BIG.userId, BIG.bookmarks, BIG.tags);
 
 /**
- * A database is filled once: `others` holds all accounts but the big one, `all` is a copy with that one. The few are
- * analysed before the others come, so that there every account is known, and that there is no other.
+ * Databases are filled once: `others` has all accounts except the big one, and `all` is a copy with it. `vacuum
+ * analyze` runs after the first few accounts, so Postgres knows all accounts at that time and none of the later ones.
  */
 export const FILLING = { others: [FEW, 'vacuum analyze', OTHERS], all: [BIG_ONE] } as const;
 
-/** As where no table was ever analysed; with 0 rows, as where they were while they were empty. */
+/** The statistics of tables that were never analysed (-1), or only while they were empty (0). */
 const forgetWith = (rows: -1 | 0): readonly string[] => [
   "delete from pg_statistic where starelid in (select oid from pg_class where relnamespace = 'public'::regnamespace)",
   `update pg_class set reltuples = ${rows}, relpages = 0, relallvisible = 0
   where relnamespace = 'public'::regnamespace and relkind in ('r', 'i')`,
 ];
 
-/** What Postgres knows of the tables: the stage of filling that is copied, and what is done to the copy. */
+/** The statistics that Postgres has: which database is copied, and what is done to the copy. */
 export interface Knowledge {
   from: 'others' | 'all';
   steps: readonly string[];
-  /** A transaction stays open beside, as that of a dump does: no version of a row that is deleted meanwhile can be removed. */
+  /** A transaction stays open meanwhile, like that of a dump, so deleted rows cannot be removed. */
   hasOldSnapshot?: boolean;
 }
 
@@ -100,7 +100,7 @@ export const KNOWLEDGE: Readonly<Record<string, Knowledge>> = {
   },
 };
 
-/** The tables that are filled, whose statistics must stay as they are made. */
+/** The filled tables. Their statistics must not change during a test. */
 export const TABLES = [
   'users',
   'accounts',

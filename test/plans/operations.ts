@@ -33,15 +33,15 @@ import { findPrincipal, revokeToken } from '../../src/store/tokens.ts';
 import { exchangeInvite, readProfile } from '../../src/store/users.ts';
 import { BIG, type Collection, SMALL } from './collections.ts';
 
-/** Every operation of the store, and how many rows it may go through for the account of many bookmarks. */
+/** Every operation of the store, and the number of rows that it may read for the big account. */
 
 export interface Operation {
   name: string;
-  /** `n` is another one at each call. */
+  /** `n` is different for each call. */
   run(db: Database, collection: Collection, n: number): Promise<unknown>;
-  /** Rows that all nodes of all plans give or throw away, together. */
+  /** The limit of rows that all nodes of all plans return or discard together. */
   atMost: number;
-  /** The same, without fresh statistics; default: as many. */
+  /** The limit without fresh statistics. By default the same. */
   atMostUnknown?: number;
 }
 
@@ -67,7 +67,7 @@ const bookmark = (tags: ReturnType<typeof tagNames>) => ({
   tags,
 });
 
-/** Entries whose sets of tags nearly all differ. */
+/** Entries that nearly all have different sets of tags. */
 async function prepareWork(
   { tags }: Collection,
   entries: number,
@@ -82,7 +82,7 @@ async function prepareWork(
 }
 
 const isBig = ({ bookmarks }: Collection): boolean => bookmarks === BIG.bookmarks;
-/** So that what an account of few bookmarks sends has another shape. */
+/** Small accounts send fewer entries, so their statements have another shape. */
 const sizeFor = (c: Collection, n: number): number => (isBig(c) ? 2_000 : 20 + n);
 
 const importWork = (db: Database, { owner }: Collection, work: Awaited<ReturnType<typeof prepareWork>>) =>
@@ -108,7 +108,7 @@ const READS: Operation[] = [
   },
   { name: 'profile', atMost: 20, run: (db, { owner }) => readProfile(db, owner, LIMIT) },
   {
-    name: 'bookmarks of a url',
+    name: 'bookmarks with a url',
     atMost: 60,
     run: (db, { owner }, n) => findBookmarks(db, owner, { url: `https://example.org/${n}` }),
   },
@@ -125,12 +125,12 @@ const READS: Operation[] = [
     run: (db, { owner }) => readPage(db, owner, Number.MAX_SAFE_INTEGER - 1, 50),
   },
   {
-    name: 'poll of several tokens',
+    name: 'poll with several tokens',
     atMost: 400,
     run: (db, { owner }) => readPageForAll(db, [owner, { ...owner, hash: HASH }], 0, 50),
   },
   {
-    name: 'changes from the beginning',
+    name: 'all changes',
     atMost: 1_000,
     run: (db, { owner }) => readChanges(db, owner, 'beginning', 100),
   },
@@ -154,19 +154,19 @@ const READS: Operation[] = [
 const SEARCHES: Operation[] = [
   { name: 'newest page', atMost: 400, run: (db, c) => search(db, c, {}) },
   ...[0.3, 0.7, 1].map((part) => ({
-    // What is skipped is counted by blocks, from the nearer end.
+    // Skipped bookmarks are counted by blocks, from the nearer end.
     name: `page of everything, ${part} of the way`,
     atMost: 1_000,
     run: (db: Database, c: Collection) => search(db, c, { page: Math.floor((part * c.bookmarks) / 50) }),
   })),
   {
-    name: 'search for a word that many hold',
+    name: 'search for a common word',
     atMost: 4 * BIG.bookmarks,
     run: (db, c, n) => search(db, c, { terms: ['book', `${n % 3}`] }),
   },
   {
     // A block of 64 bookmarks is one row.
-    name: 'search for a word that nobody holds',
+    name: 'search for a word that does not occur',
     atMost: BIG.bookmarks / 50,
     run: (db, c) => search(db, c, { terms: ['nowhere'] }),
   },
@@ -176,13 +176,14 @@ const SEARCHES: Operation[] = [
     run: (db, c) => search(db, c, { terms: ['book', 'mark', 'example', 'org', 'http'] }),
   },
   {
-    name: 'search for a word in the order of titles',
+    name: 'search for a word, sorted by title',
     atMost: 8 * BIG.bookmarks,
     run: (db, c) => search(db, c, { terms: ['book'], sort: 'title' }),
   },
   {
-    // Found by blocks; then each by its key, or all by the key of the user where that is believed to be less.
-    name: 'search for a word that few hold, in the order of edits',
+    // Finds blocks, and then each bookmark by its key. If Postgres expects that to cost more, it reads all of the
+    // user's bookmarks.
+    name: 'search for a rare word, sorted by edit',
     atMost: 3 * BIG.bookmarks,
     run: (db, c, n) => search(db, c, { terms: [`org/1${n}7`, 'mark'], sort: 'updated' }),
   },
@@ -192,7 +193,7 @@ const SEARCHES: Operation[] = [
     run: (db, c, n) => search(db, c, { filter: { tag: `tag/${n}` } }),
   },
   {
-    name: 'search for tags, without another',
+    name: 'search for tags, excluding another',
     atMost: 600,
     run: (db, c, n) =>
       search(db, c, {
@@ -200,29 +201,29 @@ const SEARCHES: Operation[] = [
       }),
   },
   {
-    name: 'search under a tag that few are below',
+    name: 'search below a tag with few bookmarks',
     atMost: 1_200,
     run: (db, c, n) => search(db, c, { filter: { tag_under: [`tag/${n + 10}`] } }),
   },
   {
-    // All bookmarks are read once, with their three tags.
-    name: 'search under a tag that all are below',
+    // Reads all bookmarks once, with three tags each.
+    name: 'search below a tag of all bookmarks',
     atMost: 12 * BIG.bookmarks,
     run: (db, c) => search(db, c, { filter: { tag_under: ['tag'] } }),
   },
   ...(['newest', 'oldest'] as const).map((sort) => ({
-    name: `page of everything behind a place, ${sort}`,
+    name: `page of all bookmarks after a position, ${sort}`,
     atMost: 800,
     run: (db: Database, c: Collection, n: number) =>
       search(db, c, { sort, after: { lastId: c.ids[c.ids.length >> 1]! + n, lastKey: null } }),
   })),
   {
-    name: 'first page of everything, created',
+    name: 'first page of all bookmarks, created',
     atMost: 2_000,
     run: (db, c) => search(db, c, { sort: 'created' }),
   },
   {
-    name: 'page of everything behind a place, created',
+    name: 'page of all bookmarks after a position, created',
     atMost: 2_000,
     run: (db, c, n) =>
       search(db, c, {
@@ -231,7 +232,7 @@ const SEARCHES: Operation[] = [
       }),
   },
   {
-    name: 'page behind a place, of a word that many hold',
+    name: 'page after a position, for a common word',
     atMost: 1_200,
     run: (db, c, n) =>
       search(db, c, {
@@ -240,7 +241,7 @@ const SEARCHES: Operation[] = [
       }),
   },
   {
-    name: 'page by title behind a place',
+    name: 'page by title after a position',
     atMost: 4 * BIG.bookmarks,
     run: (db, c, n) => search(db, c, { sort: 'title', after: { lastId: c.ids[n]!, lastKey: 'book' } }),
   },
@@ -258,7 +259,7 @@ const WRITES: Operation[] = [
     run: (db, c, n) => addBookmark(db, c.owner, bookmark(someTags(3, n, c.tags)), LIMIT),
   },
   {
-    name: 'add with 30 tags, a new one among them, and a key',
+    name: 'add with 30 tags, one of them new, and a key',
     atMost: 600,
     run: (db, c) =>
       addBookmark(db, c.owner, bookmark(tagNames(freshUrl(), ...someTags(29, 0, c.tags).names)), LIMIT, {
@@ -267,20 +268,20 @@ const WRITES: Operation[] = [
       }),
   },
   {
-    name: 'add unless it is saved',
+    name: 'add only if new',
     atMost: 120,
     run: (db, c, n) => addBookmark(db, c.owner, bookmark(someTags(3, n, c.tags)), LIMIT, undefined, 'return'),
   },
   {
     name: 'edit of a title',
-    // The block of its text is written anew.
+    // Rewrites the block with its text.
     atMost: 300,
     run: (db, c, n) => editBookmark(db, c.owner, c.ids[n]!, { title: 'Other' }),
   },
   {
     name: 'edit of the tags of 500',
     atMost: 500 * 100,
-    // Without statistics it may go through all that the user has.
+    // Without statistics it may read all of the user's rows.
     atMostUnknown: 500 * 100 + 1.5 * BIG.bookmarks,
     run: (db, c, n) =>
       editBookmarks(
@@ -292,7 +293,7 @@ const WRITES: Operation[] = [
   },
   {
     name: 'deletion of 500',
-    // Postgres 15 goes through all that the user has.
+    // Postgres 15 reads all of the user's rows.
     atMost: 4 * BIG.bookmarks,
     run: (db, c, n) =>
       deleteBookmarks(db, c.owner, { ids: c.ids.slice(-600 - n * 500, -100 - n * 500) }, LIMIT),
@@ -313,12 +314,12 @@ const WRITES: Operation[] = [
     },
   },
   {
-    name: 'rename of a tag that some carry',
+    name: 'rename of a tag on some bookmarks',
     atMost: 2_000,
     run: (db, { owner }, n) => renameTag(db, owner, { id: n + 5, ...freshTag() }),
   },
   {
-    name: 'rename of a tag that some carry, with its child',
+    name: 'rename of a tag on some bookmarks, with its child',
     atMost: 2_500,
     async run(db, { owner }, n) {
       const child = `tag/${n + 14}/${freshUrl()}`;
@@ -327,15 +328,15 @@ const WRITES: Operation[] = [
     },
   },
   {
-    name: 'merge of tags that some carry',
+    name: 'merge of tags on some bookmarks',
     atMost: 4_000,
     run: (db, { owner }) => mergeTags(db, owner, 29, 30),
   },
   {
-    name: 'deletion of a tag that some carry',
-    // The edits before have put it on some 530 bookmarks, of which each has its tags looked up.
+    name: 'deletion of a tag on some bookmarks',
+    // The earlier edits have added it to about 530 bookmarks, and the tags of each are looked up.
     atMost: 530 * 50,
-    // Without statistics it may go through all that the user has.
+    // Without statistics it may read all of the user's rows.
     atMostUnknown: 530 * 50 + 2 * BIG.bookmarks,
     run: (db, { owner }, n) => deleteTag(db, owner, n + 1),
   },
@@ -348,12 +349,12 @@ const IMPORTS: Operation[] = [
     run: async (db, c) => importWork(db, c, await prepareWork(c, 3, freshUrl)),
   },
   {
-    name: 'import of 2,000 entries, with nearly as many sets of tags',
+    name: 'import of 2,000 entries with almost as many sets of tags',
     atMost: 2_000 * 80 + 4 * BIG.bookmarks,
     run: async (db, c, n) => importWork(db, c, await prepareWork(c, sizeFor(c, n), freshUrl)),
   },
   {
-    name: 'import of 2,000 entries that are known, and a new one',
+    name: 'import of 2,000 existing entries and a new one',
     atMost: 2_000 * 80 + 5 * BIG.bookmarks,
     run: async (db, c, n) => {
       const known = (k: number) => (k === 0 ? freshUrl() : `https://example.org/${k}`);
@@ -361,7 +362,7 @@ const IMPORTS: Operation[] = [
     },
   },
   {
-    name: 'a staged import, from its receipt to its end',
+    name: 'a staged import from start to end',
     atMost: 700,
     run: async (db, c) => {
       const lease = await stage(db, c);
@@ -388,8 +389,8 @@ const IMPORTS: Operation[] = [
 
 const OTHERS: Operation[] = [
   {
-    name: 'a text that is edited, and its block gets its filter',
-    // Blocks that the other operations left pending are gone through.
+    name: 'an edited text, and the filter of its block',
+    // Also reads blocks that other operations left pending.
     atMost: 1_000,
     run: async (db, c, n) => {
       await editBookmark(db, c.owner, c.ids[n]!, { title: 'Signed' });
@@ -400,7 +401,7 @@ const OTHERS: Operation[] = [
   {
     name: 'sweeps that find nothing',
     atMost: 200,
-    // Once a minute, and until the first statistics.
+    // Runs once a minute, and only until the first statistics exist.
     atMostUnknown: 4 * SMALL.users,
     run: async (db) => {
       await sweep.deleteExpiredTokens(db);
@@ -413,7 +414,7 @@ const OTHERS: Operation[] = [
     },
   },
   {
-    name: 'an invite, a session, and its end',
+    name: 'an invite, a session and its revocation',
     atMost: 200,
     run: async (db, { owner }, n) => {
       const code = `${owner.userId}`.padStart(6, 'A') + `${n}`.padStart(2, 'B');
@@ -435,17 +436,17 @@ const OTHERS: Operation[] = [
   },
   {
     name: 'replace by 2,000 entries',
-    // 90 an entry; and what is deleted, twice: by its index, with versions that no longer count, and in its table.
+    // 90 rows per entry. The deleted bookmarks are read twice: by index, including dead versions, and in the table.
     atMost: 2_000 * 100 + 8 * BIG.bookmarks,
     run: async (db, c, n) => importWork(db, c, await prepareWork(c, sizeFor(c, n), freshUrl, 'replace')),
   },
   {
     name: 'deletion of a user',
-    // The bookmarks and the trash, each by its index and in its table.
+    // The bookmarks and the trash, each by index and in the table.
     atMost: 6 * BIG.bookmarks,
     run: (db, { owner }) => admin.deleteUser(db, `${owner.userId}`),
   },
 ];
 
-/** In an order that leaves each what it needs. */
+/** In an order that gives each operation the rows that it needs. */
 export const OPERATIONS: readonly Operation[] = [...READS, ...SEARCHES, ...WRITES, ...IMPORTS, ...OTHERS];

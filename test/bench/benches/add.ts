@@ -7,7 +7,7 @@ import { type Line, lineOf } from '../harness/report.ts';
 import { compareSides, ratioOf, type Side } from '../harness/rounds.ts';
 import { ADDING, openCollection, tokensOf, usersFrom } from './collection.ts';
 
-/** Adding bookmarks with two tags, by 64 users. */
+/** Adds bookmarks with two tags for 64 users. */
 
 const CLIENTS = 32;
 const USERS = usersFrom(ADDING.first, ADDING.count);
@@ -18,7 +18,7 @@ const bodyOf = (n: number) => ({
   comment: 'Something was said about it, and this is where it was said at some length.',
 });
 
-/** The statement that the service sends, with what it would send. */
+/** The service's own statement, with typical values. */
 const ADD_SCRIPT = `
 \\set user random(${ADDING.first}, ${ADDING.first + ADDING.count - 1})
 \\set n random(1, 1000000000)

@@ -16,20 +16,20 @@ import { spreadOf } from '../harness/stats.ts';
 import { KINDS } from './growth.ts';
 import { range } from './waiters.ts';
 
-/** A database that has lived for a year, beside the same rows laid down anew. */
+/** Compares a database after a year of use with a copy whose rows are newly written. */
 
 const TAGS = 20;
 const EACH = 100;
 
-/** A year of a user: an add, an edit or a deletion a week, or a tag renamed. */
+/** A user's changes in a year: one a week, each an add, an edit, a deletion or a renamed tag. */
 const CHANGES_EACH = 52;
 
-/** The users who send requests; all of them have lived. */
+/** The users who send requests. All of them have changed bookmarks. */
 const USERS = 100;
 
 const usersOf = ({ quick }: Plan): number => (quick ? 100 : 2_000);
 
-/** What one user changes, by the service's own functions: 40 of 100 add, 30 edit, 25 delete, 5 rename a tag. */
+/** One user's change, by the service's own functions. Of 100 changes, 40 add, 30 edit, 25 delete and 5 rename a tag. */
 const changeScript = (users: number, lastId: number): string => `
 \\set user random(1, ${users})
 \\set dice random(1, 100)
@@ -68,7 +68,10 @@ const changeScript = (users: number, lastId: number): string => `
   );
 \\endif`;
 
-/** Users whose bookmarks were changed for a year, with autovacuum as it comes, but so often as the year is short. */
+/**
+ * Creates users and changes their bookmarks for a simulated year. Autovacuum runs more often, because the year is
+ * shorter.
+ */
 async function openAged(plan: Plan): Promise<string> {
   const { environment } = plan;
   const users = usersOf(plan);
@@ -94,7 +97,7 @@ async function openAged(plan: Plan): Promise<string> {
   });
 }
 
-/** Lays a copy's rows down as if they had been added in turn and never changed. */
+/** Rewrites a copy's rows as if they had been added in turn and never changed. */
 async function layDownAnew(url: string): Promise<void> {
   await runPsql(
     url,
@@ -111,7 +114,7 @@ async function layDownAnew(url: string): Promise<void> {
   await settle(url);
 }
 
-/** Bytes of a bookmark in its table and in the indexes of that. */
+/** The bytes of one bookmark in its table and in the table's indexes. */
 async function readBytes(url: string): Promise<{ heap: number; indexes: number }> {
   const printed = await runPsql(
     url,

@@ -10,13 +10,13 @@ import { compareSides, type Side } from '../harness/rounds.ts';
 import { spreadOf } from '../harness/stats.ts';
 import { ADDING, HUNDRED_THOUSAND, openCollection, tokensOf } from './collection.ts';
 
-/** Readers of changes beside those of `list` and `sync`, and how soon they see an edit. */
+/** Compares reading changes with `list` and `sync`, and measures how soon readers see an edit. */
 
 const CONNECTIONS = 8;
 const EDITOR = ADDING.first;
 const EDITS_PER_SECOND = 50;
 const MIRRORS = 10;
-/** An edit for all mirrors at once, and time for each of them to be held again. */
+/** Each edit goes to all mirrors at once. The pause lets all of them wait again. */
 const MIRRORED_EDITS_PER_SECOND = 20;
 
 const API = '/api/v1';
@@ -41,7 +41,7 @@ async function compare(plan: Plan, what: string, sides: readonly [Side, Side]): 
   return cpuLineOf({ bench: 'changes', what }, ours!, theirs!, 0.9);
 }
 
-/** A follower that has nothing yet, and one that has everything and looks once more. */
+/** Follows from the start, and once more when up to date. */
 async function runLooks(plan: Plan, url: string, replica: Replica): Promise<Line[]> {
   const { cursor } = await clientOf(replica, tokenOf(HUNDRED_THOUSAND)).readChanges({ from: 'now' });
   const last = await runPsql(url, `select max(id) from bookmarks where user_id = ${HUNDRED_THOUSAND}`);
@@ -62,9 +62,9 @@ async function runLooks(plan: Plan, url: string, replica: Replica): Promise<Line
 }
 
 interface Edits {
-  /** When the edit to a title was sent. */
+  /** When the edit to each title was sent. */
   sentAt: Map<string, number>;
-  /** Sends so many, each of another bookmark than the ones before. */
+  /** Sends this many edits, each of a different bookmark. */
   send(count: number, perSecond: number): Promise<void>;
 }
 
@@ -86,7 +86,7 @@ async function openEdits(replica: Replica): Promise<Edits> {
   return { sentAt, send };
 }
 
-/** Follows by a mirror until the signal; calls `onTitle` for each bookmark that a page held, once it is applied. */
+/** Mirrors until the signal. Calls `onTitle` for each bookmark of a page after applying it. */
 async function followTitles(
   client: BookmarkClient,
   onTitle: (title: string) => void,
@@ -103,7 +103,7 @@ async function followTitles(
   }
 }
 
-/** From the sending of an edit at one replica until mirrors at another one have applied it, in ms, rising. */
+/** The times from sending an edit at one replica until mirrors at another replica have applied it, in ms, sorted. */
 async function measureEdits(
   [at, edited]: readonly [Replica, Replica],
   mirrors: number,

@@ -1,20 +1,20 @@
 import type { Plan } from '../harness/bench.ts';
 import { copyToNaive, issueTokens, loadSamples, populate, settle, tokenOf } from '../harness/collections.ts';
 
-/** The collection that most benches look into, made once a run; `naive` holds the same bookmarks. */
+/** The collection that most benchmarks read, created once per run. The schema `naive` contains the same bookmarks. */
 
 export const TEN_THOUSAND = 1;
 export const HUNDRED_THOUSAND = 2;
 export const ADDING = { first: 101, count: 64 };
 
-/** So many that no token passes its limit of 100,000 a minute. */
+/** Enough tokens that none exceeds its limit of 100,000 requests a minute. */
 const TOKENS_PER_USER = 20;
 
 /** The sizes of the two large users' collections. */
 export const sizesOf = ({ quick }: Plan) =>
   quick ? { ten: 1_000, hundred: 5_000 } : { ten: 10_000, hundred: 100_000 };
 
-/** The url of the database. */
+/** Returns the database's url. */
 export function openCollection(plan: Plan): Promise<string> {
   const { ten, hundred } = sizesOf(plan);
   return plan.environment.database('collection', async (url) => {
@@ -39,6 +39,6 @@ export function openCollection(plan: Plan): Promise<string> {
 export const tokensOf = (user: number): string[] =>
   Array.from({ length: TOKENS_PER_USER }, (_, number) => tokenOf(user, number));
 
-/** Consecutive ids from the first one. */
+/** Consecutive ids, starting with `first`. */
 export const usersFrom = (first: number, count: number): number[] =>
   Array.from({ length: count }, (_, n) => first + n);

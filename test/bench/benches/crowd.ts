@@ -2,19 +2,22 @@ import type { Plan } from '../harness/bench.ts';
 import { issueTokens, loadSamples, populate, settle } from '../harness/collections.ts';
 import { runPsql } from '../harness/programs.ts';
 
-/** Many users with few bookmarks each, as sync clients are. */
+/** Many users with few bookmarks each, like sync clients. */
 
 export const crowdOf = ({ quick }: Plan) => (quick ? 500 : 10_000);
 
-/** Waits that one token may hold. */
+/** The polls that one token may hold. */
 const WAITS_PER_TOKEN = 16;
 
-/** Users after the crowd who have a token for every 16 of it. */
+/** Users after the crowd with many tokens: one for every 16 users of the crowd. */
 export const GREGARIOUS = 3;
 
 export const tokensForAll = (plan: Plan): number => Math.ceil(crowdOf(plan) / WAITS_PER_TOKEN);
 
-/** Users from 1 on, each with one token, then the gregarious ones; `naive` holds users alone. */
+/**
+ * Creates users from id 1, each with one token, followed by the users with many tokens. The schema `naive` contains
+ * only users.
+ */
 export function openCrowd(plan: Plan, bookmarksOfEach: number): Promise<string> {
   const users = crowdOf(plan);
   return plan.environment.database(`crowd_${bookmarksOfEach}`, async (url) => {
@@ -36,7 +39,7 @@ export function openCrowd(plan: Plan, bookmarksOfEach: number): Promise<string> 
   });
 }
 
-/** The last bookmark's id: a cursor that nobody has anything beyond. */
+/** The id of the last bookmark: nobody has anything after this cursor. */
 export async function readLastId(url: string): Promise<number> {
   return Number(await runPsql(url, 'select max(id) from bookmarks'));
 }

@@ -7,11 +7,11 @@ import { spreadOf } from '../harness/stats.ts';
 import { openCrowd, readLastId } from './crowd.ts';
 import { countWaiters } from './waiters.ts';
 
-/** How many polls a replica that ends sends to the others in any 100 ms. */
+/** Measures how many polls a replica that shuts down sends to the others in any 100 ms. */
 
 const BUCKET_MS = 100;
 
-/** When a poll ended, and how long its response asks the client to stay away. */
+/** When a poll ended, and how long its response asks the client to wait. */
 interface End {
   at: number;
   retryAfterMs: number;
@@ -40,7 +40,7 @@ export const drain: Bench = {
         ends.push(holdPoll(replica.port, tokenOf(user), cursor));
         if (user % 100 === 0) await sleep(200);
       }
-      // By then all are held, long before the first deadline.
+      // By then all polls are held, long before the first deadline.
       await sleep(2_000);
       process.kill(pid, 'SIGTERM');
       const all = await Promise.all(ends);

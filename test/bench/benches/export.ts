@@ -9,7 +9,7 @@ import { type Line, lineOf } from '../harness/report.ts';
 import { compareSides, ratioOf, type Side } from '../harness/rounds.ts';
 import { HUNDRED_THOUSAND, openCollection, sizesOf, TEN_THOUSAND } from './collection.ts';
 
-/** Whole collections going out, and psql writing the same JSON. */
+/** Exports whole collections, and writes the same JSON with psql. */
 
 const MILLION = 1;
 const MEMORY_BYTES = 64 * 1_048_576;
@@ -29,7 +29,7 @@ interface Collection {
   bookmarks: number;
 }
 
-/** The same fields by Postgres's own functions, over the rows as they are stored. */
+/** Builds the same fields with Postgres's own functions, from the stored rows. */
 const jsonOf = (user: number): string => `
   select row_to_json(b)
   from (

@@ -8,11 +8,14 @@ import { readProcessTimes, timesBetween } from '../harness/process-time.ts';
 import type { Line } from '../harness/report.ts';
 import { spreadOf } from '../harness/stats.ts';
 
-/** One wake among many replicas: the coordination of all of them in this process, with waiters of as many channels. */
+/**
+ * Measures one notification across many replicas. All replicas' coordination runs in this process, with waiters of many
+ * channels.
+ */
 
 const WAIT_MS = 3_600_000;
 
-/** Published before the deliveries of the ones before are awaited: no replica's heartbeat may wait behind more. */
+/** Awaits deliveries after this many notifications, so that the queue does not delay a replica's heartbeat. */
 const BURST = 20;
 
 async function openReplicas(
@@ -36,7 +39,7 @@ async function openReplicas(
   return replicas;
 }
 
-/** Holds a wait of each channel at one of the replicas; the bytes that each takes here. */
+/** Registers a waiter for each channel on one of the replicas. Returns the bytes per waiter. */
 function holdWaits(replicas: readonly Coordination[], count: number): number {
   const before = process.memoryUsage.rss();
   for (let user = 0; user < count; user += 1) {
@@ -48,7 +51,10 @@ function holdWaits(replicas: readonly Coordination[], count: number): number {
   return (process.memoryUsage.rss() - before) / count;
 }
 
-/** Wakes channels one by one from the first replica until every other one has received all of them; deliveries. */
+/**
+ * Notifies the channels in turn from the first replica, until all other replicas have received them. Returns the number
+ * of deliveries.
+ */
 async function wakeAll(replicas: readonly Coordination[], channels: number, wakes: number): Promise<number> {
   const received = () => replicas.reduce((sum, { counters }) => sum + counters.wakesReceived, 0);
   const before = received();

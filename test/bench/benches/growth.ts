@@ -6,7 +6,7 @@ import type { Line } from '../harness/report.ts';
 import { compareSides, ratioOf, type Side } from '../harness/rounds.ts';
 import { range } from './waiters.ts';
 
-/** The same hundred users while others' bookmarks grow to thousands, a million, ten million. */
+/** Measures the same hundred users while other users' bookmarks grow to thousands, a million, ten million. */
 
 const USERS = 100;
 const EACH = 200;
@@ -17,7 +17,7 @@ const sizesOf = ({ quick, large }: Plan): number[] =>
 async function openGrown({ environment }: Plan, others: number): Promise<string> {
   return environment.database(`grown_${others}`, async (url) => {
     await loadSamples(url);
-    // Half before and half after, so that the hundred are neither first nor last.
+    // Half of the others before and half after, so that the hundred users are in the middle of the tables.
     const half = { users: others / 200, bookmarks: 100, tags: 10 };
     await populate(url, { firstUser: 1_001, ...half });
     await populate(url, { firstUser: 1, users: USERS, bookmarks: EACH, tags: 20 });
@@ -27,7 +27,7 @@ async function openGrown({ environment }: Plan, others: number): Promise<string>
   });
 }
 
-/** What one of the users does, by name. */
+/** The measured requests of one user, by name. */
 export const KINDS: Record<string, { path: string; bodies: string[]; connections: number }> = {
   add: {
     path: '/api/v1/bookmarks/add',

@@ -7,10 +7,13 @@ import { spreadOf } from '../harness/stats.ts';
 import { openCrowd, readLastId } from './crowd.ts';
 import { countWaiters, pollerOf, range } from './waiters.ts';
 
-/** The unit of what `runIdle` measures. */
+/** The unit of the result of `runIdle`. */
 export const IDLE_UNIT = 'ms a second';
 
-/** What 1,000 clients that only poll take of each process, in milliseconds a second, with variables of the service's own. */
+/**
+ * What 1,000 clients that only poll cost each process, in milliseconds of CPU per second. `settings` are extra
+ * variables.
+ */
 export async function runIdle(plan: Plan, settings: Record<string, string> = {}): Promise<ProcessTimes> {
   const { environment, quick } = plan;
   const url = await openCrowd(plan, 2);
@@ -26,7 +29,7 @@ export async function runIdle(plan: Plan, settings: Record<string, string> = {})
     postgres: [environment.postgresPid],
     redis: [environment.redis.pid],
   };
-  // Each waits at least once in this time.
+  // Each client polls at least once in this time.
   const seconds = quick ? 4 : 60;
   const before = readProcessTimes(groups);
   await sleep(seconds * 1_000);
@@ -37,7 +40,7 @@ export async function runIdle(plan: Plan, settings: Record<string, string> = {})
 export const nameIdle = (plan: Plan, process: string): string =>
   `${countWaiters(plan).toLocaleString('en')} clients: CPU of ${process}, for 1,000 of them`;
 
-/** Idle clients, each polling again after its wait of 29 s: what they cost while nothing happens. */
+/** Measures idle clients that each repeat a 29 s poll. */
 export const idle: Bench = {
   name: 'idle',
   async run(plan) {

@@ -8,12 +8,12 @@ import type { Line } from '../harness/report.ts';
 import { type Spread, spreadOf } from '../harness/stats.ts';
 import { openCollection } from './collection.ts';
 
-/** Whole collections coming in, and the same rows by COPY. */
+/** Imports whole collections, and copies the same rows by COPY. */
 
 const FIRST_USER = 2_001;
 const COLUMNS = 'url_key, created_at, updated_at, search_text, tag_ids, url, title, comment, tags';
 
-/** An import's body: so many entries with three tags each, none twice. */
+/** The body of an import with this many different entries, each with three tags. */
 export function makeImport(entries: number, mode: 'merge' | 'replace'): Buffer {
   const samples = makeSamples();
   const bookmarks = Array.from({ length: entries }, (_, n) => {
@@ -25,7 +25,7 @@ export function makeImport(entries: number, mode: 'merge' | 'replace'): Buffer {
   return Buffer.from(JSON.stringify({ bookmarks, mode }));
 }
 
-/** Makes users for imports: premium, with a token, without bookmarks. */
+/** Creates users for imports: premium, with a token, without bookmarks. */
 export async function makeImporters(url: string, first: number, count: number): Promise<void> {
   const last = first + count - 1;
   await runPsql(
@@ -48,7 +48,7 @@ interface Run {
   entries: number;
 }
 
-/** Milliseconds of each step in one round, and the CPU time of the first. */
+/** The milliseconds of each step of a round, and the CPU time of the first step. */
 async function runRound(run: Run, user: number) {
   const { plan, api, worker, bodies, entries, url } = run;
   const post = async (body: Buffer, imported: number) => {
@@ -71,7 +71,7 @@ async function runRound(run: Run, user: number) {
   };
 }
 
-/** Copies a user's rows to nobody's account (user ids are not looked up there) and gives the milliseconds. */
+/** Copies a user's rows to an unused user id, and returns the milliseconds. */
 async function copyRows(url: string, user: number): Promise<number> {
   const other = user + 1_000_000;
   const select = `select ${other}, ${COLUMNS} from bookmarks where user_id = ${user} order by id`;

@@ -8,12 +8,14 @@ import { type Latency, spreadOf } from '../harness/stats.ts';
 import { ADDING, openCollection, tokensOf, usersFrom } from './collection.ts';
 import { makeImport, makeImporters } from './import.ts';
 
-/** What others feel while ten users import 50,000 bookmarks each, by the setting that bounds it. */
+/**
+ * Measures the delay of other users while ten users import 50,000 bookmarks each, by the setting that limits imports.
+ */
 
 const FIRST_USER = 3_001;
 const IMPORTS = 10;
 
-/** Adds and reads of many users, eight at a time. */
+/** Adds and reads of many users, on eight connections. */
 function mixOf(port: number, seconds: number) {
   const requests = usersFrom(ADDING.first, ADDING.count).flatMap((user, n) => [
     { path: '/api/v1/bookmarks/sync', body: '{"cursor":9007199254740991}', token: tokensOf(user)[n % 20]! },

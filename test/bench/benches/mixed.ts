@@ -16,7 +16,9 @@ import { type Latency, spreadOf } from '../harness/stats.ts';
 import { crowdOf, openCrowd, readLastId } from './crowd.ts';
 import { pollerOf, range } from './waiters.ts';
 
-/** What sync clients do, over a million bookmarks of ten thousand users, at one, two and four replicas. */
+/**
+ * The mix of requests of sync clients, on a million bookmarks of ten thousand users, with one, two and four replicas.
+ */
 
 const CONNECTIONS = 32;
 const API = '/api/v1';
@@ -27,7 +29,7 @@ interface Request {
   token: string;
 }
 
-/** One request of a user, by a number from 0 to 99: 85 polls and syncs, 10 adds, 3 searches, 2 others. */
+/** One request of a user. `dice` is 0 to 99: 85 polls and syncs, 10 adds, 3 searches, 2 others. */
 function requestOf(user: number, dice: number, last: number): Request {
   const token = tokenOf(user);
   const of = (path: string, body: object) => ({ path: API + path, body: JSON.stringify(body), token });
@@ -47,7 +49,7 @@ function makeRequests(users: number, last: number): Request[] {
   );
 }
 
-/** HAProxy before the replicas. */
+/** Starts HAProxy in front of the replicas. */
 async function startBalancer({ environment }: Plan, replicas: readonly Replica[]): Promise<Replica> {
   const port = await findFreePort();
   const file = join(environment.folder, `haproxy-${port}.cfg`);

@@ -7,7 +7,7 @@ import { lineOf } from '../harness/report.ts';
 import { compareSides, ratioOf, type Side } from '../harness/rounds.ts';
 import { openCollection, TEN_THOUSAND, tokensOf } from './collection.ts';
 
-/** Pages of a collection of 10,000, from any place in it. */
+/** Reads pages of a collection of 10,000, from random positions. */
 
 const CONNECTIONS = 8;
 
@@ -18,7 +18,7 @@ interface PageBench {
   bodyOf(afterId: number): object;
 }
 
-/** Ids to begin after, spread over the collection so that every page is a full one. */
+/** Cursors spread over the collection, so that every page after one of them is full. */
 async function readStarts(url: string, limit: number): Promise<number[]> {
   const ids = await runPsql(
     url,

@@ -7,7 +7,7 @@ import { cpuLineOf } from '../harness/report.ts';
 import { compareSides, type Side } from '../harness/rounds.ts';
 import { ADDING, openCollection, TEN_THOUSAND, tokensOf, usersFrom } from './collection.ts';
 
-/** What every request pays: token, limit, headers; and what a refused one pays. */
+/** Measures the fixed cost of every request (token, limit, headers), and of a refused request. */
 
 const CONNECTIONS = 32;
 
@@ -111,12 +111,12 @@ export const refused: Bench = {
   },
 };
 
-/** Uses the limit up. */
+/** Uses up the limit. */
 async function exhaust(job: Omit<LoadJob, 'seconds' | 'expectStatus'>): Promise<void> {
   await runLoad({ ...job, seconds: 1, expectStatus: 200 });
 }
 
-/** Calls of the limiter's script, and transactions of the database; a few of them are those of this look. */
+/** Counts the limiter's script calls and the database's transactions. Measuring adds a few of the latter. */
 async function countCalls({ environment }: Plan, url: string) {
   const transactions = await runPsql(
     url,

@@ -13,12 +13,12 @@ import type { Line } from '../harness/report.ts';
 import { spreadOf } from '../harness/stats.ts';
 import { crowdOf, openCrowd, readLastId, tokensForAll } from './crowd.ts';
 
-/** Held polls: what they take, and how soon they are woken. */
+/** Measures the memory of held polls and the time to wake them. */
 
 const WAKES_PER_SECOND = 200;
 const NEW_URL = 'https://bench.example/new';
 
-/** Half of the files that this process may open, at most: a client's end and a server's are two processes. */
+/** At most half of this process's limit of open files, because each connection has a client's and a server's end. */
 export function countWaiters(plan: Plan): number {
   const limit = Number(
     /Max open files\s+(\d+)/.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? 1_024,
@@ -29,7 +29,7 @@ export function countWaiters(plan: Plan): number {
 export const range = (from: number, count: number): number[] =>
   Array.from({ length: count }, (_, n) => from + n);
 
-/** A client that polls at one replica and is woken by an add at another, or the same. */
+/** A client that polls at one replica and is woken by an add at the same or another replica. */
 export function pollerOf(at: Replica, adds: Replica, user: number, cursor: number, tokenNumber = 0): Poller {
   const token = tokenOf(user, tokenNumber);
   return {
@@ -48,18 +48,18 @@ const barePollerOf = (bare: Replica, user: number): Poller => ({
   wake: { port: bare.port, path: '/wake', body: { user, url: NEW_URL } },
 });
 
-/** Wakes, and what one of them took of each group of processes. */
+/** The wake times, and the cost of one wake for each group of processes. */
 export interface Woken extends WakeReport {
   cpuMicros: Record<string, number>;
 }
 
-/** Polls that were held: the memory of one, and their wakes. */
+/** The memory of one held poll, and the wakes. */
 export interface Held {
   kilobytes: number;
   wakes: Woken;
 }
 
-/** Holds the polls and says what each took; then wakes some, one by one. */
+/** Holds the polls and measures the memory of each. Then wakes some of them in turn. */
 export async function runHeld(server: Replica, pollers: Poller[], wakes: number): Promise<Held> {
   const before = readResidentBytes(server.pid);
   await using clients = await holdPolls(pollers);
@@ -67,7 +67,7 @@ export async function runHeld(server: Replica, pollers: Poller[], wakes: number)
   return { kilobytes, wakes: await wakeWarmly(clients, wakes, { api: [server.pid] }) };
 }
 
-/** Wakes some, one by one, after a tenth as many whose time does not count: by then all polls are held. */
+/** Wakes clients in turn. First wakes a tenth as many without measuring, so that all polls are held before. */
 async function wakeWarmly(clients: PollProcess, wakes: number, groups: ProcessGroups): Promise<Woken> {
   await clients.wake(wakes / 10, WAKES_PER_SECOND / 2);
   const before = readProcessTimes(groups);
@@ -76,7 +76,7 @@ async function wakeWarmly(clients: PollProcess, wakes: number, groups: ProcessGr
   return { ...report, cpuMicros: Object.fromEntries(used.map(([name, ms]) => [name, (ms * 1_000) / wakes])) };
 }
 
-/** Polls of one account, all woken by one add: wakes per second. */
+/** One add wakes all polls of an account. Returns the wakes per second. */
 export async function runBurst(pollers: Poller[]): Promise<number> {
   await using clients = await holdPolls(pollers);
   const { wakes, seconds } = await clients.wake(pollers.length, 0);
@@ -90,7 +90,7 @@ interface Round {
   theirBurst: number;
 }
 
-/** In fresh processes, since memory once taken is not given back. */
+/** Uses fresh processes, because a process does not return its memory. */
 async function runRound(plan: Plan, url: string, round: number): Promise<Round> {
   const count = countWaiters(plan);
   const wakes = plan.quick ? 100 : 2_000;
@@ -124,7 +124,7 @@ async function runRound(plan: Plan, url: string, round: number): Promise<Round> 
   return { ours, theirs, ourBurst: bursts.ours, theirBurst: bursts.theirs };
 }
 
-/** Runs both sides, each round in the other order than the one before. */
+/** Runs both sides, in alternating order. */
 async function runInTurn<T>(
   round: number,
   { ours, theirs }: Record<'ours' | 'theirs', () => Promise<T>>,
@@ -134,7 +134,7 @@ async function runInTurn<T>(
   return { ours: await ours(), theirs: second };
 }
 
-/** Two replicas with waiters on each, woken by adds at the other one; with variables of their own. */
+/** Runs two replicas with waiters on each, woken by adds at the other replica. `settings` are extra variables. */
 export async function runAcross(
   plan: Plan,
   url: string,

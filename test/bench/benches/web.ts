@@ -10,17 +10,17 @@ import { formatNumber, type Line } from '../harness/report.ts';
 import { spreadOf } from '../harness/stats.ts';
 import { HUNDRED_THOUSAND, openCollection, sizesOf, TEN_THOUSAND } from './collection.ts';
 
-/** The page in a real browser, as its reader feels it. */
+/** Measures the page in a real browser, as its user experiences it. */
 
 const CPU_SLOWDOWN = 4;
 
-/** What the page has to reach. */
+/** The goals for the page. */
 const MARKS = { firstListMs: 1_000, typingP95Ms: 150, taskMs: 50 };
 
-/** Of 100,000 bookmarks it scrolls through so many: all pages of them would take minutes to read. */
+/** Scrolls through this many of the 100,000 bookmarks, because reading all pages would take minutes. */
 const SCROLLED_ROWS = 10_000;
 
-/** Runs in the page before everything else: notes when the first row stands. */
+/** Runs in the page before any other script, and records when the first row appears. */
 const WATCH = `
   globalThis.measured = { firstRowMs: 0 };
   const observer = new MutationObserver(() => {
@@ -44,7 +44,7 @@ async function signIn(
   const database = await openDatabase({ url: databaseUrl, max: 1 });
   const { code } = await issueInvite(database, email.trim(), 1);
   await database.close(0);
-  // A service worker would answer every load after the first one from its cache.
+  // A service worker would answer every later load from its cache.
   const context = await browser.newContext({
     viewport: { width: 1_280, height: 900 },
     serviceWorkers: 'block',
@@ -55,7 +55,7 @@ async function signIn(
   return context;
 }
 
-/** A load with an empty cache: when the first row stands, and the bytes that came. */
+/** Loads the page with an empty cache. Returns when the first row appeared, and the bytes received. */
 async function loadCold(context: BrowserContext, origin: string): Promise<{ ms: number; bytes: number }> {
   const page = await context.newPage();
   const debug = await context.newCDPSession(page);
@@ -73,7 +73,7 @@ async function loadCold(context: BrowserContext, origin: string): Promise<{ ms: 
   return { ms, bytes };
 }
 
-/** From each key of some words to the list that shows what it finds, in ms. */
+/** The time from each key press to the updated list, in ms. */
 async function measureTyping(page: Page): Promise<number[]> {
   const texts = [COMMON_WORD, SECOND_WORD, RARE_WORD].flatMap((word) =>
     Array.from(word, (_, at) => word.slice(0, at + 1)),
@@ -90,7 +90,7 @@ async function measureTyping(page: Page): Promise<number[]> {
           observer.disconnect();
           resolve();
         });
-        // The list says first that it reads: what counts is its next change.
+        // The first change shows only that the search started; the next one is the result.
         setTimeout(() => observer.observe(list, { childList: true, subtree: true, characterData: true }), 0);
       });
       input.value = text;
@@ -103,7 +103,7 @@ async function measureTyping(page: Page): Promise<number[]> {
   }, texts);
 }
 
-/** An event of Chromium's trace: durations in µs, `tdur` by the thread's own CPU time. */
+/** An event of Chromium's trace. Durations are in µs; `tdur` is the thread's own CPU time. */
 interface TraceEvent {
   name: string;
   pid: number;
@@ -113,7 +113,10 @@ interface TraceEvent {
   tdur?: number;
 }
 
-/** The longest task of the page's main thread, in ms: by its CPU time, which other work on the machine does not lengthen, and by the clock. */
+/**
+ * The longest task of the page's main thread in ms: by CPU time, which other work on the machine does not increase, and
+ * by the clock.
+ */
 interface LongestTask {
   cpuMs: number;
   clockMs: number;
@@ -132,7 +135,7 @@ function findLongestTask(events: readonly TraceEvent[]): LongestTask {
   return { cpuMs: longest(({ tdur }) => tdur), clockMs: longest(({ dur }) => dur) };
 }
 
-/** Scrolls through so many rows, fast. */
+/** Scrolls quickly through this many rows. */
 async function measureScrolling(browser: Browser, page: Page, count: number): Promise<LongestTask> {
   const last = page.locator('.rows > li').last();
   await browser.startTracing(page, { categories: ['toplevel', '__metadata'] });
@@ -159,7 +162,7 @@ const line = (what: string, unit: string, values: readonly number[], limit?: num
   ...(limit !== undefined && { mark: { text: `≤ ${limit}`, reached: spreadOf(values).median <= limit } }),
 });
 
-/** The page: a cold load, typing, scrolling. */
+/** The page: a cold load, typing and scrolling. */
 export const web: Bench = {
   name: 'web',
   async run(plan: Plan) {
@@ -172,7 +175,7 @@ export const web: Bench = {
     });
     try {
       const context = await signIn(browser, url, origin, TEN_THOUSAND);
-      // The first request has the replica make the files.
+      // The first request makes the replica build its files.
       await loadCold(context, origin);
       const loads = [];
       for (let round = 0; round < plan.effort.rounds; round += 1) loads.push(await loadCold(context, origin));

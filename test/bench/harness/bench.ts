@@ -2,17 +2,17 @@ import type { Environment } from './environment.ts';
 import type { Line } from './report.ts';
 import type { Effort } from './rounds.ts';
 
-/** What a bench is given. */
+/** The options of a run. */
 export interface Plan {
   environment: Environment;
   effort: Effort;
-  /** A smoke run: small collections, one round; its figures mean nothing. */
+  /** A smoke run with small collections and one round. Its figures mean nothing. */
   quick: boolean;
-  /** With what takes an hour: ten million bookmarks. */
+  /** Includes the benchmarks that take an hour, with ten million bookmarks. */
   large: boolean;
 }
 
-/** One line, or a few, of the table. */
+/** A benchmark, which yields one or more lines of the table. */
 export interface Bench {
   name: string;
   run(plan: Plan): Promise<Line[]>;

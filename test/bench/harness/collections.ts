@@ -5,30 +5,30 @@ import { buildNextFilters, findPendingFilters } from '../../../src/store/sweep.t
 import { makeRandom, makeTexts, type SampleText } from '../../support/texts.ts';
 import { runPsql } from './programs.ts';
 
-/** Users with bookmarks, as Postgres makes them from a few thousand sample texts: the same in every run. */
+/** Creates users with bookmarks in Postgres from a few thousand sample texts. Every run gets the same rows. */
 
-/** Consecutive users who have equally much. */
+/** Consecutive users with equal collections. */
 export interface Population {
   firstUser: number;
   users: number;
-  /** Of each user. */
+  /** Bookmarks of each user. */
   bookmarks: number;
-  /** Tags of each user; a bookmark carries three. */
+  /** Tags of each user. Each bookmark carries three. */
   tags: number;
-  /** Whether the last tenth of the tags is below `Work`: `Work/Tag 300` in the place of `Tag 300`. */
+  /** Whether the last tenth of the tags is below `Work`: `Work/Tag 300` instead of `Tag 300`. */
   hasPaths?: boolean;
 }
 
 /** In about an eighth of the texts. */
 export const COMMON_WORD = 'server';
-/** In about a fifth, whether or not the other is there. */
+/** In about a fifth of the texts, independently of `COMMON_WORD`. */
 export const SECOND_WORD = 'reading';
-/** In one text of a thousand. */
+/** In one of a thousand texts. */
 export const RARE_WORD = 'quixotic';
 
 const SAMPLES = 4_000;
 
-/** The sample texts, the same in every run: those of `makeTexts`, some with a word that is searched for. */
+/** The sample texts, the same in every run: those of `makeTexts`, some with one of the words to search for. */
 export function makeSamples(count = SAMPLES): SampleText[] {
   const next = makeTexts(4);
   const random = makeRandom(5);
@@ -53,7 +53,7 @@ export async function loadSamples(url: string): Promise<void> {
   await runPsql(url, 'copy bench.samples from stdin', rows);
 }
 
-/** Makes users with bookmarks, laid down as if all of them had added in turn. They are premium. */
+/** Creates premium users with bookmarks, stored in the order in which all of them would have added in turn. */
 export async function populate(url: string, population: Population): Promise<void> {
   const { firstUser, users, bookmarks, tags, hasPaths = false } = population;
   const last = firstUser + users - 1;
@@ -100,7 +100,7 @@ export async function populate(url: string, population: Population): Promise<voi
   );
 }
 
-/** Copies users' bookmarks into tables as one would first think of them: tags joined, one key a table. */
+/** Copies users' bookmarks into straightforward tables: tags by a join, one key per table. */
 export async function copyToNaive(url: string, firstUser: number, lastUser: number): Promise<void> {
   const theirs = `where user_id between ${firstUser} and ${lastUser}`;
   await runPsql(
@@ -127,14 +127,14 @@ export async function copyToNaive(url: string, firstUser: number, lastUser: numb
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest();
 
-/** API tokens that `issueTokens` made: any of them can be told from its user and number. */
+/** Returns the API token of a user with this number, as `issueTokens` created it. */
 export function tokenOf(user: number, number = 0): string {
   return formatToken('api', user, secretOf(user, number));
 }
 
 const secretOf = (user: number, number: number) => sha256(`bench ${user} ${number}`).toString('base64url');
 
-/** SQL for the hash of one more token of each user, which pgbench can tell from the user's id. */
+/** SQL for the hash of another token of each user, which pgbench can derive from the user's id. */
 export const PGBENCH_TOKEN_HASH = "decode(lpad(to_hex(:user::bigint), 64, '0'), 'hex')";
 
 /** Issues tokens with scope write to consecutive users. */
@@ -150,7 +150,10 @@ export async function issueTokens(url: string, firstUser: number, users: number,
   await runPsql(url, 'copy tokens (user_id, token_hash, kind, scope) from stdin', rows());
 }
 
-/** What sweeps and autovacuum would do in time: filters, statistics, visibility, the pending list of the tags' index. */
+/**
+ * Does at once what sweeps and autovacuum would do over time: filters, statistics, visibility, and the pending list of
+ * the tags' index.
+ */
 export async function settle(url: string): Promise<void> {
   await signAll(url);
   await runPsql(url, 'vacuum analyze');

@@ -9,23 +9,23 @@ import { provide } from '../../support/programs.ts';
 import { silentLog } from '../../support/silent-log.ts';
 import { runPsql } from './programs.ts';
 
-/** The servers that all benches share: one Postgres, one Redis, a folder; gone when disposed. */
+/** The servers that all benchmarks share: one Postgres, one Redis, and a folder. Disposing removes them. */
 export interface Environment extends AsyncDisposable {
   folder: string;
   postgresPid: number;
   redis: { url: string; pid: number };
-  /** Variables of every replica, over the bench's own. */
+  /** Variables for every replica. They override the bench's own. */
   settings: Record<string, string>;
-  /** The url of a database by name, made by `make` at the first call: others are copied from it. */
+  /** The url of a database by name. The first call creates it by `make`; later calls return the same one. */
   database(name: string, make: (url: string) => Promise<void>): Promise<string>;
-  /** A copy of a database, under another name; nobody may be connected to the original. */
+  /** Copies a database under another name. Nobody may be connected to the original. */
   copy(url: string, name: string): Promise<string>;
   drop(url: string): Promise<void>;
 }
 
 /**
- * Durable, as a service is run; memory as a small server of its own would have it. Checkpoints stay out of the rounds
- * as far as they can.
+ * Durable, like in production, with the memory of a small dedicated server. Checkpoints are rare, so that few run
+ * during a measurement.
  */
 const POSTGRES_SETTINGS = {
   shared_buffers: '2GB',
@@ -37,7 +37,7 @@ const POSTGRES_SETTINGS = {
   file_copy_method: 'copy',
 };
 
-/** Starts the servers; `settings` are variables for every replica. */
+/** Starts the servers. `settings` are variables for every replica. */
 export async function openEnvironment(settings: Record<string, string> = {}): Promise<Environment> {
   const stack = new AsyncDisposableStack();
   try {

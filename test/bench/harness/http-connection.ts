@@ -1,9 +1,9 @@
 import { connect, type Socket } from 'node:net';
 
-/** What came back for one request. */
+/** The response to one request. */
 export interface HttpResponse {
   status: number;
-  /** Head and body on the wire. */
+  /** The size of head and body on the wire. */
   bytes: number;
   body: Buffer;
 }
@@ -13,8 +13,8 @@ type Receive = (response: HttpResponse) => void;
 const HEAD_END = Buffer.from('\r\n\r\n');
 
 /**
- * One HTTP/1.1 keep-alive connection, one request at a time: as little as a client can do, so that the server's work
- * is what is measured. Understands responses with a content length only.
+ * One HTTP/1.1 keep-alive connection with one request at a time. It does as little as possible, so that measurements
+ * show the server's work. It only understands responses with a content length.
  */
 export class HttpConnection {
   readonly #port: number;
@@ -25,7 +25,7 @@ export class HttpConnection {
   #receive: Receive | undefined;
   #fail: (error: Error) => void;
 
-  /** Connects again this often, and sends the request again, where it is reset before its first response. */
+  /** Reconnects and sends the request again up to this often, if the connection is reset before its first response. */
   constructor(port: number, onError: (error: Error) => void, retries = 0) {
     this.#port = port;
     this.#fail = onError;
@@ -33,7 +33,7 @@ export class HttpConnection {
     this.#socket = this.#connect();
   }
 
-  /** Sends a whole request; `receive` is called with its response. */
+  /** Sends a whole request. `receive` gets the response. */
   send(request: Buffer, receive: Receive): void {
     this.#receive = receive;
     this.#request = request;
@@ -88,7 +88,7 @@ function parseResponse(seen: Buffer): HttpResponse | undefined {
   return { status: Number(head.slice(9, 12)), bytes, body: seen.subarray(headEnd + 4, bytes) };
 }
 
-/** A POST request as it travels. */
+/** Formats a POST request. */
 export function formatRequest(path: string, body: string, token?: string): Buffer {
   const authorization = token === undefined ? '' : `Authorization: Bearer ${token}\r\n`;
   return Buffer.from(

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { formatRequest } from './http-connection.ts';
 
-/** Single large requests, timed one by one. */
+/** Sends single large requests and measures the time of each. */
 
 export interface TimedResponse {
   status: number;
@@ -37,7 +37,7 @@ export async function postTimed(
   return { status: response.statusCode, text: answered, ms: performance.now() - startedAt };
 }
 
-/** Sends a request and counts what comes, unread; rejects unless the response is a 200 that ended as it should. */
+/** Sends a request and counts the bytes of the response. Rejects unless it is a complete 200. */
 export async function drainTimed(
   port: number,
   path: string,

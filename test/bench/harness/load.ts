@@ -5,28 +5,28 @@ import type { Sample } from './rounds.ts';
 import { type Latency, spreadOf } from './stats.ts';
 
 /**
- * Requests for a closed loop, in which each connection sends the next one when its response is there; with `perSecond` for an
- * open one. A closed loop shows what the server can do. It sends nothing while the server stalls, so only an open one
- * shows how long requests take.
+ * Requests for a closed loop, in which each connection sends the next request after a response. With `perSecond`, an
+ * open loop. A closed loop measures throughput. It sends nothing while the server stalls, so only an open loop measures
+ * latency.
  */
 export interface LoadJob {
   port: number;
   path: string;
-  /** Taken in turn. */
+  /** Used in turn. */
   bodies: string[];
-  /** Taken in turn; none: requests go without. */
+  /** Used in turn. If empty, requests have no token. */
   tokens: string[];
-  /** Instead of path, bodies and tokens: whole requests, taken in turn. */
+  /** Whole requests, used in turn instead of path, bodies and tokens. */
   requests?: { path: string; body: string; token: string }[];
   connections: number;
   seconds: number;
-  /** Sends at this rate, whatever the server does; a request's time runs from when it was due. */
+  /** Sends at this rate regardless of responses. A request's latency counts from the time when it was due. */
   perSecond?: number;
   /** Any other status is a failure. */
   expectStatus: number;
 }
 
-/** What a load process reports. */
+/** The report of a load process. */
 export interface LoadReport {
   requests: number;
   failures: number;
@@ -40,7 +40,7 @@ export interface LoadReport {
 
 const PROGRAM = fileURLToPath(new URL('../load-process.ts', import.meta.url));
 
-/** Puts load on a server from a process of its own. */
+/** Sends requests to a server from a separate process. */
 export async function runLoad(job: LoadJob): Promise<LoadReport> {
   const child = fork(PROGRAM, { serialization: 'advanced' });
   const exit = once(child, 'exit');
@@ -54,7 +54,7 @@ export async function runLoad(job: LoadJob): Promise<LoadReport> {
   return report;
 }
 
-/** As one run of a side, as fast as it goes. */
+/** Runs a side once, at full speed. */
 export async function sampleLoad(job: LoadJob): Promise<Sample> {
   const report = await runLoad(job);
   if (report.failure !== undefined) throw new Error(`${job.path} answered: ${report.failure}`);
@@ -62,7 +62,7 @@ export async function sampleLoad(job: LoadJob): Promise<Sample> {
   return { rate: requests / seconds, operations: requests, failures };
 }
 
-/** Connections of an open loop: more than can be busy unless the server is far behind. */
+/** The connections of an open loop. All are busy only if the server is far behind. */
 const OPEN_CONNECTIONS = 64;
 
 /** Latencies at a fixed rate. */
@@ -72,5 +72,5 @@ export async function measureLatency(job: LoadJob & { perSecond: number }): Prom
   return report.latency;
 }
 
-/** The rate at which latencies are measured: a server that has half of what it can do to do. */
+/** The rate for measuring latency: half of the server's throughput. */
 export const halfOf = (rates: readonly number[]): number => spreadOf(rates).median / 2;

@@ -3,19 +3,19 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Latency } from './stats.ts';
 
-/** Clients that wait: each holds one poll, and polls again when it was answered. */
+/** Polling clients: each holds one poll, and polls again after each response. */
 
-/** One client: how it polls, and how somebody wakes it. */
+/** One client: its poll, and the request that wakes it. */
 export interface Poller {
   port: number;
   path: string;
-  /** The body, but for its cursor. */
+  /** The body without the cursor. */
   body: { cursor: number; [field: string]: unknown };
   token?: string;
   wake: { port: number; path: string; body: object; token?: string };
 }
 
-/** What the clients saw while they were woken. */
+/** What the clients observed. */
 export interface WakeReport {
   wakes: number;
   latency: Latency;
@@ -27,16 +27,16 @@ type Order = { kind: 'hold'; pollers: Poller[] } | { kind: 'wake'; count: number
 
 const PROGRAM = fileURLToPath(new URL('../poll-process.ts', import.meta.url));
 
-/** A process of waiting clients; disposing closes their connections. */
+/** A process of polling clients. Disposing closes their connections. */
 export interface PollProcess extends AsyncDisposable {
   /**
-   * Wakes `count` clients one after the other, `perSecond` of them, each by a request for it alone; with 0, one
-   * trigger of the first client's, and all are awaited.
+   * Wakes `count` clients in turn, `perSecond` of them, each by its own trigger. With 0, sends one trigger of the first
+   * client and awaits all clients.
    */
   wake(count: number, perSecond: number): Promise<WakeReport>;
 }
 
-/** Starts clients; resolves when all their polls were sent and the server has had a moment to take them. */
+/** Starts clients. Resolves when all polls were sent and the server has had a moment to accept them. */
 export async function holdPolls(pollers: Poller[]): Promise<PollProcess> {
   const child = fork(PROGRAM, { serialization: 'advanced' });
   await order(child, { kind: 'hold', pollers });

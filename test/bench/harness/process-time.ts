@@ -1,18 +1,18 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { listFamily } from '../../support/processes.ts';
 
-/** CPU time and memory of processes, as Linux accounts for them. */
+/** CPU time and memory of processes, from Linux's /proc. */
 
-/** Named groups of processes, each by the id of its parent, whose descendants count too. */
+/** Named groups of processes, each given by ids of parents. Their descendants count too. */
 export type ProcessGroups = Record<string, number[]>;
 
 /** CPU milliseconds by group. */
 export type ProcessTimes = Record<string, number>;
 
-/** Ticks of /proc/<pid>/stat are hundredths of a second on every Linux that Node runs on. */
+/** The ticks of /proc/<pid>/stat are hundredths of a second on every Linux that Node supports. */
 const TICK_MS = 10;
 
-/** The CPU time that each group has used so far. Children that ended count through the parent that collected them. */
+/** The CPU time that each group has used so far. Ended children count through the parent that collected them. */
 export function readProcessTimes(groups: ProcessGroups): ProcessTimes {
   return Object.fromEntries(
     Object.entries(groups).map(([name, pids]) => [
@@ -22,7 +22,7 @@ export function readProcessTimes(groups: ProcessGroups): ProcessTimes {
   );
 }
 
-/** What each group used between two readings. */
+/** The CPU time of each group between two readings. */
 export function timesBetween(before: ProcessTimes, after: ProcessTimes): ProcessTimes {
   return Object.fromEntries(Object.entries(after).map(([name, ms]) => [name, ms - (before[name] ?? 0)]));
 }
@@ -49,13 +49,13 @@ function collectedChildrenMs(pid: number): number {
   return (Number(fields[13]) + Number(fields[14])) * TICK_MS;
 }
 
-/** Resident memory of a process in bytes. */
+/** The resident memory of a process in bytes. */
 export function readResidentBytes(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1_024;
 }
 
-/** The most that it was since `5` was written to its `clear_refs`, in bytes. */
+/** The peak of resident memory since `5` was written to `clear_refs`, in bytes. */
 export function readPeakBytes(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1_024;

@@ -10,9 +10,9 @@ import { provide } from '../../support/programs.ts';
 import type { ProcessGroups } from './process-time.ts';
 import type { Side } from './rounds.ts';
 
-/** PostgreSQL's own programs, as found on the PATH: what a client in C makes of the same database. */
+/** PostgreSQL's own programs from the PATH, to show what a client in C achieves with the same database. */
 
-/** Installs them where this is Debian and we are root; rejects with what to install where one is missing still. */
+/** Installs missing programs on Debian as root. Otherwise rejects and says what to install. */
 export async function requirePrograms(): Promise<void> {
   for (const program of ['pgbench', 'psql']) {
     const runs = () => promisify(execFile)(program, ['--version']);
@@ -25,7 +25,7 @@ export async function requirePrograms(): Promise<void> {
   }
 }
 
-/** How pgbench runs a script: `:name` stands for what its `\set` lines drew. */
+/** A script for pgbench: `:name` is replaced by the value of its `\set` line. */
 export interface PgbenchScript {
   url: string;
   folder: string;
@@ -34,7 +34,7 @@ export interface PgbenchScript {
   clients: number;
 }
 
-/** A side that runs one script by pgbench, prepared, as fast as its clients can. */
+/** A side that runs one script in pgbench with prepared statements, at full speed. */
 export function pgbenchSide(name: string, script: PgbenchScript, processes: ProcessGroups): Side {
   const file = join(script.folder, `${script.name}.pgbench`);
   writeFileSync(file, script.text);
@@ -45,7 +45,7 @@ export function pgbenchSide(name: string, script: PgbenchScript, processes: Proc
     async run(seconds) {
       const before = postmasters.flatMap(listFamily).length;
       const sample = await runPgbench(script, file, seconds);
-      // The CPU time of a backend is read from its parent once it has been collected.
+      // The CPU time of a backend is known when its parent has collected it.
       for (let tries = 0; tries < 100 && postmasters.flatMap(listFamily).length > before; tries += 1)
         await sleep(20);
       return sample;
@@ -53,7 +53,7 @@ export function pgbenchSide(name: string, script: PgbenchScript, processes: Proc
   };
 }
 
-/** Runs a script so often, whatever time that takes. */
+/** Runs a script this many times. */
 export async function repeatPgbench(script: PgbenchScript, transactions: number): Promise<void> {
   const { url, folder, name, text, clients } = script;
   const file = join(folder, `${name}.pgbench`);
@@ -75,7 +75,7 @@ async function runPgbench({ url, clients }: PgbenchScript, file: string, seconds
   return { rate, operations };
 }
 
-/** Runs SQL through psql and gives what it printed; input goes to `copy … from stdin`. */
+/** Runs SQL with psql and returns its output. `input` is for `copy … from stdin`. */
 export function runPsql(url: string, sql: string, input?: Iterable<string | Buffer>): Promise<string> {
   return runProgram('psql', ['-XqAt', '-v', 'ON_ERROR_STOP=1', '-c', sql, url], input);
 }
@@ -95,7 +95,7 @@ async function runProgram(
   return printed;
 }
 
-/** Runs one statement through psql and gives the milliseconds that psql measured; input as with `runPsql`. */
+/** Runs one statement with psql and returns psql's time in milliseconds. `input` as for `runPsql`. */
 export async function timePsql(url: string, sql: string, input?: Iterable<string | Buffer>): Promise<number> {
   const flags = ['-XqAt', '-v', 'ON_ERROR_STOP=1', '-c', '\\o /dev/null', '-c', '\\timing on', '-c', sql];
   const printed = await runProgram('psql', [...flags, url], input);

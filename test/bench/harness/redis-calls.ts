@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 
-/** What a Redis says of itself. */
+/** Reads a section of Redis's INFO. */
 async function readInfo(url: string, section: string): Promise<string> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   socket.write(`INFO ${section}\r\n`);
@@ -14,13 +14,13 @@ async function readInfo(url: string, section: string): Promise<string> {
   return text;
 }
 
-/** How many scripts it has run so far: the limiter's calls. */
+/** The number of scripts run so far, which are the limiter's calls. */
 export async function readScriptCalls(url: string): Promise<number> {
   const text = await readInfo(url, 'commandstats');
   return Number(/cmdstat_evalsha:calls=(\d+)/.exec(text)?.[1] ?? 0);
 }
 
-/** Bytes that it has read and written so far. */
+/** The bytes read and written so far. */
 export async function readRedisBytes(url: string): Promise<number> {
   const text = await readInfo(url, 'stats');
   const of = (name: string) => Number(new RegExp(`${name}:(\\d+)`).exec(text)?.[1] ?? 0);

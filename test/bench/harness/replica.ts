@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { findFreePort, waitUntilListening } from '../../support/ports.ts';
 import type { Environment } from './environment.ts';
 
-/** A server in a process of its own; disposing ends it. */
+/** A server in a separate process. Disposing ends it. */
 export interface Replica extends AsyncDisposable {
   port: number;
   pid: number;
@@ -15,14 +15,14 @@ export interface Replica extends AsyncDisposable {
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const REFERENCE = fileURLToPath(new URL('../reference/server.ts', import.meta.url));
 
-/** What differs from a deployment: the limit is so high that load passes it; each request is counted all the same. */
+/** Differs from a deployment only in the limit, which is too high to be reached. Each request is still counted. */
 const SETTINGS = {
   NODE_ENV: 'production',
   RATE_LIMIT_REQUESTS: '100000',
   FREE_BOOKMARK_LIMIT: '1000000000',
 };
 
-/** Starts the service in a role, with its log in a file; more variables of the environment over our own. */
+/** Starts the service in a role, with its log in a file. `settings` override our own variables. */
 export async function startReplica(
   environment: Environment,
   databaseUrl: string,
@@ -65,17 +65,17 @@ export async function startReplica(
   };
 }
 
-/** What is printed of a replica that ended by itself: how, and the end of its log. */
+/** Describes a replica that ended unexpectedly: how it ended, and the end of its log. */
 export const describeDeath = (name: string, how: number | string | null, log: string): string =>
   `${name} ended with ${how}. The end of its log:\n${log.trimEnd().split('\n').slice(-20).join('\n')}`;
 
-/** `NODE_ARGS` of a bench's own run, e.g. `--cpu-prof`, reach the service alone. */
+/** Only the service gets the `NODE_ARGS` of a bench's run, e.g. `--cpu-prof`. */
 function splitArguments(settings: Record<string, string>) {
   const given = process.env.BENCH_NODE_ARGS?.split(' ').filter(Boolean) ?? [];
   return { execArgv: given, ...settings };
 }
 
-/** Starts the bench's own bare server over a database and the environment's Redis. */
+/** Starts the reference server with a database and the environment's Redis. */
 export async function startReference({ redis }: Environment, databaseUrl: string): Promise<Replica> {
   const child = fork(REFERENCE, {
     env: {

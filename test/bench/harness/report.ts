@@ -5,22 +5,22 @@ import type { Spread } from './stats.ts';
 export interface Line {
   bench: string;
   what: string;
-  /** What is counted: `/s`, `ms`, `MB/s` … */
+  /** The unit: `/s`, `ms`, `MB/s` and so on. */
   unit: string;
   service: Spread;
   reference?: Spread;
   referenceName?: string;
-  /** Of the two, round by round; more is better. */
+  /** The ratio of the two values, for each round; more is better. */
   ratio?: Spread;
   mark?: { text: string; reached: boolean };
-  /** CPU microseconds per operation by process, of either side. */
+  /** CPU microseconds per operation by process, of each side. */
   cpu?: Record<string, Spread>;
   referenceCpu?: Record<string, Spread>;
   latency?: { p50: Spread; p99: Spread; p999: Spread; max: Spread };
   note?: string;
 }
 
-/** Significant digits, not decimals: rates and milliseconds stand in one table. */
+/** Rounds to significant digits, because rates and milliseconds share a table. */
 export function formatNumber(value: number): string {
   if (!Number.isFinite(value)) return String(value);
   if (Math.abs(value) >= 1_000) return Math.round(value).toLocaleString('en');
@@ -35,7 +35,7 @@ const formatCpu = (cpu: Record<string, Spread> | undefined): string =>
     .map(([name, micros]) => `${name} ${formatNumber(micros.median)}`)
     .join(', ');
 
-/** CPU time that the reference takes for what takes the service one: says the same on a machine that others use. */
+/** The reference's CPU time relative to the service's. Other load on the machine hardly affects it. */
 function formatCpuRatio({ cpu, referenceCpu }: Line): string {
   if (cpu === undefined || referenceCpu === undefined) return '';
   const total = (times: Record<string, Spread>) =>
@@ -76,14 +76,14 @@ function cells(line: Line, withMarks: boolean): string[] {
   ];
 }
 
-/** The table as Markdown; without marks where too little was run to judge. */
+/** Formats the table as Markdown. Omits the marks if too little was run to judge. */
 export function formatTable(lines: readonly Line[], withMarks: boolean): string {
   const rows = lines.map((line) => cells(line, withMarks));
   const header = [COLUMNS, COLUMNS.map(() => '---')];
   return [...header, ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
 }
 
-/** The usual line: the service's rate beside the reference's, with a mark for the ratio. */
+/** The usual line: the service's rate compared with the reference's, with a mark for the ratio. */
 export function lineOf(
   names: { bench: string; what: string; unit?: string; note?: string },
   service: SideResult,
@@ -107,7 +107,7 @@ export function lineOf(
   };
 }
 
-/** The same, and the ratio is that of CPU time, which other work on the machine does not change. */
+/** Like `lineOf`, but with the ratio of CPU times, which other load on the machine hardly affects. */
 export function cpuLineOf(
   names: { bench: string; what: string; note?: string },
   service: SideResult,

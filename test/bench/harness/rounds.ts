@@ -1,39 +1,39 @@
 import { type ProcessGroups, type ProcessTimes, readProcessTimes, timesBetween } from './process-time.ts';
 import { type Latency, type Spread, spreadOf } from './stats.ts';
 
-/** What one run of one side yielded. */
+/** The result of one run of one side. */
 export interface Sample {
-  /** Operations per second, or megabytes, as the bench says. */
+  /** Operations or megabytes per second, depending on the bench. */
   rate: number;
   operations: number;
-  /** Responses that the bench does not expect. */
+  /** Unexpected responses. */
   failures?: number;
 }
 
-/** One of the things that are compared. */
+/** One of the compared programs. */
 export interface Side {
   name: string;
   run(seconds: number): Promise<Sample>;
-  /** How long its operations take at a fixed rate, where that is asked for. */
+  /** Measures the latency at a fixed rate. */
   latency?(perSecond: number, seconds: number): Promise<Latency>;
-  /** Whose CPU time is counted. */
+  /** The processes whose CPU time is counted. */
   processes: ProcessGroups;
 }
 
-/** A side over all rounds. */
+/** A side's results of all rounds. */
 export interface SideResult {
   name: string;
   rate: Spread;
-  /** CPU microseconds per operation by group of processes. */
+  /** CPU microseconds per operation, by group of processes. */
   cpuMicros: Record<string, Spread>;
-  /** The same of all processes together, round by round. */
+  /** The sum over all processes, for each round. */
   cpuRounds: number[];
   /** At half of its median rate. */
   latency?: { p50: Spread; p99: Spread; p999: Spread; max: Spread };
   samples: Sample[];
 }
 
-/** How long and how often. */
+/** The length and number of rounds. */
 export interface Effort {
   rounds: number;
   seconds: number;
@@ -41,8 +41,8 @@ export interface Effort {
 }
 
 /**
- * Runs the sides in turn, round by round, each round in the other order than the one before, so that what else the
- * machine does falls on all alike. Rejects where a side failed to respond as it should.
+ * Runs the sides in alternating order, so that other load on the machine affects all of them alike. Rejects if a side
+ * gave unexpected responses.
  */
 export async function compareSides(sides: readonly Side[], effort: Effort): Promise<SideResult[]> {
   for (const side of sides) await runSide(side, effort.warmUpSeconds);
@@ -91,14 +91,14 @@ function summarise(side: Side, samples: Sample[], times: ProcessTimes[]): SideRe
   };
 }
 
-/** How many times the second side's rate the first one has, round by round. */
+/** The first side's rate as a multiple of the second side's, for each round. */
 export function ratioOf(first: SideResult, second: SideResult): Spread {
   return spreadOf(first.samples.map(({ rate }, round) => rate / second.samples[round]!.rate));
 }
 
 /**
- * How many times the first side's CPU time the second one takes for an operation, all processes together, round by
- * round: says the same as their rates, also on a machine that others use.
+ * The second side's CPU time per operation as a multiple of the first side's, for each round. Unlike a ratio of rates,
+ * it is hardly affected by other load on the machine.
  */
 export function cpuRatioOf(first: SideResult, second: SideResult): Spread {
   return spreadOf(first.cpuRounds.map((micros, round) => second.cpuRounds[round]! / micros));

@@ -1,7 +1,10 @@
 import type { Bench, Plan } from './bench.ts';
 import type { Line } from './report.ts';
 
-/** Runs benchmarks in turn and prints each as it ends. A fault ends its own benchmark only. Returns the names that failed. */
+/**
+ * Runs benchmarks in turn and prints the result of each. A fault ends only its own benchmark. Returns the names of
+ * those that failed.
+ */
 export async function runBenches(
   benches: readonly Bench[],
   plan: Plan,

@@ -1,4 +1,4 @@
-/** Middle and edges of several rounds. */
+/** The median and the extremes of several rounds. */
 export interface Spread {
   median: number;
   min: number;
@@ -21,14 +21,14 @@ export interface Latency {
   max: number;
 }
 
-/** The percentiles of latencies in any order; zeros for none. */
+/** The percentiles of latencies in any order. Zeros if there are none. */
 export function latencyOf(valuesMs: Float64Array): Latency {
   const sorted = valuesMs.slice().sort();
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
   return { p50: at(0.5), p99: at(0.99), p999: at(0.999), max: sorted.at(-1) ?? 0 };
 }
 
-/** Numbers that are appended one by one, without garbage. */
+/** Appends numbers one by one without creating garbage. */
 export class Samples {
   #values = new Float64Array(65_536);
   #length = 0;
