@@ -5,7 +5,7 @@ import type { Bookmark, NewBookmark } from '../domain/resources.ts';
  * sent.
  */
 
-export interface Waiting {
+interface Waiting {
   /** Sent as `Idempotency-Key`, so that the bookmark is added only once. */
   key: string;
   bookmark: NewBookmark;

@@ -5,12 +5,12 @@ export interface Backend {
   port: number;
 }
 
-/** HAProxy in front of the replicas, as a deployment has it; it says who answered, and never repeats what was sent. */
+/** HAProxy in front of the replicas. It names the responding replica and never repeats a request. */
 export const startBalancer = (backends: readonly Backend[]): Promise<Balancer> =>
   runHaproxy((port) => describe(port, backends));
 
-// A poll whose client has gone is not held any longer. `retry-on` stays at its default: only what found no connection
-// goes to another replica.
+// Ends a poll whose client has disconnected. `retry-on` keeps its default: only requests that got no connection go to
+// another replica.
 const describe = (port: number, backends: readonly Backend[]): string => `
 defaults
   mode http

@@ -2,11 +2,14 @@ import { ApiError } from '../../src/client/index.ts';
 import { type AnyCall, type Journal, nowMs, type Outcome } from './journal.ts';
 import type { RecordedFetch } from './recorded-fetch.ts';
 
-/** What a call is begun with. */
+/** The fields that a call starts with. */
 export type Pending = AnyCall extends infer C ? (C extends AnyCall ? Omit<C, CallFields> : never) : never;
 type CallFields = 'user' | 'sentMs' | 'endMs' | 'outcome' | 'code' | 'attempts';
 
-/** Responses that say that nothing happened; after an earlier attempt whose response was lost they say nothing. */
+/**
+ * Codes that mean that nothing happened. After an earlier attempt whose response was lost, they say nothing about that
+ * attempt.
+ */
 const REFUSALS = new Set([
   'VALIDATION_ERROR',
   'NOT_FOUND',
@@ -16,7 +19,7 @@ const REFUSALS = new Set([
   'RATE_LIMITED',
 ]);
 
-/** Journals a call that is sent now. Until `settleCall` it may have happened. */
+/** Journals a call that is about to be sent. Until `settleCall`, it may or may not have happened. */
 export function beginCall<C extends Pending>(journal: Journal, user: number, asked: C): C & AnyCall {
   const call = Object.assign(asked, {
     user,
@@ -30,7 +33,10 @@ export function beginCall<C extends Pending>(journal: Journal, user: number, ask
   return call as unknown as C & AnyCall;
 }
 
-/** Sends a call and journals how it ended. Nothing else may use its `fetch` meanwhile: its requests are the attempts. */
+/**
+ * Sends a call and journals its result. Nothing else may use its `fetch` meanwhile, because it counts the requests as
+ * attempts.
+ */
 export async function settleCall(
   recorded: RecordedFetch,
   call: AnyCall,
@@ -44,7 +50,7 @@ export async function settleCall(
     call.code = error instanceof ApiError ? error.code : 'CONNECTION_LOST';
     const wasSentOnce = recorded.count - before === 1;
     if (REFUSALS.has(call.code) && wasSentOnce) call.outcome = 'refused';
-    // Promised for imports only: what is answered so has not happened and never will.
+    // Only for imports does the contract promise that nothing happened and nothing will.
     if (call.kind === 'import' && call.code === 'UNAVAILABLE' && wasSentOnce) call.outcome = 'refused';
   }
   call.attempts = recorded.count - before;

@@ -6,23 +6,23 @@ import { recordFetch } from './recorded-fetch.ts';
 
 export interface CapRaceOptions {
   user: number;
-  /** Adds go out by all of them in turn. */
+  /** The adds use these tokens in turn. */
   tokens: readonly string[];
   origin: string;
   journal: Journal;
   limits: Limits;
 }
 
-/** How many bookmarks there is still room for when adds race, and how many more than these are sent. */
+/** The free places when a race starts, and how many more adds are sent. */
 const ROOM = 5;
 const EXCESS = 5;
 
-/** Pause between two races: the limiter refuses none of their requests. */
+/** The pause between two races, long enough that the limiter admits all requests. */
 const PAUSE_MS = 4_000;
 
 /**
- * A user who is at the cap: fills the account once, then sends more adds at once than it has room for, deletes some, and
- * begins again until the signal. `onFirst` is called when the first race is over.
+ * Races a user at the limit of bookmarks. Fills the account once. Then, until the signal, sends more adds at once than
+ * there are free places, and deletes some bookmarks. Calls `onFirst` after the first race.
  */
 export async function raceAtCap(
   options: CapRaceOptions,
@@ -53,7 +53,7 @@ export async function raceAtCap(
       call.result = { imported, skipped, errors: errors.length };
     });
   };
-  /** What the account holds; undefined where nobody could say. */
+  /** The account's bookmarks. Undefined if no request succeeded. */
   const look = async (n: number): Promise<number[] | undefined> => {
     const sentMs = nowMs();
     const seen = await open(n)

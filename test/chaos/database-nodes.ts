@@ -7,26 +7,26 @@ import { runOn } from '../support/run-on.ts';
 import { silentLog } from '../support/silent-log.ts';
 import type { Random } from './random.ts';
 
-/** The ways that a node of the database ends at once; neither writes down what is in memory. */
+/** The ways to end a node at once. Neither flushes memory to disk. */
 export type Crash = 'SIGQUIT' | 'SIGKILL';
 
-/** A Postgres alone, or the nodes of a cluster, each to be hurt. */
+/** One Postgres, or the nodes of a cluster. */
 export interface DatabaseNodes extends AsyncDisposable {
-  /** The database on each node; through each of them all rows are there. The first one is the coordinator's. */
+  /** The database on each node. All rows are visible through each node. The first one is the coordinator. */
   urls: readonly string[];
-  /** Ends a node at once; resolves when it takes connections again. */
+  /** Ends a node at once. Resolves when it accepts connections again. */
   crash(url: string, how: Crash, draw: Random): Promise<void>;
-  /** Moves rows between the nodes while they are written, where there are several. */
+  /** Moves rows between nodes during writes, if there are several. */
   moveRows: ((draw: Random) => Promise<void>) | undefined;
 }
 
 /**
- * fsync is off: a killed Postgres has lost nothing that it wrote, for the system's cache stays; only a machine that
- * loses its power would differ.
+ * fsync is off. A killed Postgres still loses nothing, because the system keeps its cache. Only a power failure would
+ * differ.
  */
 const POSTGRES_SETTINGS = { max_connections: 200, shared_buffers: '128MB' };
 
-/** Starts a Postgres, or makes a database on the cluster of this coordinator; its schema is there when this resolves. */
+/** Starts a Postgres, or creates a database on this coordinator's cluster. Resolves when the schema exists. */
 export async function openDatabaseNodes(citusUrl: string | undefined): Promise<DatabaseNodes> {
   if (citusUrl !== undefined) return openCluster(citusUrl);
   const server = await startPostgres(POSTGRES_SETTINGS);
@@ -62,8 +62,8 @@ async function openCluster(citusUrl: string): Promise<DatabaseNodes> {
 }
 
 /**
- * Whoever is a superuser can have a backend killed. Postgres then ends all others at once, and recovers from its log, as it
- * does after its own death.
+ * A superuser can kill a backend. Postgres then ends all other backends and recovers from its log, as after its own
+ * crash.
  */
 async function crashNode(url: string, how: Crash): Promise<void> {
   await runOn(
@@ -84,7 +84,7 @@ async function untilOpen(url: string): Promise<void> {
   }
 }
 
-/** Moves the shard of some users to another worker, and has the rebalancer bring as many back. */
+/** Moves the shard of some users to another worker, and then lets the rebalancer even out the shards. */
 async function moveRows(
   url: string,
   workers: readonly { host: string; port: number }[],
@@ -106,14 +106,14 @@ async function moveRows(
   await rebalance(url);
 }
 
-/** Has the rebalancer spread the rows evenly while they are written; resolves when it is done. */
+/** Lets the rebalancer spread the rows evenly during writes. Resolves when it is done. */
 export async function rebalance(url: string): Promise<void> {
   await stopRebalance(url);
   await runOn(url, "select citus_rebalance_start(shard_transfer_mode := 'force_logical')");
   await runOn(url, 'select citus_rebalance_wait()');
 }
 
-/** One that a crash has interrupted goes on by itself: it stands in the way of the next one. */
+/** A rebalance that a crash interrupted continues later, and would block the next one. */
 async function stopRebalance(url: string): Promise<void> {
   await runOn(url, 'select citus_rebalance_stop()').catch(() => {});
 }

@@ -13,8 +13,8 @@ import type { ServiceProcess } from './service-process.ts';
 import { LASTING_TAGS } from './users.ts';
 
 /**
- * What every run must have met, whatever the seed draws and however little the machine gets done: each exercise makes one
- * of these happen before the schedule of faults begins, with users of its own. `checks/minimums.ts` says how much is needed.
+ * Events that every run must contain, regardless of the seed and of the machine's speed. Each exercise produces one of
+ * them with its own users, before the first fault. `checks/minimums.ts` says how many are needed.
  */
 
 export interface ExerciseOptions {
@@ -22,13 +22,13 @@ export interface ExerciseOptions {
   journal: Journal;
   draw: Random;
   limits: Limits;
-  /** Where mirrors put their files. */
+  /** The folder for the mirrors' files. */
   folder: string;
   /** Ends the followers and the mirror. */
   reading: AbortSignal;
 }
 
-/** Does all exercises; `readers` resolves once the followers and the mirror have ended. */
+/** Runs all exercises. `readers` resolves when the followers and the mirror have ended. */
 export async function exercise(options: ExerciseOptions): Promise<{ readers: Promise<unknown> }> {
   const { readers } = await wakePolls(options);
   await Promise.all([collideEdits(options), exhaustLimit(options)]);
@@ -39,7 +39,7 @@ export async function exercise(options: ExerciseOptions): Promise<{ readers: Pro
 const FOLLOWERS = 4;
 const WAKES = 12;
 
-/** How long an exercise waits for what it needs. Without it the run goes on, and its table says "not shown". */
+/** The time limit of an exercise. After it, the run continues, and its table says "not shown". */
 const PATIENCE_MS = 30_000;
 
 const makeAsked = (name: string): Asked => ({
@@ -68,13 +68,13 @@ async function wakePolls(options: ExerciseOptions): Promise<{ readers: Promise<u
   return { readers: Promise.all(readers) };
 }
 
-/** Resolves when each of these tokens waits for the response of a poll. */
+/** Resolves when each of these tokens waits for a poll's response. */
 async function untilPolling({ attempts }: Journal, tokens: readonly string[]): Promise<void> {
   const giveUpAt = nowMs() + PATIENCE_MS;
   const isPolling = (token: string) =>
     attempts.findLast((attempt) => attempt.token === token)?.endMs === Number.POSITIVE_INFINITY;
   while (!tokens.every(isPolling) && nowMs() < giveUpAt) await sleep(20);
-  // The service has it a moment later.
+  // The service receives the poll a moment later.
   await sleep(100);
 }
 
@@ -83,7 +83,7 @@ async function countHeld({ processes }: Fleet): Promise<number> {
   return (await Promise.all(held)).reduce<number>((sum, each) => sum + (each ?? 0), 0);
 }
 
-/** Adds a bookmark, with retries; returns its id and version where that was acknowledged. */
+/** Adds a bookmark, with retries. Returns its id and version if it was acknowledged. */
 async function add(
   { fleet, journal }: ExerciseOptions,
   user: number,
@@ -116,7 +116,7 @@ function connect({ balancer }: Fleet, journal: Journal, token: string, send: typ
 
 const COLLISIONS = 15;
 
-/** Two clients read the same version and edit it at once: one of them must learn of the other. */
+/** Two clients read the same version and edit it at once. One of them must get a conflict. */
 async function collideEdits(options: ExerciseOptions): Promise<void> {
   const { fleet, journal } = options;
   const { id: user, tokens } = await fleet.user(2);
@@ -144,7 +144,7 @@ async function collideEdits(options: ExerciseOptions): Promise<void> {
 
 const BURSTS = 3;
 
-/** Bursts of three times the limit, by tokens that have sent nothing yet. */
+/** Sends bursts of three times the limit with unused tokens. */
 async function exhaustLimit({ fleet, journal, limits }: ExerciseOptions): Promise<void> {
   const { tokens } = await fleet.user(BURSTS);
   for (const token of tokens) {
@@ -162,7 +162,7 @@ async function exhaustLimit({ fleet, journal, limits }: ExerciseOptions): Promis
   }
 }
 
-/** The replica that has added a bookmark dies before its client has the response, so that the client sends it again. */
+/** The replica that added a bookmark dies before its client has the response, so the client sends the add again. */
 async function killServerOfAdd(options: ExerciseOptions): Promise<void> {
   const { fleet, journal } = options;
   const { id: user, tokens } = await fleet.user(1);
@@ -194,12 +194,12 @@ async function killAndRestart(
   for (const fault of faults) fault.endMs = nowMs();
 }
 
-/** Longer than what is imported within the request. */
+/** Too many entries for an inline import. */
 const ENTRIES = 60;
 
 /**
- * The worker that runs an import dies in the middle of it. The exercise holds the account's lock until then, so that no
- * import can be over before, and ends the statement that waits for the lock: a worker must run the import anew.
+ * The worker that runs an import dies during it. The exercise holds the account's lock, so that no import can finish
+ * before. Then it ends the statement that waits for the lock, so a worker must run the import again.
  */
 async function killRunnerOfImport({ fleet, journal }: ExerciseOptions): Promise<void> {
   const { id: user, tokens } = await fleet.user(1);
@@ -231,7 +231,7 @@ const END_BLOCKED = `
   where datname = current_database() and wait_event_type = 'Lock'
     and (application_name like 'bookmark-service%' or application_name like 'citus_internal%')`;
 
-/** Resolves with true when a worker has begun the user's import, with false where none does. */
+/** Resolves with true when a worker has started the user's import, or with false if none does. */
 async function untilBegun({ sql }: Fleet, user: number): Promise<boolean> {
   for (const giveUpAt = nowMs() + PATIENCE_MS; nowMs() < giveUpAt; await sleep(50)) {
     const begun =

@@ -5,12 +5,12 @@ import type { Fleet } from './fleet.ts';
 import type { Random } from './random.ts';
 import type { ServiceProcess } from './service-process.ts';
 
-/** One way to hurt the service. It heals by itself before it resolves. */
+/** One kind of fault. It is repaired before it resolves. */
 export interface FaultKind {
   kind: string;
-  /** How often it is drawn beside the others. */
+  /** Its probability relative to the others. */
   weight: number;
-  /** What it may be done to; one thing suffers one fault at a time. */
+  /** What it can hit. Each target has one fault at a time. */
   targets(fleet: Fleet): string[];
   run(fleet: Fleet, target: string, draw: Random): Promise<void>;
 }
@@ -20,7 +20,7 @@ const processNames = ({ processes }: Fleet) => processes.map(({ name }) => name)
 const findProcess = ({ processes }: Fleet, target: string): ServiceProcess =>
   processes.find(({ name }) => name === target)!;
 
-/** Waits some milliseconds of a range. */
+/** Waits for a random time in a range. */
 const linger = (draw: Random, minMs: number, maxMs: number) => sleep(draw.integer(minMs, maxMs));
 
 const endAndRestart = (signal: 'SIGKILL' | 'SIGTERM'): FaultKind => ({
@@ -59,7 +59,7 @@ const stepClock: FaultKind = {
   },
 };
 
-/** Those of the database: `postgres`, or `postgres-1` and on where it has several nodes. */
+/** The names of the database's nodes: `postgres`, or `postgres-1` and so on if there are several. */
 const serverNames = ({ database: { urls } }: Fleet) =>
   urls.length === 1 ? ['postgres'] : urls.map((_url, n) => `postgres-${n + 1}`);
 
@@ -71,7 +71,7 @@ const terminateBackends: FaultKind = {
   targets: serverNames,
   async run(fleet, target, draw) {
     const share = draw.pick([0.1, 0.5, 1]);
-    // What one node does for another one has a name of its own.
+    // The connections between nodes have their own application name.
     await runOn(
       findServer(fleet, target),
       `select pg_terminate_backend(pid) from pg_stat_activity
@@ -107,7 +107,7 @@ const killRedis: FaultKind = {
   async run(fleet, target, draw) {
     const node = findNode(fleet, target);
     await node.kill();
-    // At once as well: nobody may notice but by what is lost.
+    // With 0, clients notice only the lost data.
     await linger(draw, 0, draw.pick([0, 3_000]));
     await node.restart();
   },
@@ -125,12 +125,12 @@ const freezeRedis: FaultKind = {
   },
 };
 
-/** No connection ends: the old master goes on to take what is published to it. */
+/** No connection closes, so the old master still accepts messages. */
 const failOverRedis: FaultKind = {
   kind: 'failover',
   weight: 4,
   targets: ({ redis }) => (redis.failOver === undefined ? [] : ['redis']),
-  // A node that is killed or frozen just now takes no command.
+  // A killed or frozen node accepts no commands.
   run: async ({ redis }, _target, draw) => redis.failOver!(draw).catch(() => {}),
 };
 
@@ -151,12 +151,12 @@ const stallConnections: FaultKind = {
     const proxy = proxies.get(target)!;
     proxy.stall();
     await linger(draw, 500, 4_000);
-    // What was held back is lost, so the connection is of no more use; new ones were served all the while.
+    // The delayed bytes are lost, so the connection is useless now. New connections worked all the time.
     proxy.cut('reset');
   },
 };
 
-/** All of them. */
+/** All kinds of faults. */
 export const FAULT_KINDS: readonly FaultKind[] = [
   endAndRestart('SIGKILL'),
   endAndRestart('SIGTERM'),

@@ -16,17 +16,19 @@ import type { Journal, Limits } from './journal.ts';
 import { openRedisNodes, type RedisKind, type RedisNodes } from './redis-nodes.ts';
 import { openProcess, type ServiceProcess } from './service-process.ts';
 
-/** The service as it is deployed: replicas behind a balancer, workers, the database, Redis, and proxies that can hurt. */
+/**
+ * The service as deployed: replicas behind a balancer, workers, the database, Redis, and proxies that inject faults.
+ */
 export interface Fleet extends AsyncDisposable {
   readonly database: DatabaseNodes;
   readonly redis: RedisNodes;
   readonly balancer: Balancer;
   readonly processes: ServiceProcess[];
-  /** What stands between a process and what it speaks to, by name. */
+  /** The proxies between processes and their servers, by name. */
   readonly proxies: Map<string, FaultyProxy>;
-  /** Reads the database from beside the service. */
+  /** Reads the database directly, not through the service. */
   readonly sql: postgres.Sql;
-  /** Makes a user with API tokens of scope write. */
+  /** Creates a user with API tokens of scope write. */
   user(tokens: number): Promise<{ id: number; tokens: string[] }>;
 }
 
@@ -36,13 +38,13 @@ export interface FleetOptions {
   apis: number;
   workers: number;
   syncWaitSeconds: number;
-  /** The coordinator of a cluster for the database, in the place of a Postgres alone. */
+  /** The coordinator of a cluster, to be used instead of one Postgres. */
   citusUrl?: string | undefined;
-  /** Sees each piece that a process sends to Redis before Redis does. */
-  onRedisRequest?: ((piece: Buffer) => void) | undefined;
+  /** Called with each chunk that a process sends to Redis, before Redis gets it. */
+  onRedisRequest?: ((chunk: Buffer) => void) | undefined;
 }
 
-/** Starts all of it; every process answers when this resolves. */
+/** Starts everything. Resolves when every process responds. */
 export async function openFleet(options: FleetOptions, journal: Journal): Promise<Fleet> {
   await using opened = new AsyncDisposableStack();
   const database = opened.use(await openDatabaseNodes(options.citusUrl));
@@ -64,7 +66,7 @@ export async function openFleet(options: FleetOptions, journal: Journal): Promis
       proxies,
       options,
     );
-    // On a cluster, half of the processes ask each user's node, and the others any node.
+    // On a cluster, half of the processes query each user's own node, and the others any node.
     const isPlaced = options.citusUrl !== undefined && n % 2 === 0;
     const env = { ...process, ...(isPlaced && { DATABASE_NODES: nodesTemplate(url) }) };
     const [port, metricsPort] = [await findFreePort(), await findFreePort()];

@@ -13,10 +13,10 @@ export interface FollowerOptions {
   draw: Random;
 }
 
-/** How long a follower follows before it begins anew from its stored cursor, as a program that is started again. */
+/** How long a follower follows before it restarts from its stored cursor, like a program. */
 const LIFE_MS = { min: 5_000, max: 60_000 };
 
-/** Follows a user until the signal, and journals each bookmark that it gets. */
+/** Follows a user until the signal, and journals each received bookmark. */
 export async function follow(options: FollowerOptions, signal: AbortSignal): Promise<void> {
   const { name, user, origin, token, journal, draw } = options;
   const follower: Follower = { name, user, receipts: [], restarts: 0 };

@@ -8,11 +8,11 @@ export interface GreedyOptions {
   token: string;
   journal: Journal;
   draw: Random;
-  /** Requests at once: more than the limit. */
+  /** Requests sent at once, more than the limit. */
   burst: number;
 }
 
-/** A script that heeds no limit: bursts beyond its quota, whatever it is answered. */
+/** A script that ignores the limit: it sends bursts beyond its quota, whatever the responses. */
 export async function beGreedy(
   { origin, token, journal, draw, burst }: GreedyOptions,
   signal: AbortSignal,

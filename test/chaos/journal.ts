@@ -1,26 +1,26 @@
 import type { Bookmark, BookmarkTag } from '../../src/client/index.ts';
 
-/** The clients' own log of a run: what was sent, when, and what came back. All that the checks go by, but for the database. */
+/** The clients' log of a run: requests, times and responses. The checks use only this and the database. */
 
 /**
- * How a call ended for its caller: `done`; `refused`, so that nothing happened; or `unknown`: it may have happened, even
- * after its end.
+ * How a call ended for its caller. `done`; `refused`: nothing happened; `unknown`: it may have happened, or may still
+ * happen later.
  */
 export type Outcome = 'done' | 'refused' | 'unknown';
 
-/** One call of a writer, retries included; times in milliseconds of one monotonic clock. */
+/** One call of a writer, including retries. Times are in milliseconds of one monotonic clock. */
 interface Call {
   user: number;
   sentMs: number;
   endMs: number;
   outcome: Outcome;
-  /** The error's code; empty where it was done. */
+  /** The error's code. Empty if the call is done. */
   code: string;
   /** How often it was sent. */
   attempts: number;
 }
 
-/** An entry of an import, or a bookmark to add. Each url is used by one call only, but for those that a merge repeats. */
+/** An entry of an import, or a bookmark to add. Only one call uses each url, except for urls that a merge repeats. */
 export interface Asked {
   url: string;
   title: string;
@@ -31,7 +31,7 @@ export interface Asked {
 export interface AddCall extends Call, Asked {
   kind: 'add';
   isKeyed: boolean;
-  /** Where it was done. */
+  /** Set if the call is done. */
   id: number | undefined;
 }
 
@@ -41,19 +41,19 @@ export interface EditCall extends Call {
   title: string | undefined;
   comment: string | undefined;
   tags: string[] | undefined;
-  /** The version that its writer had read, which it was bound to. */
+  /** The version that its writer read, and that the edit requires. */
   seen: string | undefined;
-  /** The version that it made, where it was done. */
+  /** The version that it created, if it is done. */
   version: string | undefined;
 }
 
-/** One bookmark, or several in one request. */
+/** Deletes one bookmark, or several in one request. */
 export interface DeleteCall extends Call {
   kind: 'delete';
   ids: number[];
 }
 
-/** Puts passing tags on several bookmarks and takes others off. */
+/** Adds passing tags to several bookmarks and removes others. */
 export interface EditSeveralCall extends Call {
   kind: 'edit several';
   ids: number[];
@@ -65,42 +65,42 @@ export interface ImportCall extends Call {
   kind: 'import';
   mode: 'merge' | 'replace';
   entries: Asked[];
-  /** Of the entries, those whose url cannot be taken. */
+  /** How many entries have an invalid url. */
   invalid: number;
-  /** Of the entries, those whose url was used before by another call. */
+  /** Urls of entries that another call used before. */
   repeated: string[];
   result: { imported: number; skipped: number; errors: number } | undefined;
-  /** How often the process that ran it was killed in the middle of it. */
+  /** How often a process was killed while it ran this import. */
   crashes: number;
 }
 
 export interface TagCall extends Call {
   kind: 'tag';
   operation: 'create' | 'rename' | 'delete' | 'merge';
-  /** Its new name; of one that is deleted or merged, the old one. */
+  /** The tag's new name. If it was deleted or merged, its old name. */
   name: string;
 }
 
 export type AnyCall = AddCall | EditCall | DeleteCall | EditSeveralCall | ImportCall | TagCall;
 
-/** All bookmarks of a user in one response, an export or a page of the list; or what a mirror held when it was up to date. */
+/** All bookmarks of a user in one response (an export or a page of the list), or in a mirror that is up to date. */
 export interface Look {
   source: 'export' | 'list' | 'mirror';
   user: number;
   sentMs: number;
   endMs: number;
-  /** What the response says of its number. */
+  /** The count that the response states. */
   count: number;
   ids: number[];
   urls: string[];
 }
 
-/** A bookmark that a follower got. */
+/** A bookmark that a follower received. */
 export interface Receipt {
   id: number;
   url: string;
   atMs: number;
-  /** When the request that brought it was sent. */
+  /** When the request that returned it was sent. */
   askedMs: number;
 }
 
@@ -108,21 +108,21 @@ export interface Follower {
   name: string;
   user: number;
   receipts: Receipt[];
-  /** How often it began anew from its stored cursor. */
+  /** How often it restarted from its stored cursor. */
   restarts: number;
 }
 
-/** All that a user has, as a client is shown it: bookmarks by id, tags by name. */
+/** A user's data as clients see it: bookmarks by id, tags by name. */
 export interface Collection {
   bookmarks: Bookmark[];
   tags: BookmarkTag[];
 }
 
-/** A change that a mirror got: `deleted <id>`, `title <title>` of a bookmark, or `tag <name>`. */
+/** A change that a mirror received: `deleted <id>`, `title <title>` of a bookmark, or `tag <name>`. */
 export interface ChangeReceipt {
   change: string;
   atMs: number;
-  /** When the request that brought it was sent. */
+  /** When the request that returned it was sent. */
   askedMs: number;
 }
 
@@ -131,56 +131,56 @@ export interface Mirror {
   user: number;
   store: 'memory' | 'sqlite';
   receipts: ChangeReceipt[];
-  /** Pages that it applied, and those of them that had it begin anew. */
+  /** The pages that it applied, and how many of them were resets. */
   pages: number;
   resets: number;
-  /** How often it was started again, with its copy or with none. */
+  /** How often it restarted, with or without its copy. */
   restarts: number;
-  /** What it held in the end; undefined where it could not catch up. */
+  /** Its content at the end. Undefined if it could not catch up. */
   copy: Collection | undefined;
 }
 
-/** One request as it went over the wire. */
+/** One request on the wire. */
 export interface Attempt {
   token: string;
   path: string;
   sentMs: number;
-  /** When the head of the response came, or the failure; infinite while neither has. */
+  /** When the head of the response or the failure came. Infinite before that. */
   endMs: number;
-  /** 0: no response. */
+  /** 0 if there was no response. */
   status: number;
-  /** The replica, as the balancer names it; empty where it was the balancer itself. */
+  /** The replica's name in the balancer. Empty if the balancer itself responded. */
   servedBy: string;
-  /** Whether the limiter had counted it: its response carries the quota. */
+  /** Whether the limiter counted it: the response contains the quota. */
   isCounted: boolean;
-  /** Whether its caller gave it up. */
+  /** Whether its caller aborted it. */
   isAborted: boolean;
 }
 
-/** Something that was done to the service. */
+/** A fault that the run caused. */
 export interface Fault {
   kind: string;
   target: string;
   startMs: number;
   endMs: number;
-  /** Why it could not be done to the end. */
+  /** Why it could not be completed. */
   failure?: string;
 }
 
-/** The life of a process of the service. */
+/** The lifetime of a process of the service. */
 export interface Life {
   name: string;
   startMs: number;
-  /** Its first response; undefined where it ended before. */
+  /** When it first responded. Undefined if it ended before. */
   answeredMs: number | undefined;
   endMs: number;
-  /** What ended it, where somebody did: nothing else may. */
+  /** The signal that the run sent to end it. Nothing else may end a process. */
   endedBy: 'SIGKILL' | 'SIGTERM' | undefined;
   /** Its exit code or signal. */
   end: number | string | undefined;
-  /** Warnings and errors of its log, and whatever it wrote to its standard error. */
+  /** Warnings and errors in its log, and everything written to standard error. */
   problems: { level: number; text: string }[];
-  /** When it limited by itself, without Redis. */
+  /** When it limited on its own, without Redis. */
   fallbacks: { startMs: number; endMs: number }[];
 }
 
@@ -194,22 +194,22 @@ export interface Row {
   tags: string[];
 }
 
-/** How things stood once all had come to rest. */
+/** The state after everything became idle. */
 export interface Rest {
   rows: Row[];
-  /** What `findFaults` finds: recounts and whatever is stored twice. */
+  /** The faults that `findFaults` finds: wrong counts and duplicates. */
   recountFaults: string[];
-  /** Sentences about what did not return to where it was: waiters, connections, timers, memory. */
+  /** Sentences about resources that were not released: waiters, connections, timers, memory. */
   leftovers: string[];
-  /** Followers that were not told of everything in time. */
+  /** Followers that did not receive everything in time. */
   behind: string[];
-  /** What each user has. */
+  /** Each user's data. */
   collections: Map<number, Collection>;
-  /** What was looked at for leftovers. */
+  /** What was checked for leftovers. */
   looked: {
-    /** Processes whose heap, timers and sockets were compared with those at their start. */
+    /** Processes whose heap, timers and sockets were compared with their start. */
     processes: number;
-    /** Gauges that were read as zero. */
+    /** Gauges that were 0. */
     gauges: number;
   };
 }
@@ -222,9 +222,9 @@ export interface Journal {
   attempts: Attempt[];
   faults: Fault[];
   lives: Life[];
-  /** What an actor met that no client should. */
+  /** Events that no client should ever see. */
   surprises: string[];
-  /** Polls that the replicas held at once before the faults. */
+  /** The most polls that the replicas held at once before the faults. */
   heldPolls: number;
 }
 
@@ -234,7 +234,7 @@ export interface Limits {
   windowMs: number;
 }
 
-/** All that is checked. */
+/** Everything that the checks use. */
 export interface Evidence {
   journal: Journal;
   rest: Rest;
@@ -253,5 +253,5 @@ export const openJournal = (): Journal => ({
   heldPolls: 0,
 });
 
-/** The run's clock: milliseconds, never stepping back. */
+/** The run's monotonic clock in milliseconds. */
 export const nowMs = (): number => performance.now();

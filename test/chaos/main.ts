@@ -6,7 +6,7 @@ import { formatFaults, formatFindings, formatTable, formatWarnings } from './rep
 import { DEFAULTS, runChaos } from './run.ts';
 import { openRunFolder } from './run-folder.ts';
 
-/** `npm run test:chaos`: the proof that the service loses, doubles and misses nothing, whatever happens to its parts. */
+/** `npm run test:chaos` shows that the service loses, duplicates and misses nothing, whatever happens to its parts. */
 
 interface Options {
   seed: number;

@@ -14,24 +14,24 @@ export interface MirrorOptions {
   journal: Journal;
   draw: Random;
   store: Mirror['store'];
-  /** Where its file is, if it has one. */
+  /** The folder of its file, if it has one. */
   folder: string;
 }
 
-/** How long a mirror follows before it is started again, as a program is. */
+/** How long a mirror follows before it restarts, like a program. */
 const LIFE_MS = { min: 2_000, max: 40_000 };
 
-/** How often its whole content is journaled, at most. */
+/** The shortest time between two journal entries with its whole content. */
 const LOOK_MS = 8_000;
 
-/** How long the last catch-up may take, once nobody writes and nothing is hurt any more. */
+/** The time limit of the last catch-up, after the last write and fault. */
 const LAST_CATCH_UP_MS = 60_000;
 
 type Store = MemoryStore | SqliteStore;
 
 /**
- * Mirrors a user until the signal, started again now and then: from its file, with the copy that it held in memory, or
- * with none. Then it catches up a last time, and journals what it holds.
+ * Mirrors a user until the signal. Sometimes restarts from its file, from its copy in memory, or from nothing. Finally
+ * catches up and journals its content.
  */
 export async function mirror(options: MirrorOptions, signal: AbortSignal): Promise<void> {
   const { name, user, journal, draw, store: kind } = options;
@@ -62,7 +62,7 @@ export async function mirror(options: MirrorOptions, signal: AbortSignal): Promi
   await runOnce(options, one, last, { signal: AbortSignal.timeout(LAST_CATCH_UP_MS), follow: false });
 }
 
-/** One life of a mirror's program; with `follow: false` it ends once it is up to date, and its copy is journaled. */
+/** Runs a mirror once. With `follow: false` it ends when it is up to date, and journals its copy. */
 async function runOnce(
   { name, user, origin, token, journal }: MirrorOptions,
   one: Mirror,

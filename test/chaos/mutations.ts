@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fleet } from './fleet.ts';
 import type { Mutation } from './run.ts';
 
-/** Defects made on purpose, each in a fleet of its own: the checks must find them. */
+/** Intentional defects, each used in a separate fleet. The checks must find them. */
 
-/** Replaces parts of a SQL function; throws where one is not there, for then it would mutate nothing. */
+/** Replaces parts of a SQL function. Throws if a part is missing, because then nothing would change. */
 async function rewrite({ sql }: Fleet, name: string, parts: readonly [string, string][]): Promise<void> {
   const [row] = await sql<{ text: string }[]>`select pg_get_functiondef(${name}::regproc) as text`;
   let text = row!.text;
@@ -17,7 +17,7 @@ async function rewrite({ sql }: Fleet, name: string, parts: readonly [string, st
 
 const COUNT = 'update accounts set bookmark_count = bookmark_count + 1, unpacked = unpacked + 1';
 
-/** Ids are drawn without the user's lock, so that they become visible in any order. */
+/** Ids are drawn without the user's lock, so that bookmarks become visible out of order. */
 export const withoutUserLock: Mutation = {
   name: 'the user lock removed',
   async apply(fleet) {
@@ -25,11 +25,11 @@ export const withoutUserLock: Mutation = {
       ['lock_account', 'token_is_valid'],
       [COUNT, 'select id_floor, unpacked into v_floor, v_unpacked from accounts'],
       ['returning id_floor, unpacked into v_floor, v_unpacked', ''],
-      // Packing is a lock as well.
+      // Packing also locks.
       ['v_unpacked >= 64', 'false'],
-      // Tags in common are locks as well.
+      // Shared tags also lock.
       ['cardinality(p_tag_keys) > 0 then', 'false then'],
-      // What a transaction does between its id and its commit takes as long, now and then.
+      // Sometimes delays a transaction between its id and its commit.
       [
         'end\n$function$',
         `perform pg_sleep(random() / 4);
@@ -40,46 +40,46 @@ export const withoutUserLock: Mutation = {
   },
 };
 
-/** An edit does not compare the version that its writer had read. */
+/** An edit does not compare the version that its writer read. */
 export const withoutComparison: Mutation = {
   name: 'the comparison of versions removed',
   apply: (fleet) => rewrite(fleet, 'edit_bookmark', [['v_updated_at <> p_if_updated_at', 'false']]),
 };
 
-/** As it is sent: heartbeats have channels whose names go on behind this, and arrive. */
+/** The end of the message as sent. Heartbeats use longer channel names, so they still arrive. */
 const CHANNEL = 'bookmarks:wakes\r\n';
 
-/** Wakes go to a channel that nobody listens to. */
+/** Notifications go to a channel without subscribers. */
 export const withoutWakes: Mutation = {
   name: 'wakes off',
-  onRedisRequest(piece) {
-    for (let at = piece.indexOf('publish'); at >= 0; at = piece.indexOf('publish', at + 1)) {
-      const channel = piece.indexOf(CHANNEL, at);
-      if (channel >= 0) piece.write('x', channel);
+  onRedisRequest(chunk) {
+    for (let at = chunk.indexOf('publish'); at >= 0; at = chunk.indexOf('publish', at + 1)) {
+      const channel = chunk.indexOf(CHANNEL, at);
+      if (channel >= 0) chunk.write('x', channel);
     }
   },
 };
 
-/** What only those wait for who wait at `changes` stays with the replica that wrote it. */
+/** Notifications for `changes` alone do not leave the replica that wrote. */
 export const withoutWakesOfChanges: Mutation = {
   name: 'wakes of changes off',
-  onRedisRequest(piece) {
-    for (let at = piece.indexOf(CHANGES_CHANNEL); at >= 0; at = piece.indexOf(CHANGES_CHANNEL, at + 1)) {
-      piece.write('x', at + 1);
+  onRedisRequest(chunk) {
+    for (let at = chunk.indexOf(CHANGES_CHANNEL); at >= 0; at = chunk.indexOf(CHANGES_CHANNEL, at + 1)) {
+      chunk.write('x', at + 1);
     }
   },
 };
 
 const CHANGES_CHANNEL = '\nchanges:';
 
-/** An edit is made and not noted. */
+/** An edit is not recorded as a change. */
 export const withoutChangeRow: Mutation = {
   name: 'a change row that is not written',
   apply: (fleet) =>
     rewrite(fleet, 'edit_bookmark', [["perform note_changes(p_user_id, 'bookmark', array[p_id]);", 'null;']]),
 };
 
-/** An edit draws its number long before it has the lock, so that nearly every one is overtaken, the last ones too. */
+/** An edit draws its revision long before it has the lock, so that other edits overtake nearly every one. */
 export const withUnlockedNumbers: Mutation = {
   name: 'numbers of changes drawn outside the lock',
   async apply(fleet) {
@@ -116,7 +116,7 @@ export const withoutGenerations: Mutation = {
     ]),
 };
 
-/** Staged imports run a second time once they are done, and nothing in the database stops them. */
+/** Staged imports run again when they are done, and the database does not prevent it. */
 export const withDuplicatedJobs: Mutation = {
   name: 'a duplicated job',
   async apply(fleet) {
@@ -138,7 +138,10 @@ export const withDuplicatedJobs: Mutation = {
   during: repeatJobs,
 };
 
-/** As old as one whose job was lost: the sweep hands it to a worker again. False while its user has another import. */
+/**
+ * Makes an import look like one whose job was lost, so that the sweep queues it again. False while its user has another
+ * import.
+ */
 async function queueAgain(sql: Fleet['sql'], id: string): Promise<boolean> {
   try {
     await sql`
@@ -163,7 +166,7 @@ async function repeatJobs({ sql }: Fleet, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** A proxy that ends exports early, as valid HTTP and valid JSON that counts what it holds. */
+/** A proxy that ends exports early, as valid HTTP and valid JSON with a matching count. */
 export const withTruncatedExports: Mutation = {
   name: 'a truncated export',
   async readerFetch(input, init) {

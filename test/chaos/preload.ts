@@ -3,9 +3,9 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 /**
- * Loaded into each process of the service before its own code: SIGUSR2 makes it read the file that `CHAOS_COMMANDS`
- * names, step its wall clock by `stepMs`, collect its garbage and log what it then holds. The monotonic clock stays, as
- * it does where an operator sets a machine's clock.
+ * Loaded into each process of the service before its own code. On SIGUSR2 the process reads the file in
+ * `CHAOS_COMMANDS`, moves its wall clock by `stepMs`, collects garbage and logs its resources. The monotonic clock does
+ * not change, as when an operator sets a machine's clock.
  */
 
 const RealDate = Date;

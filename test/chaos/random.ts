@@ -1,15 +1,15 @@
-/** Draws that a seed repeats. */
+/** A random generator. The same seed repeats the same values. */
 export interface Random {
   /** From 0 to below 1. */
   next(): number;
-  /** A whole number from `min` to `max`, both included. */
+  /** An integer from `min` to `max`, inclusive. */
   integer(min: number, max: number): number;
-  /** One of these. */
+  /** One of these values. */
   pick<T>(from: readonly T[]): T;
   chance(share: number): boolean;
 }
 
-/** Mulberry32: small, quick, and the same on every machine. */
+/** Mulberry32: small, fast, and the same on every machine. */
 export function seedRandom(seed: number): Random {
   let state = seed >>> 0;
   const next = () => {
@@ -27,5 +27,5 @@ export function seedRandom(seed: number): Random {
   };
 }
 
-/** A seed of its own for a part of the run, so that what one part draws does not move the others. */
+/** A separate seed for a part of the run, so that parts do not affect each other's values. */
 export const deriveSeed = (seed: number, part: number): number => Math.imul(seed + 1, 2_654_435_761) ^ part;

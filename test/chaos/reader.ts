@@ -11,11 +11,11 @@ export interface ReaderOptions {
   journal: Journal;
   draw: Random;
   pauseMs: number;
-  /** Sends its requests; a test's may spoil the responses. */
+  /** Sends its requests. A test may use it to corrupt the responses. */
   fetch?: typeof fetch | undefined;
 }
 
-/** Reads all of a user's bookmarks in one response, now by export, now by the list, and journals what it saw. */
+/** Repeatedly reads all of a user's bookmarks in one response, by export or by list, and journals the result. */
 export async function readAgainAndAgain(options: ReaderOptions, signal: AbortSignal): Promise<void> {
   const { origin, token, journal, draw, pauseMs } = options;
   const recorded = recordFetch(journal, token, options.fetch);
@@ -24,7 +24,7 @@ export async function readAgainAndAgain(options: ReaderOptions, signal: AbortSig
     await sleep(draw.integer(pauseMs / 2, pauseMs * 1.5), undefined, { signal }).catch(() => {});
     if (signal.aborted) return;
     const source = draw.pick(['export', 'list'] as const);
-    // No retries: the response is to be of the one request that was sent.
+    // Without retries, so that the response belongs to the one request that was sent.
     const sentMs = nowMs();
     const look = await readOnce(client, source).catch(() => undefined);
     if (look !== undefined) journal.looks.push(describe(options.user, source, sentMs, look));

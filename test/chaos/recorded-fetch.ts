@@ -1,14 +1,14 @@
 import { type Attempt, type Journal, nowMs } from './journal.ts';
 
-/** A `fetch` that journals each request of one token, and knows the one it sent last. */
+/** A `fetch` that journals each request of one token, and remembers the last one. */
 export interface RecordedFetch {
   fetch: typeof fetch;
-  /** Requests so far. */
+  /** The number of requests so far. */
   readonly count: number;
   readonly last: Attempt | undefined;
 }
 
-/** Records what goes over the wire; responses pass as they are. */
+/** Records the requests and returns the responses unchanged. */
 export function recordFetch(journal: Journal, token: string, send: typeof fetch = fetch): RecordedFetch {
   let count = 0;
   let last: Attempt | undefined;

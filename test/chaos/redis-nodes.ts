@@ -9,23 +9,23 @@ import type { ReplicaEnv } from '../support/replica.ts';
 import { runDir } from '../support/run.ts';
 import type { Random } from './random.ts';
 
-/** `none`: one process alone does everything. */
+/** `none`: one process runs everything, without Redis. */
 export const REDIS_KINDS = ['none', 'single', 'sentinel', 'cluster', 'tls-cluster'] as const;
 export type RedisKind = (typeof REDIS_KINDS)[number];
 
-/** A Redis alone, or several, each to be hurt. */
+/** One Redis or several. */
 export interface RedisNodes extends AsyncDisposable {
   nodes: readonly RedisServer[];
-  /** The variables that lead a process there, and what stands between, where anything can. */
+  /** The variables that let a process connect, and the proxy between them, if there can be one. */
   connect(): Promise<{ env: ReplicaEnv; proxy: FaultyProxy | undefined }>;
-  /** Has a replica take its master's place and ends no connection, where that can be within seconds. */
+  /** Promotes a replica without closing connections, if that is possible within seconds. */
   failOver: ((draw: Random) => Promise<void>) | undefined;
 }
 
-/** A failover that takes longer is given up: what it waits for is killed or frozen. */
+/** A slower failover is abandoned, because a node that it needs is killed or frozen. */
 const FAILOVER_LIMIT_MS = 6_000;
 
-/** Starts what the kind says; its nodes know of each other when this resolves. */
+/** Starts the nodes of this kind. Resolves when they know each other. */
 export function openRedisNodes(kind: RedisKind): Promise<RedisNodes> {
   if (kind === 'none') return openNone();
   if (kind === 'single') return openSingle();
@@ -39,7 +39,7 @@ const openNone = async (): Promise<RedisNodes> => ({
   async [Symbol.asyncDispose]() {},
 });
 
-/** Each process reaches it through a proxy of its own. */
+/** Each process connects through its own proxy. */
 async function openSingle(): Promise<RedisNodes> {
   const server = await startRedis();
   const proxies: FaultyProxy[] = [];
@@ -58,7 +58,9 @@ async function openSingle(): Promise<RedisNodes> {
   };
 }
 
-/** A master, a replica and three Sentinels. These tell clients the nodes' own addresses, so nothing stands between. */
+/**
+ * A master, a replica and three Sentinels. Sentinels tell clients the nodes' own addresses, so there can be no proxy.
+ */
 async function openSentinels(): Promise<RedisNodes> {
   const sentinels = await startSentinels();
   return {
@@ -69,7 +71,7 @@ async function openSentinels(): Promise<RedisNodes> {
   };
 }
 
-/** Three masters and their replicas. A cluster tells clients its nodes' own addresses, so nothing stands between. */
+/** Three masters and their replicas. A cluster tells clients its nodes' own addresses, so there can be no proxy. */
 async function openCluster(tls: boolean): Promise<RedisNodes> {
   const cluster = await startCluster({ tls, withReplicas: true });
   const env: ReplicaEnv = { REDIS_URL: cluster.nodes.map(({ url }) => url).join(',') };

@@ -7,24 +7,24 @@ import type { Fleet } from './fleet.ts';
 import { type Journal, nowMs, type Rest, type Row } from './journal.ts';
 import type { ProcessReport, ServiceProcess } from './service-process.ts';
 
-/** How long followers may take to be told of everything, and processes to let go of everything. */
+/** The time for followers to receive everything, and for processes to release everything. */
 const CATCH_UP_MS = 60_000;
 const SETTLE_MS = 30_000;
 
-/** What a process may hold more than at its start: pools fill, code is compiled, caches warm. */
+/** The allowed growth of the heap since the start: pools fill, code is compiled, caches warm. */
 const HEAP_GROWTH_BYTES = 40 * 1_048_576;
-/** A connection of the pools has a socket and a timer. */
+/** A pool's connection has a socket and a timer. */
 const TIMER_GROWTH = 24;
 const SOCKET_GROWTH = 24;
 
-/** What each process held before the run. */
+/** Each process's resources before the run. */
 export type Reports = Map<string, ProcessReport>;
 
 export async function reportAll({ processes }: Fleet): Promise<Reports> {
   return new Map(await Promise.all(processes.map(async (each) => [each.name, await each.report()] as const)));
 }
 
-/** Waits until every follower was told of the last bookmark of its user; names those that were not in time. */
+/** Waits until every follower received its user's last bookmark. Returns the names of those that were late. */
 export async function awaitFollowers({ sql }: Fleet, { followers }: Journal): Promise<string[]> {
   const last = await sql<{ user: number; id: number }[]>`
     select user_id::float8 as user, max(id)::float8 as id from bookmarks group by user_id`;
@@ -41,7 +41,7 @@ export async function awaitFollowers({ sql }: Fleet, { followers }: Journal): Pr
   }
 }
 
-/** Looks for what is left once nobody asks for anything any more. */
+/** Finds resources that remain when nobody sends requests any more. */
 export async function comeToRest(
   fleet: Fleet,
   before: Reports,
@@ -50,7 +50,7 @@ export async function comeToRest(
 ): Promise<Rest> {
   const leftovers = await awaitLetGo(fleet);
   log('held polls, pools and queues are empty');
-  // It keeps connections to the replicas for later.
+  // The balancer keeps idle connections to the replicas.
   await fleet.balancer[Symbol.asyncDispose]();
   leftovers.push(...(await findGrowth(fleet, before)));
   await Promise.all(fleet.processes.map((each) => each.end('SIGTERM')));
@@ -62,7 +62,7 @@ export async function comeToRest(
   return { rows: await readRows(fleet), recountFaults, leftovers, behind, collections, looked };
 }
 
-/** Gauges that stand at nothing when nobody asks for anything. */
+/** Gauges that are 0 when nobody sends requests. */
 const GAUGES = [
   'bookmarks_waiters',
   'bookmarks_coordination_degraded{part="limits"}',
@@ -90,7 +90,7 @@ async function findHeld({ name, metricsPort }: ServiceProcess): Promise<string[]
   );
 }
 
-/** The balancer's connections go one by one once it has ended: what is still held when time is up is a leak. */
+/** After the balancer ends, its connections close one by one. Those that remain after the time limit are leaks. */
 async function findGrowth(fleet: Fleet, before: Reports): Promise<string[]> {
   for (const giveUpAt = nowMs() + SETTLE_MS; ; ) {
     const grown = [...(await reportAll(fleet))].flatMap(([name, report]) =>
@@ -115,7 +115,7 @@ function compareReports(
   ];
 }
 
-/** Once the processes have ended none of their connections may be left. */
+/** After the processes end, none of their database connections may remain. */
 async function findConnections({ database }: Fleet): Promise<string[]> {
   for (const giveUpAt = nowMs() + SETTLE_MS; ; ) {
     const left = (await Promise.all(database.urls.map(listConnections))).flat();

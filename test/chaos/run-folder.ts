@@ -3,7 +3,7 @@ import { killNotedProcesses } from '../support/processes.ts';
 import { useRunDir } from '../support/run.ts';
 import { makeRunFolder, sweepKilledRuns } from '../support/sweep.ts';
 
-/** Makes the folder for all that a run outside of Vitest starts and writes; gone when disposed, as is what still runs. */
+/** Creates the folder for a run outside of Vitest. Disposing deletes it and ends the processes that still run. */
 export function openRunFolder(): Disposable {
   sweepKilledRuns();
   const folder = makeRunFolder();

@@ -19,50 +19,50 @@ import { runFaults } from './schedule.ts';
 import type { SharedUser } from './users.ts';
 import { Writer } from './writer.ts';
 
-/** How a run is made. */
+/** The options of a run. */
 export interface RunOptions {
   seed: number;
-  /** How long the actors work, unless `isEnough` ends it. */
+  /** How long the actors work, unless `isEnough` ends the run. */
   seconds: number;
-  /** Judges what is known so far, without the final database, twice a second: true ends the run. */
+  /** Called twice a second with the evidence so far, without the final database. True ends the run. */
   isEnough?: (evidence: Evidence) => boolean;
   redis: RedisKind;
-  /** The coordinator of a Citus cluster, whose nodes it may crash; without, a Postgres of its own. */
+  /** The coordinator of a Citus cluster, whose nodes the run may crash. By default the run starts its own Postgres. */
   citusUrl?: string | undefined;
-  /** How many processes serve, and how many run imports. */
+  /** The number of processes that serve, and of those that run imports. */
   fleet: { apis: number; workers: number };
   users: number;
   writersPerUser: number;
   followersPerUser: number;
   mirrorsPerUser: number;
-  /** Mean pause between two calls of a writer. */
+  /** The mean pause between two calls of a writer. */
   pauseMs: number;
-  /** Whether writers also replace collections, after which every mirror begins anew. */
+  /** Whether writers also replace collections, which makes every mirror start again. */
   withReplaces: boolean;
-  /** Mean pause between two reads of a reader. */
+  /** The mean pause between two reads of a reader. */
   readerPauseMs: number;
   limits: Limits;
   /** How long a poll is held. */
   syncWaitSeconds: number;
-  /** Without, the service is only used, not hurt. */
+  /** Whether faults happen. */
   withFaults: boolean;
-  /** Faults of this kind alone. */
+  /** Only faults of this kind. */
   onlyFault?: string;
-  /** What a test breaks, to see the checks find it. */
+  /** The defect that a test introduces, to see the checks find it. */
   mutation?: Mutation | undefined;
   log: (line: string) => void;
 }
 
-/** Something broken on purpose; absent parts are as they are. */
+/** An intentional defect. Each part is optional. */
 export interface Mutation {
   name: string;
-  /** Changes the database before the actors begin. */
+  /** Changes the database before the actors start. */
   apply?: (fleet: Fleet) => Promise<void>;
-  /** Goes on beside the actors until the signal. */
+  /** Runs next to the actors until the signal. */
   during?: (fleet: Fleet, signal: AbortSignal) => Promise<void>;
-  /** Changes what processes send to Redis, in place. */
-  onRedisRequest?: (piece: Buffer) => void;
-  /** Stands between readers and the service. */
+  /** Changes the bytes that processes send to Redis, in place. */
+  onRedisRequest?: (chunk: Buffer) => void;
+  /** Replaces the `fetch` of readers. */
   readerFetch?: typeof fetch;
 }
 
@@ -84,10 +84,10 @@ export const DEFAULTS: Omit<RunOptions, 'seed' | 'log'> = {
 
 const GREEDY = 4;
 
-/** How long calls that are under way at the end may take. */
+/** The time limit for calls in flight at the end. */
 const LAST_CALLS_MS = 200_000;
 
-/** Starts the fleet, lets the actors work while faults happen, waits for rest, and checks. */
+/** Starts the fleet, lets the actors work while faults happen, waits until everything is idle, and checks. */
 export async function runChaos(options: RunOptions): Promise<{ results: Result[]; evidence: Evidence }> {
   const { limits, redis, citusUrl, syncWaitSeconds, mutation, seconds, log } = options;
   const { onRedisRequest } = mutation ?? {};
@@ -130,7 +130,7 @@ export async function runChaos(options: RunOptions): Promise<{ results: Result[]
   return { results: checkAll(evidence), evidence };
 }
 
-/** What is known of the final database while there is none. */
+/** The final state while it is not yet known. */
 const NO_REST: Rest = {
   rows: [],
   recountFaults: [],
@@ -166,7 +166,7 @@ async function within(
   if (message !== undefined) journal.surprises.push(message);
 }
 
-/** Those that end by themselves when work ends, and those that end when everything has been read. */
+/** The actors that stop with the writers, and those that stop after reading everything. */
 interface Actors {
   writers: Promise<unknown>[];
   readers: Promise<unknown>[];
@@ -215,7 +215,7 @@ async function startActors(
   return actors;
 }
 
-/** Makes happen what every run must have met, before the first fault; `actors` gets those that go on. */
+/** Produces what every run must contain, before the first fault. Adds the readers that continue to `actors`. */
 async function exerciseAll(
   fleet: Fleet,
   journal: Journal,

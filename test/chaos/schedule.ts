@@ -4,12 +4,12 @@ import type { Fleet } from './fleet.ts';
 import { type Fault, type Journal, nowMs } from './journal.ts';
 import { type Random, seedRandom } from './random.ts';
 
-/** A fault every second to three, overlapping where one lasts; then a calm, in which promises of time can be held. */
+/** A new fault every 1 to 3 seconds, possibly overlapping. Then a calm, in which checks of times apply. */
 const PAUSE_MS = { min: 1_000, max: 3_000 };
 const STORM_MS = 24_000;
 const CALM_MS = 16_000;
 
-/** Hurts the fleet until the signal; resolves once everything is healed. What it draws depends on the seed alone. */
+/** Injects faults until the signal. Resolves when everything is repaired. The choices depend only on the seed. */
 export async function runFaults(
   fleet: Fleet,
   journal: Journal,
@@ -32,7 +32,7 @@ export async function runFaults(
     const kind = drawKind(kinds, draw);
     const target = draw.pick(kind.targets(fleet));
     const own = seedRandom(draw.integer(0, 2 ** 31));
-    // One thing suffers one fault at a time: a frozen process cannot be told to end, nor a killed one be frozen.
+    // Each target has one fault at a time: a frozen process cannot be stopped, and a killed one cannot be frozen.
     if (busy.has(target)) continue;
     busy.set(
       target,
@@ -63,7 +63,7 @@ async function runFault(
     await run(fleet, target, draw);
   } catch (error) {
     fault.failure = String(error);
-    // A backend cannot be ended, nor a row moved, through a server that is just being restarted.
+    // A server that is restarting can neither end a backend nor move a row.
     if (!target.includes('postgres')) journal.surprises.push(`fault ${kind} of ${target}: ${String(error)}`);
   }
   fault.endMs = nowMs();

@@ -10,28 +10,28 @@ import type { ReplicaEnv } from '../support/replica.ts';
 import { runDir } from '../support/run.ts';
 import { type Journal, type Life, nowMs } from './journal.ts';
 
-/** What a process holds once its garbage is collected. */
+/** A process's resources after a garbage collection. */
 export interface ProcessReport {
   heapBytes: number;
-  /** Active timers, sockets and the like by name. */
+  /** Active timers, sockets and the like, by name. */
   resources: Record<string, number>;
 }
 
-/** A place in the fleet: one process at a time, on ports that stay. */
+/** A slot in the fleet: one process at a time, always on the same ports. */
 export interface ServiceProcess {
   readonly name: string;
   readonly role: ServingRole;
   readonly port: number;
   readonly metricsPort: number;
-  /** False from its end until `start`. */
+  /** False between the process's end and `start`. */
   readonly isUp: boolean;
-  /** Starts it anew; resolves when it answers, whatever it answers. */
+  /** Starts a new process. Resolves when it responds, with any status. */
   start(): Promise<void>;
-  /** SIGKILL or SIGTERM; resolves when it has ended. */
+  /** Sends SIGKILL or SIGTERM. Resolves when the process has ended. */
   end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
   freeze(): Promise<void>;
   thaw(): void;
-  /** Sets how far its wall clock is off. */
+  /** Sets the offset of its wall clock. */
   stepClock(stepMs: number): void;
   report(): Promise<ProcessReport>;
 }
@@ -42,18 +42,18 @@ export interface Place {
   port: number;
   metricsPort: number;
   env: ReplicaEnv;
-  /** For what it is told by files. */
+  /** The folder for its command files. */
   folder: string;
 }
 
-/** Longest start, under load. */
+/** The longest start, under load. */
 const START_LIMIT_MS = 120_000;
 
-/** Log lines that say when Redis went, for the parts that they name, and that it is back for all. */
+/** Log lines that say that Redis is away for the named parts, and that it is back for all. */
 const AWAY = 'Redis is away';
 const SERVES = 'Redis serves: limits, notifications and imports are shared';
 
-/** Opens a place; its first process runs when this resolves. */
+/** Opens a slot. Resolves when its first process runs. */
 export async function openProcess(place: Place, journal: Journal): Promise<ServiceProcess> {
   const commands = join(place.folder, `${place.name}.json`);
   writeFileSync(commands, '{"stepMs":0}');
@@ -67,7 +67,7 @@ export async function openProcess(place: Place, journal: Journal): Promise<Servi
     },
     async start() {
       writeFileSync(commands, '{"stepMs":0}');
-      // Whoever runs processes starts one again that could not: the database may just be away.
+      // Starts the process again if it exits, like a supervisor, because the database may be away.
       for (let isAnswering = false; !isAnswering; ) {
         run = launch(place, commands, journal);
         isAnswering = await untilAnswering(place.port, run.life);
@@ -76,7 +76,7 @@ export async function openProcess(place: Place, journal: Journal): Promise<Servi
     async end(signal) {
       const { child, life, ended } = current();
       life.endedBy ??= signal;
-      // Where a run fails in the middle of a fault.
+      // The run may fail during a fault.
       if (isFrozen && signal === 'SIGKILL') killFamily(child.pid!);
       else child.kill(signal);
       await ended;
@@ -150,7 +150,7 @@ function launch(place: Place, commands: string, journal: Journal): Run {
 }
 
 function readLine(run: Run, text: string): void {
-  // Most lines are of requests, which the clients journal as well.
+  // Most lines are about requests, which the clients journal too.
   if (text.includes('"msg":"request"')) return;
   const { life } = run;
   const { level, msg, ...facts } = JSON.parse(text);
@@ -164,7 +164,7 @@ function readLine(run: Run, text: string): void {
   if (level >= 40) life.problems.push({ level, text });
 }
 
-/** False where it ended instead. */
+/** False if the process ended instead. */
 async function untilAnswering(port: number, life: Life): Promise<boolean> {
   const responses = () =>
     fetch(`http://127.0.0.1:${port}/livez`).then(

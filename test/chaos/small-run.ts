@@ -1,6 +1,6 @@
 import { DEFAULTS, type RunOptions } from './run.ts';
 
-/** A run with fewer users, who do more each: what tests take. */
+/** A run for tests, with fewer but busier users. */
 export const SMALL_RUN: RunOptions = {
   ...DEFAULTS,
   seed: 1,

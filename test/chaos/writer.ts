@@ -13,16 +13,16 @@ export interface WriterOptions {
   user: SharedUser;
   journal: Journal;
   draw: Random;
-  /** Mean pause between two calls. */
+  /** The mean pause between two calls. */
   pauseMs: number;
-  /** Whether it replaces collections; merges instead otherwise. */
+  /** Whether it replaces collections. Otherwise it merges. */
   withReplaces: boolean;
 }
 
-/** Longest that a call is retried. */
+/** The longest time for retries of a call. */
 const RETRY_MS = 30_000;
 
-/** A client that adds, edits, deletes, imports and works on tags, and journals what became of each call. */
+/** A client that adds, edits, deletes, imports and changes tags, and journals the result of each call. */
 export class Writer {
   readonly #options: WriterOptions;
   readonly #recorded: RecordedFetch;
@@ -40,7 +40,7 @@ export class Writer {
     });
   }
 
-  /** Works until the signal; the call that is under way then is still awaited. */
+  /** Works until the signal, and awaits the call in flight. */
   async run(signal: AbortSignal): Promise<void> {
     const { draw, pauseMs } = this.#options;
     while (!signal.aborted) {
@@ -62,7 +62,7 @@ export class Writer {
     return this.#workOnTags();
   }
 
-  /** A bookmark that nobody else asks for. */
+  /** A bookmark that no other call requests. */
   #make(): Asked {
     const { name, user, draw } = this.#options;
     this.#made += 1;
@@ -80,7 +80,7 @@ export class Writer {
     });
   }
 
-  /** As a simple script does it: without a key, and never again. */
+  /** Adds like a simple script: without a key and without retries. */
   async #addRaw(): Promise<void> {
     const { origin, token, user } = this.#options;
     const asked = this.#make();
@@ -120,7 +120,7 @@ export class Writer {
     });
   }
 
-  /** Reads a bookmark as a person does who then edits it for a while; undefined where that fails. */
+  /** Reads a bookmark's version before a longer edit, like a person would. Undefined if that fails. */
   async #readVersion(id: number): Promise<string | undefined> {
     const { draw, pauseMs } = this.#options;
     const found = await this.#client.getBookmarks({ id }).catch(() => undefined);
@@ -136,7 +136,7 @@ export class Writer {
     await this.#settle(call, () => this.#client.deleteBookmark(known.id));
   }
 
-  /** Some of them may be gone already. */
+  /** Some of them may already be deleted. */
   async #deleteSeveral(): Promise<void> {
     const { user, draw } = this.#options;
     const ids = drawIds(user, draw, draw.chance(0.9));
@@ -145,7 +145,7 @@ export class Writer {
     await this.#settle(call, () => this.#client.deleteBookmarks(ids));
   }
 
-  /** Works with passing tags alone, so that what becomes of the lasting ones can still be told. */
+  /** Uses only passing tags, so that checks still know the lasting ones. */
   async #editSeveral(): Promise<void> {
     const { user, draw, name } = this.#options;
     const ids = drawIds(user, draw, false);
@@ -185,7 +185,7 @@ export class Writer {
       result: noResult,
       crashes: 0,
     });
-    // Half of them are not retried, to meet the first response as it is.
+    // Half of the calls are not retried, so that their first response is recorded.
     const options = draw.chance(0.5) ? { retryForMs: 0 } : {};
     await this.#settle(call, async () => {
       const { imported, skipped, errors } = await this.#client.importBookmarks(

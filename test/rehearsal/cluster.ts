@@ -14,7 +14,7 @@ import type { Node, PodEnd } from './pod.ts';
 import type { Images } from './releases.ts';
 import { startServiceBalancer } from './service-balancer.ts';
 
-/** Pods of api at once: those of the autoscaler's minimum, those that a roll-out adds, and those that end. */
+/** The maximum of api pods: the autoscaler's minimum, those that a roll-out adds, and those that are ending. */
 const API_SLOTS = 16;
 
 interface Job {
@@ -23,8 +23,8 @@ interface Job {
 }
 
 /**
- * A cluster of local processes: what it is told by kubectl's own words it does as Kubernetes does, as far as the project's
- * scripts and documents go. An order that it does not know is an error.
+ * A cluster of local processes. It obeys kubectl commands like Kubernetes, as far as the project's scripts and
+ * documents need. Other commands are errors.
  */
 export class Cluster implements AsyncDisposable {
   readonly #objects = new Map<string, KubernetesObject>();
@@ -32,7 +32,7 @@ export class Cluster implements AsyncDisposable {
   readonly #jobs = new Map<string, Job>();
   readonly #servers = new AsyncDisposableStack();
   readonly #node: Node;
-  /** What clients and pods connect to: the gateway before `api`, and the Service of `pgbouncer`. */
+  /** The addresses for clients and pods: the gateway in front of `api`, and the Service of `pgbouncer`. */
   readonly gateway: EndpointBalancer;
   readonly pooler: EndpointBalancer;
   readonly ends: PodEnd[] = [];
@@ -52,7 +52,7 @@ export class Cluster implements AsyncDisposable {
     return this.#deployments;
   }
 
-  /** Does what kubectl is asked to do; returns its output, rejects with its message. */
+  /** Runs a kubectl command. Returns its output, or rejects with its message. */
   async kubectl(args: readonly string[]): Promise<string> {
     const [verb, ...rest] = args[0] === '-n' || args[0] === '--namespace' ? args.slice(2) : args;
     switch (verb) {
@@ -94,7 +94,7 @@ export class Cluster implements AsyncDisposable {
     );
     if (isDry) return '';
     for (const object of objects) this.#objects.set(nameOf(object), object);
-    // An object takes effect with all that came with it, as its pods wait for their files.
+    // Stores all objects first, because pods need the files in some of them.
     for (const object of objects) this.#take(object);
     return objects.map((object) => `${nameOf(object)} configured\n`).join('');
   }
@@ -149,7 +149,7 @@ export class Cluster implements AsyncDisposable {
 
   #get([kind, name, value, output = '']: readonly string[]): string {
     const isChosen = name === '--selector';
-    // The pod of a Job runs at once.
+    // A Job's pod runs at once.
     if (kind === 'pods') return isChosen ? '' : this.#listPods();
     if (kind === 'deployment') return this.#deployments.has(name!) ? `deployment.apps/${name}` : '';
     if (kind === 'deployments')
@@ -221,12 +221,12 @@ export class Cluster implements AsyncDisposable {
     return (await promisify(execFile)(process.execPath, args, { cwd: folder, env })).stdout;
   }
 
-  /** Ends a server of the rehearsal with the cluster. */
+  /** Registers a server that ends with the cluster. */
   keep<T extends AsyncDisposable>(server: T): T {
     return this.#servers.use(server);
   }
 
-  /** Resolves when no pod is under way to its end. */
+  /** Resolves when no pod is ending. */
   async untilQuiet(): Promise<void> {
     await Promise.all([...this.#deployments.values()].map((each) => each.untilEnded()));
   }

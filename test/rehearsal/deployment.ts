@@ -4,30 +4,30 @@ import { countPods } from '../../k8s/check/rules/replicas.ts';
 import type { EndpointBalancer } from '../load/balancer.ts';
 import { type Launch, type Node, Pod, type PodEnd, type Template } from './pod.ts';
 
-/** How long nodes and balancers take at most to hear that a pod comes or goes, as a share of preStop's 8 s. */
+/** The longest time until nodes and balancers learn of a new or ending pod. Part of preStop's 8 s. */
 const LAG_MS = 6_000;
 
-/** The pause between two looks at what there is and what should be. */
+/** The pause between two comparisons of the actual and the desired state. */
 const TICK_MS = 20;
 
-/** A restarted container waits so long, at first; the rehearsal sees one crash and not ten. */
+/** The first back-off of a restarted container. It is long enough that the rehearsal sees one crash and not ten. */
 const BACK_OFF_MS = 10_000;
 
 const RESTARTED = 'kubectl.kubernetes.io/restartedAt';
 
-/** What a Deployment needs of the cluster. */
+/** The parts of the cluster that a Deployment uses. */
 export interface Surroundings {
   node: Node;
   launch(node: Node, template: Template): Promise<Launch>;
   balancer: EndpointBalancer | undefined;
-  /** Told of each pod that has ended. */
+  /** Called for each pod that has ended. */
   onEnd(end: PodEnd): void;
 }
 
-/** A Deployment's controller: it keeps as many pods of the newest template as it should, and replaces the others. */
+/** A Deployment's controller. It keeps the desired number of pods of the newest template, and replaces others. */
 export class Deployment {
   readonly name: string;
-  /** Of each revision, oldest first; the last is the one that should run. */
+  /** One template per revision, oldest first. The last one is current. */
   readonly #templates: Template[] = [];
   readonly #revisions = new Map<Template, number>();
   // biome-ignore lint/suspicious/noExplicitAny: the manifests' check validates them against their schema
@@ -49,7 +49,7 @@ export class Deployment {
     return this.#pods;
   }
 
-  /** The newest template, which all pods have once a roll-out is over. */
+  /** The current template. After a roll-out, all pods have it. */
   get template(): Template {
     return this.#templates.at(-1);
   }
@@ -59,7 +59,7 @@ export class Deployment {
     this.#spec = spec;
     this.#replicas = replicas;
     const template = structuredClone(spec.template);
-    // What a restart has noted is nobody's to take away.
+    // Keeps the annotation of an earlier restart, like Kubernetes does.
     const noted = this.template?.metadata.annotations?.[RESTARTED];
     if (noted) template.metadata.annotations = { ...template.metadata.annotations, [RESTARTED]: noted };
     if (!isDeepStrictEqual(template, this.template)) this.#adopt(template);
@@ -75,7 +75,7 @@ export class Deployment {
     this.#adopt(template);
   }
 
-  /** Makes it the newest; a template that was there before has a new number from then on. */
+  /** Makes a template the current one. A template that existed before gets a new revision. */
   #adopt(template: Template): void {
     const at = this.#templates.indexOf(template);
     if (at >= 0) this.#templates.splice(at, 1);
@@ -89,7 +89,7 @@ export class Deployment {
     return template;
   }
 
-  /** The numbers of its revisions, oldest first, or the template of one. */
+  /** The numbers of all revisions, oldest first, or the template of one revision. */
   describeHistory(revision: number | undefined): string {
     if (revision !== undefined)
       return `Pod Template:\n    Image:\t${this.#find(revision).spec.containers[0].image}\n`;
@@ -101,7 +101,7 @@ export class Deployment {
     this.#adopt(this.#find(revision));
   }
 
-  /** Whether as many pods as should serve are of the newest template, and there are no others. */
+  /** Whether the desired number of pods of the current template serve, and no other pods exist. */
   get isRolledOut(): boolean {
     return (
       this.#pods.length === this.#replicas &&
@@ -109,7 +109,7 @@ export class Deployment {
     );
   }
 
-  /** Resolves when it is rolled out; rejects after the limit. */
+  /** Resolves when the roll-out is complete. Rejects after the time limit. */
   async untilRolledOut(limitMs: number): Promise<void> {
     const giveUpAt = performance.now() + limitMs;
     while (!this.isRolledOut) {
@@ -119,7 +119,7 @@ export class Deployment {
     }
   }
 
-  /** What the pods said last that are not there yet. */
+  /** The last output of the pods that are not available yet. */
   #describeWaits(): string {
     const waits = this.#pods.filter(({ isAvailable }) => !isAvailable);
     return waits.map(({ name, log }) => `\n${name}: ${log.slice(-2_000)}`).join('');
@@ -138,7 +138,7 @@ export class Deployment {
     const surge = countPods(this.#spec.strategy.rollingUpdate.maxSurge, this.#replicas);
     const available = this.#pods.filter((pod) => pod.isAvailable).length;
     const broken = old.find((pod) => !pod.isAvailable);
-    // Pods that end do not count: the next one is made while they do.
+    // Ending pods do not count: their successors are created while they end.
     if (fresh.length < this.#replicas && this.#pods.length < this.#replicas + surge) this.#add();
     else if (broken) this.#remove(broken);
     else if (old[0] && available > this.#replicas) this.#remove(old[0]);
@@ -158,7 +158,7 @@ export class Deployment {
       await sleep(BACK_OFF_MS * node.scale);
       if (pod.isEnding) return;
     }
-    // An endpoint is added as soon as the pod is ready, and everybody hears of it a little later.
+    // An endpoint is added when the pod is ready, and balancers learn of it a little later.
     const heard = sleep(LAG_MS * node.scale).then(async () => {
       if (pod.isEnding) return;
       pod.isEndpoint = true;
@@ -183,7 +183,7 @@ export class Deployment {
     onEnd(await ended);
   }
 
-  /** Ends all pods, as fast as they can. */
+  /** Ends all pods at once. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#loop;
@@ -191,7 +191,7 @@ export class Deployment {
     await Promise.all(this.#endings);
   }
 
-  /** Resolves when the pods that end now have ended. */
+  /** Resolves when the pods that are ending have ended. */
   async untilEnded(): Promise<void> {
     await Promise.all(this.#endings);
   }

@@ -1,6 +1,6 @@
 /**
- * Commands of docs/operation.md and docs/runbook.md that the rehearsal does not run: the test that runs each (`file.test.ts › name`), or why none
- * can. test/documents.test.ts holds the list to the document.
+ * Commands of docs/operation.md and docs/runbook.md that the rehearsal does not run. The value is the test that runs
+ * the command (`file.test.ts › name`), or why no test can. test/documents.test.ts compares the list with the documents.
  */
 export const ELSEWHERE: Readonly<Record<string, string>> = {
   'npm start': 'first-session.test.ts › the README is played from an empty folder to sync --follow',

@@ -10,21 +10,21 @@ import { runDir } from '../support/run.ts';
 import { until } from '../support/until.ts';
 import { atPlace, type Launch, mountVolumes, type Node, type Template } from './pod.ts';
 
-/** How the containers of the manifests are started as local processes, and what of their values cannot be theirs here. */
+/** Starts the manifests' containers as local processes, and replaces the values that cannot apply here. */
 
-/** Ports and addresses of one machine that all pods share; and the collector of traces, which the rehearsal does not have. */
+/** Ports and addresses, because all pods share one machine. The rehearsal has no collector of traces. */
 const OF_THE_PLACE = { HOST: '127.0.0.1', PORT: '0', OTEL_EXPORTER_OTLP_ENDPOINT: '' };
 
 const LISTEN_LIMIT_MS = 60_000;
 
-/** The code of a container's image. A tag that nobody has pushed throws, as a node cannot pull it. */
+/** The code of a container's image. Throws for a tag that was never pushed, because a node could not pull it. */
 function pull(node: Node, image: string): string {
   const folder = node.images.get(image.split(':').at(-1)!);
   if (folder === undefined) throw new Error(`ErrImagePull: ${image}`);
   return folder;
 }
 
-/** What a container of the service is given: its environment, with the paths of this machine. */
+/** The environment of a container of the service, with this machine's paths. */
 export function readContainerEnv(node: Node, template: Template): Record<string, string> {
   const objects: readonly KubernetesObject[] = node.objects();
   const mounts = mountVolumes(objects, template);
@@ -41,7 +41,7 @@ export function readContainerEnv(node: Node, template: Template): Record<string,
   };
 }
 
-/** Node with the arguments of a container of the service. */
+/** Starts Node with the arguments of a container of the service. */
 export async function launchService(node: Node, template: Template): Promise<Launch> {
   const [container] = template.spec.containers;
   const folder = pull(node, container.image);
@@ -68,7 +68,7 @@ export async function launchService(node: Node, template: Template): Promise<Lau
   };
 }
 
-/** PgBouncer with the configuration and the users that the pod mounts. */
+/** Starts PgBouncer with the configuration and the users that the pod mounts. */
 export async function launchPooler(node: Node, template: Template): Promise<Launch> {
   const [container] = template.spec.containers;
   const mounts = mountVolumes(node.objects(), template);

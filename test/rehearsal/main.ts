@@ -3,8 +3,9 @@ import { openRunFolder } from '../chaos/run-folder.ts';
 import { rehearse } from './rehearse.ts';
 
 /**
- * `npm run test:rehearsal`: install, upgrade, roll back, rotate, back up and restore, by the commands of docs/operation.md and
- * the scripts in `k8s/`, with local processes in the manifests' own values and clients beside them.
+ * `npm run test:rehearsal` installs, upgrades, rolls back, rotates, backs up and restores with the commands of
+ * docs/operation.md and the scripts in `k8s/`. Local processes use the manifests' own values, and clients send requests
+ * meanwhile.
  */
 
 const share = (text: string): number => {

@@ -9,21 +9,21 @@ import { provide } from '../support/programs.ts';
 import { runDir } from '../support/run.ts';
 import type { Cluster } from './cluster.ts';
 
-/** The operator: a checkout, a shell, and two documents. Runs only what is written there, letter by letter. */
+/** The operator, with a checkout, a shell and two documents. Runs exactly the commands in the documents. */
 
 const PROJECT = resolve(import.meta.dirname, '../..');
 const DOCUMENTS = ['docs/operation.md', 'docs/runbook.md'];
 
-/** What the scripts wait for a roll-out; theirs is 20 minutes. */
+/** The scripts' time limit of a roll-out, instead of 20 minutes. */
 const ROLL_OUT_LIMIT = '180s';
 
-/** How a command ended. */
+/** The result of a command. */
 export interface Ran {
   code: number;
   output: string;
 }
 
-/** What is run as `kubectl`: it hands its arguments to the cluster. */
+/** A `kubectl` program that sends its arguments to the cluster. */
 const describeShim = (socket: string) => `#!${process.execPath}
 const socket = require('node:net').connect(${JSON.stringify(socket)});
 let response = '';
@@ -35,7 +35,7 @@ socket.setEncoding('utf8').on('data', (text) => { response += text; }).on('end',
 socket.end(JSON.stringify({ args: process.argv.slice(2), cwd: process.cwd() }));
 `;
 
-/** Hands what the shim sends to the cluster; files are named as the caller sees them. */
+/** Passes the shim's request to the cluster, and resolves file names relative to the caller. */
 async function answer(cluster: Cluster, request: string): Promise<Ran> {
   const { args, cwd } = JSON.parse(request) as { args: string[]; cwd: string };
   const isPath = (n: number) => /^(-f|--filename|kustomize)$/.test(args[n - 1] ?? '');
@@ -58,7 +58,7 @@ function listen(cluster: Cluster, socket: string): Server {
   return server.listen(socket).unref();
 }
 
-/** Somebody with a checkout of the project, who knows only the documents. */
+/** An operator with a checkout of the project, who knows only the documents. */
 export class Operator implements AsyncDisposable {
   /** Variables of the shell. */
   readonly variables: Record<string, string> = {};
@@ -76,7 +76,7 @@ export class Operator implements AsyncDisposable {
     );
   }
 
-  /** Gives the operator a copy of the manifests, to be filled in, and a kubectl that reaches the cluster. */
+  /** Gives the operator a copy of the manifests to fill in, and a kubectl that reaches the cluster. */
   static async open(cluster: Cluster): Promise<Operator> {
     const checkout = makeFolder('checkout', runDir());
     cpSync(join(PROJECT, 'k8s'), join(checkout, 'k8s'), { recursive: true });
@@ -90,28 +90,28 @@ export class Operator implements AsyncDisposable {
     return new Operator(checkout, path, listen(cluster, socket));
   }
 
-  /** A command of the documents; throws if none has it. */
+  /** Returns a command of the documents. Throws if no document contains it. */
   read(command: string): string {
     if (!this.#known.has(command))
       throw new Error(`${DOCUMENTS.join(' and ')} have no command \`${command}\``);
     return command;
   }
 
-  /** Runs a command of the document in the checkout, with what stands for each `…`. */
+  /** Runs a document's command in the checkout. `given` replaces each `…`. */
   async run(command: string, ...given: string[]): Promise<Ran> {
     const fill = (line: string, value: string) =>
       line.replace(/(=?)…/, (_, sign) => (sign ? `='${value}'` : value));
     return this.#shell(given.reduce(fill, this.read(command)));
   }
 
-  /** The same, of a command that must succeed; returns its output. */
+  /** Like `run`, for a command that must succeed. Returns its output. */
   async must(command: string, ...given: string[]): Promise<string> {
     const { code, output } = await this.run(command, ...given);
     if (code !== 0) throw new Error(`${command} ended with ${code}:\n${output}`);
     return output;
   }
 
-  /** An operator's command of the service, in a pod, as the document says that it is run; `to` replaces its address. */
+  /** Runs one of the service's admin commands in a pod, as in the document. `given` replaces values in it. */
   async admin(command: string, given: Record<string, string> = {}): Promise<Record<string, string>> {
     const inPod = this.read('kubectl -n bookmarks exec deploy/api -- node src/main.ts admin …');
     let words = this.read(command).slice('admin '.length);
@@ -131,12 +131,12 @@ export class Operator implements AsyncDisposable {
         (error, stdout, stderr) =>
           done({ code: error ? Number(error.code ?? 1) : 0, output: stdout + stderr }),
       );
-      // Scripts ask before they change anything.
+      // The scripts ask for confirmation before they change anything.
       stdin?.on('error', () => {}).end('yes\n');
     });
   }
 
-  /** Runs SQL by psql, at a url. */
+  /** Runs SQL with psql at a url. */
   sql(url: string, statements: string): string {
     const options = ['--no-psqlrc', '--quiet', '--tuples-only', '--no-align', '--set=ON_ERROR_STOP=1'];
     return execFileSync('psql', [...options, `--dbname=${url}`, `--command=${statements}`], {

@@ -12,39 +12,39 @@ import { noteProcess } from '../support/processes.ts';
 import { runDir } from '../support/run.ts';
 import type { Images } from './releases.ts';
 
-/** What a node does for a pod: files, a process, probes, preStop and grace, as the pod's template says. */
+/** Does what a node does for a pod: files, a process, probes, preStop and grace, from the pod's template. */
 
-/** What every pod of the rehearsal gets from its node. */
+/** What a node gives to every pod. */
 export interface Node {
   readonly images: Images;
-  /** Objects of the cluster as they are now. */
+  /** The current objects of the cluster. */
   objects(): readonly KubernetesObject[];
-  /** Waits are this much of what the manifests say. */
+  /** The factor for the manifests' waits. */
   readonly scale: number;
 }
 
-/** How a container runs here. */
+/** How to start a container here. */
 export interface Launch {
   command: string;
   args: readonly string[];
   env: Record<string, string>;
   folder: string;
-  /** The account, where the program refuses to run as root. */
+  /** The user id, if the program refuses to run as root. */
   as?: { uid?: number; gid?: number };
-  /** Resolves with the address once the process listens; rejects where it never will. */
+  /** Resolves with the address when the process listens. Rejects if it never will. */
   listen(child: ChildProcess): Promise<string>;
-  /** Whether the readiness probe holds. */
+  /** Whether the readiness probe succeeds. */
   isReady(origin: string): Promise<boolean>;
 }
 
 /** How a pod ended. */
 export interface PodEnd {
   pod: string;
-  /** Exit code, or the signal that ended it. */
+  /** The exit code or signal. */
   exit: number | NodeJS.Signals;
-  /** Killed, as it was not over when its grace was. */
+  /** Whether it was killed because its grace period was over. */
   isKilled: boolean;
-  /** The most memory that it ever had, and its limit; 0 where the system does not tell. */
+  /** The process's peak memory, and its limit. 0 if the system does not report it. */
   peakBytes: number;
   limitBytes: number;
 }
@@ -52,7 +52,7 @@ export interface PodEnd {
 // biome-ignore lint/suspicious/noExplicitAny: the manifests' check validates them against their schema
 export type Template = any;
 
-/** Writes the files that a container's volumes mount; where they lie here, by where they lie in the container. */
+/** Writes the files that a container's volumes mount. Returns their local paths by their paths in the container. */
 export function mountVolumes(objects: readonly KubernetesObject[], template: Template): Map<string, string> {
   const folders = new Map<string, string>();
   const root = makeFolder('volumes', runDir());
@@ -82,7 +82,7 @@ function filesOf(objects: readonly KubernetesObject[], { configMap, secret }: an
   );
 }
 
-/** A text of the container with its paths as they are here. */
+/** Replaces the container's paths in a text by local ones. */
 export function atPlace(text: string, mounts: ReadonlyMap<string, string>): string {
   let placed = text;
   for (const [path, folder] of mounts) placed = placed.replaceAll(path, folder);
@@ -94,13 +94,13 @@ export class Pod {
   readonly name: string;
   readonly template: Template;
   origin = '';
-  /** Ready for as long as its Deployment asks. */
+  /** Whether it has been ready for as long as its Deployment requires. */
   isAvailable = false;
-  /** Whether its Service sends to it. */
+  /** Whether its Service sends requests to it. */
   isEndpoint = false;
   isEnding = false;
   #peakBytes = 0;
-  /** Everything that it wrote. */
+  /** All its output. */
   log = '';
   #child: ChildProcess | undefined;
   readonly #node: Node;
@@ -118,7 +118,7 @@ export class Pod {
     return this.template.spec.containers[0];
   }
 
-  /** Starts it; resolves once its readiness probe holds, or it has ended. */
+  /** Starts the process. Resolves when its readiness probe succeeds, or when it has ended. */
   async start(): Promise<boolean> {
     const launch = await this.#describe().catch((error: Error) => this.#note(error.message));
     if (launch === undefined || this.isEnding) return false;
@@ -162,7 +162,7 @@ export class Pod {
     return this.#launch!.folder;
   }
 
-  /** preStop, SIGTERM, and SIGKILL when the grace is over. */
+  /** Runs preStop, sends SIGTERM, and sends SIGKILL after the grace period. */
   async end(): Promise<PodEnd> {
     this.isEnding = true;
     const child = this.#child;
@@ -176,7 +176,7 @@ export class Pod {
       isKilled = true;
       child.kill('SIGKILL');
     };
-    // What the process itself may take to end is not scaled.
+    // The process's own time to end is not scaled.
     const graceSeconds = this.template.spec.terminationGracePeriodSeconds - preStopSeconds;
     const timer = setTimeout(kill, graceSeconds * 1_000);
     await ended;
@@ -186,9 +186,9 @@ export class Pod {
     return { pod: this.name, exit, isKilled, peakBytes, limitBytes };
   }
 
-  /** Returns how long it takes in the cluster, in seconds. */
+  /** Returns the time that it takes in the cluster, in seconds. */
   async #runPreStop(): Promise<number> {
-    // A process that preStop ends tells nothing any more.
+    // After preStop the process may be gone, so its memory is read now.
     this.#peakBytes = readPeakBytes(this.pid);
     const { scale } = this.#node;
     const { sleep: pause, exec } = this.#container.lifecycle?.preStop ?? {};
@@ -207,7 +207,7 @@ export class Pod {
   }
 }
 
-/** The most memory that a process ever had; 0 where the system does not tell. */
+/** A process's peak memory. 0 if the system does not report it. */
 function readPeakBytes(pid: number): number {
   try {
     return Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1_024;

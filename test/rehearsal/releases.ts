@@ -5,20 +5,19 @@ import { makeFolder } from '../support/folders.ts';
 import { runDir } from '../support/run.ts';
 
 /**
- * The images of the rehearsal: folders with this project's code, each presenting itself as a release of its own. What is
- * installed first is the release before, by its commit; the later ones have this commit's code, and a schema that differs by a
- * numbered migration and a function's text.
+ * The rehearsal's images: folders with this project's code, each with its own version number. The first is the previous
+ * release, from its commit. The others have this commit's code, plus a numbered migration and a changed function.
  */
 
 const PROJECT = resolve(import.meta.dirname, '../..');
 
-/** Changes the files of a release; `folder` is the image's `/app`. */
+/** Changes the files of a release. `folder` is the image's `/app`. */
 type Change = (folder: string) => void;
 
-/** The images that can be pulled, by tag: the folder that a container finds as `/app`. */
+/** The folder of each image's `/app`, by tag. */
 export type Images = ReadonlyMap<string, string>;
 
-/** What of the project an image has. */
+/** The project's files in an image. */
 const FILES = ['src', 'sql', 'package.json'];
 
 function makeImage(tag: string, change: Change = () => {}, commit?: string): [string, string] {
@@ -38,12 +37,13 @@ const git = (...args: string[]) =>
 const unpack = (commit: string, folder: string): void =>
   void execFileSync('tar', ['-x', '-C', folder], { input: git('archive', commit, ...FILES) });
 
-/** What an older release has to have in common with this one while none was published: schema, modules and their patches. */
+/** Until a release is published, an older one must share these with this commit: schema, modules and their patches. */
 const SHARED = ['sql', 'package-lock.json', 'src/store/patches'];
 
 /**
- * The commit of the release before: the newest tag below this commit. Until there is a tag, tables and functions may be
- * changed in place, and it is the oldest commit since which nobody has. Undefined where the history is not there, or holds none.
+ * The commit of the previous release: the newest tag below this commit. Without tags, it is the oldest commit since
+ * which tables and functions are unchanged, because they may be changed in place before the first release. Undefined if
+ * git's history is missing or contains no such commit.
  */
 export function findReleaseBefore(): string | undefined {
   try {
@@ -64,14 +64,14 @@ export function findReleaseBefore(): string | undefined {
 const countMigrations = (folder: string): number =>
   readdirSync(join(folder, 'sql')).filter((name) => name.endsWith('.sql')).length;
 
-/** Adds a migration that the code before it works with: an expansion. */
+/** Adds a migration that the previous code works with: an expansion. */
 function addMigration(folder: string, name: string, text: string): void {
   const before = countMigrations(folder);
   const file = `${String(before + 1).padStart(4, '0')}-${name}.sql`;
   writeFileSync(join(folder, 'sql', file), `-- works-with: ${before}\n${text}\n`);
 }
 
-/** Replaces a text of a file; throws where it is not there, as the rehearsal would then show nothing. */
+/** Replaces text in a file. Throws if the text is missing, because then the rehearsal would show nothing. */
 export function editFile(file: string, from: string | RegExp, to: string): void {
   const text = readFileSync(file, 'utf8');
   const edited = text.replace(from, to);
@@ -79,7 +79,7 @@ export function editFile(file: string, from: string | RegExp, to: string): void 
   writeFileSync(file, edited);
 }
 
-/** A column that rows get as they are written, and a function that writes it: the old code must live with both. */
+/** Adds a column with a default, and a function that writes it. The old code must work with both. */
 function expand(folder: string): void {
   addMigration(folder, 'adds-seen', 'alter table accounts add column adds_seen bigint not null default 0;');
   editFile(
@@ -89,16 +89,16 @@ function expand(folder: string): void {
   );
 }
 
-/** Fails after it has changed a table, so that something has to be taken back. */
+/** Adds a migration that fails after changing a table, so that the change must be rolled back. */
 function failToMigrate(folder: string): void {
   const text = 'alter table bookmarks add column half_done integer;\nselect 1 / 0;';
   addMigration(folder, 'half-done', text);
 }
 
-/** What is installed, what it is upgraded to, and a release between them whose migration fails. */
+/** The installed release, the release of the upgrade, and one between them whose migration fails. */
 export const TAGS = { first: '1.0.0', broken: '1.0.1', second: '1.1.0' } as const;
 
-/** Makes the images of all releases; `before` is the commit of the first one, this commit where there is none. */
+/** Creates the images of all releases. `before` is the commit of the first one; by default it is this commit. */
 export const makeImages = (before: string | undefined): Images =>
   new Map([
     makeImage(TAGS.first, () => {}, before),
@@ -106,5 +106,5 @@ export const makeImages = (before: string | undefined): Images =>
     makeImage(TAGS.second, expand),
   ]);
 
-/** The number of migrations that a release brings. */
+/** The number of migrations in a release. */
 export const schemaOf = (images: Images, tag: string): number => countMigrations(images.get(tag)!);

@@ -12,28 +12,28 @@ import { provide } from '../support/programs.ts';
 import { startRedis } from '../support/redis.ts';
 import { runDir } from '../support/run.ts';
 
-/** The managed Postgres and Redis of the rehearsal: with TLS, passwords and an administrator, as a provider gives them. */
+/** The rehearsal's managed Postgres and Redis, with TLS, passwords and an administrator, like a provider's. */
 
 const TLS = join(import.meta.dirname, '../support/tls');
 
-/** The authority that signed both servers' certificate, which is for `localhost` and 127.0.0.1. */
+/** The certificate authority of both servers. Their certificate is for `localhost` and 127.0.0.1. */
 export const CA_FILE = join(TLS, 'certificate.pem');
 
 const CERTIFICATE = readFileSync(CA_FILE, 'utf8');
 const PRIVATE_KEY = readFileSync(join(TLS, 'key.pem'), 'utf8');
 
-/** A Postgres server of a provider. */
+/** A provider's Postgres server. */
 export interface ManagedPostgres extends AsyncDisposable {
   readonly port: number;
-  /** Straight to it, as its administrator. */
+  /** A direct url for its administrator. */
   urlOfAdmin(database?: string): string;
-  /** Straight to it as another role, as the operator's own machine reaches it. */
+  /** A direct url for another role, as used from the operator's machine. */
   urlOf(role: string, password: string, database: string): string;
 }
 
 const ADMIN_PASSWORD = 'ofTheProvider';
 
-/** Starts the system's PostgreSQL with this many connections; every connection needs TLS and a password. */
+/** Starts the system's PostgreSQL with this many connections. Every connection needs TLS and a password. */
 export async function startManagedPostgres(maxConnections: number): Promise<ManagedPostgres> {
   const postgres = await provide('postgresql');
   const programs = dirname(postgres);
@@ -57,7 +57,7 @@ export async function startManagedPostgres(maxConnections: number): Promise<Mana
     account,
     settings: {
       max_connections: maxConnections,
-      // The machine that the rehearsal runs on is thrown away with it.
+      // Nothing needs to survive a power failure of this machine.
       fsync: 'off',
       ssl: 'on',
       ssl_cert_file: file('server.crt'),
@@ -76,17 +76,17 @@ export async function startManagedPostgres(maxConnections: number): Promise<Mana
   };
 }
 
-/** The same url for the plain driver, which reads no file of an authority. */
+/** The same url for the plain driver, which cannot read a certificate file. */
 export const withoutVerification = (url: string): string => url.replace(/\?.*/, '?sslmode=require');
 
-/** A Redis server of a provider. */
+/** A provider's Redis server. */
 export interface ManagedRedis extends AsyncDisposable {
   readonly port: number;
-  /** As its administrator. */
+  /** The url for its administrator. */
   readonly adminUrl: string;
 }
 
-/** Starts Redis with TLS alone, an administrator, and a file that keeps its users. */
+/** Starts Redis with TLS only, an administrator, and a file that stores its users. */
 export async function startManagedRedis(): Promise<ManagedRedis> {
   const port = await findFreePort();
   const tls = ['cert', 'key', 'ca-cert'].map((name) => [

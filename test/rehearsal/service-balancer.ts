@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { EndpointBalancer } from '../load/balancer.ts';
 
-/** A Service as a node's own rules play it: each new connection goes to one of the endpoints, in turn, untouched. */
+/** A Service as a node implements it: each new connection goes to the next endpoint, without changes. */
 export async function startServiceBalancer(): Promise<EndpointBalancer> {
   const endpoints: string[] = [];
   const sockets = new Set<Socket>();

@@ -7,7 +7,7 @@ import { editFile, type Images, TAGS } from './releases.ts';
 import type { ManagedPostgres, ManagedRedis } from './servers.ts';
 import type { Traffic } from './traffic.ts';
 
-/** What every scene of the rehearsal is given. */
+/** The context of every scene of the rehearsal. */
 export interface Stage {
   images: Images;
   cluster: Cluster;
@@ -16,11 +16,11 @@ export interface Stage {
   redis: ManagedRedis;
   passwords: Record<'owner' | 'serving' | 'backup' | 'metrics' | 'redis', string>;
   traffic: Traffic;
-  /** Says what was seen. */
+  /** Prints an observation. */
   note(line: string): void;
 }
 
-/** Fails the rehearsal with what was expected. */
+/** Fails the rehearsal, with the expectation that did not hold. */
 export function require(holds: unknown, expected: string): asserts holds {
   if (!holds) throw new Error(`expected: ${expected}`);
 }
@@ -28,7 +28,7 @@ export function require(holds: unknown, expected: string): asserts holds {
 const PRODUCTION = 'k8s/overlays/production';
 const fileOf = ({ checkout }: Operator, name: string) => join(checkout, PRODUCTION, name);
 
-/** Writes the address of Postgres where the document says that it stands. */
+/** Writes the address of Postgres into the file that the document names. */
 export function nameHost(operator: Operator, before: string, { port }: ManagedPostgres): void {
   editFile(fileOf(operator, 'databases.ini'), new RegExp(before, 'g'), `host=127.0.0.1 port=${port}`);
 }
@@ -37,13 +37,13 @@ export function nameHost(operator: Operator, before: string, { port }: ManagedPo
 export const setTag = (operator: Operator, tag: string): void =>
   editFile(fileOf(operator, 'kustomization.yaml'), /newTag: .*/, `newTag: ${tag} `);
 
-/** What this PgBouncer cannot, as the configuration table says: prepared statements, before 1.21. */
+/** Turns off prepared statements, as the configuration table requires for PgBouncer before 1.21. */
 export function withoutPrepare(operator: Operator): void {
   editFile(fileOf(operator, 'pgbouncer.ini'), /^max_prepared_statements = .*\n/m, '');
   appendFileSync(fileOf(operator, 'settings.env'), 'DATABASE_PREPARE=false\n');
 }
 
-/** Makes secrets.yaml of its example: passwords, hosts and the authority. */
+/** Creates secrets.yaml from its example, with passwords, hosts and the certificate authority. */
 export function fillInSecrets(stage: Stage, authority: string): void {
   const { operator, cluster, postgres, redis, passwords } = stage;
   const port = (origin: string) => new URL(origin).port;
@@ -57,7 +57,7 @@ export function fillInSecrets(stage: Stage, authority: string): void {
     .replaceAll('@pgbouncer:6432', `@127.0.0.1:${port(cluster.pooler.origin)}`)
     .replaceAll('postgres.example.org:5432', `localhost:${postgres.port}`)
     .replaceAll('redis.example.org:6379', `localhost:${redis.port}`)
-    // Redis is of the same authority.
+    // Redis uses the same certificate authority.
     .replace(/^ {2}# REDIS_CA_FILE/m, '  REDIS_CA_FILE')
     .replace(
       / {2}# redis-ca.crt: \|\n.*\n.*\n/,
@@ -67,7 +67,7 @@ export function fillInSecrets(stage: Stage, authority: string): void {
       / {4}-----BEGIN CERTIFICATE-----\n {4}-----END CERTIFICATE-----\n/,
       authority.replace(/^(?=.)/gm, '    '),
     );
-  // Comments may name others.
+  // Comments may still contain examples.
   if (/PASSWORD|example\.org/.test(JSON.stringify(readObjects(text))))
     throw new Error('secrets.example.yaml holds more than the rehearsal fills in');
   writeFileSync(fileOf(operator, 'secrets.yaml'), text);
@@ -94,7 +94,7 @@ export async function patchSecret(
   );
 }
 
-/** The versions that the pods of a Deployment present, by their image. */
+/** The versions of a Deployment's pods, from their images. */
 export const versionsOf = ({ cluster }: Stage, name: string): string[] => [
   ...new Set(
     cluster.deployments
@@ -103,7 +103,7 @@ export const versionsOf = ({ cluster }: Stage, name: string): string[] => [
   ),
 ];
 
-/** Requests failed since the scene began. */
+/** The requests that failed since the scene started. */
 export const failuresOf = ({ traffic }: Stage, during: string): string[] =>
   traffic.failures.filter((failure) => failure.during === during).map(({ what }) => what);
 

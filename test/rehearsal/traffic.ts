@@ -3,30 +3,30 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { post } from '../support/post.ts';
 import type { Principal } from '../support/users.ts';
 
-/** Clients beside everything that the operator does: they add, read by sync what they added, and import. */
+/** Clients that run while the operator works. They add, read their additions by sync, and import. */
 
-/** An add and a sync within this time: 86 of the 100 requests that a token has a minute. */
+/** The time of one add and one sync: 86 of the 100 requests per minute that a token has. */
 const ROUND_MS = 1_400;
 
-/** Above `IMPORT_INLINE_BYTES`, so that it takes a worker. */
+/** Above `IMPORT_INLINE_BYTES`, so that a worker runs it. */
 const IMPORT_ENTRIES = 700;
 const IMPORT_COMMENT = 'x'.repeat(2_000);
 const IMPORT_PAUSE_MS = 3_000;
 
-/** As often as the shipped client repeats a request in a minute, roughly. */
+/** Roughly as many tries as the shipped client makes in a minute. */
 const TRIES = 4;
 
-/** What one client was told. */
+/** What one client sent and received. */
 interface Journal {
   user: Principal;
-  /** Urls whose add or import was acknowledged, in this order. */
+  /** Urls of acknowledged adds and imports, in order. */
   acknowledged: string[];
-  /** Those that sync gave. */
+  /** Urls received by sync. */
   synced: Set<string>;
   cursor: number;
 }
 
-/** A request that did not succeed, and what the operator was about. */
+/** A failed request, and the operator's step at that time. */
 export interface Failure {
   during: string;
   what: string;
@@ -37,15 +37,15 @@ const WRITES: ReadonlySet<string> = new Set(['/bookmarks/add', '/import']);
 const count = (counts: Map<string, number>, during: string): void =>
   void counts.set(during, (counts.get(during) ?? 0) + 1);
 
-/** Clients at work. */
+/** Running clients. */
 export class Traffic {
   journals: Journal[] = [];
   readonly failures: Failure[] = [];
-  /** What the operator is about. */
+  /** The operator's current step. */
   during = 'install';
-  /** Requests that succeeded, by what the operator was about. */
+  /** Successful requests, by the operator's step. */
   readonly served = new Map<string, number>();
-  /** Of these, requests that got 503 first. */
+  /** Those of them that got 503 first. */
   readonly retried = new Map<string, number>();
   readonly #origin: string;
   readonly #loops: Promise<void>[] = [];
@@ -56,12 +56,12 @@ export class Traffic {
     this.#origin = origin;
   }
 
-  /** Who the clients are. */
+  /** Sets the users of the clients. */
   enter(users: readonly Principal[]): void {
     this.journals = users.map((user) => ({ user, acknowledged: [], synced: new Set(), cursor: 0 }));
   }
 
-  /** All begin; the last of the users imports, the others add, each at a time of its own. */
+  /** Starts all clients at different times. The last user imports, the others add. */
   start(): void {
     this.#isOver = false;
     const [importer, ...writers] = this.journals.slice().reverse();
@@ -76,8 +76,8 @@ export class Traffic {
   }
 
   /**
-   * Sends a request as clients should: after a 503 again, when `Retry-After` says, with the same key, so that what has
-   * happened is not done twice.
+   * Sends a request like a correct client: after a 503 it waits for `Retry-After` and retries with the same key, so
+   * that nothing is done twice.
    */
   async #ask(user: Principal, path: string, body: object) {
     const { during } = this;
@@ -131,7 +131,7 @@ export class Traffic {
     }
   }
 
-  /** Nothing but the end of its replica, or the end of its time, answers it. */
+  /** Only its deadline or the end of its replica ends this poll. */
   async #poll({ user }: Journal): Promise<void> {
     while (!this.#isOver)
       if (!(await this.#ask(user, '/bookmarks/sync', { cursor: Number.MAX_SAFE_INTEGER, wait: true })))
@@ -152,14 +152,14 @@ export class Traffic {
     }
   }
 
-  /** Ends the writers; what is under way is awaited, but not held polls, which end with their replicas. */
+  /** Stops the writers and awaits their requests. Does not await held polls, which end with their replicas. */
   async stop(): Promise<void> {
     this.#isOver = true;
     const writers = this.#loops.splice(0).slice(0, this.journals.length);
     await Promise.all(writers);
   }
 
-  /** Of what was acknowledged, what an export does not hold; and of a writer's, what its sync never gave. */
+  /** The acknowledged urls that an export lacks, and those of a writer that its sync never returned. */
   async findLost({ user, synced, cursor }: Journal, acknowledged: readonly string[]): Promise<string[]> {
     const exported = await this.#ask(user, '/export', {});
     const held = new Set((exported?.bookmarks ?? []).map(({ url }: { url: string }) => url));

@@ -4,8 +4,9 @@ import { append, effectEndMs, type Story } from './births.ts';
 import type { Result } from './findings.ts';
 
 /**
- * Every bookmark that anybody was shown is in the database, unless somebody may have removed it; what was surely removed
- * is not; and what is there holds what the last writer gave it, in any order that the calls' times allow.
+ * Every bookmark that appeared in a response is in the database, unless somebody may have removed it. Bookmarks that
+ * were certainly removed are not there. Each row contains what its last writer wrote, for some order that the calls'
+ * times allow.
  */
 export function checkAdded(story: Story): Result {
   const { journal, rest } = story.evidence;
@@ -34,7 +35,10 @@ export function checkAdded(story: Story): Result {
   };
 }
 
-/** What was acknowledged as deleted or replaced, and is there all the same; and what was not found though it was there. */
+/**
+ * Finds bookmarks that exist although their deletion or replacement was acknowledged, and bookmarks that a call did not
+ * find although they existed.
+ */
 function findUndead(story: Story, rows: Map<number, Row>): string[] {
   const findings: string[] = [];
   for (const call of story.evidence.journal.calls) {
@@ -58,7 +62,7 @@ function findUndead(story: Story, rows: Map<number, Row>): string[] {
 
 function findForeignContent(story: Story, row: Row, edits: readonly EditCall[]): string[] {
   const origin = story.callByUrl.get(row.url);
-  // What a merge made again has no title; whoever asked for nothing is found elsewhere.
+  // A merge may have created it again without a title. Another check finds bookmarks that nobody requested.
   if (origin === undefined || story.repeats.has(row.url)) return [];
   const birth: Write<never> = { call: origin.call, value: undefined as never };
   const may = <T>(value: T, first: T, pick: (edit: EditCall) => T | undefined) =>
@@ -86,7 +90,7 @@ interface Write<T> {
   value: T;
 }
 
-/** Whether some write of this value may have been the last one: no acknowledged write surely came after it. */
+/** Whether a write of this value may have been the last one: no acknowledged write certainly came later. */
 function mayBeLast<T>(value: T, writes: readonly Write<T>[]): boolean {
   return writes.some(
     (write) =>

@@ -3,7 +3,7 @@ import type { Story } from './births.ts';
 import type { Result } from './findings.ts';
 
 /**
- * Nothing ever was shown, or is there, that its user did not ask for, or that was refused; and nothing came to be twice,
+ * Responses and the database contain only what the user requested and what was not refused. Nothing exists twice,
  * however often it was sent.
  */
 export function checkAsked(story: Story): Result {

@@ -1,19 +1,22 @@
 import type { AddCall, Asked, DeleteCall, Evidence, ImportCall } from '../journal.ts';
 
-/** A bookmark that somebody was shown, or that is in the database: when it came to be, and when it may have gone. */
+/**
+ * A bookmark that was in a response or is in the database, with the times when it was created and when it may have been
+ * removed.
+ */
 export interface Birth {
   id: number;
   user: number;
   url: string;
-  /** Whoever asked for it; undefined where nobody did. */
+  /** The call that requested it. Undefined if there was none. */
   call: AddCall | ImportCall | undefined;
-  /** It was there at this moment. */
+  /** It existed at this moment. */
   knownByMs: number;
-  /** From this moment on somebody may have removed it; infinite where nobody tried. */
+  /** From this moment on somebody may have removed it. Infinite if nobody tried. */
   goneFromMs: number;
 }
 
-/** All that the journal tells of bookmarks and of those who asked for them. */
+/** The bookmarks and the calls that requested them, derived from the journal. */
 export interface Story {
   evidence: Evidence;
   births: Map<number, Birth>;
@@ -22,17 +25,17 @@ export interface Story {
   callByUrl: Map<string, { call: AddCall | ImportCall; asked: Asked }>;
   /** How many merges named a url that another call had used. */
   repeats: Map<string, number>;
-  /** By user, those that may have happened. */
+  /** By user, the replaces that may have happened. */
   replaces: Map<number, ImportCall[]>;
-  /** Ids that were shown with two urls. */
+  /** Ids that appeared with two urls. */
   contradictions: string[];
 }
 
-/** The end of a call's effect: what is not known to be over may happen later. */
+/** The end of a call's effect. A call with unknown outcome may take effect at any later time. */
 export const effectEndMs = ({ outcome, endMs }: { outcome: string; endMs: number }): number =>
   outcome === 'done' ? endMs : Number.POSITIVE_INFINITY;
 
-/** Puts the journal and the final database in order. */
+/** Combines the journal and the final database. */
 export function tellStory(evidence: Evidence): Story {
   const story: Story = {
     evidence,
@@ -103,9 +106,9 @@ function earliestDeletes({ evidence }: Story): Map<number, number> {
   return earliest;
 }
 
-/** When the first `replace` that may have come after a birth was sent. */
+/** When the first `replace` was sent that may have removed a bookmark. */
 export function wipedFromMs(story: Story, { user, url, call }: Pick<Birth, 'user' | 'url' | 'call'>): number {
-  // A merge that named the url may have made it again at any time.
+  // A merge with this url may have created it again at any time.
   const bornFromMs = story.repeats.has(url) ? 0 : (call?.sentMs ?? 0);
   const later = (story.replaces.get(user) ?? []).filter(
     (replace) => replace !== call && effectEndMs(replace) >= bornFromMs,
@@ -113,7 +116,7 @@ export function wipedFromMs(story: Story, { user, url, call }: Pick<Birth, 'user
   return Math.min(Number.POSITIVE_INFINITY, ...later.map(({ sentMs }) => sentMs));
 }
 
-/** Adds to a list of a map. */
+/** Appends to a list in a map. */
 export function append<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
   const list = lists.get(key);
   if (list === undefined) lists.set(key, [value]);

@@ -29,11 +29,11 @@ const CHECKS: Record<Point, (story: Story) => Result> = {
   rested: checkRested,
 };
 
-/** Proves what a run must show from its evidence alone, or says what the evidence lacks; a pure function. */
+/** Checks a run from its evidence, or says what the evidence lacks. A pure function. */
 export function checkAll(evidence: Evidence): Result[] {
   const story = tellStory(evidence);
   return Object.values(CHECKS).map((check) => demandMinimum(check(story)));
 }
 
-/** One point of the proof, however little its evidence is. */
+/** Checks one point without requiring a minimum of evidence. */
 export const checkPoint = (evidence: Evidence, point: Point): Result => CHECKS[point](tellStory(evidence));

@@ -1,4 +1,4 @@
-/** The points of the proof, in the order of the table. */
+/** The points to prove, in the order of the table. */
 export const POINTS = {
   added: '1 acknowledged adds are there, with their content',
   followed: '1 every follower got each bookmark once, in order',
@@ -17,17 +17,17 @@ export const POINTS = {
 
 export type Point = keyof typeof POINTS;
 
-/** What a check looked at, and what it found wrong. */
+/** What a check examined, and the faults it found. */
 export interface Result {
   point: Point;
-  /** How many were checked, by what they are. */
+  /** How many items were checked, by kind. */
   counts: Record<string, number>;
-  /** A sentence a fault. */
+  /** One sentence per fault. */
   findings: string[];
-  /** Why the run shows nothing about this point, where it met too little. */
+  /** Why the run proves nothing about this point, if it produced too little. */
   notShown?: string;
 }
 
-/** Whether all of it is shown and holds. */
+/** Whether every point was shown and holds. */
 export const isSound = (results: readonly Result[]): boolean =>
   results.every(({ findings, notShown }) => findings.length === 0 && notShown === undefined);

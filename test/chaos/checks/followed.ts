@@ -3,8 +3,8 @@ import type { Birth, Story } from './births.ts';
 import type { Result } from './findings.ts';
 
 /**
- * Every follower got each bookmark of its user once, in the order of ids, whatever it and the service went through;
- * but for one that may have been removed before the follower was told of a later one.
+ * Every follower received each bookmark of its user once, in the order of ids, despite all faults. Bookmarks are
+ * excepted that may have been removed before the follower received a later one.
  */
 export function checkFollowed(story: Story): Result {
   const { followers } = story.evidence.journal;
@@ -28,7 +28,7 @@ export function checkFollowed(story: Story): Result {
   };
 }
 
-/** A follower that got a later one has missed it for good. */
+/** A follower that received a later bookmark will never receive this one. */
 function describeMissed({ name, receipts }: Follower, { id, url }: Birth): string {
   const isPassed = passedMs(receipts, id) < Number.POSITIVE_INFINITY;
   return `${name} never got ${id} (${url})${isPassed ? ', but a later one' : ''}`;
@@ -47,7 +47,7 @@ function listMissed({ receipts }: Follower, births: readonly Birth[]): Birth[] {
   return births.filter(({ id }) => !got.has(id));
 }
 
-/** When a follower was first told of a bookmark beyond an id; infinite where it never was. */
+/** When a follower first received a bookmark with a higher id. Infinite if it never did. */
 function passedMs(receipts: readonly Receipt[], id: number): number {
   let [low, high] = [0, receipts.length];
   while (low < high) {

@@ -2,7 +2,7 @@ import type { ImportCall } from '../journal.ts';
 import { type Story, wipedFromMs } from './births.ts';
 import type { Result } from './findings.ts';
 
-/** Every import is there whole or not at all, its counts add up, and one that was refused never happened. */
+/** Every import exists completely or not at all, its counts add up, and a refused one never happened. */
 export function checkImported(story: Story): Result {
   const imports = story.evidence.journal.calls.filter((call): call is ImportCall => call.kind === 'import');
   const findings = imports.flatMap((call) => [...findMiscounted(call), ...findHalf(story, call)]);
@@ -42,7 +42,7 @@ function findHalf(story: Story, call: ImportCall): string[] {
   const seen = call.entries.length - missing.length;
   if (missing.length === 0) return [];
   if (seen === 0 && call.outcome !== 'done') return [];
-  // Nobody may have seen what the next replace took away.
+  // If the next replace removed it, perhaps nobody saw it.
   const wipedMs = wipedFromMs(story, { user: call.user, url: call.entries[0]!.url, call });
   if (wipedMs < Number.POSITIVE_INFINITY) return [];
   return [`${nameImport(call)} (${call.outcome}): ${seen} of ${call.entries.length} entries came to be`];

@@ -2,7 +2,7 @@ import type { Attempt, Fault, Journal } from '../journal.ts';
 import { append, type Story } from './births.ts';
 import type { Result } from './findings.ts';
 
-/** The cap, at every observed response, and by recount at the end. */
+/** The limit of bookmarks holds in every response, and in a count at the end. */
 export function checkCapped({ evidence }: Story): Result {
   const { journal, rest, limits } = evidence;
   const findings = [...rest.recountFaults];
@@ -26,13 +26,13 @@ export function checkCapped({ evidence }: Story): Result {
   };
 }
 
-/** Around the times at which the limiter was by itself: logs come a little late. */
+/** Extends the times at which a replica limits on its own, because log lines arrive late. */
 const MARGIN_MS = 1_500;
 
 /**
- * A request was admitted somewhere between its sending and the head of its response; those that lie wholly within a window
- * were admitted within it. In a window within one life of Redis, and without fallback, they are at most the limit; in any
- * other at most the limit for each process that served.
+ * A request was admitted at some time between its sending and the head of its response. Only requests completely inside
+ * a window certainly count for it. With one Redis and no fallback, a window admits at most the limit. Otherwise it
+ * admits at most the limit for each process that served.
  */
 export function checkLimited({ evidence }: Story): Result {
   const { journal, limits } = evidence;
@@ -43,7 +43,7 @@ export function checkLimited({ evidence }: Story): Result {
     for (const [n, first] of attempts.entries()) {
       const endMs = first.sentMs + limits.windowMs;
       const within = admittedWithin(attempts, n, endMs);
-      // What came after the last of them has not changed how many were admitted until then.
+      // Later events cannot have changed how many were admitted by then.
       const lastMs = Math.max(...within.map((attempt) => attempt.endMs));
       counts.windows += 1;
       const isDisturbed = disturbed.some((each) => each.startMs < lastMs && each.endMs > first.sentMs);
@@ -69,7 +69,7 @@ function countedByToken({ attempts }: Journal): Map<string, Attempt[]> {
   return counted;
 }
 
-/** Attempts are in the order of their sending. */
+/** Attempts must be sorted by the time of sending. */
 function admittedWithin(attempts: readonly Attempt[], from: number, endMs: number): Attempt[] {
   const within: Attempt[] = [];
   for (let n = from; n < attempts.length && attempts[n]!.sentMs < endMs; n += 1) {
@@ -84,7 +84,7 @@ interface Span {
 }
 
 function listDisturbances({ faults, lives }: Journal): Span[] {
-  // A process without Redis counts by itself from its start to its end.
+  // A process without Redis counts alone from its start to its end.
   const isAlone = lives.every(({ startMs, fallbacks }) => fallbacks[0]?.startMs === startMs);
   if (isAlone) return lives.flatMap(({ startMs, endMs }) => [startMs, endMs].map(around));
   const ofRedis = faults.filter(({ target }: Fault) => target.includes('redis'));

@@ -2,10 +2,10 @@ import type { Attempt, Journal, Life } from '../journal.ts';
 import type { Story } from './births.ts';
 import type { Result } from './findings.ts';
 
-/** Longest time to the head of a response: what the service promises, and what the longest fault and a full machine add. */
+/** The longest time to the head of a response: the service's promise, plus the longest fault and a busy machine. */
 const DEADLINES_MS = { poll: 50_000, import: 170_000, other: 32_000 };
 
-/** No 500, and nothing that hung beyond its deadline; nor anything else that no client should meet. */
+/** No 500, no response after its deadline, and nothing else that a client should never see. */
 export function checkAnswered({ evidence }: Story): Result {
   const { attempts, surprises, calls } = evidence.journal;
   const findings = [...surprises];
@@ -30,10 +30,10 @@ function deadlineMs({ path }: Attempt): number {
   return path === '/import' ? DEADLINES_MS.import : DEADLINES_MS.other;
 }
 
-/** An error in the log: faults of others are warnings. */
+/** Level of errors in the log. Faults of other systems are logged as warnings. */
 const ERROR_LEVEL = 50;
 
-/** No process ended but by whoever ended it, with 0 where it was asked to; none logged an error that is its own. */
+/** Processes ended only when the run ended them, with code 0 after SIGTERM. None logged an error of its own. */
 export function checkLived({ evidence }: Story): Result {
   const { lives, faults } = evidence.journal;
   const findings = lives.flatMap((life) => [...findBadEnd(evidence.journal, life), ...findErrors(life)]);
@@ -43,7 +43,7 @@ export function checkLived({ evidence }: Story): Result {
   return { point: 'lived', counts, findings };
 }
 
-/** What a process says that found no database at its start. */
+/** Logged by a process that finds no database at its start. */
 const NO_DATABASE = 'DATABASE_URL: database unavailable';
 
 function findBadEnd({ faults }: Journal, life: Life): string[] {
@@ -51,7 +51,7 @@ function findBadEnd({ faults }: Journal, life: Life): string[] {
   if (end === undefined) return [];
   if (endedBy === 'SIGKILL' && end === 'SIGKILL') return [];
   if (endedBy === 'SIGTERM' && end === 0) return [];
-  // Without a database a process says so and ends; whoever runs it starts it again.
+  // A process that finds no database at its start logs this and exits. Its supervisor starts it again.
   const wasCut = faults.some(
     (fault) => fault.target.includes('postgres') && fault.startMs < endMs && fault.endMs + 5_000 > startMs,
   );
@@ -61,7 +61,10 @@ function findBadEnd({ faults }: Journal, life: Life): string[] {
   return [`${name} ended with ${end}${endedBy === undefined ? ' by itself' : ` after ${endedBy}`}: ${words}`];
 }
 
-/** An import that found no database to ask breaks its connection and says so; one that a worker could not run is run again. */
+/**
+ * Expected errors: an import that cannot reach the database breaks its connection, and an import that a worker could
+ * not run is run again.
+ */
 const EXPECTED = ['import ended without a response', 'import failed; it stays staged and is tried again'];
 
 function findErrors({ name, problems, answeredMs }: Life): string[] {
@@ -71,7 +74,7 @@ function findErrors({ name, problems, answeredMs }: Life): string[] {
     .map(({ text }) => `${name}: ${text.slice(0, 600)}`);
 }
 
-/** What did not come to rest. */
+/** Processes or users that did not become idle. */
 export function checkRested({ evidence }: Story): Result {
   const { leftovers, looked } = evidence.rest;
   const counts = { ...looked, 'polls held before': evidence.journal.heldPolls };

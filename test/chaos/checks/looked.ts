@@ -3,9 +3,9 @@ import type { Story } from './births.ts';
 import type { Result } from './findings.ts';
 
 /**
- * No response, and no mirror that is up to date, holds bookmarks from before a replace beside those of the replace, or one
- * whose deletion was acknowledged before the request; none lacks a bookmark that was there from before its request to after
- * its end; each is in order and counts what it holds.
+ * No response and no current mirror mixes bookmarks from before and after a replace, or contains one whose deletion was
+ * acknowledged before the request. None lacks a bookmark that existed during the whole request. Each is in order and
+ * has the right count.
  */
 export function checkLooked(story: Story): Result {
   const { looks } = story.evidence.journal;

@@ -1,8 +1,8 @@
 import type { Point, Result } from './findings.ts';
 
 /**
- * What a run must have met of each point, by its counts: with less it has shown nothing. The exercises make sure of most
- * of them (`exercises.ts`, `cap-race.ts`); the others are far below what 60 seconds bring on a busy machine.
+ * The minimum counts for each point. With less, a run has shown nothing. The exercises ensure most of them
+ * (`exercises.ts`, `cap-race.ts`). The others are far below what 60 seconds on a busy machine produce.
  */
 export const MINIMUMS: Record<Point, Record<string, number>> = {
   added: { acknowledged: 100, 'rows at the end': 100, 'removed by then': 10 },
@@ -20,7 +20,7 @@ export const MINIMUMS: Record<Point, Record<string, number>> = {
   rested: { processes: 1, gauges: 8, 'polls held before': 20 },
 };
 
-/** The result, which says "not shown" where the run met too little. */
+/** Marks the result as "not shown" if the run produced too little. */
 export function demandMinimum(result: Result): Result {
   const missing = Object.entries(MINIMUMS[result.point])
     .filter(([name, minimum]) => (result.counts[name] ?? 0) < minimum)

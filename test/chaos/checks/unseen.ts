@@ -2,10 +2,7 @@ import type { EditCall } from '../journal.ts';
 import { append, type Story } from './births.ts';
 import type { Result } from './findings.ts';
 
-/**
- * No acknowledged edit that names the version its writer had read replaced a version between the two: what another
- * acknowledged edit had made meanwhile.
- */
+/** No acknowledged edit overwrote an edit that its writer had not read, if it named the version that it had read. */
 export function checkUnseen({ evidence }: Story): Result {
   const calls = evidence.journal.calls.filter((call): call is EditCall => call.kind === 'edit');
   const done = calls.filter(({ version }) => version !== undefined);

@@ -3,23 +3,23 @@ import { append, type Story } from './births.ts';
 import type { Result } from './findings.ts';
 
 /**
- * A held poll sees what another replica committed within this time, while nothing is or was lately hurt. Mostly it takes
- * milliseconds; a machine with more to do than it can takes seconds, and without a wake it would be up to 29.
+ * A held poll returns another replica's commit within this time, unless a fault is or was recently active. It usually
+ * takes milliseconds. An overloaded machine takes seconds, and a missed notification up to 29 s.
  */
 export const WAKE_PROMISE_MS = 8_000;
 
-/** How long a fault is felt: connections are made anew, queues run empty. */
+/** How long the effect of a fault lasts: connections are reopened and queues are drained. */
 const AFTERMATH_MS = 4_000;
 
-/** What a poll brought that was held before the call was sent, so that nothing but a wake could end it early. */
+/** The result of a poll that was held before the call was sent, so that only a notification could end it early. */
 interface Wake {
   call: AnyCall;
-  /** Who got what. */
+  /** The poller and the result. */
   text: string;
   atMs: number;
 }
 
-/** Polls that were held when something was written, while all was calm, brought it in time. */
+/** Polls that were held during a write, without faults, returned it in time. */
 export function checkWoken({ evidence }: Story): Result {
   const { calls, followers, mirrors, faults } = evidence.journal;
   const done = calls.filter(({ outcome }) => outcome === 'done');
@@ -69,7 +69,7 @@ function* listWakes(calls: readonly AnyCall[], followers: readonly Follower[]): 
   }
 }
 
-/** Adds, edits, deletions and renamed tags, each known again by what nothing else brings. */
+/** Adds, edits, deletions and renamed tags that mirrors received. Each is identified by a unique text. */
 function* listMirrorWakes(calls: readonly AnyCall[], mirrors: readonly Mirror[]): Generator<Wake> {
   const byUser = groupByUser(mirrors);
   const receiptsOf = new Map(mirrors.map((each) => [each, indexReceipts(each)]));
@@ -91,7 +91,7 @@ function listChanges(call: AnyCall): string[] {
   return title === undefined ? [] : [`title ${title}`];
 }
 
-/** The first of each. */
+/** The first receipt of each change. */
 function indexReceipts({ receipts }: Mirror): Map<string, Mirror['receipts'][number]> {
   return new Map(receipts.toReversed().map((receipt) => [receipt.change, receipt]));
 }

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { CA_FILE, type ManagedPostgres } from '../servers.ts';
 import { fillInSecrets, nameHost, require, type Stage, setTag, TAGS, versionsOf } from '../stage.ts';
 
-/** *Install*, and what an operator does first. */
+/** *Install*, and the operator's first steps. */
 
 /** Step 2: the administrator's file. */
 export async function makeRoles({ operator, passwords }: Stage, postgres: ManagedPostgres): Promise<void> {
@@ -15,7 +15,7 @@ export async function makeRoles({ operator, passwords }: Stage, postgres: Manage
   );
 }
 
-/** Step 3: the user of Redis has the rights that the document names, and no others. */
+/** Step 3: the Redis user gets exactly the rights in the document. */
 async function makeRedisUser({ operator, redis, passwords }: Stage): Promise<void> {
   const admin = new Redis(redis.adminUrl, { tls: { ca: readFileSync(CA_FILE) } });
   try {
@@ -31,7 +31,7 @@ async function makeRedisUser({ operator, redis, passwords }: Stage): Promise<voi
   }
 }
 
-/** Brings the service from nothing to pods that serve. */
+/** Installs the service from nothing to serving pods. */
 export async function install(stage: Stage): Promise<void> {
   const { operator, postgres, passwords, cluster } = stage;
   await makeRoles(stage, postgres);

@@ -3,12 +3,12 @@ import { startManagedPostgres, withoutVerification } from '../servers.ts';
 import { nameHost, patchSecret, readConnection, require, type Stage } from '../stage.ts';
 import { makeRoles } from './install.ts';
 
-/** *Back up and restore*: a dump of the running service, put back into another cluster of Postgres. */
+/** *Back up and restore*: a dump of the running service, restored into another Postgres cluster. */
 
-/** What was acknowledged to each client before the dump began. */
+/** What each client knew to be stored before the dump began. */
 type Acknowledged = Map<number, string[]>;
 
-/** Dumps amid requests, as the role that reads. */
+/** Dumps under load, as the reading role. */
 export async function backUp({ operator, traffic, postgres, passwords }: Stage): Promise<Acknowledged> {
   const line = operator.read("alter role bookmarks_backup login password '…'");
   operator.sql(postgres.urlOfAdmin(), line.replace('…', passwords.backup));
@@ -20,14 +20,14 @@ export async function backUp({ operator, traffic, postgres, passwords }: Stage):
   return acknowledged;
 }
 
-/** The role that serves is the one that the Secret names, with the password that it has there. */
+/** Creates the serving role with the name and the password in the Secret. */
 async function makeServingRole(stage: Stage, urlOfAdmin: string): Promise<void> {
   const { username, password } = new URL(await readConnection(stage, 'DATABASE_URL'));
   const line = stage.operator.read("alter role bookmarks_b login password '…'");
   stage.operator.sql(urlOfAdmin, line.replace('bookmarks_b', username).replace('…', password));
 }
 
-/** Puts the dump into a new cluster, and has the service work with that. */
+/** Restores the dump into a new cluster, and switches the service to it. */
 export async function restore(stage: Stage, acknowledged: Acknowledged, connections: number): Promise<void> {
   const { operator, postgres: lost, passwords, traffic, cluster, note } = stage;
   await traffic.stop();
@@ -56,7 +56,7 @@ export async function restore(stage: Stage, acknowledged: Acknowledged, connecti
   require(held > 0, 'something acknowledged before the dump');
   note(`restored into a new cluster: all ${held} bookmarks that were acknowledged before the dump`);
 
-  // Whoever had followed beyond the dump misses nothing of what comes.
+  // A client that had followed beyond the dump misses none of the later bookmarks.
   for (const journal of traffic.journals) journal.acknowledged.length = 0;
   const before = traffic.failures.length;
   traffic.start();

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { CA_FILE } from '../servers.ts';
 import { failuresOf, patchSecret, readConnection, require, type Stage } from '../stage.ts';
 
-/** *Rotate secrets*, amid requests: of Postgres to serve and to migrate, and of Redis. */
+/** *Rotate secrets* under load: the serving and the migrating role of Postgres, and Redis. */
 
 const NEW_PASSWORD = 'rotatedPassword';
 
@@ -18,7 +18,7 @@ async function rotateServing({ operator, cluster, postgres }: Stage): Promise<vo
   require(atWork === 'bookmarks_b', `only bookmarks_b at work, got ${atWork}`);
 }
 
-/** The next release uses it. */
+/** Rotates the migrating role's password, and uses it in a release. */
 async function rotateMigrating(stage: Stage): Promise<void> {
   const { operator, postgres, passwords } = stage;
   const alter = operator.read(`alter role bookmarks_owner password '…'`).replace('…', NEW_PASSWORD);
@@ -55,14 +55,14 @@ async function rotateRedis(stage: Stage): Promise<void> {
   }
 }
 
-/** Changes all of them; the first passwords are then worth nothing. */
+/** Rotates all secrets. Afterwards the first passwords are invalid. */
 export async function rotate(stage: Stage): Promise<void> {
   const { traffic, note } = stage;
   await rotateServing(stage);
   await rotateMigrating(stage);
   await rotateRedis(stage);
-  // While PgBouncer's instances are replaced a statement may be cut off with its connection: its request gets 503, and
-  // succeeds at a retry.
+  // While PgBouncer is replaced, a statement may lose its connection. Its request then gets 503 and succeeds at a
+  // retry.
   const failures = failuresOf(stage, 'rotate');
   const served = traffic.served.get('rotate') ?? 0;
   const retried = traffic.retried.get('rotate') ?? 0;

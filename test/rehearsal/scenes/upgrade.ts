@@ -1,12 +1,12 @@
 import { schemaOf } from '../releases.ts';
 import { failuresOf, require, type Stage, setTag, TAGS, versionsOf } from '../stage.ts';
 
-/** *Upgrade* and *Roll back*, amid requests: first to a release whose migration fails. */
+/** *Upgrade* and *Roll back* under load. The first upgrade has a migration that fails. */
 
 const readSchema = ({ operator, postgres }: Stage): string =>
   operator.sql(postgres.urlOfAdmin('bookmarks'), 'select max(version) from schema_migrations');
 
-/** No client noticed anything: not even a 503 that a retry makes good. */
+/** Requires that no client noticed anything, not even a 503 followed by a successful retry. */
 const requireNoFailure = (stage: Stage, during: string): void => {
   const failures = failuresOf(stage, during);
   const retried = stage.traffic.retried.get(during) ?? 0;
@@ -15,13 +15,13 @@ const requireNoFailure = (stage: Stage, during: string): void => {
     0, `no request fails in the ${during}, but:\n${failures.slice(0, 10).join('\n')}`);
 };
 
-/** What the runbook asks of Postgres's disk and replication. */
+/** The runbook's queries about Postgres's disk and replication. */
 const STATE_OF_POSTGRES = [
   `psql "$ADMIN_DATABASE_URL" --command='select slot_name, active, pg_size_pretty(pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)) from pg_replication_slots'`,
   `psql "$ADMIN_DATABASE_URL" --command='select pg_is_in_recovery(), now() - pg_last_xact_replay_timestamp() as behind'`,
 ];
 
-/** A migration that fails takes back what it did, stops the release, and leaves the pods as they were. */
+/** A failing migration rolls back its changes, stops the release, and leaves the pods unchanged. */
 async function failToUpgrade(stage: Stage): Promise<void> {
   const { operator, images } = stage;
   setTag(operator, TAGS.broken);
@@ -48,7 +48,7 @@ async function failToUpgrade(stage: Stage): Promise<void> {
   stage.note('a migration that fails: the release ends with 1, schema and pods as they were');
 }
 
-/** To a release with a migration and a changed function. */
+/** Upgrades to a release with a migration and a changed function. */
 export async function upgrade(stage: Stage): Promise<void> {
   const { operator, images, cluster } = stage;
   await failToUpgrade(stage);
@@ -89,7 +89,7 @@ async function findRevision(
   throw new Error(`no revision of ${tag}:\n${listed}`);
 }
 
-/** Back to the release before, on the newer schema, whose functions then serve the older code. */
+/** Rolls back to the previous release on the newer schema, whose functions then serve the older code. */
 export async function rollBack(stage: Stage): Promise<void> {
   const { operator, images, cluster, traffic } = stage;
   for (const commands of Object.values(WAYS_BACK)) {
