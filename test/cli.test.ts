@@ -1272,17 +1272,20 @@ describe('as a process', () => {
     expect([code, errors]).toEqual([0, '']);
   });
 
-  test('output that cannot be written is an error that says why', async () => {
-    const { env } = await openShell();
-    const full = openSync('/dev/full', 'w');
-    const child = spawn(process.execPath, [MAIN, 'whoami'], {
-      env: { ...process.env, ...env },
-      stdio: ['ignore', full, 'pipe'],
-    });
-    closeSync(full);
-    const [errors, [code]] = await Promise.all([text(child.stderr!), once(child, 'exit')]);
-    expect([code, errors]).toEqual([1, 'bookmarks: standard output: write: the disk is full\n']);
-  });
+  test.skipIf(!existsSync('/dev/full'))(
+    'output that cannot be written is an error that says why',
+    async () => {
+      const { env } = await openShell();
+      const full = openSync('/dev/full', 'w');
+      const child = spawn(process.execPath, [MAIN, 'whoami'], {
+        env: { ...process.env, ...env },
+        stdio: ['ignore', full, 'pipe'],
+      });
+      closeSync(full);
+      const [errors, [code]] = await Promise.all([text(child.stderr!), once(child, 'exit')]);
+      expect([code, errors]).toEqual([1, 'bookmarks: standard output: write: the disk is full\n']);
+    },
+  );
 });
 
 describe("tokens and sessions of one's own", () => {
