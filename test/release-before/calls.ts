@@ -43,7 +43,8 @@ export async function recordService(url: string): Promise<RecordedCall[]> {
 }
 
 async function playAll(send: (run: Run) => Promise<readonly unknown[]>): Promise<void> {
-  const db = { read: send, readShort: send, write: send } as unknown as Database;
+  const pool = { read: send, readShort: send, write: send, at: () => pool };
+  const db = pool as unknown as Database;
   const user = await admin.createUser(db, 'Somebody@example.org', 'somebody@example.org', true);
   const userId = user!.id;
   const owner = { userId, hash: hashOf(1) };
