@@ -5,6 +5,7 @@ import { type Config, ConfigError } from './config.ts';
 import { openCoordination } from './coordination/open.ts';
 import type { Coordination, RedisAccess } from './coordination/port.ts';
 import { unavailable } from './domain/errors.ts';
+import { systemCodeOf } from './domain/thrown.ts';
 import { KnownPrincipals } from './domain/tokens.ts';
 import type { Logger } from './observability/log.ts';
 import { Metrics, serveMetrics } from './observability/metrics.ts';
@@ -216,7 +217,7 @@ async function listenForMetrics({ registry }: Metrics, { host, metricsPort }: Co
   try {
     return await serveMetrics(registry, host, metricsPort!);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
+    const code = systemCodeOf(error);
     throw new ConfigError(
       `METRICS_PORT: cannot listen on ${host}:${metricsPort} (${code}); for example METRICS_PORT=9464`,
     );

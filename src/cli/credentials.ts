@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { messageOf, systemCodeOf } from '../domain/thrown.ts';
 import { CliError } from './faults.ts';
 
 /** The login that the command line stores between runs. */
@@ -19,8 +20,8 @@ export async function readCredentials(configDir: string): Promise<Credentials | 
   try {
     text = await readFile(path, 'utf8');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw new CliError(`${path} cannot be read: ${(error as Error).message}`, undefined, 'FAILED');
+    if (systemCodeOf(error) === 'ENOENT') return undefined;
+    throw new CliError(`${path} cannot be read: ${messageOf(error)}`, undefined, 'FAILED');
   }
   try {
     const { base_url, token, email } = JSON.parse(text);

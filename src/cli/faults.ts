@@ -1,4 +1,5 @@
 import { ApiError, type ClientErrorCode } from '../client/index.ts';
+import { messageOf } from '../domain/thrown.ts';
 import { UnreadableFile } from '../formats/entry.ts';
 
 /**
@@ -77,7 +78,7 @@ export function describeFault(error: unknown, baseUrl: string | undefined): Faul
   if (error instanceof CliError) return { error: error.message, code: error.code, advice: error.advice };
   if (error instanceof UnreadableFile) return { error: error.message, code: 'UNREADABLE_FILE' };
   const { code, path, syscall } = error as NodeJS.ErrnoException;
-  if (code === 'ERR_SQLITE_ERROR') return { error: `the SQLite file: ${(error as Error).message}`, code };
+  if (code === 'ERR_SQLITE_ERROR') return { error: `the SQLite file: ${messageOf(error)}`, code };
   if (syscall === undefined || code === undefined) return undefined;
   const reasons: Record<string, string> = {
     ENOENT: 'no such file or folder',
@@ -85,7 +86,7 @@ export function describeFault(error: unknown, baseUrl: string | undefined): Faul
     EISDIR: 'it is a folder',
     ENOSPC: 'the disk is full',
   };
-  return { error: `${path ?? syscall}: ${reasons[code] ?? (error as Error).message}`, code };
+  return { error: `${path ?? syscall}: ${reasons[code] ?? messageOf(error)}`, code };
 }
 
 function describeApiError({ message, code, status, requestId, cause }: ApiError, baseUrl = ''): Fault {

@@ -1,6 +1,7 @@
 import { Option } from 'commander';
 import { type Collection, NotInCollection } from '../client/index.ts';
 import type { SqliteStore } from '../client/sqlite-store.ts';
+import { messageOf, systemCodeOf } from '../domain/thrown.ts';
 import { CliError } from './faults.ts';
 import { openClient, type Session } from './session.ts';
 
@@ -25,8 +26,8 @@ export async function openStore(file: string): Promise<SqliteStore> {
     return new sqlite.SqliteStore(file);
   } catch (error) {
     // SQLite does not say which file, nor why: the folder is missing, or the file is a folder or not accessible.
-    if ((error as NodeJS.ErrnoException).code === 'ERR_SQLITE_ERROR')
-      throw new CliError(`${file}: ${(error as Error).message}`, 'Does its folder exist?', 'FAILED');
+    if (systemCodeOf(error) === 'ERR_SQLITE_ERROR')
+      throw new CliError(`${file}: ${messageOf(error)}`, 'Does its folder exist?', 'FAILED');
     if (!(error instanceof sqlite.UnusableMirror)) throw error;
     throw new CliError(error.message, 'Name a new file, or one that this command created');
   }

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PendingUnavailable } from '../coordination/port.ts';
 import { ApiError, type ErrorBody, invalid, rateLimited, unavailable } from '../domain/errors.ts';
 import type { ErrorCode } from '../domain/resources.ts';
+import { messageOf } from '../domain/thrown.ts';
 import { SignInError } from '../sign-in/sign-in-error.ts';
 import { DatabaseUnavailable, sqlStateOf } from '../store/errors.ts';
 
@@ -92,7 +93,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   if (hasClientLeft(error, reply)) request.log.info('the client disconnected');
   else if (known === undefined)
     request.log.error({ err: error, sqlState: sqlStateOf(error) }, 'request failed');
-  else if (status >= 500) request.unserved = (error as Error).message;
+  else if (status >= 500) request.unserved = messageOf(error);
   reply.header('x-request-id', request.id);
   if (status === 401) reply.header('www-authenticate', 'Bearer');
   if (known?.retryAfterSeconds !== undefined) reply.header('retry-after', known.retryAfterSeconds);

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { PendingUnavailable } from '../coordination/port.ts';
 import { type ApiError, invalid } from '../domain/errors.ts';
+import { messageOf } from '../domain/thrown.ts';
 import { type Page, PRIVATE_HEADERS, pageHeaders, renderPage } from '../sign-in/page.ts';
 import { badRequestPage, faultPage, limitedPage } from '../sign-in/pages.ts';
 import { SignInError } from '../sign-in/sign-in-error.ts';
@@ -82,7 +83,7 @@ function pageOf(context: Context, error: unknown, request: FastifyRequest): Page
   const known = error instanceof PendingUnavailable ? undefined : toApiError(error);
   if (known && known.code !== 'UNAVAILABLE') return pageOfApiError(known);
   const isOutage = known !== undefined || error instanceof PendingUnavailable;
-  if (isOutage) request.unserved = (error as Error).message;
+  if (isOutage) request.unserved = messageOf(error);
   else request.log.error({ err: error }, 'request failed');
   context.metrics.signInEnded('unavailable');
   return { ...faultPage('unavailable', name, '/'), ...(!isOutage && { status: 500 }) };

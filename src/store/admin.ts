@@ -1,5 +1,6 @@
 import type { Scope, StoredSecret, TokenKind } from '../domain/tokens.ts';
 import type { Database, Sql } from './database.ts';
+import { onlyRow } from './outcomes.ts';
 
 /** What the operator's commands read and write. They find users by e-mail address. */
 
@@ -145,7 +146,7 @@ export async function createApiToken(
   secret: StoredSecret,
   token: { scope: Scope; name: string; nameKey: string; days: number | null },
 ): Promise<TokenRecord> {
-  const [row] = await db.write(
+  const rows = await db.write(
     (sql) => sql<TokenRecord[]>`
       select ${tokenRecord(sql)}
       from create_api_token(
@@ -154,7 +155,7 @@ export async function createApiToken(
         p_days => ${token.days}
       )`,
   );
-  return row!;
+  return onlyRow(rows);
 }
 
 /** A user's valid tokens, oldest first. */
@@ -213,6 +214,6 @@ export async function resumeUser(
 
 /** Begins a new epoch, which makes all clients of `/bookmarks/changes` start over. Returns its number. */
 export async function beginEpoch(db: Database): Promise<number> {
-  const [row] = await db.write((sql) => sql<{ epoch: number }[]>`select begin_epoch() as epoch`);
-  return row!.epoch;
+  const rows = await db.write((sql) => sql<{ epoch: number }[]>`select begin_epoch() as epoch`);
+  return onlyRow(rows).epoch;
 }

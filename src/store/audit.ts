@@ -1,5 +1,6 @@
 import type { Database } from './database.ts';
 import { sqlStateOf } from './errors.ts';
+import { onlyRow } from './outcomes.ts';
 
 /** What operators did: one row for each of their commands. */
 
@@ -28,10 +29,10 @@ export async function beginAudit(
   { operator, action, object }: AuditedCommand,
 ): Promise<number | undefined> {
   try {
-    const [row] = await db.write(
+    const rows = await db.write(
       (sql) => sql<{ id: number }[]>`select id from begin_audit(${operator}, ${action}, ${object})`,
     );
-    return row!.id;
+    return onlyRow(rows).id;
   } catch (error) {
     if (sqlStateOf(error) === UNDEFINED_FUNCTION) return undefined;
     throw error;

@@ -6,7 +6,14 @@ import { BOUNDS, type BookmarkVersions, MAX_ID, type TagNames } from '../domain/
 import type { Idempotency } from '../domain/idempotency.ts';
 import { compareByCodePoints, searchText, searchTextLine } from '../domain/text.ts';
 import type { Database, Sql } from './database.ts';
-import { keyArguments, type Outcome, requireSuccess, requireValidToken, type Written } from './outcomes.ts';
+import {
+  keyArguments,
+  type Outcome,
+  onlyRow,
+  requireSuccess,
+  requireValidToken,
+  type Written,
+} from './outcomes.ts';
 import {
   checkedTokenIsValid,
   hashesOf,
@@ -278,7 +285,7 @@ export async function readPageForAll(
       from ${pageAfter(sql, { userId, hash: null }, afterId, limit)}`,
     deadlineMs,
   );
-  return rows[0]!;
+  return onlyRow(rows);
 }
 
 /**
@@ -303,7 +310,7 @@ export async function findNewBookmarks(
       ) as unchanged`,
     deadlineMs,
   );
-  return positionsExcept(checks, rows[0]!.unchanged);
+  return positionsExcept(checks, onlyRow(rows).unchanged);
 }
 
 /** Without a hash no token is checked. */

@@ -1,6 +1,6 @@
 import { SHORT_PAGE } from './bookmarks.ts';
 import type { Database, Sql } from './database.ts';
-import { requireValidToken } from './outcomes.ts';
+import { onlyRow, requireValidToken } from './outcomes.ts';
 import {
   hashesOf,
   type PrincipalKey,
@@ -72,7 +72,7 @@ export async function readChangesForAll(
       from ${pageFrom(sql, principals[0]!, start, limit)}`,
     deadlineMs,
   );
-  return rows[0]!;
+  return onlyRow(rows);
 }
 
 /**
@@ -95,7 +95,7 @@ export async function findChanges(
       ) as unchanged`,
     deadlineMs,
   );
-  return positionsExcept(checks, rows[0]!.unchanged);
+  return positionsExcept(checks, onlyRow(rows).unchanged);
 }
 
 const positionOf = (start: ChangesStart): ChangesPosition => (typeof start === 'string' ? BEGINNING : start);

@@ -1,4 +1,5 @@
 import { invalidToken } from '../domain/errors.ts';
+import { systemCodeOf } from '../domain/thrown.ts';
 
 /**
  * Why the database did not respond. This file translates the codes of the driver, of the system and of Postgres
@@ -149,7 +150,7 @@ function constraintOf(error: unknown): string | undefined {
  */
 export function translateError(error: unknown, sent: boolean): unknown {
   if (!(error instanceof Error) || error instanceof DatabaseUnavailable) return error;
-  const { code } = error as NodeJS.ErrnoException;
+  const code = systemCodeOf(error);
   const state = sqlStateOf(error);
   if (state === '23503' && USER_CONSTRAINTS.has(constraintOf(error)!)) return invalidToken();
   const reason = state === undefined ? reasonOfSystemError(error) : reasonOfSqlState(state, error.message);

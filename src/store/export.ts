@@ -1,6 +1,6 @@
 import { PAGE_BYTES } from './bookmarks.ts';
 import type { Database, Statement } from './database.ts';
-import { requireValidToken } from './outcomes.ts';
+import { onlyRow, requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
 /** What an export covers: all bookmarks of one generation up to an id. A `replace` begins another generation. */
@@ -53,7 +53,7 @@ export async function readExportPage(
           p_bytes => ${PAGE_BYTES}
         )`.raw() as unknown as Statement<(Buffer | null)[][]>,
   );
-  const [valid, generation, count, last, bookmarks] = rows[0]!;
+  const [valid, generation, count, last, bookmarks] = onlyRow(rows);
   requireValidToken([{ valid: valid!.toString('latin1') === 't' }]);
   return {
     bookmarks: bookmarks!,

@@ -1,6 +1,6 @@
 import { createSecret, formatToken } from '../domain/tokens.ts';
 import type { Database } from './database.ts';
-import { requireValidToken } from './outcomes.ts';
+import { onlyRow, requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
 /** Maps users' accounts at OpenID Connect providers to users, by issuer and subject. */
@@ -55,7 +55,7 @@ export async function signInByProvider(
   expectedUserId: number | null = null,
 ): Promise<SignInResult<SignInRefusal>> {
   const { secret, hash, lastFour } = createSecret();
-  const [row] = await db.write(
+  const rows = await db.write(
     (sql) => sql<{ outcome: SignInRefusal | null; id: number }[]>`
       select outcome, id, name_session(id, ${hash}, ${client})
       from sign_in_by_provider(
@@ -65,7 +65,7 @@ export async function signInByProvider(
         p_authenticated_at => ${authenticatedAt ?? LONG_AGO}, p_session_days => ${days}
       )`,
   );
-  const { outcome, id } = row!;
+  const { outcome, id } = onlyRow(rows);
   return outcome === null ? { token: formatToken('session', id, secret), userId: id } : { refusal: outcome };
 }
 
@@ -77,7 +77,7 @@ export async function linkIdentity(
   { authenticatedAt, days, client = null }: LoginSession,
 ): Promise<SignInResult<'linked' | 'token'>> {
   const { secret, hash, lastFour } = createSecret();
-  const [row] = await db.write(
+  const rows = await db.write(
     (sql) => sql<{ outcome: 'linked' | 'token' | null }[]>`
       select outcome, name_session(${userId}, ${hash}, ${client})
       from link_identity(
@@ -86,7 +86,7 @@ export async function linkIdentity(
         p_authenticated_at => ${authenticatedAt ?? LONG_AGO}, p_session_days => ${days}
       )`,
   );
-  const { outcome } = row!;
+  const { outcome } = onlyRow(rows);
   return outcome === null ? { token: formatToken('session', userId, secret), userId } : { refusal: outcome };
 }
 
@@ -127,7 +127,7 @@ export async function openAppSession(
   client: string | null = null,
 ): Promise<{ token: string; user: { id: number; email: string } } | undefined> {
   const { secret, hash, lastFour } = createSecret();
-  const [row] = await db.write(
+  const rows = await db.write(
     (sql) => sql<{ outcome: 'token' | null; email: string }[]>`
       select outcome, email, name_session(${userId}, ${hash}, ${client})
       from open_app_session(
@@ -135,7 +135,7 @@ export async function openAppSession(
         p_token_hash => ${hash}, p_last_four => ${lastFour}, p_session_days => ${days}
       )`,
   );
-  const { outcome, email } = row!;
+  const { outcome, email } = onlyRow(rows);
   if (outcome !== null) return undefined;
   return { token: formatToken('session', userId, secret), user: { id: userId, email } };
 }

@@ -1,7 +1,7 @@
 import { BOUNDS } from '../domain/fields.ts';
 import type { Idempotency } from '../domain/idempotency.ts';
 import type { Database } from './database.ts';
-import { type Outcome, requireSuccess } from './outcomes.ts';
+import { type Outcome, onlyRow, requireSuccess } from './outcomes.ts';
 import type { StagedImport } from './staged-imports.ts';
 import type { PrincipalKey } from './tokens.ts';
 
@@ -68,7 +68,7 @@ export async function finishImport(
   freeBookmarkLimit: number,
 ): Promise<boolean> {
   const rows = await write(db, { ...lease, hash: null }, prepared, freeBookmarkLimit, undefined);
-  if (rows[0]!.outcome === 'import_over') return false;
+  if (onlyRow(rows).outcome === 'import_over') return false;
   requireSuccess(rows);
   return true;
 }

@@ -1,6 +1,8 @@
+import { messageOf } from '../domain/thrown.ts';
 import type { Sql } from './database.ts';
 import { sqlStateOf, translateError } from './errors.ts';
 import { type DatabaseLog, openDatabase } from './open-database.ts';
+import { onlyRow } from './outcomes.ts';
 import { type Migration, readSchemaFiles, type SchemaFiles } from './schema-files.ts';
 import {
   CHANGE_IN_ORDER,
@@ -78,7 +80,7 @@ export async function migrate(options: MigrateOptions): Promise<number[]> {
     return await applyAll(database.sql, files, options);
   } catch (error) {
     if (sqlStateOf(error) === undefined) throw error;
-    throw new Error(`${step} failed: ${(error as Error).message}`, { cause: error });
+    throw new Error(`${step} failed: ${messageOf(error)}`, { cause: error });
   } finally {
     await database.close();
   }
@@ -225,11 +227,11 @@ async function readState(sql: Sql): Promise<SchemaState> {
       select to_regclass('schema_migrations') is not null as exists`;
     if (!table?.exists) return EMPTY;
     await refuseUnfinished(sql);
-    const [row] = await sql<SchemaState[]>`
+    const rows = await sql<SchemaState[]>`
       select
         coalesce((select max(version) from schema_migrations), 0) as version,
         coalesce((select max(works_with) from schema_migrations), 0) as "worksWith"`;
-    return row!;
+    return onlyRow(rows);
   } catch (error) {
     throw translateError(error, false);
   }

@@ -1,4 +1,5 @@
 import postgres from 'postgres';
+import { messageOf } from '../domain/thrown.ts';
 import type { Database, Sql } from './database.ts';
 import { parseDatabaseUrl } from './database-url.ts';
 import { type DatabaseUnavailable, sqlStateOf, translateError } from './errors.ts';
@@ -91,7 +92,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
 
 /** PgBouncer before 1.20 and others respond "unsupported startup parameter: statement_timeout". */
 function isParameterRefused(error: unknown): boolean {
-  return sqlStateOf(error) === '08P01' && /startup parameter/.test((error as Error).message);
+  return sqlStateOf(error) === '08P01' && /startup parameter/.test(messageOf(error));
 }
 
 async function openWithoutTimeouts(settings: Settings, log: DatabaseLog | undefined): Promise<Database> {

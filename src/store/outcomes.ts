@@ -73,11 +73,18 @@ export interface Written {
 export function requireSuccess<Row extends { outcome: Outcome | null; detail?: string | null }>(
   rows: readonly Row[],
 ): Row {
-  const row = rows[0]!;
+  const row = onlyRow(rows);
   if (row.outcome === null) return row;
   if (!Object.hasOwn(ERROR_BY_OUTCOME, row.outcome))
     throw new Error(`SQL returned the unknown outcome ${row.outcome}`);
   throw ERROR_BY_OUTCOME[row.outcome](row.detail ?? '');
+}
+
+/** Returns the row of a statement that always has one. */
+export function onlyRow<Row>(rows: readonly Row[]): Row {
+  const [row] = rows;
+  if (row === undefined) throw new Error('a statement returned no row');
+  return row;
 }
 
 /** Returns the only row of a read, or throws `INVALID_TOKEN` if the token was no longer valid. */

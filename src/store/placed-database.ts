@@ -1,4 +1,5 @@
 import type { SemaphoreGauges } from '../concurrency/semaphore.ts';
+import { messageOf } from '../domain/thrown.ts';
 import type { Database, Sql, Statement } from './database.ts';
 import { urlOfNode } from './database-url.ts';
 import { DatabaseUnavailable, type UnavailableReason } from './errors.ts';
@@ -143,7 +144,7 @@ class PlacedDatabase implements Database {
     } catch (error) {
       this.#warn(
         key,
-        (error as Error).message,
+        messageOf(error),
         'a node cannot be asked directly: its users are asked for at any node',
       );
     }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Idempotency } from '../domain/idempotency.ts';
 import type { Database } from './database.ts';
-import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
+import { type Outcome, onlyRow, requireSuccess, requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
 /** Large imports from the first bytes of their bodies to the end of their responses. */
@@ -198,11 +198,11 @@ export async function deleteErrors(db: Database, { userId, id }: StagedImport): 
  * Waits for a transaction that is writing it; one that comes later finds the place taken. Undefined if the account is gone.
  */
 export async function cancelImport(db: Database, staged: StagedImport): Promise<ImportState | undefined> {
-  const [row] = await db.write(
+  const rows = await db.write(
     (sql) => sql<{ isCancelled: boolean }[]>`
       select end_import(p_user_id => ${staged.userId}, p_import_id => ${staged.id}, p_state => 'cancelled')
         as "isCancelled"`,
   );
-  if (row!.isCancelled) return { state: 'cancelled', result: null, errorBytes: 0 };
+  if (onlyRow(rows).isCancelled) return { state: 'cancelled', result: null, errorBytes: 0 };
   return readImport(db, staged);
 }

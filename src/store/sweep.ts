@@ -1,5 +1,6 @@
 import { buildBloomFilter, MOST_FILTERED_BYTES } from '../domain/bloom-filters.ts';
 import type { Database } from './database.ts';
+import { onlyRow } from './outcomes.ts';
 
 /**
  * Deletes expired rows of all users, and finds unfinished work. Each statement handles a limited number of rows. Rows
@@ -10,36 +11,34 @@ const BATCH = 1_000;
 
 /** Deletes expired tokens. Returns their number. It does not wait for locks: a locked row stays for the next sweep. */
 export async function deleteExpiredTokens(db: Database): Promise<number> {
-  const [row] = await db.write((sql) => sql<{ deleted: number }[]>`select sweep_tokens(${BATCH}) as deleted`);
-  return row!.deleted;
+  const rows = await db.write((sql) => sql<{ deleted: number }[]>`select sweep_tokens(${BATCH}) as deleted`);
+  return onlyRow(rows).deleted;
 }
 
 /** Deletes expired invites. Returns their number. */
 export async function deleteExpiredInvites(db: Database): Promise<number> {
-  const [row] = await db.write(
-    (sql) => sql<{ deleted: number }[]>`select sweep_invites(${BATCH}) as deleted`,
-  );
-  return row!.deleted;
+  const rows = await db.write((sql) => sql<{ deleted: number }[]>`select sweep_invites(${BATCH}) as deleted`);
+  return onlyRow(rows).deleted;
 }
 
 /** Deletes one user's responses that were kept for their idempotency keys for 24 hours. Returns their number. */
 export async function deleteOldResponses(db: Database): Promise<number> {
-  const [row] = await db.write(
+  const rows = await db.write(
     (sql) => sql<{ deleted: number }[]>`select sweep_responses(${BATCH}) as deleted`,
   );
-  return row!.deleted;
+  return onlyRow(rows).deleted;
 }
 
 /** Deletes one user's changes that are older than this many days. Returns their number. */
 export async function deleteOldChanges(db: Database, days: number): Promise<number> {
-  const [row] = await db.write((sql) => sql<{ deleted: number }[]>`select sweep_changes(${days}) as deleted`);
-  return row!.deleted;
+  const rows = await db.write((sql) => sql<{ deleted: number }[]>`select sweep_changes(${days}) as deleted`);
+  return onlyRow(rows).deleted;
 }
 
 /** Deletes one user's bookmarks that have been in the trash for more than this many days. Returns their number. */
 export async function deleteOldTrash(db: Database, days: number): Promise<number> {
-  const [row] = await db.write((sql) => sql<{ deleted: number }[]>`select sweep_trash(${days}) as deleted`);
-  return row!.deleted;
+  const rows = await db.write((sql) => sql<{ deleted: number }[]>`select sweep_trash(${days}) as deleted`);
+  return onlyRow(rows).deleted;
 }
 
 /**
@@ -47,10 +46,8 @@ export async function deleteOldTrash(db: Database, days: number): Promise<number
  * a day without running. Returns their number.
  */
 export async function deleteOldImports(db: Database): Promise<number> {
-  const [row] = await db.write(
-    (sql) => sql<{ deleted: number }[]>`select sweep_imports(${BATCH}) as deleted`,
-  );
-  return row!.deleted;
+  const rows = await db.write((sql) => sql<{ deleted: number }[]>`select sweep_imports(${BATCH}) as deleted`);
+  return onlyRow(rows).deleted;
 }
 
 /** Runs on each shard. */
@@ -86,16 +83,17 @@ const STAGED_IMPORTS = `
 
 /** How many staged imports of all users are being received, and how many are queued. */
 export async function countStagedImports(db: Database): Promise<Map<'receiving' | 'queued', number>> {
-  const [row] = await db.read(
+  const rows = await db.read(
     (sql) => sql<{ receiving: number; queued: number }[]>`
       select
         coalesce(sum((staged ->> 'receiving')::integer), 0)::integer as receiving,
         coalesce(sum((staged ->> 'queued')::integer), 0)::integer as queued
       from rows_of_shards('imports', ${STAGED_IMPORTS}) staged`,
   );
+  const { receiving, queued } = onlyRow(rows);
   return new Map([
-    ['receiving', row!.receiving],
-    ['queued', row!.queued],
+    ['receiving', receiving],
+    ['queued', queued],
   ]);
 }
 
@@ -139,12 +137,12 @@ export async function buildNextFilters(db: Database, userId: number): Promise<bo
       select last_id as "lastId", edits, texts from read_pending_filters(${userId}, ${FILTERS_AT_ONCE}, ${MOST_FILTERED_BYTES})`,
   );
   if (blocks.length === 0) return false;
-  const [row] = await db.write(
+  const rows = await db.write(
     (sql) => sql<{ built: number }[]>`
       select write_filters(
         ${userId}, ${blocks.map(({ lastId }) => lastId)}::bigint[], ${blocks.map(({ edits }) => edits)}::integer[],
         ${blocks.map(({ texts }) => buildBloomFilter(texts).toString('base64'))}
       ) as built`,
   );
-  return blocks.length === FILTERS_AT_ONCE && row!.built > 0;
+  return blocks.length === FILTERS_AT_ONCE && onlyRow(rows).built > 0;
 }

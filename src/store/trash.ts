@@ -3,7 +3,7 @@ import type { Idempotency } from '../domain/idempotency.ts';
 import { foldText } from '../domain/text.ts';
 import { PAGE_BYTES } from './bookmarks.ts';
 import type { Database } from './database.ts';
-import { keyArguments, requireSuccess, requireValidToken, type Written } from './outcomes.ts';
+import { keyArguments, onlyRow, requireSuccess, requireValidToken, type Written } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
 /** A position in the trash, which is read newest first. */
@@ -75,7 +75,7 @@ export async function restoreBookmarks(
           ${keyArguments(sql, idempotency)}
         )`,
     );
-    if (rows[0]!.outcome === 'trash_changed' && attempt < ATTEMPTS) continue;
+    if (onlyRow(rows).outcome === 'trash_changed' && attempt < ATTEMPTS) continue;
     return requireSuccess(rows).response;
   }
 }
@@ -85,12 +85,12 @@ async function readTagNames(
   { userId }: PrincipalKey,
   ids: readonly number[],
 ): Promise<string[]> {
-  const [row] = await db
+  const rows = await db
     .at(userId)
     .read(
       (sql) => sql<{ names: string[] }[]>`select tag_names_in_trash(${userId}, ${ids}::bigint[]) as names`,
     );
-  return row!.names;
+  return onlyRow(rows).names;
 }
 
 /** Deletes bookmarks in the trash for good: those with these ids, or all. Returns the response as JSON text. */

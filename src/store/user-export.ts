@@ -1,5 +1,6 @@
 import { PAGE_BYTES } from './bookmarks.ts';
 import type { Database } from './database.ts';
+import { onlyRow } from './outcomes.ts';
 
 /** All stored data of a user, for a data-protection request. It includes no secrets and no hashes. */
 
@@ -27,7 +28,7 @@ async function readFacts(db: Database, emailKey: string): Promise<Facts | undefi
   );
   if (user === undefined) return undefined;
   const { id } = user;
-  const [row] = await db.read(
+  const rows = await db.read(
     (sql) => sql<{ lastId: number; facts: string }[]>`
       select
         (select coalesce(max(id), 0) from bookmarks where user_id = ${id}) as "lastId",
@@ -72,7 +73,7 @@ async function readFacts(db: Database, emailKey: string): Promise<Facts | undefi
           )
         )::text as facts`,
   );
-  return { userId: id, ...row! };
+  return { userId: id, ...onlyRow(rows) };
 }
 
 async function* writeExport(db: Database, { userId, lastId, facts }: Facts): AsyncGenerator<string> {

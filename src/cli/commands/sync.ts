@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { type Command, Option } from 'commander';
 import type { Bookmark, BookmarkClient, MirrorPage } from '../../client/index.ts';
+import { systemCodeOf } from '../../domain/thrown.ts';
 import { bookmarkTable } from '../bookmark-table.ts';
 import { toLine } from '../display-text.ts';
 import { CliError } from '../faults.ts';
@@ -167,7 +168,7 @@ async function readCursor(file: string): Promise<string | undefined> {
   try {
     return (await readFile(file, 'utf8')).trim();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    if (systemCodeOf(error) === 'ENOENT') return undefined;
     throw error;
   }
 }
