@@ -104,6 +104,25 @@ describe('a field that a request gives is stored, found and shown', () => {
   });
 });
 
+test('a deleted bookmark keeps its fields in the trash, and a restored one has them again', async () => {
+  const user = await service.user();
+  const given = samplesFor('import', 1);
+  await user.post('/import', { bookmarks: [given] });
+  const { id } = (await user.post('/bookmarks/list')).body.bookmarks[0];
+  await user.post('/bookmarks/delete', { id });
+  const [trashed] = (await user.post('/trash/list')).body.bookmarks;
+  expect(Object.keys(trashed)).toEqual(['id', ...FIELD_NAMES, 'deleted_at']);
+  expect(asGiven(trashed)).toMatchObject(sorted(given));
+  await user.post('/trash/restore', { ids: [id] });
+  await expectShown(user, given);
+  // A replacing import moves bookmarks to the trash by a statement of its own.
+  await user.post('/import', { mode: 'replace', bookmarks: [] });
+  const [replaced] = (await user.post('/trash/list')).body.bookmarks;
+  expect(asGiven(replaced)).toMatchObject(sorted(given));
+  await user.post('/trash/restore', { ids: [replaced.id] });
+  await expectShown(user, given);
+});
+
 test('an omitted field has its default', async () => {
   const [adding, importing] = [await service.user(), await service.user()];
   await adding.post('/bookmarks/add', { url: 'https://example.org/' });

@@ -1,5 +1,5 @@
--- Begins a new epoch on every node, so that every reader of changes starts over. For an operator who restored a copy
--- that the database cannot distinguish from itself, for example a snapshot of a volume.
+-- Begins a new epoch on every node, so that every reader of changes starts over. An operator calls it after
+-- restoring a copy that the database cannot distinguish from itself, for example a snapshot of a volume.
 create or replace function begin_epoch() returns bigint
 language plpgsql as $$
 declare

@@ -1,12 +1,15 @@
--- Writes the entries of an import and its result, all in one transaction. A small import comes with the caller's token. A staged
--- one comes with a worker's lease and has its token in its row; the outcome is `import_over` if the lease does not hold it any
--- more, or if a crash of the server has emptied the unlogged `import_batches`.
+-- Writes the entries of an import and its result in one transaction.
 --
--- Entries are checked, and in a merge free of duplicates among themselves. The first `p_batches` batches are in
--- `import_batches`, the last one comes with the call. A tag set names tags by their places in `p_tag_keys`.
+-- A small import comes with the caller's token. A staged import comes with a worker's lease, and its token is in its
+-- row. The outcome is `import_over` if the lease no longer holds the import, or if a crash of the server has emptied
+-- the unlogged table `import_batches`.
 --
--- Each statement is planned for the arrays that it gets: a kept plan would expect ten values and choose nested loops. No table
--- is joined with an array, because the planner may be wrong about a user's rows, too (docs/decisions/0093).
+-- The caller has validated the entries and, for a merge, removed duplicates among them. The first `p_batches` batches
+-- are in `import_batches`. The last one comes with the call. A tag set lists places of tags in `p_tag_keys`.
+--
+-- Postgres plans each statement for its actual arrays. A kept plan would expect ten values and choose nested loops. No
+-- table is joined with an array, because the planner may also misjudge the number of a user's rows
+-- (docs/decisions/0093).
 create or replace function import_bookmarks(
   p_user_id bigint, p_token_hash bytea, p_import_id uuid, p_lease_id uuid, p_replace boolean,
   p_batches integer, p_url_keys uuid[], p_tag_sets text[], p_entries bytea, p_errors text,
@@ -21,14 +24,14 @@ declare
   v_batch record;
   v_from integer := 0;
   v_to integer;
-  -- of all entries, in their order
+  -- one value for each entry, in order
   v_url_keys uuid[];
   v_tag_sets text[];
   v_known uuid[] := '{}';
   v_is_new boolean[];
   v_is_new_here boolean[];
   v_new bigint;
-  -- of the tags that new entries have, in step
+  -- parallel arrays, with one value for each tag of the new entries
   v_places bigint[];
   v_counts bigint[];
   v_ids bigint[];
@@ -72,7 +75,7 @@ begin
     return;
   end if;
 
-  -- Which entries are new, and whether they fit.
+  -- Find the new entries.
   select
     coalesce(array_agg(entry.url_key order by batch.position, entry.n), '{}'),
     coalesce(array_agg(entry.tag_set order by batch.position, entry.n), '{}')
@@ -92,7 +95,7 @@ begin
     select n, url_key <> all (v_known) as is_new
     from unnest(v_url_keys) with ordinality as entry (url_key, n)
   ) entries;
-  -- A merge that adds nothing exceeds no cap, not even one that the account has exceeded already.
+  -- A merge that adds nothing is allowed even if the account already exceeds its limit.
   if v_new > 0 and not v_account.is_premium
     and (case when p_replace then 0 else v_account.bookmark_count end) + v_new > p_free_limit
   then
@@ -138,7 +141,7 @@ begin
     delete from search_blocks where user_id = p_user_id;
     delete from search_signatures where user_id = p_user_id;
     update tags set bookmark_count = 0 where user_id = p_user_id and bookmark_count > 0;
-    -- Every reader of changes begins again because of the new generation.
+    -- The new generation makes every reader of changes start over.
     delete from changes where user_id = p_user_id;
   end if;
   if p_replace or v_new > 0 then
@@ -149,7 +152,7 @@ begin
     where user_id = p_user_id
     returning unpacked into v_account.unpacked;
   end if;
-  -- An upsert finds the rows by their key, whatever the planner believes.
+  -- An upsert finds the rows by key, whatever the planner expects.
   insert into tags as t (user_id, id, name, name_key, bookmark_count)
   select p_user_id, id, name, key, bookmarks
   from unnest(v_ids, v_names, v_keys, v_counts) as used (id, name, key, bookmarks)
@@ -173,7 +176,7 @@ begin
       select place, id, key, render_tag(id, name) as rendered
       from unnest(v_places, v_ids, v_names, v_keys) as tag (place, id, name, key)
     ), refs as materialized (
-      -- By itself, so that no join is repeated for each set.
+      -- A separate step, so that the join does not run once for each set.
       select tag_set, place::bigint as place
       from (
         select distinct tag_set
@@ -208,7 +211,7 @@ begin
     )
     left join sets on sets.tag_set = entry.tag_set
     where entry.is_new
-    -- The sequence is read in this order, so ids rise with the entries.
+    -- The ids are drawn in this order, so they ascend with the entries.
     order by entry.n;
   end loop;
   perform raise_high_water_mark(p_user_id, next_id('bookmarks_id_seq'));

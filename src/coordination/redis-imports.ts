@@ -7,33 +7,34 @@ import { NOT_CONNECTED, REPLY_WAIT_MS, type Warn, withDeadline } from './redis-c
 import { duplicateForBlocking, type RedisClient } from './redis-clients.ts';
 import type { RedisSide } from './redis-link.ts';
 
-/** Where a process ends between taking a job and removing it, another takes the job after two checks. */
+/** If a process dies between taking a job and removing it, another process takes the job after two checks. */
 const STALLED_CHECK_MS = 3_000;
 
-/** After a failed call a worker waits before it asks for jobs again. */
+/** The pause after a failed call, before a worker asks for jobs again. */
 const RETRY_PAUSE_MS = 500;
 
 /** How long closing may take. */
 const CLOSE_WAIT_MS = 1_000;
 
-/** The library's name for who has a job, for the moment between taking and removing it. */
+/** BullMQ's token for the owner of a job, from taking the job to removing it. */
 const TAKER = 'worker';
 
 /**
- * Says through BullMQ that there is an import to run, to one worker of all; runs imports here while Redis is away. A job is
- * removed as soon as a worker has it: from then on the import's lease says who runs it, and the sweep of staged imports
- * adds again what nobody runs.
+ * Passes each import to one of the workers through BullMQ. While Redis is away, imports run in this process.
+ *
+ * A worker removes a job as soon as it has taken it. From then on the import's lease names its worker, and the sweep of
+ * staged imports queues imports without a worker again.
  */
 export class RedisImportQueue implements ImportQueue {
   readonly #side: RedisSide;
   readonly #local: ProcessImportQueue;
   readonly #warn: Warn;
-  /** Of the link's client; they end with it. */
+  /** Both use the link's client, and are replaced when it changes. */
   #queue: Queue | undefined;
   #worker: ImportWorker | undefined;
   #takes = false;
 
-  /** `local` runs the imports of this process, whether they come from the queue or cannot be queued. */
+  /** `local` runs this process's imports: those from the queue, and those that cannot be queued. */
   constructor(side: RedisSide, local: ProcessImportQueue, warn: Warn) {
     this.#side = side;
     this.#local = local;
@@ -62,12 +63,12 @@ export class RedisImportQueue implements ImportQueue {
     this.#worker = undefined;
     await worker?.close();
     const left = await this.#local.stopWorker(graceMs);
-    // Best effort: other workers find them by their sweep, but later.
+    // Best effort: if this fails, a sweep finds them later.
     await Promise.allSettled([...left, ...(worker?.leftOver ?? [])].map((id) => this.#queueJob(id)));
     return left;
   }
 
-  /** Ends the queue's use of the client, which is the link's. */
+  /** Stops using the client. The link closes it. */
   async close(): Promise<void> {
     await this.stopWorker(0);
     if (this.#queue) await withDeadline(this.#queue.close(), CLOSE_WAIT_MS).catch(() => {});
@@ -106,13 +107,13 @@ export class RedisImportQueue implements ImportQueue {
     );
   }
 
-  /** What follows from the loss of the client says nothing: the link has logged it. */
+  /** Logs an error of the current client. Errors of a lost client are ignored, because the link has logged the loss. */
   #warnOf(client: RedisClient, error: unknown): void {
     if (client === this.#side.link.client) this.#warn('import queue failed', error);
   }
 }
 
-/** Takes jobs while there is a place for their imports. It has a connection of its own for the blocking call. */
+/** Takes jobs while there is room for their imports. Uses its own connection for the blocking call. */
 class ImportWorker {
   readonly #local: ProcessImportQueue;
   readonly #onError: (error: unknown) => void;
@@ -120,7 +121,7 @@ class ImportWorker {
   readonly #blocking: RedisClient;
   readonly #end: Promise<void>;
   #isClosed = false;
-  /** What was taken after closing began. */
+  /** The ids of imports whose jobs were taken after closing began. */
   readonly leftOver: string[] = [];
 
   constructor(
@@ -146,7 +147,7 @@ class ImportWorker {
     this.#end = this.#takeJobs();
   }
 
-  /** Takes no more jobs, and lets go of Redis in any case. */
+  /** Takes no more jobs. Disconnects from Redis in any case, after at most `CLOSE_WAIT_MS`. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#blocking.disconnect();

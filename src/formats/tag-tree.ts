@@ -6,7 +6,7 @@ import { joinFolders, splitFolders } from './folders.ts';
 export interface TagNode {
   /** The last part of the tag's path. */
   name: string;
-  /** The full path, which a search for everything below this node uses. */
+  /** The full path, for searching everything below this node. */
   path: string;
   /** The full name of the tag. Null for a part of a path that is not a tag itself. */
   tag: string | null;

@@ -29,7 +29,7 @@ export interface DatabaseOptions {
   prepare?: boolean;
   /** The time from the call to the response, including the wait for a connection. Default 10 s. */
   deadlineMs?: number;
-  /** The longest wait for a connection; default 4 s, so that statement_timeout (6 s) still ends before the deadline. */
+  /** The longest wait for a connection; default 4 s. With `statement_timeout` (6 s) this is within the deadline. */
   waitMs?: number;
   /**
    * How many statements may wait for a connection; default 20,000, because all polls of a replica may read at the same

@@ -151,7 +151,10 @@ export class Pool implements Database {
     }) as Promise<T>;
   }
 
-  /** Gives a statement to the driver. Returns false if it did not. The permit is given back when the driver is done. */
+  /**
+   * Passes a statement to the driver, which keeps the permit until it is done. Returns false if the call has expired or
+   * its statement is invalid. The caller must then give the permit back.
+   */
   #send(call: Call): boolean {
     // The caller already has its error: a write must not run now without its knowledge.
     if (call.expired) return false;
