@@ -1,7 +1,8 @@
 -- works-with: 1
--- The tables. A user's data (accounts, tokens, bookmarks, tags, imports) has `user_id` first in every key, and every
--- statement names it by value for every table it touches: one user's rows lie together and can be sharded by user.
--- The directory (users, identities, invites) is the exception: it says who there is.
+-- The first tables. Every key of a table with users' data (accounts, tokens, bookmarks, tags, imports) begins with
+-- `user_id`, and every statement names the user by value for each of these tables. So the rows of one user are stored
+-- together, and the tables can be distributed by user. The directory (users, identities, invites) is the exception:
+-- it says which users exist.
 
 do $$
 begin
@@ -11,8 +12,8 @@ begin
 end
 $$;
 
--- The type of counters. It is a domain because Postgres parses a table's check again in every statement that writes the
--- table, and caches a domain's (docs/decisions/0092-cost-of-an-add.md).
+-- The type of counters. It is a domain, because Postgres caches the check of a domain, but parses the check of a
+-- table again in every statement that writes the table (docs/decisions/0092-cost-of-an-add.md).
 create domain counter as bigint constraint counter_not_negative check (value >= 0);
 
 create sequence users_id_seq as bigint maxvalue 9007199254740991;
@@ -20,7 +21,7 @@ create sequence users_id_seq as bigint maxvalue 9007199254740991;
 create table users (
   id bigint default nextval('users_id_seq'),
   email text collate "C" not null,
-  -- the e-mail address folded by the service: unique in any case
+  -- the e-mail address, normalized by the service, so that it is unique ignoring case
   email_key text collate "C" not null,
   created_at timestamptz not null default date_trunc('milliseconds', now()),
   constraint users_pkey primary key (id),
@@ -53,16 +54,16 @@ create table invites (
 create index invites_expires_at on invites (expires_at);
 
 -- Every writer of a user's bookmarks and tags locks this row before it draws an id. So the ids of one user become
--- visible in their order, and the counts in this row make caps exact. Every add updates the row: pages stay half empty
--- so that updates are HOT and change no index.
+-- visible in ascending order, and the counts in this row make caps exact. Every add updates this row. Pages stay half
+-- empty, so that these updates change no index (HOT).
 create table accounts (
   user_id bigint,
   is_premium boolean not null default false,
   bookmark_count counter not null default 0,
   tag_count counter not null default 0,
-  -- bookmarks added since texts were last packed, see `search_blocks`
+  -- how many bookmarks are in no search block yet, see `search_blocks`
   unpacked integer not null default 0,
-  -- counts `replace` imports: an export that sees it change is aborted
+  -- the number of `replace` imports; an export is aborted when it changes
   generation bigint not null default 0,
   -- the bytes of all responses that are kept for the user's idempotency keys
   kept_bytes counter not null default 0,
@@ -85,15 +86,15 @@ create table tokens (
   kind text collate "C" not null,
   scope text collate "C" not null,
   name text collate "C" not null default '',
-  -- the name folded by the service
+  -- the name, normalized by the service
   name_key text collate "C" not null default '',
   -- the last characters of the secret, so that people recognize the token
   last_four text collate "C" not null default '',
   -- the app that a session was made for; null for a browser and an invite exchange
   app_name text collate "C",
-  -- when a session's person authenticated
+  -- of a session: when the person authenticated
   authenticated_at timestamptz,
-  -- exact to 15 minutes; null: not used yet
+  -- accurate to 15 minutes; null: not used yet
   last_used_at timestamptz,
   created_at timestamptz not null default date_trunc('milliseconds', now()),
   expires_at timestamptz not null default 'infinity',
@@ -103,12 +104,12 @@ create table tokens (
   constraint tokens_hash_length check (octet_length(token_hash) = 32),
   constraint tokens_kind check (kind in ('session', 'api')),
   constraint tokens_scope check (scope in ('read', 'write'))
--- uses are recorded by updates in place
+-- leaves room in each page, so that recording a use changes no index
 ) with (fillfactor = 80);
 
--- Postgres keeps no statistics of `user_id`, here and in every table below. So it always estimates that any user has a
--- two-hundredth of a table. With statistics it would expect no rows of a user whom they do not include, and then choose
--- an index that reads all of the user's rows (docs/decisions/0093-plans-that-stay-good.md).
+-- Here and in every table below, Postgres keeps no statistics of `user_id`. So it always estimates that a user has
+-- one two-hundredth of the rows. With statistics, it would expect no rows of a user that they do not include. It
+-- might then choose an index that makes it read all of the user's rows (docs/decisions/0093-plans-that-stay-good.md).
 alter table tokens alter column user_id set statistics 0;
 
 create index tokens_expires_at on tokens (expires_at) where expires_at < 'infinity';
@@ -120,7 +121,7 @@ create table idempotency_keys (
   key text collate "C",
   -- SHA-256 of the path and the body
   request_hash bytea not null,
-  -- JSON text; an import's is without its errors
+  -- JSON text; the errors of an import are stored separately
   response text not null,
   -- its share of `accounts.kept_bytes`
   bytes bigint not null,
@@ -133,7 +134,7 @@ create index idempotency_keys_created_at on idempotency_keys (created_at);
 
 alter table idempotency_keys alter column user_id set statistics 0;
 
--- The errors of an import with a key, as its response lists them: JSON text, several errors in each row, in order.
+-- The errors of an import with an idempotency key: JSON text as in the response, several errors per row, in order.
 create table idempotency_errors (
   user_id bigint,
   key text collate "C",

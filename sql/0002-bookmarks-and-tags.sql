@@ -4,7 +4,7 @@
 -- A trusted extension since PostgreSQL 13: the owner of the database may create it.
 create extension if not exists btree_gin;
 
--- One sequence for all users, without a cache: sessions that keep ids back would give them out of order.
+-- One sequence for all users. It has no cache: with one, each session would reserve ids and use them out of order.
 create sequence bookmarks_id_seq as bigint maxvalue 9007199254740991 cache 1;
 create sequence tags_id_seq as bigint maxvalue 9007199254740991;
 
@@ -12,7 +12,7 @@ create table tags (
   user_id bigint,
   id bigint default nextval('tags_id_seq'),
   name text collate "C" not null,
-  -- the name folded by the service: unique in any case, and the order in which tags are listed
+  -- the name, normalized by the service: unique ignoring case; tags are listed in its order
   name_key text collate "C" not null,
   bookmark_count counter not null default 0,
   created_at timestamptz not null default date_trunc('milliseconds', clock_timestamp()),
@@ -23,25 +23,25 @@ create table tags (
 
 alter table tags alter column user_id set statistics 0;
 
--- There is no foreign key to accounts: every writer of bookmarks holds the lock on the account's row, and the key would
--- slow down adds and imports (docs/decisions/0096-smaller-choices.md).
+-- There is no foreign key to accounts. Every writer of bookmarks holds the lock on the account's row, and the key
+-- would slow down adds and imports (docs/decisions/0096-smaller-choices.md).
 --
--- A bookmark's tags are an array of tag ids, with counters on the tags, and also their rendered text. Reads outnumber
--- renames by far, so a rename rewrites the text of every bookmark with the tag, which the GIN index finds. See
--- docs/decisions/0181-tags-as-an-array.md.
+-- A bookmark stores its tags twice: as an array of tag ids, and as rendered text. Each tag counts its bookmarks.
+-- Reads outnumber renames by far, so a rename may rewrite the text of every bookmark with the tag. The GIN index
+-- finds these bookmarks. See docs/decisions/0181-tags-as-an-array.md.
 --
 -- Columns of fixed width come first, then those that searches scan, then those that only responses need.
 create table bookmarks (
   user_id bigint,
   id bigint default nextval('bookmarks_id_seq'),
-  -- Urls with the same key are equal: the first 128 bits of the SHA-256 of the url's WHATWG serialisation. A url itself
-  -- can be longer than an index entry.
+  -- Urls with the same key are equal. The key is the first 128 bits of the SHA-256 of the url's WHATWG serialization.
+  -- A url itself can be too long for an index entry.
   url_key uuid not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
   -- the url's host as WHATWG writes it (lower case, IDNA), without a final dot
   host text collate "C" not null default '',
-  -- what searches scan: folded url, title and comment, one line each (white space within them is a blank)
+  -- the text that searches scan: normalized url, title and comment, one line each, with blanks for all white space
   search_text text collate "C" not null,
   tag_ids bigint[] not null,
   url text collate "C" not null,
@@ -68,22 +68,22 @@ create index bookmarks_created on bookmarks (user_id, created_at, id);
 -- fills it empties it. A longer list slows both down: docs/decisions/0091-pending-list-of-the-tag-index.md.
 create index bookmarks_tag_ids on bookmarks using gin (user_id, tag_ids) with (gin_pending_list_limit = 128);
 
--- Searches by words scan this table. A block holds the search texts of about 60 bookmarks of a user in one page of
--- Postgres, so that a user's bookmarks are together in whatever order they were added.
+-- Searches by words scan this table. A block holds the search texts of about 60 bookmarks of one user, in one page of
+-- Postgres. So the texts of a user are together, in whatever order bookmarks are added.
 --
--- Every writer of bookmarks keeps the blocks up to date in the same transaction. The blocks hold exactly the bookmarks
--- up to the last block's `last_id`. Later bookmarks are read from their own rows until they fill a block (see
--- `pack_texts`). Costs and alternatives: docs/decisions/0090-search-blocks-with-bloom-filters.md.
+-- Every writer of bookmarks keeps the blocks up to date in the same transaction. The blocks hold exactly the
+-- bookmarks up to the last block's `last_id`. Later bookmarks are read from their own rows until they fill a block
+-- (see `pack_texts`). Costs and alternatives: docs/decisions/0090-search-blocks-with-bloom-filters.md.
 create table search_blocks (
   user_id bigint,
-  -- the highest id when the block was made; it holds the ids above the previous block's `last_id`
+  -- the highest id when the block was made; all ids in the block are above the previous block's `last_id`
   last_id bigint,
   -- in descending order
   ids bigint[] not null,
   -- the search text of each id, at the same position
   texts text[] collate "C" not null,
   constraint search_blocks_pkey primary key (user_id, last_id)
--- keeps a block within its page as long as it fits
+-- stores the texts inside the page if they fit
 ) with (toast_tuple_target = 8160);
 
 alter table search_blocks alter column user_id set statistics 0;
@@ -91,12 +91,12 @@ alter table search_blocks alter column ids set storage external;
 alter table search_blocks alter column texts set storage external;
 
 -- One row for each block, with its Bloom filter. A search reads a block only if its filter has all bits of the terms,
--- or if it has no filter yet. A sweep builds the filters after the writes, because SQL takes a thousand times as long
--- (src/domain/bloom-filters.ts).
+-- or if it has no filter yet. A sweep builds the filters later, outside of Postgres, because SQL takes a thousand
+-- times as long (src/domain/bloom-filters.ts).
 create table search_signatures (
   user_id bigint,
   last_id bigint,
-  -- counts changes of the block's texts, so that a filter of earlier texts is not written
+  -- the number of changes of the block's texts; a filter that was built from earlier texts is discarded
   edits integer not null default 0,
   -- the filter: a bit for each sequence of up to five letters in the block's texts
   bits bytea,
@@ -104,7 +104,7 @@ create table search_signatures (
 );
 
 alter table search_signatures alter column user_id set statistics 0;
--- stored within the page, which holds four
+-- stores filters inside the page; a page holds four
 alter table search_signatures alter column bits set storage plain;
 
 create index search_signatures_missing on search_signatures (user_id, last_id) where bits is null;

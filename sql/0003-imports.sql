@@ -1,25 +1,28 @@
 -- works-with: 3
--- A large import between its receipt and its response. `receiving`: its entries arrive; `queued`: they are all there and a
--- worker may run it; `done`: it ran, or was found invalid, and `result` is what to respond; `cancelled`: it never runs.
+-- A large import, from the first bytes of its body to its response. Its states:
+-- - `receiving`: the body arrives.
+-- - `queued`: the body is complete, and a worker may run the import.
+-- - `done`: the import ran or was refused, and `result` is its response.
+-- - `cancelled`: the import never runs.
 create table imports (
   user_id bigint,
   id uuid,
   state text collate "C" not null default 'receiving',
-  -- counts against the cap of staged bytes: what was announced, then what lies here
+  -- counts against the cap of staged bytes: first the announced length, later the length that was received
   bytes bigint not null,
   created_at timestamptz not null default now(),
-  -- renewed while the bytes arrive: an upload that its replica died under is told by its age
+  -- updated while bytes arrive; if it is old, the replica that received the upload has died
   touched_at timestamptz not null default now(),
-  -- a response as JSON text: `{"imported":…,"skipped":…}`, to which its errors belong, or `{"error":…,"code":…}`
+  -- the response as JSON text: `{"imported":…,"skipped":…}` without its errors, or `{"error":…,"code":…}`
   result text,
-  -- of its errors, while they lie here
+  -- bytes of its errors in `import_errors`
   error_bytes bigint not null default 0,
-  -- the token that it was sent with: once that is revoked, nothing happens (decision 34)
+  -- the token of the request; once it is revoked, the import changes nothing (decision 34)
   token_hash bytea,
-  -- what came with the request, once it is queued
+  -- parts of the request, set when the import is queued
   idempotency_key text collate "C",
   request_hash bytea,
-  -- how many workers have begun it, which of them has it, and until when
+  -- how many workers have begun it, and the lease of the worker that has it now
   attempts smallint not null default 0,
   lease_id uuid,
   lease_until timestamptz,
@@ -39,7 +42,8 @@ create index imports_touched_at on imports (touched_at);
 
 alter table imports alter column user_id set statistics 0;
 
--- The body of a staged import as it was sent. Text would take neither U+0000 nor invalid UTF-8.
+-- The body of a staged import, unchanged. It is stored as bytes, because text accepts neither U+0000 nor invalid
+-- UTF-8.
 create table import_chunks (
   user_id bigint,
   import_id uuid,
@@ -49,8 +53,8 @@ create table import_chunks (
   constraint import_chunks_import foreign key (user_id, import_id) references imports (user_id, id) on delete cascade
 );
 
--- The errors of a staged import's entries as its response lists them: JSON text, some errors a row, in order. They lie here
--- until the response has been sent.
+-- The errors of a staged import: JSON text as in the response, several errors per row, in order. They are deleted
+-- once the response has been sent.
 create table import_errors (
   user_id bigint,
   import_id uuid,
@@ -60,7 +64,7 @@ create table import_errors (
   constraint import_errors_import foreign key (user_id, import_id) references imports (user_id, id) on delete cascade
 );
 
--- Compressing what is read once and deleted costs more than it saves.
+-- Chunks are read once and deleted, so compressing them would cost more than it saves.
 alter table import_chunks alter column bytes set storage external;
 alter table import_chunks alter column user_id set statistics 0;
 alter table import_errors alter column user_id set statistics 0;

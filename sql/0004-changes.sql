@@ -1,18 +1,19 @@
 -- works-with: 3
 -- Tables and columns for `/bookmarks/changes`, and a floor that keeps ids rising after a restore.
 
--- Revisions rise for each user, under the lock of the account's row. Like ids they are derived from time (see
--- `min_id_now`), so a revision given after a restore is higher than every revision given before it.
+-- The revisions of a user ascend, because they are given under the lock of the account's row. Like ids, they are
+-- derived from time (see `min_id_now`). So a revision that is given after a restore is higher than all revisions
+-- given before it.
 alter table accounts
   add column last_change bigint not null default 0,
-  -- the highest id that the user was given ahead of time: later ids are higher, on any node
+  -- the highest id that the user got ahead of time: all later ids are higher, on any node
   add column id_floor bigint not null default 0,
   -- changes up to this revision are no longer kept: a reader at an earlier position starts over
   add column changes_floor bigint not null default 0;
 
--- One row for each bookmark or tag that was edited, renamed or deleted, with its last revision. A deleted object is one
--- that its own table lacks in the same snapshot. New objects are found by their ids and have no row here, so adds and
--- imports cost nothing more.
+-- One row for each bookmark or tag that was edited, renamed or deleted, with its last revision. If its own table
+-- lacks the object in the same snapshot, the object was deleted. New objects are found by their ids and have no row
+-- here, so adds and imports do not write this table.
 create table changes (
   user_id bigint,
   kind text collate "C",
@@ -40,8 +41,8 @@ create table epoch (
   system_identifier bigint not null,
   database_id bigint not null,
   timeline text collate "C" not null,
-  -- The start time of the server and this table's file, when the identity was last compared. The file's path contains
-  -- the database. While both and the timeline stay the same, nothing else needs to be compared.
+  -- The server's start time and the path of this table's file when the identity was last compared. The path contains
+  -- the database's id. If both and the timeline are still the same, nothing else is compared.
   server_started_at timestamptz not null,
   file_path text collate "C" not null,
   constraint epoch_pkey primary key (node)

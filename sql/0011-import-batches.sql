@@ -1,17 +1,18 @@
 -- works-with: 11
--- Checked entries of staged imports travel as JSON, in a batch with their errors.
+-- Checked entries of staged imports are stored as JSON, in batches with the errors of other entries.
 
--- The worker that prepares an import fills this table, and `import_bookmarks` empties it. After a crash of the server it is empty.
+-- The worker that prepares an import fills this table, and `import_bookmarks` empties it. A crash of the server
+-- empties it too, because it is unlogged.
 create unlogged table import_batches (
   user_id bigint,
   import_id uuid,
   position integer,
   url_keys uuid[] not null,
-  -- for each entry: the places of its tags among the tags of the import, from 1, with blanks between
+  -- for each entry: the positions of its tags in the import's list of tags, from 1, separated by blanks
   tag_sets text[] not null,
-  -- a JSON array of the entries, in step with the columns above
+  -- a JSON array of the entries, in the same order as the columns above
   entries bytea not null,
-  -- errors of other entries, as JSON with commas between
+  -- errors of other entries: JSON objects, separated by commas
   errors text collate "C" not null,
   constraint import_batches_pkey primary key (user_id, import_id, position),
   constraint import_batches_import foreign key (user_id, import_id) references imports (user_id, id) on delete cascade

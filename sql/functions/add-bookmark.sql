@@ -2,8 +2,12 @@
 -- distinct and sorted by their bytes: tags are rendered in this order. A bookmark that would exceed a cap changes
 -- nothing.
 --
--- Each insert uses `values`. On a sharded database Citus runs an insert of a query's rows in two steps, which takes
--- longer (docs/decisions/0094-cost-of-citus.md).
+-- This is the most frequent write, so it has two fast paths:
+-- - An id comes straight from its sequence. That is correct if the id is above `v_floor` (the account's high-water
+--   mark) and above `v_min_id` (`min_id_now`), as almost every id is. All other cases go through `next_id`: a lower
+--   id, and a null, which means that this node has no sequence yet. See docs/decisions/0092-cost-of-an-add.md.
+-- - Each insert uses `values`. On a sharded database, Citus needs two steps to insert the rows of a query. See
+--   docs/decisions/0094-cost-of-citus.md.
 create or replace function add_bookmark(
   p_user_id bigint, p_token_hash bytea, p_bookmark jsonb, p_tag_names text[], p_tag_keys text[],
   p_free_limit bigint, p_tag_limit integer,
@@ -56,17 +60,16 @@ begin
   v_moment := date_trunc('milliseconds', clock_timestamp());
   v_min_id := min_id_now();
   if cardinality(p_tag_keys) > 0 then
-    -- Fast path: the sequence usually exists and is ahead of the floor. Otherwise `next_id` draws the id. See
-    -- docs/decisions/0092-cost-of-an-add.md.
     v_next_id := nextval(to_regclass('tags_id_seq'));
     if (v_next_id > greatest(v_floor, v_min_id)) is not true then
       v_next_id := next_id('tags_id_seq', v_floor);
     end if;
     for v_place in 1 .. cardinality(p_tag_keys) loop
-      -- Read into variables first, because array elements cost more inside the insert, most of all with Citus.
+      -- An element of an array costs more inside the insert than a variable, most of all with Citus.
       v_tag_name := p_tag_names[v_place];
       v_tag_key := p_tag_keys[v_place];
-      -- An upsert keeps its plan. A separate update would be planned again at each call and double the time of an add.
+      -- Postgres keeps the plan of an upsert. It would plan a separate update again at each call, which doubles the
+      -- time of an add.
       insert into tags as t (user_id, id, name, name_key, bookmark_count, created_at)
       values (p_user_id, v_next_id, v_tag_name, v_tag_key, 1, v_moment)
       on conflict (user_id, name_key) do update set bookmark_count = t.bookmark_count + 1
@@ -94,8 +97,8 @@ begin
   end if;
 
   v_moment := coalesce((p_bookmark ->> 'created_at')::timestamptz, date_trunc('milliseconds', clock_timestamp()));
-  -- Fast path, as for the tags. Otherwise `next_id` draws the id, and `raise_high_water_mark` records it if it is ahead
-  -- of time.
+  -- An id of the fast path must not be ahead of time (see `min_id_now`), because only `raise_high_water_mark` records
+  -- such an id.
   v_id := nextval(to_regclass('bookmarks_id_seq'));
   if (v_id > v_floor and v_id - v_min_id between 0 and 200000) is not true then
     v_id := next_id('bookmarks_id_seq', v_floor);

@@ -1,7 +1,9 @@
--- Begins the staging of an import: `import_busy` while the user has another one, `import_unread` while errors of earlier
--- ones wait to be sent, `responses_full` where the response to a new key could not be kept, `import_full` where all users
--- of this node together would pass the cap of staged bytes. The lock makes that sum exact; large imports are rare enough
--- to wait for it.
+-- Begins to stage an import. Outcomes:
+-- - `import_busy`: the user has another one.
+-- - `import_unread`: the errors of earlier ones have not been sent yet.
+-- - `responses_full`: there is no room for the response to a new key.
+-- - `import_full`: the staged imports of all users of this node would exceed the cap.
+-- The advisory lock makes the sum of staged bytes exact. Large imports are rare, so they can wait for it.
 create or replace function begin_import(
   p_user_id bigint, p_token_hash bytea, p_import_id uuid, p_bytes bigint, p_staged_limit bigint, p_idempotency_key text,
   out outcome text

@@ -1,6 +1,9 @@
--- Returns the epoch of this node's history, and records it if needed. Two nodes never have the same epoch, because
--- `min_id_now` is a multiple of 200,000. If the server or the table's file has changed, the whole identity is compared.
--- If it is the same, the server only restarted or the table was rewritten. Otherwise a new epoch begins.
+-- Returns the epoch of this node's history, and records it if needed. If the server or the table's file has changed,
+-- the whole identity is compared. If the identity is the same, the server only restarted, or the table was rewritten.
+-- Otherwise a new epoch begins.
+--
+-- Two nodes never have the same epoch: it is `min_id_now`, a multiple of 200,000, plus the number of the node's
+-- group.
 create or replace function current_epoch() returns bigint
 language plpgsql volatile as $$
 declare

@@ -1,6 +1,6 @@
 -- Deletes the account of the session that requests it, with all its data. It takes its locks in the order of
--- `delete_user`, and tokens last, in the order of `revoke_other_sessions`. It decides after that, so a session that is
--- revoked meanwhile deletes nothing.
+-- `delete_user`, and tokens last, in the order of `revoke_other_sessions`. It checks the session after that, so a
+-- session that was revoked meanwhile deletes nothing.
 create or replace function delete_account(
   p_user_id bigint, p_token_hash bytea, p_email_key text, out outcome text
 )

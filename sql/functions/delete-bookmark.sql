@@ -6,8 +6,8 @@ create or replace function delete_bookmark(
   p_idempotency_key text, p_request_hash bytea,
   out outcome text, out response text
 )
--- Each statement finds its rows by whole keys. One plan fits all calls, and planning each call would take half the
--- time.
+-- Each statement finds its rows by whole keys, so one plan fits all calls. Planning would take half the time of a
+-- call.
 language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
   v_tag_ids bigint[];

@@ -1,5 +1,5 @@
--- Removes a tag from the first bookmarks after `p_after` that carry it, and deletes the tag with the last one. Until
--- then `response` is null, and the caller calls again with `last_id` as `p_after`.
+-- Removes a tag from the next bookmarks after `p_after` that carry it. Deletes the tag once no bookmark carries it.
+-- Until then `response` is null, and the caller calls again with `last_id` as `p_after`.
 create or replace function delete_tag(
   p_user_id bigint, p_token_hash bytea, p_id bigint, p_after bigint, p_work integer,
   p_idempotency_key text, p_request_hash bytea,

@@ -1,14 +1,15 @@
--- Changes the fields in `p_change`, and the tags if they are given. Without either it changes nothing, including
+-- Changes the fields in `p_change`, and the tags if they are given. Without either it changes nothing, not even
 -- `updated_at`. If `p_if_updated_at` is given, the bookmark must have been last changed at that time. `url_line`,
--- `title_line` and `comment_line` are the folded lines of the search text. `url_key` and `host` come with the url.
+-- `title_line` and `comment_line` are the normalized lines of the search text. `url_key` and `host` come with the
+-- url.
 create or replace function edit_bookmark(
   p_user_id bigint, p_token_hash bytea, p_id bigint, p_if_updated_at timestamptz, p_change jsonb,
   p_tag_names text[], p_tag_keys text[], p_tag_limit integer,
   p_idempotency_key text, p_request_hash bytea,
   out outcome text, out response text
 )
--- Each statement finds its rows by whole keys. One plan fits all calls, and planning each call would take half the
--- time.
+-- Each statement finds its rows by whole keys, so one plan fits all calls. Planning would take half the time of a
+-- call.
 language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
   v_old_ids bigint[];

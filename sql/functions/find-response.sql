@@ -1,6 +1,7 @@
--- Finds the response of an idempotency key. For a new key both results are null; for another request with the same key
--- the outcome is `key_reused`. A new key needs room for a response of any length, or the outcome is `responses_full`
--- before anything is done. An added bookmark has at most about 260 KiB; `keep_import` measures the errors of an import.
+-- Finds the response of an idempotency key. For a new key both results are null. For another request with the same
+-- key the outcome is `key_reused`. A new key needs room for the longest response. Without it, the outcome is
+-- `responses_full` before anything is done. An added bookmark takes at most about 260 KiB; `keep_import` measures the
+-- errors of an import.
 --
 -- Requires the account's lock: a repeat that runs at the same time waits for it, and then finds the response.
 create or replace function find_response(

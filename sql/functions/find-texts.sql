@@ -1,10 +1,12 @@
--- Returns the ids of the bookmarks whose search text contains all terms, newest first. It scans the blocks, and the rows of the
--- newest bookmarks, which are in no block yet.
--- The first term should be the longest. A fourth term and later ones come as patterns. `p_bits` holds one to eight bits. A block
--- whose Bloom filter lacks one of them cannot contain the terms and is not read. A block without a filter is read.
+-- Returns the ids of the bookmarks whose search text contains all terms, newest first. It scans the rows of the
+-- newest bookmarks, which are in no block yet, and then the blocks.
+--
+-- `p_terms` holds one to three terms, the longest first. Further terms come as `like` patterns in `p_patterns`.
+-- `p_bits` holds one to eight bits that every filter of a matching block has. If a block's filter lacks one of them,
+-- the block is skipped. A block without a filter is always read.
 create or replace function find_texts(p_user_id bigint, p_terms text[], p_patterns text[], p_bits integer[])
   returns bigint[]
--- One plan serves all users: read the user's filters backward by their key, and each block by its key.
+-- One plan serves all users. It reads the user's filters backward by their key, and each block by its key.
 language plpgsql stable set plan_cache_mode = force_generic_plan
   set enable_sort = off set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
@@ -17,7 +19,7 @@ declare
   end;
   -- Most searches have one word. They skip the other conditions.
   v_is_one_word boolean := v_second is null and v_short is null;
-  -- Each block reads these bits. Variables are faster to read than elements of the array.
+  -- Every block is tested for these bits, and a variable is read faster than an element of an array.
   v_bit_1 integer := p_bits[1];
   v_bit_2 integer := coalesce(p_bits[2], v_bit_1);
   v_bit_3 integer := coalesce(p_bits[3], v_bit_1);
@@ -46,7 +48,7 @@ begin
       from (
         select block.ids, block.texts
         from search_signatures filter
-        -- The offset makes the planner look each block up by its key.
+        -- `offset 0` makes the planner look each block up by its key.
         cross join lateral (
           select ids, texts from search_blocks where user_id = p_user_id and last_id = filter.last_id offset 0
         ) block
@@ -64,7 +66,7 @@ begin
         order by filter.last_id desc
       ) blocks
     ) newest_first
-    -- A `case` keeps this order. The planner would sort separate conditions by their estimated cost.
+    -- The `case` fixes the order of the tests. The planner would sort separate conditions by their estimated cost.
     where case
       when v_is_one_word then strpos(line, v_first) > 0
       else case when v_short is null then strpos(line, v_first) > 0 else line like v_short end

@@ -1,7 +1,7 @@
 -- Links a person who signs in at a provider for the first time to an account. If an account has the address, the
--- operator must trust the provider's addresses. Otherwise a new account is made, which needs an invite or `p_is_open`.
--- An account has at most one identity of an issuer, so an address that the provider gave to another person opens
--- nothing.
+-- operator must trust the provider's addresses. Otherwise a new account is made, which needs an invite or
+-- `p_is_open`. An account has at most one identity of an issuer. So if the provider gives an address to another
+-- person, that person cannot open the account.
 create or replace function first_sign_in(
   p_issuer text, p_subject text, p_email text, p_email_key text, p_is_trusted boolean, p_is_open boolean,
   out outcome text, out id bigint

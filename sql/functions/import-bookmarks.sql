@@ -1,15 +1,17 @@
 -- Writes the entries of an import and its result in one transaction.
 --
--- A small import comes with the caller's token. A staged import comes with a worker's lease, and its token is in its
--- row. The outcome is `import_over` if the lease no longer holds the import, or if a crash of the server has emptied
--- the unlogged table `import_batches`.
+-- Who imports: `p_token_hash` is the token of a small import. `p_lease_id` is the worker's lease of a staged import,
+-- whose token and idempotency key are in its row. The outcome is `import_over` if the lease no longer holds the import,
+-- or if a crash of the server has emptied the unlogged table `import_batches`.
 --
--- The caller has validated the entries and, for a merge, removed duplicates among them. The first `p_batches` batches
--- are in `import_batches`. The last one comes with the call. A tag set lists places of tags in `p_tag_keys`.
+-- What is imported: the table `import_batches` holds the first `p_batches` batches. One more batch comes with the call:
+-- `p_url_keys`, `p_tag_sets`, `p_entries` and `p_errors` are like the columns of that table. `p_tag_names` and
+-- `p_tag_keys` are the tags of all entries. A tag set lists positions in these two arrays. The caller has validated the
+-- entries. For a merge it has also removed duplicates, and `p_skipped` is their number.
 --
--- Postgres plans each statement for its actual arrays. A kept plan would expect ten values and choose nested loops. No
--- table is joined with an array, because the planner may also misjudge the number of a user's rows
--- (docs/decisions/0093).
+-- Postgres plans each statement for its actual arrays. A plan that is kept would expect ten values and choose nested
+-- loops. No table is joined with an array, because the planner may also misjudge the number of a user's rows
+-- (docs/decisions/0093-plans-that-stay-good.md).
 create or replace function import_bookmarks(
   p_user_id bigint, p_token_hash bytea, p_import_id uuid, p_lease_id uuid, p_replace boolean,
   p_batches integer, p_url_keys uuid[], p_tag_sets text[], p_entries bytea, p_errors text,
@@ -31,7 +33,7 @@ declare
   v_is_new boolean[];
   v_is_new_here boolean[];
   v_new bigint;
-  -- parallel arrays, with one value for each tag of the new entries
+  -- one value for each tag of the new entries: its position in `p_tag_keys`, its new bookmarks, its id, name and key
   v_places bigint[];
   v_counts bigint[];
   v_ids bigint[];
@@ -39,6 +41,7 @@ declare
   v_keys text[];
   v_now timestamptz;
 begin
+  -- Check the lease, the token and the idempotency key.
   if p_lease_id is not null then
     select token_hash, idempotency_key, request_hash into p_token_hash, p_idempotency_key, p_request_hash
     from imports
@@ -103,7 +106,7 @@ begin
     return;
   end if;
 
-  -- Only tags of new entries are created.
+  -- Count how many new entries have each tag. Only these tags are created.
   select coalesce(array_agg(place), '{}'), coalesce(array_agg(bookmarks), '{}') into v_places, v_counts
   from (
     select place::bigint, sum(bookmarks) as bookmarks
@@ -135,6 +138,7 @@ begin
   join unnest(p_tag_keys) with ordinality as wanted (key, place) using (place)
   join unnest(v_ids, v_names, v_keys) as stored (id, name, key) using (key);
 
+  -- Empty the account for a `replace`, and update its counters.
   if p_replace then
     perform move_to_trash(p_user_id, null, p_free_limit);
     delete from bookmarks where user_id = p_user_id;
@@ -158,6 +162,7 @@ begin
   from unnest(v_ids, v_names, v_keys, v_counts) as used (id, name, key, bookmarks)
   on conflict (user_id, name_key) do update set bookmark_count = t.bookmark_count + excluded.bookmark_count;
 
+  -- Insert the new entries, one batch after the other.
   v_now := date_trunc('milliseconds', clock_timestamp());
   perform next_id('bookmarks_id_seq', v_account.id_floor);
   for v_batch in
@@ -176,7 +181,7 @@ begin
       select place, id, key, render_tag(id, name) as rendered
       from unnest(v_places, v_ids, v_names, v_keys) as tag (place, id, name, key)
     ), refs as materialized (
-      -- A separate step, so that the join does not run once for each set.
+      -- A separate step, so that the sets are split before the join with the tags.
       select tag_set, place::bigint as place
       from (
         select distinct tag_set

@@ -1,5 +1,5 @@
--- Keeps the result of an import, its errors if it was staged, and both once more under the key of its request. If the import was
--- cancelled meanwhile, everything that its transaction did is undone.
+-- Stores the result of an import and, for a staged import, its errors. With an idempotency key, stores both under the
+-- key too. If the import was cancelled meanwhile, this raises an error, which rolls the whole import back.
 create or replace function keep_import(
   p_user_id bigint, p_import_id uuid, p_result text, p_errors text, p_error_bytes bigint, p_key text, p_request_hash bytea
 ) returns void

@@ -1,14 +1,13 @@
--- Returns those of these url keys that the user's bookmarks have, each once if the given keys are distinct. An import
--- asks for some thousand keys at a time. If the user has many more bookmarks, each key is looked up separately, because
--- reading all bookmarks at every call would take longer.
+-- Returns which of these url keys the user's bookmarks have, without duplicates if the given keys are distinct. For
+-- few keys and many bookmarks, each key is looked up separately, because reading all bookmarks would take longer.
 create or replace function known_url_keys(p_user_id bigint, p_url_keys uuid[]) returns uuid[]
 language plpgsql stable
   set plan_cache_mode = force_custom_plan
   set enable_seqscan = off
   set enable_bitmapscan = off as $$
 begin
-  -- Looking up a key takes ten times as long as reading a bookmark. The plan is made for the given array, and hashes
-  -- its keys.
+  -- Looking up a key takes ten times as long as reading a bookmark. This statement is planned for the given array,
+  -- and finds the keys of all bookmarks in a hash table.
   if (select bookmark_count from accounts where user_id = p_user_id) <= 10 * cardinality(p_url_keys) then
     return array(
       select distinct url_key
@@ -18,7 +17,7 @@ begin
   end if;
   return array(
     select known.url_key
-    -- Sorted, because neighbours in the index are on the same pages.
+    -- Sorted, because keys that are close in the index are often on the same page.
     from (
       select url_key
       from unnest(p_url_keys) as wanted (url_key)

@@ -1,6 +1,7 @@
 -- Copies bookmarks that are about to be deleted to the trash: those with these ids or, if `p_ids` is null, all of the
--- user's. The trash holds as many bookmarks as the account may hold, and 100,000 for a premium account. The oldest are
--- deleted to make room, at most 1,000 more than are added. Requires the account's lock.
+-- user's. The trash holds as many bookmarks as the account may hold, and 100,000 for a premium account. If it gets
+-- too full, its oldest bookmarks are deleted. One call deletes at most 1,000 more than it copies. Requires the
+-- account's lock.
 create or replace function move_to_trash(p_user_id bigint, p_ids bigint[], p_free_limit bigint) returns void
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off as $$
 declare

@@ -1,7 +1,7 @@
--- Returns the id of the bookmark at this offset, newest first; null past the end. For far pages it counts whole blocks
--- of texts, from the nearer end, so that the rows in between are not read.
+-- Returns the id of the bookmark at this offset, newest first; null past the end. For distant pages it counts whole
+-- blocks of texts, from the nearer end, so that the rows in between are not read.
 create or replace function newest_at(p_user_id bigint, p_offset bigint) returns bigint
--- Forbids sorting, for the reason in read-page.sql.
+-- Sorting is off, for the reason in read-page.sql.
 language plpgsql stable set enable_sort = off set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_total bigint := (select bookmark_count from accounts where user_id = p_user_id);

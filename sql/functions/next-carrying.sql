@@ -1,14 +1,15 @@
--- Returns the next bookmarks after an id that carry any of these tags, by ascending id, and whether more follow. A
--- batch costs about `p_work`, in entries of the index of tags, because they take most of the time of an update. A
--- bookmark of 100 tags counts as 104.
+-- Returns the next bookmarks after an id that carry any of these tags, by ascending id, and whether more follow.
+-- `p_work` limits a batch. It is counted in entries of the index of tags, because these take most of the time of an
+-- update. A bookmark with 100 tags counts as 104.
 create or replace function next_carrying(
   p_user_id bigint, p_tag_ids bigint[], p_after bigint, p_work integer, out ids bigint[], out has_more boolean
 )
 -- Settings made inside the function end with it.
 language plpgsql stable set plan_cache_mode = force_custom_plan set enable_sort = on set enable_bitmapscan = on as $$
 begin
-  -- For few bookmarks, the index of tags finds all of a tag's bookmarks in every batch. For many, walking along the key
-  -- is cheaper. That walk compares each bookmark with each tag, so it looks up many tags in a hash table.
+  -- If few bookmarks carry the tags, the index of tags finds all of them in every batch. If many do, walking along
+  -- the key is cheaper. The walk compares each bookmark with every tag, so it looks up a long list of tags in a hash
+  -- table.
   if cardinality(p_tag_ids) <= 100
     and (select sum(bookmark_count) from tags where user_id = p_user_id and id = any (p_tag_ids)) <= 10000 then
     select coalesce(array_agg(id order by id) filter (where work_before < p_work), '{}'), coalesce(bool_or(work_before >= p_work), false)
@@ -33,7 +34,7 @@ begin
       where user_id = p_user_id and id > p_after
         and exists (select from unnest(tag_ids) as carried (tag_id) where carried.tag_id = any (p_tag_ids))
       order by id
-      -- each counts at least five
+      -- a bookmark counts as at least five
       limit p_work / 5 + 1
     ) walked
   ) carrying;

@@ -20,7 +20,8 @@ begin
       perform note_user_uses(v_user.id, v_user.hashes, v_ends_soon, v_until, p_max_days);
       continue;
     end if;
-    -- Each block with an exception handler is a subtransaction. Without sharding they would be a needless cost.
+    -- A block with an exception handler starts a subtransaction, which costs time and serves no purpose without
+    -- sharding.
     begin
       perform note_user_uses(v_user.id, v_user.hashes, v_ends_soon, v_until, p_max_days);
     exception when connection_exception then

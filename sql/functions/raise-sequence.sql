@@ -1,9 +1,10 @@
--- Raises a sequence to `min_id_now` and to `p_above`. Over all sessions, time alone causes that at most ten times a
--- second. A sequence that counts in steps keeps its remainder, which no other node of a sharded database uses.
+-- Raises a sequence to at least `min_id_now` and `p_above`. Over all sessions, time alone makes that necessary at
+-- most ten times a second. A sequence that counts in steps keeps its remainder, which no other node of a sharded
+-- database uses.
 --
--- `setval` could lower what another session has just raised, and an id would be given twice. So one session does it at
--- a time. The lock belongs to the session and is held for microseconds: a transaction's lock would be held as long as
--- an import takes.
+-- `setval` could lower what another session has just raised, and an id would be given twice. So one session does it
+-- at a time. The lock belongs to the session and is held for microseconds. A lock of the transaction would be held
+-- until an import ends.
 create or replace function raise_sequence(p_sequence regclass, p_above bigint default 0) returns void
 -- The service's role may draw from sequences, but not set them.
 language plpgsql volatile security definer set search_path from current as $$

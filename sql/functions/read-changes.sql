@@ -40,7 +40,7 @@ begin
   change := p_change;
   bookmark_id := p_bookmark_id;
   tag_id := p_tag_id;
-  -- Most pages belong to polls that find nothing. They end here, in two thirds of the time.
+  -- Most pages belong to polls that find nothing. They end here.
   if not reset and change = v_last_change then
     perform from bookmarks b where b.user_id = p_user_id and b.id > p_bookmark_id order by b.id limit 1;
     if not found then

@@ -1,5 +1,5 @@
 -- Updates the blocks that hold the search texts of edited or deleted bookmarks. A block with a changed text loses its
--- filter. A block that only loses texts keeps it, because the filter still excludes nothing that is there. Requires the
+-- filter. A block that only loses texts keeps its filter, which still has all bits of the other texts. Requires the
 -- account's lock.
 create or replace function repack_texts(p_user_id bigint, p_ids bigint[]) returns void
 -- Each statement finds its rows by a whole key.

@@ -1,4 +1,5 @@
--- Gives an import that repeats an earlier one, by its key, the response of that one; returns the bytes of its errors.
+-- Ends an import whose key repeats an earlier import, with the response of that import. Returns the bytes of its
+-- errors.
 create or replace function repeat_import(p_user_id bigint, p_import_id uuid, p_result text, p_key text) returns bigint
 language plpgsql as $$
 declare

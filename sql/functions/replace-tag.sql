@@ -1,7 +1,7 @@
 -- Removes a tag from the next bookmarks after an id that carry it, and adds `p_into_id` in its place unless that is
--- null. Deletes the tag with the last one. Returns the id after which the next step begins, or null at the end.
--- `updated_at` does not change. After each step all bookmarks and counts are correct, so a caller may stop at any step
--- and continue later. Requires the account's lock.
+-- null. Deletes the tag once no bookmark carries it. Returns the id after which the next step begins, or null at the
+-- end. `updated_at` does not change. After each step all bookmarks and counts are correct, so a caller may stop after
+-- any step and continue later. Requires the account's lock.
 create or replace function replace_tag(p_user_id bigint, p_id bigint, p_into_id bigint, p_after bigint, p_work integer)
   returns bigint
 language plpgsql as $$
@@ -46,7 +46,7 @@ begin
   return case
     when v_is_last then null
     when v_next.has_more then v_next.ids[cardinality(v_next.ids)]
-    -- Other writers put the tag on bookmarks behind this walk.
+    -- Meanwhile, other writers have put the tag on bookmarks that this walk has already passed.
     else 0
   end;
 end

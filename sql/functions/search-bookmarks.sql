@@ -1,18 +1,18 @@
 -- A page of the bookmarks that match a search, in its order, as JSON texts with commas between. At most `p_limit`
--- bookmarks and about `p_bytes` bytes, but at least one bookmark. `last_id` and `last_key` are the position of the last
--- bookmark in that order.
+-- bookmarks and about `p_bytes` bytes, but at least one bookmark. `last_id` and `last_key` are the position of the
+-- last bookmark in that order.
 --
 -- `p_filter` holds the conditions on a bookmark, named as `searchFilter` in src/domain/search.ts. An absent or null
--- entry does not restrict. At most three terms are sent one by one, because `strpos` is the fastest test. Others are
--- patterns.
+-- entry is no condition. Up to three terms come one by one, because `strpos` is the fastest test. Further terms come
+-- as patterns.
 --
 -- Without a position (`p_last_id` is null) the page begins at `p_offset`, and `total` counts all matches. With a
--- position the page begins after it, and nothing is counted. For `newest`, `oldest` and `created` an index then leads
--- on from the position, so that earlier rows are not read again. `updated` and `title` have no index, because every add
--- would pay for it: each page reads all matches.
+-- position the page begins after it, and nothing is counted. For `newest`, `oldest` and `created`, an index finds the
+-- position, so that earlier rows are not read again. `updated` and `title` have no index, because every add would
+-- have to update it. So each of their pages reads all matches.
 --
 -- If everything matches, the total is the account's counter. Terms without a tag are looked up in the blocks of texts
--- when all matches are wanted.
+-- when all matches are needed.
 create or replace function search_bookmarks(
   p_user_id bigint, p_terms text[], p_patterns text[], p_bits integer[], p_filter jsonb,
   p_sort text, p_offset bigint, p_last_id bigint, p_last_key text, p_limit integer, p_bytes integer,

@@ -12,7 +12,7 @@ begin
   if not found then
     return;
   end if;
-  -- A user has one at most.
+  -- A user has at most one large import.
   import_ids := array(
     select i.id from imports i where i.user_id = suspend_user.id and i.state in ('receiving', 'queued') for update
   );

@@ -1,5 +1,5 @@
--- Deletes imports that are over for an hour, uploads that nobody has fed for a minute, and queued ones that nobody could run
--- for a day, at most so many of a shard's; says how many.
+-- Deletes imports that ended an hour ago, uploads that received nothing for a minute, and imports that were queued
+-- for a day without running: at most `p_limit` of each shard. Returns their number.
 create or replace function sweep_imports(p_limit integer) returns bigint
 language plpgsql as $$
 declare
@@ -24,7 +24,7 @@ begin
     ) old
     group by 1
   loop
-    -- One that was touched meanwhile stays.
+    -- An import that was touched meanwhile is kept.
     delete from imports
     where user_id = v_user.id and id = any (v_user.imports) and touched_at < now() - interval '1 minute';
     get diagnostics v_count = row_count;
