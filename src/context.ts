@@ -41,7 +41,7 @@ export interface Context {
   readonly coordination: Coordination;
   /** Checks whether the database responds, without queueing behind requests. */
   readonly probe: DatabaseProbe;
-  /** Recent faults of statements that the probe's read may not meet. */
+  /** Recent faults of the database that only some statements meet, so that the probe may not notice them. */
   readonly databaseFaults: DatabaseFaults;
   readonly principals: KnownPrincipals;
   /** Tokens whose last use must be stored. */
@@ -83,27 +83,30 @@ const WAITS_PER_TOKEN = 16;
 const UNSENT_BYTES_PER_USER = 8 * 1_048_576;
 
 /**
- * A user can have 25 of the longest bookmarks, or 16 imports that are not staged. All users together get an eighth of
- * a pod's memory.
+ * Room for 25 bodies with the longest bookmark, or for 16 imports that are not staged, for each user. All users
+ * together may hold an eighth of a pod's memory.
  */
 const RECEIVED_BYTES = { userBytes: 16 * 1_048_576, processBytes: 256 * 1_048_576 };
 
-/** How long a request waits for earlier ones of its user. Together with the operation's 7 s this is at most 10 s. */
+/**
+ * How long a request waits for earlier requests of its user. The operation itself may take 7 s, so both take at most 10
+ * s.
+ */
 const PERMIT_WAIT_MS = 3_000;
 
 /** Connections shared by short reads. With two, Postgres runs the reads on two cores. */
 const SHARED_CONNECTIONS = 2;
 
 /**
- * The number of shared connections. At least two thirds of the pool stay unshared, so that one user's permits never
- * cover them all.
+ * The number of shared connections: at most a third of the pool. So one user's permits never cover all other
+ * connections.
  */
 const countShared = ({ databasePoolSize, databasePrepare }: Config): number =>
   databasePrepare && databasePoolSize >= 3 * SHARED_CONNECTIONS ? SHARED_CONNECTIONS : 0;
 
 /**
- * Permits per user: half as many as the pool has connections, so that no user takes them all. The slowest searches
- * take seconds, and a write during an import of the same user keeps its connection until the import ends.
+ * Permits per user: half as many as the pool has connections, so that no user takes them all. The slowest searches take
+ * seconds. A write that waits for an import of the same user keeps its connection until the import ends.
  */
 const halfForEachUser = (connections: number, waitMs: number) =>
   new Semaphore<number>({
@@ -112,7 +115,9 @@ const halfForEachUser = (connections: number, waitMs: number) =>
     refusalError: () => unavailable('too many requests of this account are in progress', 1),
   });
 
-/** With the token's lookup (3 s) a request waits at most 10 s for the database. Imports may wait longer. */
+/**
+ * Looking up the token takes up to 3 s more, so a request waits at most 10 s for the database. Imports may wait longer.
+ */
 const OPERATION_DEADLINE_MS = 7_000;
 
 /**
@@ -231,7 +236,7 @@ async function openConfiguredTracing(
   return endpoint === undefined ? noTracing : openTracing({ endpoint, ratio, role, resource });
 }
 
-/** An import's statement may take as long as its request waits, and may wait as long again for a connection. */
+/** The statement of an import may take as long as its request waits. It may wait as long again for a connection. */
 function importPoolOptions(config: Config): Partial<DatabaseOptions> {
   const longestMs = config.importWaitSeconds * 1_000;
   return {

@@ -59,7 +59,7 @@ export const commandRunner =
       await print(host, await runAndNotify(config, database, command));
       outcome = 'done';
     } finally {
-      // A failure to record the outcome does not change it.
+      // If the outcome cannot be recorded, the command still has its result.
       if (id !== undefined) await endAudit(database, id, outcome).catch(() => {});
     }
   };

@@ -8,7 +8,7 @@ interface ByteLimits {
   userBytes: number;
 }
 
-/** Which limit leaves no room: that of the user's account, or that of the process. */
+/** Which limit leaves no room: that of the user, or that of the whole process. */
 type ByteRefusal = 'account' | 'process';
 
 /**

@@ -9,8 +9,8 @@ interface Waiter {
 }
 
 /**
- * An export reads on only below this share of its user's limit. So an unread export leaves room for the user's other
- * requests.
+ * An export reads its next page only below this share of its user's limit. So an unread export leaves room for the
+ * user's other requests.
  */
 const EXPORT_SHARE = 0.5;
 

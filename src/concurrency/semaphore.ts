@@ -34,10 +34,10 @@ interface Waiter {
   hasLeft: boolean;
 }
 
-/** A queue keeps at most this many entries of waiters that have left before it removes them. */
+/** Waiters that have left stay in the queue's array until there are this many of them. */
 const MAX_LEFT_ENTRIES = 4_096;
 
-/** The permits taken under one key, and its waiters in the order of arrival. */
+/** The permits that are taken under one key, and its waiters in the order of arrival. */
 class Line {
   inUse = 0;
   waiting = 0;

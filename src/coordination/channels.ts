@@ -2,10 +2,10 @@ import type { Notifier } from './port.ts';
 
 /** The channels that waiters register on. */
 
-/** New bookmarks of a user, and the revocation of one of their tokens. */
+/** The channel for new bookmarks of a user, and for the revocation of one of their tokens. */
 export const additionsChannel = (userId: number): string => `user:${userId}`;
 
-/** Every change of a user's collection, and the revocation of one of their tokens. */
+/** The channel for every change of a user's collection, and for the revocation of one of their tokens. */
 export const changesChannel = (userId: number): string => `changes:${userId}`;
 
 export const importChannel = (importId: string): string => `import:${importId}`;

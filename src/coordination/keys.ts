@@ -1,6 +1,6 @@
 /** Every name that the service uses in Redis. */
 export interface RedisKeys {
-  /** Prefix of one limiter's keys, with the `keyPart` of its window. The limited key follows. */
+  /** The prefix of one limiter's keys, with the `keyPart` of its window. The limited key follows it. */
   limit(keyPart: string): string;
   /** The channel of all notifications. */
   wakes: string;

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { type Counters, SHARED_PARTS, type SharedPart } from './port.ts';
 import { NOT_CONNECTED } from './redis-calls.ts';
 
-/** What this replica does while a part is away. */
+/** What this replica does while Redis does not serve a part. */
 const WITHOUT: Record<SharedPart, string> = {
   limits: 'this replica limits by itself',
   wakes: 'waits query the database',
@@ -46,7 +46,7 @@ export class LinkState {
     return !this.#away.has(part);
   }
 
-  /** Sets whether Redis serves these parts. Parts that are lost together make one line of the log. */
+  /** Sets whether Redis serves these parts. Parts that are lost together appear in one line of the log. */
   set(parts: Iterable<SharedPart>, isServed: boolean, reason: string): void {
     if (this.#ended) return;
     if (!isServed && reason !== NOT_CONNECTED) this.#reason = reason;

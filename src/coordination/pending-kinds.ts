@@ -14,11 +14,11 @@ export const PENDING_KINDS = {
   /** Codes for apps. RFC 6749 (4.1.2) allows ten minutes, but an app exchanges its code at once. */
   codes: { lifeMs: 60_000, capacity: 20_000 },
   /**
-   * The session that each code was exchanged for: it ends if the code comes a second time. They last as long as the RFC
-   * allows a code.
+   * The session that each code was exchanged for. If the code comes a second time, that session ends. Values last as
+   * long as the RFC allows a code to last.
    */
   exchanges: { lifeMs: 600_000, capacity: 20_000 },
-  /** Codes that came but were not found. They last longer than an exchange of the same code that is in progress. */
+  /** Codes that came but were not found. They are kept longer than an exchange of the same code can take. */
   repeats: { lifeMs: 60_000, capacity: 20_000 },
   /** Codes that sign in another device. They last long enough to find the device and to type the code. */
   deviceCodes: { lifeMs: 300_000, capacity: 20_000 },

@@ -38,15 +38,16 @@ export interface Group {
 }
 
 /**
- * Admits at most `limit` requests of a key in any window of the limiter's length. The window slides and is exact over
- * all replicas. Each call brings its own limit, which may be higher or lower than the last one for the same key.
+ * Admits at most `limit` requests of a key in any window of the limiter's length. The window slides, and the limit is
+ * exact over all replicas. Each call brings its own limit, which may be higher or lower than the last one for the same
+ * key.
  *
- * A request with a group counts for the key and for the group or, if either limit refuses it, for neither. If both
- * refuse, the returned quota is the one whose refusal ends later. If both admit, it is the one with fewer requests
- * left.
+ * A request with a group counts for the key and for the group. If either limit refuses it, it counts for neither. The
+ * returned quota is the stricter one: if both refuse, the one whose refusal ends later; if both admit, the one with
+ * fewer requests left.
  *
- * To limit only failures, ask `refusal` before the attempt and call `consume` after a failure. A replica then lets
- * through at most the attempts in flight, plus one failure, beyond the limit.
+ * To limit only failures, call `refusal` before the attempt and `consume` after a failure. Then each replica may exceed
+ * the limit by the attempts in flight and one more failure.
  */
 export interface RateLimiter {
   /** The refusal of a key that is still in force, read from memory alone; `undefined` if a slot may be free. */
@@ -71,7 +72,7 @@ export type HoldRefusal = 'holder-full' | 'replica-full';
  * One client's interest in a channel, from registration to `release`. A notification between two waits is remembered.
  */
 export interface Waiter {
-  /** Takes one place for held waits, of the holder and of the replica. A waiter takes only one. */
+  /** Takes one place for held waits of the holder and of the replica. A waiter takes at most one. */
   hold(): HoldRefusal | undefined;
   /** Waits until something may have changed, at most until `deadline` (milliseconds of the injected clock). */
   next(deadline: number): Promise<WaitEnd>;
@@ -90,7 +91,7 @@ export interface Notifier {
   readonly connected: boolean;
   /** Held waits on this replica. */
   readonly held: number;
-  /** Clients whose waits ended with `drain` should spread their return over this time; 0 before a drain. */
+  /** Clients whose waits ended with `drain` should spread their next requests over this time. 0 before a drain. */
   readonly returnSpreadMs: number;
   /**
    * Registers interest in a channel before the first query. A channel is a short string without line breaks, like
@@ -104,8 +105,8 @@ export interface Notifier {
 }
 
 /**
- * Tells a worker that a staged import is ready to run. It may tell two workers, and it may forget imports. The sweep of
- * staged imports adds an import again if it failed or its worker ended.
+ * Tells one worker that a staged import is ready to run. It may tell two workers, and it may lose imports. The sweep of
+ * staged imports adds an import again if it failed or its worker died.
  */
 export interface ImportQueue {
   /**
@@ -116,8 +117,8 @@ export interface ImportQueue {
   /** Starts taking jobs in this process, `concurrency` at a time. */
   startWorker(concurrency: number): Promise<void>;
   /**
-   * Stops taking imports, waits up to `graceMs` for those in progress, then stops them. Resolves with the ids left to
-   * other workers.
+   * Stops taking imports, waits up to `graceMs` for running ones, then stops them. Resolves with the ids of imports
+   * that other workers must run.
    */
   stopWorker(graceMs: number): Promise<readonly string[]>;
 }
@@ -128,10 +129,12 @@ export class PendingUnavailable extends Error {
 }
 
 /**
- * Values that are kept for minutes and taken once, by any replica: logins in progress and codes of apps. Keys are
- * hashes, so a reader of Redis' memory cannot use them. The number of values of a kind is limited, and new values
- * displace the oldest: a flood of logins ends slow logins, but does not fill the memory. Both functions reject with
- * `PendingUnavailable` while a configured Redis is away, because another replica could not take the value.
+ * Values that are kept for minutes and can be taken once, by any replica: logins in progress and codes of apps. Keys
+ * are hashes, so somebody who reads Redis' memory cannot use them.
+ *
+ * The number of values of a kind is limited, and new values displace the oldest. So a flood of logins can end slow
+ * logins, but cannot fill the memory. While a configured Redis is away, both functions reject with
+ * `PendingUnavailable`, because another replica could not take the value.
  */
 export interface PendingValues {
   /** Keeps a value for the lifetime of its kind. The key must be unique. */

@@ -2,18 +2,18 @@ import type { Logger } from 'pino';
 import type { Clock, Counters, ImportQueue } from './port.ts';
 
 /**
- * Runs one staged import, or leaves it where another process has it. It must bear being called twice, and at once. When
- * `stop` aborts it gives the import back, and returns as soon as it can.
+ * Runs one staged import, or does nothing if another process is running it. It may be called twice for the same import,
+ * even at the same time. When `stop` aborts, it returns the import to the queue as soon as it can.
  */
 export type RunImport = (id: string, stop: AbortSignal) => Promise<void>;
 
-/** Imports at a time where no worker was started here: they share the process with requests. */
+/** How many imports run at a time if this process has no worker. They share the process with requests. */
 const DEFAULT_CONCURRENCY = 2;
 
-/** How long imports that are told to stop may take to be given back. */
+/** How long imports that were told to stop may take to return to the queue. */
 const GIVE_BACK_WAIT_MS = 1_000;
 
-/** Runs imports by `runImport`; counts them, and logs those that fail. */
+/** Runs imports with `runImport`, counts them, and logs failures. */
 export function watchRuns(runImport: RunImport, log: Logger, counters: Counters): RunImport {
   return async (id, stop) => {
     try {
@@ -28,8 +28,8 @@ export function watchRuns(runImport: RunImport, log: Logger, counters: Counters)
 }
 
 /**
- * Runs imports in this process, first come, first served, and never one of them twice at a time. What is left at its
- * end stays staged for others.
+ * Runs imports in this process in the order of their arrival, and never the same import twice at a time. Imports that
+ * are left at the end stay staged for other processes.
  */
 export class ProcessImportQueue implements ImportQueue {
   readonly #runImport: RunImport;
@@ -51,7 +51,10 @@ export class ProcessImportQueue implements ImportQueue {
     if (this.run(id)) this.#counters.importsInProcess += 1;
   }
 
-  /** Runs the import as soon as there is a place; false where it is known already, or no more are run. */
+  /**
+   * Runs the import as soon as a place is free. Returns false if the import is already waiting or running, or if the
+   * worker has stopped.
+   */
   run(id: string): boolean {
     if (this.#stopped || this.#running.has(id) || this.#waiting.has(id)) return false;
     this.#waiting.add(id);
@@ -59,7 +62,7 @@ export class ProcessImportQueue implements ImportQueue {
     return true;
   }
 
-  /** Resolves when another import would run at once. */
+  /** Resolves when a place is free. */
   async untilPlace(): Promise<void> {
     while (this.#running.size >= this.#concurrency) await Promise.race(this.#running.values());
   }
@@ -82,7 +85,7 @@ export class ProcessImportQueue implements ImportQueue {
     return left;
   }
 
-  /** Whether all that runs ends in time. */
+  /** Whether all running imports end in time. */
   async #haveEnded(waitMs: number): Promise<boolean> {
     const late = Promise.withResolvers<boolean>();
     const cancel = this.#clock.after(waitMs, () => late.resolve(false));
@@ -100,7 +103,7 @@ export class ProcessImportQueue implements ImportQueue {
     }
   }
 
-  /** Never rejects: a failure is logged where it happens, and the sweep of staged imports adds the import again. */
+  /** Never rejects. `runImport` logs a failure, and the sweep of staged imports adds the import again. */
   async #run(id: string): Promise<void> {
     const { signal } = this.#stop;
     await Promise.resolve()

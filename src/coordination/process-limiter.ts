@@ -69,7 +69,7 @@ export class ProcessRateLimiter implements RateLimiter {
     return leaver === undefined ? undefined : quotaOf(limit, log.size, leaver + this.#windowMs - now);
   }
 
-  /** Whether this process alone has admitted `limit` requests in the window before `now`. */
+  /** Whether this process alone admitted `limit` requests in the window that ends at `now`. */
   isFull(key: string, limit: number, now: number): boolean {
     const time = this.#logs.get(key)?.fromNewest(limit);
     return time !== undefined && time > now - this.#windowMs;
@@ -132,8 +132,8 @@ function quotaOf(limit: number, used: number, resetMs: number): Quota {
 }
 
 /**
- * Combines the quotas of a key and its group: the request is admitted if neither refuses it. If both refuse, the quota
- * whose refusal ends later is returned, so that a client that waits for it is admitted. If both admit, it is the one
+ * Combines the quotas of a key and its group. The request is admitted if neither refuses it. If both refuse, returns
+ * the quota whose refusal ends later, so that a client that waits for it is admitted. If both admit, returns the one
  * with fewer requests left.
  */
 export function decide(own: Quota, group: Quota | undefined): Quota {

@@ -40,8 +40,8 @@ const HOST = /^([\w.-]+|\[[\da-f:.]+\])(?::(\d{1,5}))?$/i;
 
 /**
  * Reads `REDIS_URL`: urls separated by commas, or one `redis+sentinel://` url. Returns `undefined` for a value that
- * cannot be used. An unescaped `/`, `@` or `%` in a password makes a value unusable where part of the password would be
- * read as the host.
+ * cannot be used. If a password contains an unescaped `/`, `@` or `%`, part of it could be read as the host, so such a
+ * value cannot be used either.
  */
 export function parseRedisAddress(text: string): RedisAddress | undefined {
   if (/^rediss?\+sentinel:/.test(text)) return parseSentinelUrl(text);

@@ -7,16 +7,16 @@ import type { Logger } from 'pino';
  */
 export const REPLY_WAIT_MS = 200;
 
-/** The reason of failures that follow from an earlier fault, which was logged with its cause. */
+/** The reason of failures that follow from an earlier fault. That fault was logged with its cause. */
 export const NOT_CONNECTED = 'not connected';
 
 /** A repeated warning is logged again after this time. */
 const REPEAT_MS = 60_000;
 
 /**
- * Returns the promise's outcome, or rejects after `waitMs`. A busy event loop does not count as a slow server. So the
- * time starts when the command is written, at the end of this turn of the loop. A reply that has reached the socket by
- * the deadline still counts: it is read before the rejection.
+ * Returns the promise's outcome, or rejects after `waitMs`. A busy event loop must not look like a slow server. So the
+ * time starts at the end of this turn of the loop, when the command is written. Before it rejects, it reads replies
+ * that have already reached the socket, and these still count.
  */
 export function withDeadline<T>(work: Promise<T>, waitMs: number): Promise<T> {
   return new Promise<T>((resolve, reject) => {
@@ -35,7 +35,7 @@ export function withDeadline<T>(work: Promise<T>, waitMs: number): Promise<T> {
 }
 
 /**
- * The pause before the next attempt, in milliseconds. It doubles after each failure in a row. It is spread by a
+ * The pause before the next attempt, in milliseconds. It doubles after each failure in a row. It varies randomly by a
  * quarter, so that replicas that lost Redis together do not reconnect at the same moment.
  */
 export const backOff = (failures: number, firstMs: number, maxMs: number): number =>

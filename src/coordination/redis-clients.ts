@@ -12,8 +12,8 @@ type ConnectionOptions = Omit<RedisOptions, 'replyMapping'>;
 
 /**
  * Commands fail at once instead of waiting for a connection, because every caller has a fallback. A server that does
- * not respond for a second counts as lost. A connection never reconnects by itself: its owner opens the next one and
- * asks that server again what it is.
+ * not respond for a second counts as lost. A connection never reconnects by itself: the link opens the next one, and
+ * asks the server again whether it is a master.
  */
 const FAIL_FAST: ConnectionOptions = {
   enableOfflineQueue: false,
@@ -103,8 +103,8 @@ export class RedisOpener {
   }
 
   /**
-   * A client that knows all nodes of the cluster. It starts with the nodes of the urls and uses their credentials for
-   * all.
+   * A client that knows all nodes of the cluster. It starts with the nodes in the urls and uses their credentials for
+   * all nodes.
    */
   #openCluster(): Cluster {
     const { address } = this.#access;
@@ -142,7 +142,7 @@ export class RedisOpener {
   }
 }
 
-/** A connection like the client's for blocking calls. It reconnects by itself while the client's server exists. */
+/** A connection like the client's, for blocking calls. It reconnects by itself while the client's server is known. */
 export function duplicateForBlocking(client: RedisClient): RedisClient {
   const duplicate =
     client instanceof Redis
@@ -152,7 +152,10 @@ export function duplicateForBlocking(client: RedisClient): RedisClient {
   return duplicate;
 }
 
-/** The cluster client ignores the promise of ASKING. If the connection is lost, its rejection would end the process. */
+/**
+ * The cluster client does not handle the promise of ASKING. If the connection is lost, its rejection would end the
+ * process.
+ */
 function guardAsking(cluster: Cluster): Cluster {
   return cluster.on('+node', (node: Redis) => {
     const asking = node.asking.bind(node);

@@ -10,8 +10,8 @@ import { openLimiters } from './windows.ts';
 const SLIDING_WINDOW = readFileSync(new URL('./sliding-window.lua', import.meta.url), 'utf8');
 
 /**
- * Opens the limiters that all replicas share, and adds a check to the link that runs their script, which writes.
- * `windowMs` applies to limiters without a window of their own.
+ * Opens the limiters that all replicas share. Also adds a check to the link: it runs their script, so it finds out
+ * whether Redis accepts writes. `windowMs` applies to limiters without a window of their own.
  */
 export function openRedisLimiters({ link, keys, clock, counters }: RedisSide, windowMs: number): Limiters {
   // A cluster may serve one key and not another, so the check uses the node of the key that failed last.

@@ -4,13 +4,13 @@ import type { Clock, Counters, RedisAccess, SharedPart } from './port.ts';
 import { backOff, describeRedisError, NOT_CONNECTED, withDeadline } from './redis-calls.ts';
 import { type RedisClient, RedisOpener } from './redis-clients.ts';
 
-/** Time between checks while all parts work. A fault that shows nowhere else is found within two seconds. */
+/** The time between checks while all parts work. A fault that no request meets is found within two seconds. */
 const CHECK_MS = 1_000;
 
 /** Time between checks while a part is away. */
 const RECHECK_MS = 200;
 
-/** How long a check may take. Requests wait less, and a request that fails starts a check at once. */
+/** How long a check may take. Requests wait for a shorter time, and a request that fails starts a check at once. */
 const CHECK_WAIT_MS = 500;
 
 /** Pauses between attempts to connect. The first is short, for a restart or a killed connection. */
@@ -49,8 +49,8 @@ export class RedisLink {
 
   constructor(access: RedisAccess, state: LinkState) {
     this.#opener = new RedisOpener(access, ({ message }) => {
-      // The master became a Redis replica. It still accepts PUBLISH, but no subscriber hears it. It refuses only
-      // writes.
+      // The master may have become a Redis replica. A Redis replica still accepts PUBLISH, but no subscriber hears it.
+      // It refuses only writes.
       if (message.startsWith('READONLY')) this.reconnect('READONLY');
     });
     this.#state = state;

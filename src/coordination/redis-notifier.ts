@@ -7,13 +7,13 @@ import type { RedisLink, RedisSide } from './redis-link.ts';
 import { RedisSubscription } from './redis-subscription.ts';
 import type { WaiterRegistry } from './waiters.ts';
 
-/** Channels kept to be published again. Beyond this number one message wakes all waiters. */
+/** How many channels are kept to be published again. Beyond this number, one message wakes all waiters instead. */
 const MAX_KEPT = 10_000;
 
-/** Means every channel. */
+/** The name that means every channel. */
 const EVERYBODY = '*';
 
-/** After this many unheard heartbeats in a row, the process closes its connections and opens new ones. */
+/** After this many lost heartbeats in a row, the process closes its connections and opens new ones. */
 const MAX_MISSED = 2;
 
 /**
@@ -33,7 +33,7 @@ export class RedisNotifier implements Notifier {
   #pending = new Set<string>();
   /** Channels published since the last heartbeat was sent. */
   #publishedAfter = new Set<string>();
-  /** Channels published before that. No heartbeat has returned since. */
+  /** Channels published before that. No heartbeat has returned since, so these messages may be lost. */
   #publishedBefore = new Set<string>();
   #isScheduled = false;
   #beats = 0;
@@ -98,13 +98,13 @@ export class RedisNotifier implements Notifier {
   async #publishSoon(): Promise<void> {
     this.#isScheduled = false;
     const link = this.#link;
-    // While notifications are away, the check publishes: only one attempt runs at a time, whatever the number of
-    // notifications.
+    // While notifications are away, only the check publishes. So one attempt runs at a time, however many notifications
+    // come.
     if (link.client === undefined || !link.serves('wakes')) return;
     await this.#publish(link.client).catch((error: unknown) => link.fail('wakes', error));
   }
 
-  /** Publishes what is pending. If that fails, it keeps it and rejects. */
+  /** Publishes what is pending. If that fails, keeps it for the next attempt and rejects. */
   async #publish(client: RedisClient): Promise<void> {
     const channels = this.#pending;
     if (channels.size === 0) return;

@@ -41,7 +41,8 @@ export class RedisPendingValues implements PendingValues {
   }
 
   /**
-   * Makes one call, at most `WAIT_MS` long. A value that `take` receives later is lost; it is never given out twice.
+   * Makes one call and waits at most `WAIT_MS`. A value that `take` receives later is lost, but is never given out
+   * twice.
    */
   async #ask<T>(call: (client: RedisClient) => Promise<T>): Promise<T> {
     const { client } = this.#link;

@@ -17,8 +17,8 @@ interface SubscriptionOptions {
 
 /**
  * A subscription that knows when it is active: from Redis' acknowledgement until its connection ends. It connects to
- * the server of the link's client, and reconnects while the link has a client. ioredis' own resubscribing does not
- * report when it is active.
+ * the server of the link's client, and reconnects while the link has a client. It does not use the resubscribing of
+ * ioredis, which does not report when it is active.
  */
 export class RedisSubscription {
   readonly #options: SubscriptionOptions;

@@ -11,7 +11,7 @@ const FILTER_BYTES = 1_984;
 
 const LONGEST_SEQUENCE = 5;
 
-/** The maximum of bits tested per block. Further bits exclude hardly any more blocks. */
+/** The maximum number of bits tested per block. More bits exclude hardly any more blocks. */
 const MOST_BITS = 8;
 
 /** In the filter of a longer text nearly all bits would be set. */

@@ -1,4 +1,7 @@
-/** Programs that people sign in with. The first match wins, because most browsers also name their ancestors. */
+/**
+ * Programs that people sign in with. The first match wins, because most browsers also name the browsers that they
+ * descend from.
+ */
 const PROGRAMS: readonly [RegExp, string][] = [
   [/^bookmarks-cli\//, 'Bookmarks CLI'],
   [/^curl\//, 'curl'],

@@ -84,8 +84,8 @@ export interface TagNames {
 }
 
 /**
- * Reads tag names. Of names that differ only in case, the first wins (decision 12). Stops at the first fault, because
- * millions of faults would become millions of errors and exhaust the memory.
+ * Reads tag names. If names differ only in case, the first one is kept (decision 12). Stops at the first fault, because
+ * a body may have millions of faults, and their errors would exhaust the memory.
  */
 function readTagNames(
   given: readonly unknown[],

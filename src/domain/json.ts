@@ -29,7 +29,10 @@ export function parseJsonText(text: string): unknown {
 /** Longer bodies are checked before parsing. */
 const COUNTED_ABOVE_BYTES = 65_536;
 
-/** The longest valid body has about 46,000 of these characters, all inside strings. */
+/**
+ * The maximum number of commas and opening brackets in a body. The longest valid body has about 46,000 of them, all
+ * inside strings.
+ */
 const MAX_STRUCTURE = 50_000;
 
 const [COMMA, OPEN_BRACKET, OPEN_BRACE] = Buffer.from(',[{');

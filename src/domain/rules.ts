@@ -24,9 +24,9 @@ export function textRule(text: string, max: number, min: number): string | undef
 }
 
 /**
- * NFC combines at most four characters into one, and a character has at most two code units. So a name this long
- * stays too long in NFC. A long name with many combining marks in a row is not normalized either, because the time
- * grows with the square of their number.
+ * NFC combines at most four characters into one, and a character has at most two code units. So a name of this length
+ * is too long in NFC too. It is not normalized, because that takes time that grows with the square of the number of
+ * combining marks in a row.
  */
 const isTooLongInAnyForm = (name: string): boolean =>
   name.length > 8 * BOUNDS.tagName ||

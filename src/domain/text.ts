@@ -23,8 +23,8 @@ function normalize(text: string): string {
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 
 /**
- * Normalizes text for comparison without regard to case: NFC, lower case, final sigma as sigma. No other code
- * normalizes text. The result is stored with the text, so results do not depend on the locale of the database.
+ * Normalizes text so that comparisons ignore case: NFC, lower case, final sigma as sigma. No other code normalizes
+ * text. The result is stored with the text, so results do not depend on the locale of the database.
  */
 export const foldText = (text: string): string =>
   PRINTABLE_ASCII.test(text)

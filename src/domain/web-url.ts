@@ -3,7 +3,7 @@
  * too.
  */
 
-/** The maximum length of a host. `URL` takes time that grows with the square of it. */
+/** The maximum length of a host. The time that `URL` takes grows with the square of this length. */
 export const MAX_HOST_LENGTH = 253;
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: `URL` drops some of them, wherever they are

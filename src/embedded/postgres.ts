@@ -36,7 +36,7 @@ interface EmbeddedPostgresOptions {
   settings?: ServerSettings;
 }
 
-/** The maximum wait for the data while a command uses it, or while a service that has it is starting. */
+/** How long to wait while a command uses the data, or while a service with the same data is starting. */
 const OWNER_WAIT_MS = 30_000;
 
 /**

@@ -52,21 +52,21 @@ const SETTINGS: ServerSettings = {
   log_min_error_statement: 'panic',
 };
 
-/** How often a file of the server is read, because changes to it cannot be awaited. */
+/** How often to read a file of the server. Node cannot wait for a change of these files. */
 export const POLL_INTERVAL_MS = 20;
 
 /** A fast shutdown that takes longer is killed. The next start then recovers from the write-ahead log. */
 const FAST_STOP_MS = 4_000;
 
-/** The maximum wait for an earlier server, and then again for its backends or its port. */
+/** The maximum wait for an earlier server to end, and then again for its backends or its port. */
 const START_LIMIT_MS = 10_000;
 
 const MAY_PASS =
   /pre-existing shared memory block|could not create any TCP\/IP sockets|Address already in use/;
 
 /**
- * Runs the server, and next to it a shell that waits for the end of a pipe from this process. However this process
- * ends, the pipe ends too, and the shell then shuts the server down.
+ * Runs the server and, next to it, a shell that reads from a pipe of this process. However this process ends, the pipe
+ * closes. The shell then shuts the server down.
  */
 const RUN_SERVER = '(read -r _ <&3; kill -INT $$) 2>/dev/null & exec "$@" 3<&-';
 

@@ -71,7 +71,7 @@ async function respond(
   });
 }
 
-/** A longer response is refused while too many earlier responses to its user are unread. */
+/** Responses longer than this are refused while the user has not read too many bytes of earlier responses. */
 const SHORT_BYTES = 65_536;
 
 /**
@@ -99,7 +99,8 @@ async function sendResponse(
     return;
   }
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  // Polls of one account are notified together and each gets a page. Refusing a read is safe: the client repeats it.
+  // Polls of one account are notified together, and each gets a page. A read may be refused, because the client repeats
+  // it.
   if (route.scope === 'read' && text.length > SHORT_BYTES) overload.refuse(principal!.userId);
   const encoding = mayCompress && isWorthCompressing(text) ? chooseEncoding(request, reply) : undefined;
   if (encoding === undefined) void reply.send(text);
@@ -149,8 +150,9 @@ export function handleErrors(context: Context) {
 }
 
 /**
- * Clears the cookie of a session that has ended. Not in the response to a request without a cookie or to a held poll:
- * the browser may have got a new session since it sent the request, and the new cookie must survive.
+ * Clears the cookie of a session that has ended. It does not do so if the request had no cookie, or if the response
+ * belongs to a held poll. Since such a request was sent, the browser may have got a new session, whose cookie must not
+ * be cleared.
  */
 function endDeadSession(
   context: Context,

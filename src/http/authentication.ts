@@ -20,8 +20,8 @@ type Needs = Pick<PrincipalRoute, 'scope' | 'needsSession'>;
 
 /**
  * Finds the principal and counts the request. Throws `INVALID_TOKEN`, `RATE_LIMITED` or `PERMISSION_DENIED`. A token
- * that this replica remembers is not looked up again, because the operation's statement checks it. If the limiter
- * refused that token moments ago, this throws synchronously, from memory.
+ * that this replica remembers is not looked up again, because the operation's statement checks it. If this replica's
+ * memory shows that the token is over its limit, this throws synchronously.
  */
 export function authenticate(
   context: Context,
@@ -105,9 +105,9 @@ export async function limitAddress(
 }
 
 /**
- * Call this before sending an error to a principal. If the token was never checked by the operation's statement, or
- * the statement found it invalid, this looks the token up again. It forgets a token that is no longer valid and
- * throws `INVALID_TOKEN` or `ACCOUNT_SUSPENDED`.
+ * Call this before sending an error to a principal. If the operation's statement found the token invalid, or if no
+ * statement has checked it yet, this looks the token up again. It forgets a token that is no longer valid, and throws
+ * `INVALID_TOKEN` or `ACCOUNT_SUSPENDED`.
  */
 export async function confirmPrincipal(
   context: Context,

@@ -65,7 +65,7 @@ export class Bodies {
   /** Call this when the response is sent or aborted. It releases what is held and drops the rest of the body. */
   close(request: FastifyRequest): void {
     for (const release of request.heldBody ?? []) release();
-    // A handler may still read the body after its client left. Without this, its bytes would be held forever.
+    // A handler may still read the body after its client has left. Without this check, its bytes would be held forever.
     request.heldBody = undefined;
     request.bodyReader?.drop(this.#pace);
   }

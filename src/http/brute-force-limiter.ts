@@ -14,10 +14,10 @@ import { addressKey, clientAddress, retryAfterSeconds } from './quota-headers.ts
  * replica's memory is checked, so a correct attempt costs no call to Redis.
  */
 
-/** A lookup beyond its network's budget found no permit. */
+/** A lookup beyond its network's budget got no permit. */
 class NoPermit extends Error {}
 
-/** Lookups beyond the budget run one at a time per network. Up to 100 others wait for one second each. */
+/** Beyond the budget, one lookup per network runs at a time. Up to 100 others wait, for one second each. */
 const LOOK_UPS_BEYOND = { permits: 1, maxWaiting: 100, waitMs: 1_000 };
 
 /** The permits of this process for lookups beyond the budget, by network. */
@@ -31,7 +31,7 @@ interface Budget {
 }
 
 /**
- * Something that can be guessed. An attempt runs only within all its budgets, and these error codes count as
+ * Something that can be guessed. An attempt runs only while each of these budgets has room. These error codes count as
  * failures.
  */
 interface Attempt {

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 /** Tracks connections: how many requests each has open, and whether its client reads the responses. */
 
 /**
- * A client may send requests without waiting for responses. Node handles them all at once and keeps the responses in
+ * A client may send requests without waiting for responses. Node handles them all at once and sends the responses in
  * order, so each open request costs memory. Browsers, proxies and libraries send one at a time.
  */
 const MAX_OPEN_REQUESTS = 16;

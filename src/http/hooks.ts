@@ -44,8 +44,8 @@ export function addFirstHook(
 }
 
 /**
- * Headers that identify the client or the host. If one came twice, a proxy might trust the first and the service the
- * second.
+ * Headers that identify the client or the host. If one of them came twice, a proxy might trust the first value and the
+ * service the second.
  */
 const SINGLE_HEADERS = ['Host', 'Authorization'] as const;
 

@@ -69,7 +69,7 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output', shared: Shared): Js
   const { $schema: _, id: __, $defs, anyOf, ...own } = JSON.parse(text);
   Object.assign(shared, $defs);
   if (anyOf === undefined) return own;
-  // A request has exactly one of the forms. A response of one form may also match another.
+  // A request has exactly one of the forms. A response of one form may also match another form.
   return { [io === 'input' ? 'oneOf' : 'anyOf']: anyOf, ...own };
 }
 

@@ -30,7 +30,7 @@ export function removeQuotaHeaders(reply: FastifyReply): void {
   for (const name of ['limit', 'remaining', 'reset', 'scope']) reply.removeHeader(`x-ratelimit-${name}`);
 }
 
-/** The client's address, as named by the trusted proxies. */
+/** The client's address, as the trusted proxies report it. */
 export const clientAddress = ({ ip, socket }: FastifyRequest): string =>
   isIP(ip) > 0 ? ip : (socket.remoteAddress ?? '');
 

@@ -19,7 +19,7 @@ export function classOf({ path, scope, isHeld }: Route): RequestClass {
   return scope === 'read' ? 'read' : 'write';
 }
 
-/** Logged length of an unknown path. Its query and anything that looks like a token are removed. */
+/** The logged length of an unknown path. Its query, and anything that looks like a token, are removed first. */
 const LOGGED_PATH_LENGTH = 200;
 
 const cutPath = (url: string): string =>

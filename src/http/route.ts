@@ -20,7 +20,7 @@ export interface RouteRequest<Body> {
   body: Body;
   request: FastifyRequest;
   reply: FastifyReply;
-  /** Set if the route accepts a key and the request has one. */
+  /** Set if the route accepts an `Idempotency-Key` and the request has one. */
   idempotency?: Idempotency | undefined;
 }
 
@@ -41,7 +41,7 @@ interface Described {
   checksOwnBody?: boolean;
   /** Accepts an `Idempotency-Key`. */
   isIdempotent?: boolean;
-  /** May be held as a long poll. Such a route takes a user's permit for each statement only, not while it waits. */
+  /** May be held as a long poll. Such a route takes a user's permit only for each statement, not while it waits. */
   isHeld?: boolean;
   /** Takes a user's permit for each of its statements, although it is not held. */
   takesOwnPermits?: boolean;

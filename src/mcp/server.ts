@@ -201,7 +201,7 @@ export function createMcpServer(api: BookmarkApi, version: string): McpServer {
   return server;
 }
 
-/** Cuts a long comment, but not between the two halves of a character. */
+/** Cuts a long comment, but never inside a character. */
 const shorten = (bookmark: Bookmark): Bookmark & { comment_is_cut?: true } =>
   bookmark.comment.length <= COMMENT_LENGTH
     ? bookmark

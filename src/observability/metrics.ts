@@ -35,8 +35,8 @@ const ABORT_REASONS = ['stalled', 'client', 'service', 'unanswered'] as const;
 export type AbortReason = (typeof ABORT_REASONS)[number];
 
 /**
- * Why a request is refused early. `unsent` and `account`: all clients, or this account's clients, have not read too
- * many bytes. `received` and `account_received`: the same for request bodies.
+ * Why a request is refused early. `unsent`: the clients of all users have not read too many bytes. `account`: the
+ * clients of this account have not. `received` and `account_received`: the same for the bytes of request bodies.
  */
 const OVERLOAD_REASONS = ['event_loop', 'pool', 'unsent', 'account', 'received', 'account_received'] as const;
 export type OverloadReason = (typeof OVERLOAD_REASONS)[number];
@@ -216,7 +216,7 @@ export class Metrics {
     this.#aborted.inc({ reason });
   }
 
-  /** A notified poll has its page, this long after the notification arrived at this replica. */
+  /** Records how long a notified poll took from the notification at this replica to its page. */
   pollResponded(seconds: number): void {
     this.#wakeDelays.observe(seconds);
     this.#promise('wake', seconds <= WAKE_LIMIT_SECONDS);
@@ -300,7 +300,7 @@ export class Metrics {
       [],
       (gauge, { maxOutboundBacklog }) => gauge.set(maxOutboundBacklog),
     );
-    // Registered before the gauge that runs a statement, so that its connection does not count as in use.
+    // Registered before the gauge that runs a statement. So the connection of that statement does not count as in use.
     const ofPools = (name: string, help: string, of: 'size' | 'inUse' | 'waiting') =>
       this.#gauge(name, help, ['pool'], (gauge, { database, importDatabase }) => {
         for (const [pool, { gauges }] of Object.entries({ api: database, import: importDatabase }))

@@ -95,8 +95,8 @@ export async function openTracing({ endpoint, ratio, role, resource }: TracingOp
 /** The tracer for the service's spans. */
 export const tracer = () => trace.getTracer('bookmark-service', VERSION);
 
-// Work without a request (sweeps, probes, scrapes) starts no trace. Otherwise an idle service would send only such
-// traces.
+// Work without a request (sweeps, probes, scrapes) starts no trace. Otherwise most traces of an idle service would be
+// of such work.
 const span: Tracing['span'] = (name, attributes, run) =>
   trace.getActiveSpan() === undefined
     ? run(() => {})

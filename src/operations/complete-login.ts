@@ -14,8 +14,8 @@ interface OpenedSession {
 }
 
 /**
- * Opens a session for the person that the provider authenticated. `present` is the browser's current session,
- * `client` the browser's name. Throws a `SignInError` if the person may not sign in, or is not the expected one.
+ * Opens a session for the person that the provider authenticated. `present` is the browser's current session, `client`
+ * the browser's name. Throws a `SignInError` if this person may not sign in, or if another person was expected.
  */
 export async function completeLogin(
   { config, database }: { config: Config; database: Database },

@@ -76,7 +76,7 @@ function* writePage({ bookmarks, release }: HeldPage, isLater: boolean): Generat
   }
 }
 
-/** A stream that takes a chunk only after the previous one was read. Only the socket buffers. */
+/** A stream that accepts a chunk only after the previous one was read. So only the socket buffers. */
 function streamChunks(chunks: AsyncGenerator<Chunk>): Readable {
   return new Readable({
     objectMode: true,

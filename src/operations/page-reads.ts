@@ -12,7 +12,7 @@ import {
 } from '../store/changes.ts';
 import type { Database } from '../store/database.ts';
 
-/** The maximum wait of a batch for the previous one. The statement's deadline is shortened by the same time. */
+/** The maximum wait of a batch for the previous one. The statement's deadline is reduced by the time of this wait. */
 const WAIT_BEHIND_MS = 500;
 
 /** All responses of a batch are written in one tick, so this limits how long the event loop is blocked. */

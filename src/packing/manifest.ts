@@ -3,8 +3,8 @@ import { join } from 'node:path';
 
 /**
  * The package holds the client and the command line without the service. So its `package.json` leaves out the service's
- * dependencies and scripts. npm reads `package.json` from the folder that it packs: the package's manifest replaces the
- * repository's while npm packs.
+ * dependencies and scripts. npm reads `package.json` from the folder that it packs. So while npm packs, the package's
+ * manifest replaces the repository's.
  */
 
 type Manifest = Record<string, unknown> & { dependencies: Record<string, string> };

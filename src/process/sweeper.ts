@@ -24,8 +24,8 @@ const USES_INTERVAL_MS = 10_000;
 const FILTER_INTERVAL_MS = 3_000;
 
 /**
- * A staged import without a worker for this long may have lost its job, because Redis restarted empty or a process
- * died. Including the 9 s of a lease, another worker takes the import within 13 s.
+ * If a staged import has had no worker for this long, its job may be lost, because Redis restarted empty or a process
+ * died. Including the 9 s of a lease, another worker begins the import within 13 s.
  */
 const REQUEUE_AFTER_MS = 3_000;
 

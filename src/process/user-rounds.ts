@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Context } from '../context.ts';
 import type { Database } from '../store/database.ts';
 
-/** A round looks for more users after this time, even if some still have work. */
+/** After this time a round goes on to more users, even if some still have work. */
 const FIND_AGAIN_MS = 1_000;
 
 /** The number of users found at a time. */

@@ -30,7 +30,7 @@ const exportAll = principalRoute({
   takesOwnPermits: true,
   async handle({ context, principal, request }) {
     const { database, requestPermits, outboundBacklog, config } = context;
-    // By then, a client that reads nothing has been disconnected.
+    // A client that has read nothing by then is disconnected.
     const waitMs = (config.responseStallSeconds + 5) * 1_000;
     const stream = await exportBookmarks({ database, requestPermits, outboundBacklog, waitMs }, principal);
     return stream.once('error', () => {

@@ -42,8 +42,8 @@ const searchBody = z
 type SearchBody = z.output<typeof searchBody>;
 
 /**
- * A page number without a default, so that `notBeside` can tell whether it was sent with a cursor. The default in the
- * reference is informational.
+ * A page number. The schema fills in no default, so that `notBeside` can tell whether it was sent with a cursor. The
+ * default is only shown in the reference.
  */
 function pageNumber() {
   const rule = `expected an integer from 1 to ${Number.MAX_SAFE_INTEGER}`;

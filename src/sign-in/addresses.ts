@@ -11,9 +11,9 @@ const EMAIL = z.email({ pattern: z.regexes.unicodeEmail }).max(254);
 const lowerAscii = (text: string): string => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
 /**
- * The key that finds accounts by an address. Undefined for an invalid address. Also undefined for an address that
- * only Unicode normalization makes equal to another. For example, `K` (U+212A, the Kelvin sign) in place of k means
- * another mailbox.
+ * The key that finds accounts by an address. Undefined for an invalid address, and for an address that equals another
+ * one only after Unicode normalization. For example, an address with `K` (U+212A, the Kelvin sign) in place of k
+ * belongs to another mailbox.
  */
 function claimKey(email: string | undefined): string | undefined {
   if (email === undefined || !isStorable(email) || !EMAIL.safeParse(email).success) return undefined;

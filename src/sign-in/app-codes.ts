@@ -96,7 +96,7 @@ export interface ExchangedSession {
  * session must end.
  *
  * `noteExchange` and `noteRepeat` both write before they read. So if they run at the same time, at least one of them
- * sees the other.
+ * sees what the other wrote.
  */
 export async function noteExchange(
   pending: PendingValues,

@@ -51,8 +51,8 @@ export async function takeDeviceCode(pending: PendingValues, code: string): Prom
 }
 
 /**
- * Whether a taken code is still valid. Call this after opening the session. If the user ends all sessions at the same
- * time, which includes `cancelDeviceCode`, either this returns false or the new session is ended too.
+ * Whether a taken code is still valid. Call this after opening the session. The user may end all sessions at the same
+ * time, which also calls `cancelDeviceCode`. Then either this returns false, or that request ends the new session too.
  */
 export const confirmDeviceCode = async (
   pending: PendingValues,

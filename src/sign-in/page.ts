@@ -81,8 +81,8 @@ for (const form of document.forms) {
 const hashSource = (text: string): string => `'sha256-${hash('sha256', text, 'base64')}'`;
 
 /**
- * Allows only the style and the script above. The browser itself sends no form, because `form-action` would also have
- * to name the target of a redirect, which for an app may be anywhere.
+ * Allows only the style and the script above. The script sends the forms. If browsers sent them, `form-action` would
+ * have to name the target of a redirect, which may be any address for an app.
  */
 const policy = (isActive: boolean): string =>
   [

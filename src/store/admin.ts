@@ -25,7 +25,7 @@ interface TokenRecord {
   created_at: string;
   /** Null: valid until it is revoked. */
   expires_at: string | null;
-  /** Exact to 15 minutes; null: not used yet. */
+  /** Accurate to 15 minutes; null: not used yet. */
   last_used_at: string | null;
   last_four: string;
 }
@@ -96,7 +96,7 @@ export async function listUsers(db: Database, after: number, limit: number): Pro
   return [...rows];
 }
 
-/** The id of the user with this address. */
+/** Returns the id of the user with this address. */
 export async function findUserId(db: Database, emailKey: string): Promise<number | undefined> {
   const [row] = await db.read(
     (sql) => sql<{ id: number }[]>`select id from users where email_key = ${emailKey}`,

@@ -24,7 +24,7 @@ import {
   validHashes,
 } from './tokens.ts';
 
-/** A bookmark to add. SQL receives its fields as they are, except the tags. */
+/** A bookmark to add. Its fields go to SQL unchanged, except the tags. */
 type AddedBookmark = z.output<typeof addedBookmark>;
 
 /** The fields to change. Absent fields keep their values. */
@@ -107,7 +107,10 @@ function inOrder(tags: TagNames): TagNames {
 
 /** Options of a write of one bookmark or of several. */
 interface WriteOptions {
-  /** If present, only the version of this time is changed. For another version the write fails with `CONFLICT`. */
+  /**
+   * If present, the bookmark is changed only if its `updated_at` is this time. Otherwise the write fails with
+   * `CONFLICT`.
+   */
   ifUpdatedAt?: string | undefined;
   idempotency?: Idempotency | undefined;
 }
@@ -149,7 +152,7 @@ function searchLines(change: Readonly<Record<string, unknown>>): Record<string, 
   return Object.fromEntries(changed.map((name) => [`${name}_line`, searchTextLine(change[name] as string)]));
 }
 
-/** The most bookmarks of one url in a response. */
+/** The maximum number of bookmarks of one url in a response. */
 const SAME_URL_LIMIT = 100;
 
 /**

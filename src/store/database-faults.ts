@@ -2,8 +2,8 @@ import type { DatabaseUnavailable, UnavailableReason } from './errors.ts';
 import type { DatabaseLog } from './open-database.ts';
 
 /**
- * Faults of Postgres itself that an operator must fix, for example a full disk. The probe's read may succeed in spite
- * of them.
+ * Faults of Postgres itself that an operator must fix, for example a full disk. The probe may not notice them, because
+ * its read may still succeed.
  */
 const NAMED_FAULTS = ['resources', 'disk-full', 'missing-code', 'failed'] as const;
 type NamedFault = (typeof NAMED_FAULTS)[number];
@@ -11,10 +11,10 @@ type NamedFault = (typeof NAMED_FAULTS)[number];
 export const isNamedFault = (state: string): state is NamedFault =>
   (NAMED_FAULTS as readonly string[]).includes(state);
 
-/** How long a fault counts as current after the last statement that met it. */
+/** A fault is current until this long after the last statement that met it. */
 const CURRENT_MS = 15_000;
 
-/** A lasting fault is logged again after this time. */
+/** A fault that lasts is logged again after this time. */
 const REPEAT_MS = 60_000;
 
 /** Remembers the last such fault that a statement met, for `/readyz`. Logs each kind at most once a minute. */

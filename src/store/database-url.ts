@@ -56,8 +56,8 @@ export function parseDatabaseUrl(text: string, { inOrder = false } = {}): Target
 }
 
 /**
- * The url of a node: that of any node, with another address and database. The template names them as
- * `address:port/database`, with `{host}` and `{port}` for those of the node.
+ * The url of a node: the url of any node with another address and database. The template is `address:port/database`,
+ * with `{host}` and `{port}` for the host and port of the node.
  */
 export function urlOfNode(
   url: string,
@@ -93,7 +93,7 @@ function readIsSpread(parameters: URLSearchParams): boolean {
   return value === 'random';
 }
 
-/** The driver begins with the first host, and goes on to the next one with each further attempt. */
+/** The driver begins with the first host, and each further attempt uses the next one. */
 function shuffleHosts(address: string): string {
   const [, before, hosts, after] = /^(\w+:\/\/(?:[^/]*@)?)([^/]*)(.*)$/s.exec(address) ?? [];
   if (hosts === undefined) return address;

@@ -13,7 +13,10 @@ export interface Statement<T> extends PromiseLike<T> {
 export interface Database {
   /** For fragments and tests. The service runs its statements through `read` and `write`. */
   readonly sql: Sql;
-  /** Connections (open or not), running statements, and statements that wait for a connection. Cheap to read. */
+  /**
+   * The number of connections (open or not), running statements, and statements that wait for a connection. Cheap to
+   * read.
+   */
   readonly gauges: SemaphoreGauges;
   /**
    * Runs one statement. Sends it once more if the connection was lost before the response. `deadlineMs` may shorten the
@@ -27,7 +30,7 @@ export interface Database {
   readShort<T extends readonly unknown[]>(run: (sql: Sql) => Statement<T>, deadlineMs?: number): Promise<T>;
   /** Runs one statement, and never sends it twice. If it is refused while it waits for a connection, it never runs. */
   write<T extends readonly unknown[]>(run: (sql: Sql) => Statement<T>): Promise<T>;
-  /** The pool that is best asked for a user's rows. Every other pool returns the same. */
+  /** The pool that reaches a user's rows fastest. Every other pool returns the same rows. */
   at(userId: number): Database;
   /**
    * Refuses waiting statements, lets running ones finish for up to `graceMs` (default 5 s), and closes all connections.

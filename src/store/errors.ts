@@ -70,7 +70,7 @@ const REASON_BY_CODE: Readonly<Record<string, UnavailableReason>> = {
   CONNECTION_DESTROYED: 'closed',
 };
 
-/** Reasons by SQLSTATE or by its class. Any other SQLSTATE is unforeseen, and counts as a defect of the service. */
+/** Reasons by SQLSTATE or by its class. Any other SQLSTATE is unexpected and counts as a defect of the service. */
 const REASON_BY_STATE: Readonly<Record<string, UnavailableReason>> = {
   '08': 'lost', // connection exception, including PgBouncer's own errors
   '25006': 'resources', // read_only_sql_transaction: this server is no longer the primary
@@ -102,8 +102,8 @@ const REASON_BY_STATE: Readonly<Record<string, UnavailableReason>> = {
 
 /** Errors that Citus reports as internal, though a later try may succeed. */
 const CITUS_REASONS: readonly [begins: RegExp, reason: UnavailableReason][] = [
-  // A node is being upgraded, and nothing was done. Its library and its extension have different versions, or had them
-  // when the statement began.
+  // A node is being upgraded: its library and its extension have different versions, or had them when the statement
+  // began. Nothing was done.
   [/^loaded Citus library version differs from/, 'resources'],
   [/^cannot execute a distributed query from a query on a shard/, 'resources'],
   // The connection between the coordinating node and the node with the rows ended.

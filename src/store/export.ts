@@ -11,8 +11,8 @@ export interface ExportBounds {
 }
 
 /**
- * Some bookmarks of an export by ascending id: JSON text without brackets. It stays bytes from socket to socket, and is
- * never decoded.
+ * Some bookmarks of an export by ascending id: JSON text without brackets. The bytes go from one socket to the other
+ * and are never decoded.
  */
 export interface ExportPage {
   bookmarks: Buffer;

@@ -15,7 +15,7 @@ interface Identity {
 
 /** What an e-mail address may do at a first login. */
 export interface Claim {
-  /** The folded address; null if it is not verified or may belong to somebody else in another spelling. */
+  /** The normalized address. Null if it is not verified, or if it may belong to somebody else in another spelling. */
   emailKey: string | null;
   /** Whether the address gives access to the existing account with it. */
   isTrusted: boolean;

@@ -2,11 +2,14 @@ import type { Database } from './database.ts';
 import type { ImportBatch } from './imports.ts';
 import type { ImportState, StagedImport } from './staged-imports.ts';
 
-/** Which worker has a staged import, and for how long; what that worker writes before the import is done (decision 34). */
+/**
+ * The leases of staged imports: which worker has an import, and until when. Also what that worker writes before the
+ * import is done (decision 34).
+ */
 
-/** A worker's claim: only its holder may write anything of the import. */
+/** A worker's claim of an import. Only its holder may write for this import. */
 export interface Lease extends StagedImport {
-  /** Fresh for each claim. */
+  /** A new id for each claim. */
   leaseId: string;
 }
 
@@ -15,22 +18,22 @@ export const LEASE_MS = 9_000;
 
 export const LEASE_RENEWAL_MS = 3_000;
 
-/** An import that ended three workers would end the next one as well. */
+/** An import that ended three workers would probably end the next one too. */
 const MAX_ATTEMPTS = 3;
 
-/** The outcome of a claim: the import was claimed, given up just now, or left in its state. */
+/** The outcome of a claim: the import was claimed, it was given up, or its state did not allow a claim. */
 export interface Claim {
   outcome: 'claimed' | 'given up' | ImportState['state'];
-  /** Counts the workers that began the import. */
+  /** How many workers have begun the import. */
   attempts: number;
   /** The trace that its request belongs to, as a W3C `traceparent`. */
   traceParent: string | null;
 }
 
 /**
- * Claims a staged import for one attempt, or gives it up for good if it has had three. Neither happens while another
- * worker holds its lease, or the row, which the transaction that writes the import locks. Drops the batches of an earlier
- * worker. Undefined if there is no such import.
+ * Claims a staged import for one attempt, or gives it up if it has had three. Does neither while another worker holds
+ * its lease or the lock of its row; the transaction that writes the import holds that lock. A claim deletes the batches
+ * of an earlier worker. Undefined if there is no such import.
  */
 export async function claimImport(db: Database, { userId, id, leaseId }: Lease): Promise<Claim | undefined> {
   const [row] = await db.write(
@@ -45,7 +48,10 @@ export async function claimImport(db: Database, { userId, id, leaseId }: Lease):
   return row;
 }
 
-/** Renews a lease, unless the import's own transaction has locked the row: nobody can claim it then. False if it is lost. */
+/**
+ * Renews a lease. If the import's own transaction has locked the row, it skips the row, because nobody can claim the
+ * import then. Returns false if the lease is lost.
+ */
 export async function renewLease(db: Database, { userId, id, leaseId }: Lease): Promise<boolean> {
   const rows = await db.write(
     (sql) => sql`
@@ -66,7 +72,10 @@ export async function renewLease(db: Database, { userId, id, leaseId }: Lease): 
   return rows.length > 0;
 }
 
-/** Ends a lease if it is still held. `returnsAttempt`: the attempt does not count, because the import did not cause its end. */
+/**
+ * Ends a lease if it is still held. With `returnsAttempt` the attempt does not count, because the import did not cause
+ * its end.
+ */
 export async function releaseLease(
   db: Database,
   { userId, id, leaseId }: Lease,
@@ -80,7 +89,7 @@ export async function releaseLease(
   );
 }
 
-/** Stages a batch and counts its bytes. False if the lease is lost. */
+/** Stages a batch and counts its bytes. Returns false if the lease is lost. */
 export async function stageBatch(
   db: Database,
   { userId, id, leaseId }: Lease,
@@ -103,7 +112,7 @@ export async function stageBatch(
   return rows.length > 0;
 }
 
-/** Ends a staged import with an error, as JSON text. Nothing if the lease is lost. */
+/** Ends a staged import with an error as JSON text. Does nothing if the lease is lost. */
 export async function refuseImport(
   db: Database,
   { userId, id, leaseId }: Lease,

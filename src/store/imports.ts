@@ -5,34 +5,42 @@ import { type Outcome, onlyRow, requireSuccess } from './outcomes.ts';
 import type { StagedImport } from './staged-imports.ts';
 import type { PrincipalKey } from './tokens.ts';
 
-/** Writes imports: the bookmarks and the result in one transaction, by `import_bookmarks`. */
+/** Writes imports with `import_bookmarks`: the bookmarks and the result in one transaction. */
 
-/** Some checked entries, as a statement takes them. The first three are in step. */
+/**
+ * Some checked entries in the form that SQL receives. The first three fields have one value for each entry, in the same
+ * order.
+ */
 export interface ImportBatch {
   /** An array literal of the keys of the entries' urls. */
   urlKeys: string;
-  /** An array literal: for each entry the places of its tags among those of the import, from 1, with blanks between. */
+  /**
+   * An array literal. For each entry: the positions of its tags in the import's list of tags, from 1, separated by
+   * blanks.
+   */
   tagSets: string;
-  /** A JSON array of the entries' other columns. An absent column has the field's default. */
+  /** A JSON array with the other columns of each entry. An absent column gets the field's default. */
   entries: Uint8Array;
-  /** Errors of other entries, as JSON with commas between. */
+  /** Errors of other entries: JSON objects, separated by commas. */
   errors: string;
 }
 
-/** An import, checked and ready to be written. */
+/** An import whose entries have been checked and can be written. */
 export interface PreparedImport {
   replace: boolean;
-  /** How many were sent. */
+  /** The number of entries that were sent. */
   entries: number;
-  /** How many batches are staged; the last one, `batch`, is not. */
+  /** The number of staged batches. The last batch, `batch`, is not staged. */
   batches: number;
   batch: ImportBatch;
   tags: { names: string[]; keys: string[] };
-  /** Entries of a merge whose url came earlier in the same array. */
+  /** The number of entries of a merge whose url occurs earlier in the same array. */
   skipped: number;
 }
 
-/** What an import did, as JSON text without its errors; `errorBytes` of them are in the database. */
+/**
+ * The result of an import, as JSON text without its errors. `errorBytes` is the length of its errors in the database.
+ */
 export interface ImportResult {
   result: string;
   errorBytes: number;
@@ -42,8 +50,8 @@ export interface ImportResult {
 type Authority = StagedImport & { hash: Buffer | null; leaseId: string | null };
 
 /**
- * Imports at once, for the principal, under a fresh id. Throws `LIMIT_EXCEEDED` at a cap. If the response is lost,
- * `cancelImport` of the same id tells or decides whether it happened.
+ * Imports at once, for the principal, under a new id. Throws `LIMIT_EXCEEDED` at a cap. If the response is lost, call
+ * `cancelImport` with the same id: it tells whether the import happened, and otherwise prevents it.
  */
 export async function importBookmarks(
   db: Database,
@@ -58,8 +66,9 @@ export async function importBookmarks(
 }
 
 /**
- * Writes a staged import and its result. Throws `LIMIT_EXCEEDED` at a cap, and `INVALID_TOKEN` if its token was revoked. False if
- * the lease is lost (the import is done, cancelled, or another worker's), or the database has lost staged batches in a crash.
+ * Writes a staged import and its result. Throws `LIMIT_EXCEEDED` at a cap, and `INVALID_TOKEN` if its token was
+ * revoked. Returns false if the import was done, was cancelled or belongs to another worker. Also returns false if a
+ * crash of the database has deleted the staged batches.
  */
 export async function finishImport(
   db: Database,

@@ -35,7 +35,7 @@ interface MigrateOptions {
   folder?: string;
   /** Distributes the tables over the nodes of a Citus cluster. A database that is distributed stays so without it. */
   sharding?: 'citus' | undefined;
-  /** How long it waits for a table in use: 1 to 30 s, and 30 s by default. */
+  /** How long it waits for a table in use: 1 to 30 s. Default: 30 s. */
   lockWaitMs?: number;
   /** Leaves the functions as they are if the schema has this code's version. That needs only the right to read. */
   onlyIfBehind?: boolean;

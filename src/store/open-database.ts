@@ -111,9 +111,9 @@ async function openWithoutTimeouts(settings: Settings, log: DatabaseLog | undefi
 }
 
 /**
- * Options of a connection with several statements in flight. The driver's own limit is above `DEPTH`, so it never holds
- * a statement back. The driver must not send a statement again after its plan changed, because responses arrive in the
- * order of the statements.
+ * Options of a connection with several statements in flight. The driver's own limit is above `DEPTH`, so the driver
+ * never delays a statement. The driver must not send a statement again after its plan changed, because responses arrive
+ * in the order of the statements.
  */
 const PIPELINED = { max_pipeline: 100, replan: false };
 
@@ -124,7 +124,7 @@ function openShared(settings: Settings, log?: DatabaseLog): SharedConnection[] {
   return Array.from({ length: prepare ? shared : 0 }, () => new SharedConnection(open, warn));
 }
 
-/** The settings of the driver whose connections carry one statement at a time. */
+/** Options of connections with one statement in flight. */
 const withoutShared = (settings: Settings): Settings => ({
   ...settings,
   max: settings.max - (settings.prepare ? settings.shared : 0),
@@ -146,10 +146,10 @@ function timeouts(settings: Settings): Record<string, number> {
 }
 
 /**
- * Settings that the service's statements need, whatever the role's or the database's are. Exact caps need statements
- * that see everything committed before them. The driver reads bytes as hex and writes null into arrays. Postgres'
- * estimate of a user's rows grows with the table. In a large one it would compile statements (`jit`), which takes
- * longer than to run them.
+ * Settings that the service's statements need, whatever the settings of the role or the database. Exact caps need
+ * statements that see everything committed before them. The driver expects bytes as hex, and writes null into arrays.
+ * `jit` is off: in a large table Postgres overestimates a user's rows, and would compile statements, which takes longer
+ * than running them.
  */
 export const NEEDED_SETTINGS = {
   default_transaction_isolation: 'read committed',
@@ -161,7 +161,7 @@ export const NEEDED_SETTINGS = {
 /** The number of the patch in `patches/`. It grows with each change of the patch. */
 const PATCH_VERSION = 4;
 
-/** Makes a driver whose connections have one statement in flight each, unless `pipelined` says otherwise. */
+/** Makes a driver whose connections have one statement in flight each, unless `pipelined` allows more. */
 function connect(settings: Settings, withTimeouts: boolean, pipelined = { max_pipeline: 0 }): Sql {
   if ((postgres as { patched?: number }).patched !== PATCH_VERSION) {
     throw new Error(
@@ -179,7 +179,7 @@ function connect(settings: Settings, withTimeouts: boolean, pipelined = { max_pi
     answer_timeout: deadlineMs / 1_000,
     idle_timeout: 0,
     keep_alive: 30,
-    backoff: () => 0.1 + Math.random() * 0.1, // the driver's own grows to 20 s
+    backoff: () => 0.1 + Math.random() * 0.1, // the driver's default grows to 20 s
     onnotice: ({ message }) => settings.onNotice?.(message ?? ''),
     transform: { undefined: null },
     types: { int8: { to: 20, from: [20], serialize: String, parse: parseInt8 } },

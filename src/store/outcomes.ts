@@ -87,7 +87,7 @@ export function onlyRow<Row>(rows: readonly Row[]): Row {
   return row;
 }
 
-/** Returns the only row of a read, or throws `INVALID_TOKEN` if the token was no longer valid. */
+/** Returns the only row of a read. Throws `INVALID_TOKEN` if the token is no longer valid. */
 export function requireValidToken<Row extends { valid: boolean }>(rows: readonly Row[]): Row {
   const row = rows[0];
   if (row?.valid !== true) throw invalidToken();

@@ -43,7 +43,7 @@ export async function listSessions(db: Database, principal: PrincipalKey): Promi
 /** The fields of a new API token, without its secret. */
 interface NewApiToken {
   name: string;
-  /** The folded name. */
+  /** The normalized name. */
   nameKey: string;
   scope: Scope;
   /** Null: valid until it is revoked. */

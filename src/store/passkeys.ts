@@ -4,7 +4,7 @@ import type { Database } from './database.ts';
 import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
-/** The passkeys of users. The passkey's response names the user, so every statement reads one user's rows. */
+/** The passkeys of users. A browser's answer names the user, so every statement reads the rows of one user. */
 
 /** What is needed to verify a signature. */
 interface PasskeyKey {

@@ -6,7 +6,10 @@ import { DatabaseUnavailable, type UnavailableReason } from './errors.ts';
 import { type DatabaseLog, type DatabaseOptions, openDatabase } from './open-database.ts';
 import { findShard, type NodeAddress, type Shard } from './placement.ts';
 
-/** How often the placement is read again. Until then a user who has moved is asked for at the old node, which forwards. */
+/**
+ * How often the placement is read again. Until then, a moved user's statements still go to the old node, which forwards
+ * them.
+ */
 const REFRESH_MS = 10_000;
 
 /** The pool to a node. A statement that the node refuses runs at any node instead. */
@@ -78,9 +81,9 @@ interface PlacedShard {
 }
 
 /**
- * The nodes of a Citus cluster: one pool to any of them, and one to each. `at` returns the pool to the node that has a
- * user's rows. That is a hint which saves a hop between nodes: every node serves every user, so a stale placement, or a
- * node without a pool, changes no response.
+ * The nodes of a Citus cluster: one pool to any of them, and one pool to each. `at` returns the pool to the node with a
+ * user's rows, which saves a hop between nodes. Every node serves every user, so a stale placement or a node without a
+ * pool changes no response.
  */
 class PlacedDatabase implements Database {
   readonly #any: Database;
@@ -91,10 +94,10 @@ class PlacedDatabase implements Database {
   #shards: PlacedShard[] = [];
   #refreshing: Promise<void> | undefined;
   readonly #timer: NodeJS.Timeout;
-  /** What was warned of last, so that each fault is logged once. */
+  /** The last warning about each node, so that a lasting fault is logged once. */
   readonly #warned = new Map<string, string>();
 
-  /** Takes the pool to any node. `options` are those of the pool to each node, except the url. */
+  /** `any` is the pool to any node. `options` are those of the pools to the nodes, except the url. */
   constructor(any: Database, template: string, options: DatabaseOptions) {
     this.#any = any;
     this.#template = template;

@@ -4,12 +4,12 @@ export interface NodeAddress {
   port: number;
 }
 
-/** A shard: its users' ids have hashes from `min` up to the next shard's. */
+/** A shard. Its users' ids have hashes from `min` up to the `min` of the next shard. */
 export interface Shard extends NodeAddress {
   min: number;
 }
 
-/** The shard of a user, in a list by ascending `min` that begins with the least hash. */
+/** Finds the shard of a user. The list is in ascending order of `min` and begins with the lowest hash. */
 export function findShard<T extends { min: number }>(shards: readonly T[], userId: number): T | undefined {
   const hash = hashId(userId);
   let [from, to] = [0, shards.length];
@@ -21,7 +21,7 @@ export function findShard<T extends { min: number }>(shards: readonly T[], userI
   return shards[from - 1];
 }
 
-/** Postgres' `hashint8`, by which Citus distributes rows. The id is a safe integer that is not negative. */
+/** Postgres' `hashint8`, by which Citus distributes rows. The id must be a safe integer and not negative. */
 export function hashId(id: number): number {
   const low = id | 0;
   const high = Math.floor(id / 2 ** 32) | 0;

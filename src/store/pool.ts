@@ -98,7 +98,7 @@ export class Pool implements Database {
       this.#responses++;
       return rows;
     }
-    // Repeat it as a normal read: it may wait for a permit there, and its errors are reported.
+    // Repeats it as a normal read, which may wait for a permit and reports errors.
     return this.read(run, deadlineMs && Math.max(1, deadlineMs - (performance.now() - sentAt)));
   }
 
@@ -190,7 +190,7 @@ export class Pool implements Database {
       call.mayRepeat = false;
       if (this.#send(call)) return;
     } else if (failure.reason === 'connect' && responsesBefore === this.#responses) {
-      // No connection can be made, and no open one has responded meanwhile: waiting is pointless.
+      // No connection can be made, and no open one has responded since: the waiting statements would only fail later.
       this.#permits.refuseWaiters(POOL, failure);
     }
     this.#leave(call, () => call.reject(failure));

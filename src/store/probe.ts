@@ -12,7 +12,7 @@ const FRESH_MS = 1_000;
 /** `reachable`; the reason why the database cannot serve; or `failed` after an unforeseen error. */
 export type DatabaseState = 'reachable' | UnavailableReason | 'failed';
 
-/** The check runs the reads of a request for a user who does not exist. */
+/** The check runs the same reads as a request, for a user who does not exist. */
 const NOBODY = { userId: 0, hash: Buffer.alloc(32) };
 
 /** Checks whether the database serves reads. It has its own connection, so that no check waits behind requests. */

@@ -34,7 +34,7 @@ const WHOLE_PAGE = 67_108_864;
 
 const likePattern = (term: string): string => `%${term.replace(/[\\%_]/g, '\\$&')}%`;
 
-/** How many terms get a condition of their own. Each number of them is another statement to prepare. */
+/** How many terms get a condition of their own. Each number of conditions is another statement to prepare. */
 const SINGLE_TERMS = 3;
 
 /** The longest terms, which exclude most rows, and patterns for the others; null if there are no others. */
@@ -135,8 +135,8 @@ const findTagged = (
   cross join lateral render_bookmarks(${principal.userId}, wanted.ids, ${WHOLE_PAGE}) page`;
 
 /**
- * Searches with any other filter, order or position. A page by number must be complete, because the next page begins
- * `perPage` further on and would skip what was cut off. A cursor continues after the last bookmark that was sent.
+ * Searches with any other filter, order or position. A page by number must be complete: the next page begins `perPage`
+ * further on, and would skip bookmarks that were cut off. A cursor continues after the last bookmark that was sent.
  */
 function findFiltered(
   sql: Sql,

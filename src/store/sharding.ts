@@ -60,8 +60,9 @@ export async function checkCluster(sql: Sql): Promise<void> {
 }
 
 /**
- * Whether pg_upgrade has run and Citus does not know yet which tables are on nodes. Until it does, reads on this node
- * find each table empty, and writes stay on this node. `citus_prepare_pg_upgrade` made the table in `public`.
+ * Whether pg_upgrade has run and Citus does not know yet which tables are on nodes. Until it knows, this node finds
+ * each of these tables empty, and keeps new rows for itself. The table in `public` was made by
+ * `citus_prepare_pg_upgrade`.
  */
 const IS_UNFINISHED = `
 select to_regclass('public.pg_dist_partition') is not null and not exists (select from pg_catalog.pg_dist_partition)`;
@@ -102,8 +103,8 @@ const RELEASES_THAT_LEAK: ReadonlySet<string> = new Set(['13.2.1', '13.2.2', '14
 export type PlanCacheMode = 'auto' | 'force_custom_plan';
 
 /**
- * The mode for this cluster. Warns if a node runs a release that `docs/citus.md` says to avoid. There, planning for the
- * actual values takes the same time as a kept plan and does not fill the memory.
+ * The mode for this cluster. Warns if a node runs a release that `docs/citus.md` says to avoid. On such a release,
+ * planning each call takes as long as a kept plan would, and does not leak memory.
  */
 export async function readPlanCacheMode(sql: Sql, log: DatabaseLog | undefined): Promise<PlanCacheMode> {
   const nodes = await sql<{ release: string; node: number }[]>`
@@ -128,7 +129,7 @@ export class ShardingRefused extends Error {
 /** Settings of the database on each node. */
 const nodeSettings = (mode: PlanCacheMode) => ({ ...NEEDED_SETTINGS, plan_cache_mode: mode });
 
-/** Runs on each node. */
+/** Whether a node is prepared. Runs on each node. */
 const nodeIsReady = (mode: PlanCacheMode) => `
 select bool_and(current_setting(name) = needed) and to_regclass('users_id_seq') is not null and known_epoch() is not null
 from json_each_text('${JSON.stringify(nodeSettings(mode))}') needed (name, needed)`;
@@ -164,8 +165,8 @@ export async function prepareNodes(
 }
 
 /**
- * Each node sets them for itself. Citus would pass on only the settings of a database that it knows by its number,
- * which differs in a copy.
+ * Each node sets these settings for itself. Citus would pass on settings only for a database whose number it knows, and
+ * a copy has another number.
  */
 const setOnNode = (mode: PlanCacheMode) => `
 do $settings$
@@ -181,8 +182,8 @@ end
 $settings$`;
 
 /**
- * For a transaction that changes tables: changes one shard after the other, as foreign keys to reference tables
- * require.
+ * For a transaction that changes tables: changes one shard after the other, because foreign keys to reference tables
+ * require it.
  */
 export const CHANGE_IN_ORDER = `set local citus.multi_shard_modify_mode = 'sequential';`;
 

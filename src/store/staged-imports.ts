@@ -4,21 +4,21 @@ import type { Database } from './database.ts';
 import { type Outcome, onlyRow, requireSuccess, requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
-/** Large imports from the first bytes of their bodies to the end of their responses. */
+/** Large imports, from the first bytes of their bodies to the end of their responses. */
 
-/** A staged import, by its keys. */
+/** The key of a staged import. */
 export interface StagedImport {
   userId: number;
   id: string;
 }
 
-/** A new import of a user, not yet begun. */
+/** The key of a new import. Nothing is stored yet. */
 export const newImport = (userId: number): StagedImport => ({ userId, id: randomUUID() });
 
-/** A staged import's name in the queue: it carries the user, so that every look-up names the user. */
+/** The name of a staged import in the queue. It contains the user's id, because every lookup needs it. */
 export const jobIdOf = ({ userId, id }: StagedImport): string => `${userId}-${id}`;
 
-/** The staged import of a job; undefined for any other name. */
+/** Returns the staged import of a job. Undefined for any other name. */
 export function parseJobId(jobId: string): StagedImport | undefined {
   const match = /^(\d{1,16})-([0-9a-f-]{36})$/.exec(jobId);
   return match === null ? undefined : { userId: Number(match[1]), id: match[2]! };
@@ -27,13 +27,16 @@ export function parseJobId(jobId: string): StagedImport | undefined {
 /** The state of a staged import. */
 export interface ImportState {
   state: 'receiving' | 'queued' | 'done' | 'cancelled';
-  /** Once it is done: what it did, as JSON text without its errors, or the error that it ended with. */
+  /** Null until it is done. Then the result as JSON text without errors, or the error that it ended with. */
   result: string | null;
-  /** Bytes of its errors that are in the database. */
+  /** The length of its errors in the database. */
   errorBytes: number;
 }
 
-/** Begins staging; throws `RATE_LIMITED` while the user has another large import, `UNAVAILABLE` at the cap of bytes. */
+/**
+ * Begins to stage an import. Throws `RATE_LIMITED` if the user has another large import, and `UNAVAILABLE` at the cap
+ * of staged bytes.
+ */
 export async function beginImport(
   db: Database,
   principal: PrincipalKey,
@@ -56,7 +59,7 @@ export async function beginImport(
   requireSuccess(rows);
 }
 
-/** Stages the next bytes of a body. False if the import was cancelled meanwhile. */
+/** Stages the next bytes of a body. Returns false if the import was cancelled meanwhile. */
 export async function stageChunk(
   db: Database,
   { userId, id }: StagedImport,
@@ -77,7 +80,7 @@ export async function stageChunk(
   return rows.length > 0;
 }
 
-/** Keeps an upload alive while there is nothing to stage. False if the import was cancelled meanwhile. */
+/** Keeps an upload alive while there is nothing to stage. Returns false if the import was cancelled meanwhile. */
 export async function touchImport(db: Database, { userId, id }: StagedImport): Promise<boolean> {
   const rows = await db.write(
     (sql) => sql`
@@ -88,15 +91,15 @@ export async function touchImport(db: Database, { userId, id }: StagedImport): P
   return rows.length > 0;
 }
 
-/** What is known of an import once all of it has arrived. */
+/** What is stored with an import once its body is complete. */
 interface ReceivedWhole {
   idempotency?: Idempotency | undefined;
   traceParent?: string | undefined;
 }
 
 /**
- * The whole body is there: from now on a worker may run the import. Does nothing to one that is past that; throws
- * `INVALID_TOKEN` where the token was revoked while they arrived.
+ * Queues an import whose body is complete. From now on a worker may run it. Does nothing if it is no longer
+ * `receiving`. Throws `INVALID_TOKEN` if the token was revoked meanwhile.
  */
 export async function queueImport(
   db: Database,
@@ -128,7 +131,7 @@ export async function queueImport(
   requireValidToken(rows);
 }
 
-/** Reads the state of a staged import; undefined if there is none. */
+/** Reads the state of a staged import. Undefined if there is none. */
 export async function readImport(
   db: Database,
   { userId, id }: StagedImport,
@@ -142,10 +145,10 @@ export async function readImport(
   return row;
 }
 
-/** How many chunks are read together. One by one they take twice as long. */
+/** How many chunks one statement reads. Reading them one by one takes twice as long. */
 const CHUNKS_TOGETHER = 16;
 
-/** Reads some of the staged chunks after a position; none past the last. */
+/** Reads some of the staged chunks after a position. Returns none after the last chunk. */
 export async function readChunks(
   db: Database,
   { userId, id }: StagedImport,
@@ -162,7 +165,7 @@ export async function readChunks(
   return [...rows];
 }
 
-/** Reads a batch of errors of an import that is done, the next one after a position. Undefined past the last. */
+/** Reads the next batch of errors after a position, for an import that is done. Undefined after the last batch. */
 export async function readErrors(
   db: Database,
   { userId, id }: StagedImport,
@@ -179,7 +182,7 @@ export async function readErrors(
   return row;
 }
 
-/** Deletes the errors of an import: they were sent, or nobody is left to read them. */
+/** Deletes the errors of an import, because they were sent or nobody will read them. */
 export async function deleteErrors(db: Database, { userId, id }: StagedImport): Promise<void> {
   await db.write(
     (sql) => sql`
@@ -194,8 +197,9 @@ export async function deleteErrors(db: Database, { userId, id }: StagedImport): 
 }
 
 /**
- * Cancels an import that is not done: it never runs from here on. Returns its state, with the result if that came first.
- * Waits for a transaction that is writing it; one that comes later finds the place taken. Undefined if the account is gone.
+ * Cancels an import, so that it never happens, unless it is done. Waits for a transaction that is writing it. A
+ * transaction that comes later finds the import cancelled. Returns its state, with the result if it was done. Undefined
+ * if the account was deleted.
  */
 export async function cancelImport(db: Database, staged: StagedImport): Promise<ImportState | undefined> {
   const rows = await db.write(

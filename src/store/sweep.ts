@@ -59,8 +59,8 @@ const QUEUED_IMPORTS = `
   limit ${BATCH}`;
 
 /**
- * Imports that no worker runs and that have been queued for longer than `olderThanMs`, oldest first. Their job was
- * lost, or the worker that ran it.
+ * Imports that no worker runs and that have been queued for longer than `olderThanMs`, oldest first. Either their job
+ * was lost, or the worker that ran them died.
  */
 export async function findQueuedImports(
   db: Database,
@@ -97,7 +97,7 @@ export async function countStagedImports(db: Database): Promise<Map<'receiving' 
   ]);
 }
 
-/** The index leads from one user to the next, so a user with many pending blocks does not hide the others. */
+/** The index finds the next user directly, so a user with many pending blocks does not hide the others. */
 const pendingAfter = (after: number, limit: number): string => `
   with recursive pending as (
     (select user_id from %1$s where bits is null and user_id > ${after} order by user_id limit 1)

@@ -45,12 +45,12 @@ export async function createTag(
 
 /**
  * How much one step of a rename, deletion or merge writes, in entries of the index of tags. It is about 1,400 bookmarks
- * with three tags each, or 100 bookmarks with a hundred. A step holds the account's lock for about 0.2 s; other writers
- * of the user run between steps.
+ * with three tags each, or 100 bookmarks with a hundred. A step holds the account's lock for about 0.2 s. Other writers
+ * of the user run between the steps.
  */
 const STEP_WORK = 10_000;
 
-/** How often a walk may start over because other writers put the tag on bookmarks behind it. */
+/** How often a walk may start over because other writers put the tag on bookmarks that it had passed. */
 const MOST_WALKS = 10;
 
 interface Step {

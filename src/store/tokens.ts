@@ -30,13 +30,13 @@ export const validHashes = (sql: Sql, principals: readonly PrincipalKey[]) => sq
     )
 )`;
 
-/** The arguments of a statement that checks many principals at once. */
+/** The arguments of a statement that checks the tokens of many principals. */
 export const usersOf = (checks: readonly { principal: PrincipalKey }[]): number[] =>
   checks.map(({ principal }) => principal.userId);
 export const hashesOf = (checks: readonly { principal: PrincipalKey }[]): string[] =>
   checks.map(({ principal }) => principal.hash.toString('hex'));
 
-/** Joins `tokens` with a row `checked (user_id, token_hash in hex, …)`. Rows with an invalid token have no match. */
+/** Joins `tokens` with rows `checked (user_id, token_hash in hex, …)`. A row with an invalid token has no match. */
 export const checkedTokenIsValid = (sql: Sql) => sql`
   tokens.user_id = checked.user_id and tokens.token_hash = decode(checked.token_hash, 'hex') and tokens.expires_at > now()`;
 
@@ -46,12 +46,12 @@ export function positionsExcept(list: readonly unknown[], excluded: readonly num
   return [...list.keys()].filter((position) => !isExcluded.has(position));
 }
 
-/** Together with the operation's own 7 s, a request waits at most 10 s for the database. */
+/** The operation itself may take 7 s more, so a request waits at most 10 s for the database. */
 const LOOK_UP_DEADLINE_MS = 3_000;
 
 /**
- * Uses are shown exact to 15 minutes. A replica remembers a principal for one minute without a look-up, and records
- * uses within 13 s. This value leaves room for both.
+ * Last uses are accurate to 15 minutes. A replica remembers a principal for one minute without a lookup, and records
+ * uses within 13 s. This value leaves time for both.
  */
 const USE_IS_DUE_AFTER = '13 minutes';
 
@@ -97,8 +97,7 @@ export async function findPrincipal(
 }
 
 /**
- * Copies bytes into memory of their own. A principal is remembered, and a slice would keep its whole 8 KiB buffer in
- * memory.
+ * Copies bytes into memory of their own. The slice of a remembered principal would keep its whole 8 KiB buffer alive.
  */
 function copyBytes(bytes: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes.length);

@@ -6,7 +6,7 @@ import { onlyRow } from './outcomes.ts';
 
 const PAGE_SIZE = 500;
 
-/** The user's export in pieces of one JSON object; undefined if no user has this address. */
+/** The user's export, in parts of one JSON object. Undefined if no user has this address. */
 export async function openUserExport(
   db: Database,
   emailKey: string,

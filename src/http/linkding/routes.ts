@@ -32,7 +32,7 @@ interface Linkding {
   /** The id in the path. */
   id: number;
   body: unknown;
-  /** The address of this list with another range. */
+  /** The url of this list with another range. */
   linkTo(range: Range): string;
   reply: FastifyReply;
 }
@@ -213,7 +213,10 @@ async function createBookmark({ run, body, reply }: Linkding): Promise<object> {
   return (await editExisting()) ?? (await orElse(add(), editExisting));
 }
 
-/** What `work` resolves with. If it fails, what `find` finds; rejects with the error of `work` if that is nothing. */
+/**
+ * Resolves with the result of `work`. If `work` fails, resolves with what `find` finds. If it finds nothing, rejects
+ * with the error of `work`.
+ */
 const orElse = <T>(work: Promise<T>, find: () => Promise<T | undefined>): Promise<T> =>
   work.catch(async (error: unknown) => {
     const found = await find();
@@ -244,7 +247,8 @@ function applyChange(current: Bookmark, change: (current: LinkdingFields) => Lin
   const before = toLinkding(current);
   const after = change(before);
   if (after.description !== before.description || after.notes !== before.notes) return fromLinkding(after);
-  // The comment may come from elsewhere and contain the line of the notes at any place, so it is not written anew.
+  // The comment may come from another program and contain the line of the notes anywhere. So if neither text has
+  // changed, the stored comment is kept and not built again.
   return { ...fromLinkding({ ...after, description: '', notes: '' }), comment: current.comment };
 }
 

@@ -50,11 +50,9 @@ const HEADERS = {
 };
 
 /**
- * Applies the reader's theme and row height before anything is drawn.
- *
- * During a rollout, one replica may send a document whose modules another replica does not have. So if a module fails
- * to load, this script reloads the document a little later. Its own address has no hash, because every replica must
- * have it.
+ * Applies the reader's theme and row height before anything is drawn. During a rollout, one replica may send a document
+ * whose modules another replica does not have. So if a module fails to load, this script reloads the document a little
+ * later. The address of this script has no hash, because every replica must have it.
  */
 const START = `'use strict';
 for (const choice of ['theme', 'rows']) document.documentElement.dataset[choice] = localStorage.getItem(choice) ?? '';

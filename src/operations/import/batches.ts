@@ -6,23 +6,27 @@ import type { ImportBatch, PreparedImport } from '../../store/imports.ts';
 import type { ImportBody } from './body.ts';
 import { checkEntry } from './entries.ts';
 
-/** How long entries are checked before other requests get a turn. */
+/** How long entries are checked before the event loop serves other requests. */
 const SLICE_MS = 5;
 
-/** A batch is full with about this many bytes of entries, or characters of errors. A response reads errors batch by batch. */
+/**
+ * A batch is full at about this many bytes of entries, or characters of errors. A response reads errors one batch at a
+ * time.
+ */
 const ENTRIES_LENGTH = 4_194_304;
 const ERRORS_LENGTH = 65_536;
 
-/** Rows are encoded when they have this many characters, so that the garbage collector finds few of them alive. */
+/** Rows are encoded to bytes at this many characters, because many live strings make garbage collection slow. */
 const ROWS_LENGTH = 65_536;
 
 /** Stores a full batch. */
 export type Stage = (batch: ImportBatch) => Promise<void>;
 
 /**
- * Checks parsed entries and gathers them in batches (decisions 18 to 20). Passes full batches to `stage`; without it, all
- * entries are in one batch. Throws `LIMIT_EXCEEDED` for more tags than an account may have, and `VALIDATION_ERROR` for a
- * `replace` with an invalid entry: the first, and how many there are.
+ * Checks parsed entries and gathers them in batches (decisions 18 to 20). Passes full batches to `stage`. Without
+ * `stage`, all entries are in one batch. Throws `LIMIT_EXCEEDED` for more tags than an account may have. Throws
+ * `VALIDATION_ERROR` for a `replace` with invalid entries: the message has the first error and the number of invalid
+ * entries.
  */
 export async function prepareEntries(
   { replace, entries }: ImportBody,
@@ -65,7 +69,7 @@ function refuseReplace({ index, error }: ImportError, count: number) {
   return invalid(`bookmarks[${index}]: ${error}; ${entries} invalid and nothing was changed`);
 }
 
-/** The distinct tags of an import. Each keeps the case first given. */
+/** The distinct tags of an import. If spellings differ in case, the first one is kept. */
 class TagPlaces {
   readonly names: string[] = [];
   readonly #placeByKey = new Map<string, number>();
@@ -74,7 +78,7 @@ class TagPlaces {
     return [...this.#placeByKey.keys()];
   }
 
-  /** The places of some tags, from 1, with blanks between. */
+  /** The positions of these tags, from 1, separated by blanks. */
   placesOf({ names, keys }: TagNames): string {
     return keys.map((key, n) => this.#placeByKey.get(key) ?? this.#add(key, names[n]!)).join(' ');
   }
@@ -87,7 +91,7 @@ class TagPlaces {
   }
 }
 
-/** Gathers the entries of a batch, and the errors of entries in between. */
+/** Gathers the entries of a batch, and the errors of the entries between them. */
 class BatchBuilder {
   readonly #urlKeys: string[] = [];
   readonly #tagSets: string[] = [];

@@ -8,7 +8,7 @@ export interface ImportBody {
   entries: readonly unknown[];
 }
 
-/** Parses a body. Throws `VALIDATION_ERROR` for a fault that is not one of its entries (section 4.4). */
+/** Parses a body. Throws `VALIDATION_ERROR` for a fault outside of the entries (section 4.4). */
 export function parseImport(bytes: Buffer): ImportBody {
   const body = parseJsonText(decodeJson(bytes));
   if (typeof body !== 'object' || body === null || Array.isArray(body))
@@ -22,10 +22,10 @@ export function parseImport(bytes: Buffer): ImportBody {
   return { replace: mode === 'replace', entries: bookmarks };
 }
 
-/** An entry with more bytes is an error of its own (decision 33). */
+/** A longer entry gets an error of its own (decision 33). */
 export const MAX_ENTRY_BYTES = 524_288;
 
-/** Whether an entry has too many bytes as JSON, or is nested too deeply to be written. */
+/** Whether an entry has too many bytes as JSON, or is nested too deeply for `JSON.stringify`. */
 export function isOversized(entry: unknown): boolean {
   if (atMostBytes(entry, 3) <= MAX_ENTRY_BYTES) return false;
   try {
@@ -35,7 +35,7 @@ export function isOversized(entry: unknown): boolean {
   }
 }
 
-/** At least as many bytes as a value has as JSON. Infinite if it is nested more deeply than `depth`. */
+/** A lower limit for the bytes of a value as JSON. Infinite if it is nested more deeply than `depth`. */
 function atMostBytes(value: unknown, depth: number): number {
   if (typeof value === 'string') return 6 * value.length + 3;
   if (typeof value !== 'object' || value === null) return 25;

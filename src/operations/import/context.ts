@@ -7,12 +7,12 @@ import type { Tracing } from '../../observability/tracing.ts';
 import type { Database } from '../../store/database.ts';
 import type { Preparers } from './preparers.ts';
 
-/** What imports need of the process. */
+/** The parts of a process that imports use. */
 export interface ImportContext {
   readonly config: Config;
   readonly log: Logger;
   readonly database: Database;
-  /** A pool of its own, whose statements may take minutes. */
+  /** A separate pool, because the statements of imports may take minutes. */
   readonly importDatabase: Database;
   /** Limits how many imports of one user write at a time. The key is the user's id. */
   readonly importPermits: Semaphore<number>;

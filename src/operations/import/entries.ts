@@ -7,27 +7,32 @@ import { describeIssue, formatIssue } from '../../domain/validation.ts';
 import { hrefHost, hrefKey } from '../../store/bookmarks.ts';
 import { isOversized, MAX_ENTRY_BYTES } from './body.ts';
 
-/** The body's schema as the reference shows it. Entries are checked one by one, so that one never fails the rest. */
+/**
+ * The body's schema for the reference. The code checks entries one by one, so that an invalid entry does not fail the
+ * others.
+ */
 export const importBody = z.object({
   bookmarks: z.array(importedEntry).max(BOUNDS.importEntries),
   mode: z.enum(['merge', 'replace']).default('merge'),
 });
 
-/** The entry's schema with a generated parser for valid entries. The others go to the usual one. */
+/** Valid entries take a fast path: a parser generated from the entry's schema. The schema itself checks the others. */
 const compiledEntry = z.compile(importedEntry);
 
 /** A checked entry (decision 18). */
 interface CheckedEntry {
   urlKey: string;
   tags: z.output<typeof importedEntry>['tags'];
-  /** The row in the database, except for its tags, as JSON. */
+  /** The columns of the row as JSON, without the tags. */
   row: string;
 }
 
-/** The length of an error's texts in code points: a response is no store (decision 33). */
+/**
+ * The maximum of code points in a text of an error. Longer texts are cut, so that responses stay short (decision 33).
+ */
 const ERROR_TEXT_LENGTH = 200;
 
-/** Checks a parsed entry. Returns what is stored, or its error in the response. */
+/** Checks a parsed entry. Returns the row to store, or the error for the response. */
 export function checkEntry(index: number, raw: unknown): CheckedEntry | ImportError {
   if (isOversized(raw)) return toError(index, null, `at most ${MAX_ENTRY_BYTES} bytes`);
   const result = compiledEntry.safeParse(raw, { error: describeIssue });

@@ -5,8 +5,8 @@ import { parseImport } from './body.ts';
 import type { FromChild, ToChild } from './preparers.ts';
 
 /**
- * The process that prepares long imports for another one. It gathers the chunks of a body, parses and checks them, and sends
- * full batches to its parent, which stores them. It ends with its parent, and when its heap is full.
+ * The process that prepares long imports for its parent. It gathers the chunks of a body, parses the body, checks the
+ * entries, and sends full batches to its parent, which stores them. It ends when its parent ends or its heap is full.
  */
 
 const send = (message: FromChild): void => void process.send!(message);
@@ -14,7 +14,7 @@ const send = (message: FromChild): void => void process.send!(message);
 const chunks: Uint8Array[] = [];
 let staged: PromiseWithResolvers<void>;
 
-/** Sends a batch once the parent has stored the one before. */
+/** Sends a batch once the parent has stored the previous one. */
 async function stage(batch: ImportBatch): Promise<void> {
   await staged.promise;
   staged = Promise.withResolvers();
@@ -25,7 +25,7 @@ async function prepare(stages: boolean): Promise<void> {
   staged = Promise.withResolvers();
   staged.resolve();
   try {
-    // Frees the bytes before their text is parsed.
+    // `splice` empties the array, so that the chunks can be freed before the body is parsed.
     const body = parseImport(Buffer.concat(chunks.splice(0)));
     const prepared = await prepareEntries(body, stages ? stage : undefined);
     await staged.promise;
@@ -42,5 +42,5 @@ process.on('message', (message: ToChild) => {
   else void prepare(message.stages);
 });
 process.once('disconnect', () => process.exit());
-// A signal to the process group is for the parent, which ends this process when it is done.
+// Ignores signals to the process group: the parent handles them, and ends this process when it is done.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});

@@ -8,37 +8,41 @@ import { prepareEntries, type Stage } from './batches.ts';
 import { parseImport } from './body.ts';
 
 /**
- * Prepares imports: parses their bodies and checks their entries. A short body is parsed here. A longer one goes to a
- * process of its own with a heap limit and a time limit, because `JSON.parse` can be neither interrupted nor given less
- * memory: in a worker thread a full heap ends the whole process (decision record 0070).
+ * Prepares imports: parses their bodies and checks their entries. A short body is parsed in this process. A longer one
+ * goes to a child process with a heap limit and a time limit, because `JSON.parse` has neither. A worker thread would
+ * not do: if its heap is full, the whole process ends (docs/decisions/0070-imports-parsed-by-a-process.md).
  */
 
-/** A body of up to this length is parsed in this process: the most expensive JSON of this length takes some 15 ms. */
+/** A body of up to this length is parsed in this process. The most expensive JSON of this length takes about 15 ms. */
 const PARSED_HERE_BYTES = 262_144;
 
-/** The heap of the process: 100,000 entries in 64 MiB need about two thirds of it. */
+/** The heap of the child process. An import of 100,000 entries in 64 MiB needs about two thirds of it. */
 const HEAP_MIB = 384;
 
 /**
- * How long the process may work on one batch. Storing a batch does not count: a slow database makes no body too complex. The
- * longest ordinary body takes a few seconds, but the CPU of a shared host may be scarce.
+ * How long the child process may work on one batch. The longest ordinary body takes a few seconds, but a shared host
+ * may have little CPU to spare. The time to store a batch does not count, because it depends on the database and not on
+ * the body.
  */
 const TIME_LIMIT_MS = 60_000;
 
-/** How long the process may leave a message untaken. A process that is stopped would hold up all imports behind it. */
+/** How long the child process may take to accept a message. A stopped process must not block all later imports. */
 const TAKE_LIMIT_MS = 60_000;
 
-/** How long a process is kept for the next import, unless a long body has made it large. */
+/**
+ * How long the child process is kept for the next import. After a body of more than `KEPT_UP_TO_BYTES` it is not kept,
+ * because it has become large.
+ */
 const KEPT_MS = 30_000;
 const KEPT_UP_TO_BYTES = 4_194_304;
 
-/** What the process is sent. */
+/** Messages to the child process. */
 export type ToChild =
   | { type: 'chunk'; bytes: Uint8Array }
   | { type: 'prepare'; stages: boolean }
   | { type: 'staged' };
 
-/** What it sends. It waits for `staged` before it sends another batch. */
+/** Messages from the child process. It waits for `staged` before it sends the next batch. */
 export type FromChild =
   | { type: 'batch'; batch: ImportBatch }
   | { type: 'prepared'; prepared: PreparedImport }
@@ -52,7 +56,7 @@ interface PreparerLimits {
   takeLimitMs?: number;
 }
 
-/** One process at a time prepares long imports; the others wait for their turn. Close it at the end. */
+/** Long imports are prepared one at a time; the others wait for their turn. Call `close` at the end. */
 export class Preparers {
   readonly #limits: Required<PreparerLimits>;
   readonly #turns = new Semaphore<string>({
@@ -68,8 +72,8 @@ export class Preparers {
   }
 
   /**
-   * Parses and checks a body; `stage` stores full batches. Throws `VALIDATION_ERROR` for a body that is no import or exceeds
-   * a limit, and what `stage` throws. Stops when `signal` aborts.
+   * Parses and checks a body, and passes full batches to `stage`. Throws `VALIDATION_ERROR` if the body is not an
+   * import or exceeds a limit. Also throws the errors of `stage`. Stops when `signal` aborts.
    */
   async prepare(
     body: Buffer | AsyncIterable<Buffer>,
@@ -82,7 +86,7 @@ export class Preparers {
     return this.#turns.run('', () => this.#prepareApart(parts, stage, signal));
   }
 
-  /** Ends the process that is kept. */
+  /** Ends the child process, if one is kept. */
   close(): void {
     clearTimeout(this.#keptTimer);
     this.#kept?.kill('SIGKILL');
@@ -132,7 +136,7 @@ export class Preparers {
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
-    // A process that has ended is noticed by its exit.
+    // The messages' iterator ends when the process exits, so this error needs no handling.
     child.on('error', () => {});
     child.unref();
     child.channel?.unref();
@@ -145,7 +149,10 @@ export class Preparers {
   }
 }
 
-/** Sends a message. Rejects if the process does not take it in time. One that has ended is noticed by its exit. */
+/**
+ * Sends a message. Rejects if the process does not accept it in time. Resolves if the process has ended, because its
+ * exit is handled elsewhere.
+ */
 const send = (child: ChildProcess, message: ToChild, limitMs: number): Promise<void> =>
   new Promise((resolve, reject) => {
     const late = new Error(`the process for imports took nothing for ${limitMs} ms`);
@@ -156,7 +163,7 @@ const send = (child: ChildProcess, message: ToChild, limitMs: number): Promise<v
     });
   });
 
-/** Stores the batches that the process sends until it has prepared the import. */
+/** Stores the batches that the process sends, until the process has prepared the whole import. */
 async function converse(
   child: ChildProcess,
   messages: AsyncIterable<[FromChild]>,
@@ -189,6 +196,8 @@ async function converse(
 
 const endOf = ({ signalCode, exitCode }: ChildProcess) => signalCode ?? exitCode;
 
-/** V8 ends a process by SIGABRT, and some builds by SIGTRAP or code 133 or 134, when its heap is full. */
+/**
+ * When V8's heap is full, it ends the process with SIGABRT. Some builds end it with SIGTRAP, or with code 133 or 134.
+ */
 const isHeapFull = (child: ChildProcess): boolean =>
   ['SIGABRT', 'SIGTRAP', 133, 134].includes(endOf(child) ?? '');

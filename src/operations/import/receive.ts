@@ -15,32 +15,39 @@ import type { ImportContext } from './context.ts';
 /** The largest body of an import (decision 2). */
 export const IMPORT_BODY_BYTES = 67_108_864;
 
-/** Gathered bytes are staged once they are more than this. Shorter chunks leave less dead memory behind. */
+/**
+ * Received bytes are staged as a chunk once they are more than this. Longer chunks would leave more unused memory
+ * behind.
+ */
 const CHUNK_BYTES = 49_152;
 
 const TOUCH_INTERVAL_MS = 10_000;
 
-/** A small import's body, or a large import whose body is in Postgres. */
+/** The body of a small import, or a large import whose body is in Postgres. */
 export type ReceivedImport = Buffer | StagedImport;
 
-/** Where the bytes of a body come from: the next ones, undefined at the end; throws `VALIDATION_ERROR` where it broke off. */
+/**
+ * A source of a body. `next` returns the next bytes, or undefined at the end. It throws `VALIDATION_ERROR` if the body
+ * was aborted.
+ */
 export interface ImportBody {
   next(): Promise<Buffer | undefined>;
 }
 
-/** What came with a body. */
+/** What the request says about its body. */
 interface BodyFacts {
   announcedBytes: number | undefined;
   idempotencyKey: string | undefined;
-  /** Takes the bytes as they come. */
+  /** Updated with each part of the body. */
   requestHash: Hash | undefined;
 }
 
 const tooLarge = () => invalid(`body: at most ${IMPORT_BODY_BYTES} bytes`);
 
 /**
- * Receives the body of an import. A body longer than `importInlineBytes` goes to Postgres chunk by chunk, as fast as Postgres
- * takes it, so that memory stays flat. Nothing looks into it yet. An aborted upload is dropped and never queued.
+ * Receives the body of an import without parsing it. A body longer than `importInlineBytes` goes to Postgres in chunks.
+ * The client is read only as fast as Postgres stores them, so the memory stays small. An aborted upload is dropped and
+ * never queued.
  */
 export async function receiveImport(
   context: ImportContext,
@@ -64,7 +71,7 @@ export async function receiveImport(
   }
 }
 
-/** A body on its way: small and at hand, or staged once it is longer. */
+/** A body that is being received. It is in memory at first, and staged once it is longer than `importInlineBytes`. */
 class Upload {
   readonly #context: ImportContext;
   readonly #principal: Principal;
@@ -75,7 +82,7 @@ class Upload {
   #staged: StagedImport | undefined;
   #chunks = 0;
   #touchedAt = 0;
-  /** What is being staged while the next bytes arrive. */
+  /** The chunk that is being staged while the next bytes arrive. */
   #staging: Promise<void> = Promise.resolve();
 
   constructor(context: ImportContext, principal: Principal, facts: BodyFacts) {
@@ -102,7 +109,7 @@ class Upload {
     return this.#staged;
   }
 
-  /** Best effort: what stays behind was never queued, never runs, and is swept by its age. */
+  /** Best effort: if this fails, the sweep deletes the upload later. It was never queued, so it never runs. */
   async drop(): Promise<void> {
     await this.#staging.catch(() => {});
     if (this.#staged !== undefined) await cancelImport(this.#context.database, this.#staged).catch(() => {});
@@ -116,7 +123,8 @@ class Upload {
     try {
       await beginImport(database, this.#principal, staged.id, { ...claimed, idempotencyKey });
     } catch (error) {
-      // It would hold the user's one place until it is swept.
+      // The lost statement may have begun the import, which would then take the user's only place. With `#staged` set,
+      // `drop` cancels it.
       if (error instanceof DatabaseUnavailable && error.mayHaveRun) this.#staged = staged;
       throw error;
     }
@@ -131,7 +139,7 @@ class Upload {
     this.#chunks += 1;
     const isStaged = stageChunk(this.#context.database, this.#staged!, position, bytes);
     this.#staging = this.#require(isStaged);
-    // It is awaited later, and may fail before.
+    // `#staging` is awaited later. Until then, nothing else handles its rejection.
     this.#staging.catch(() => {});
   }
 
@@ -143,7 +151,7 @@ class Upload {
     return bytes;
   }
 
-  /** Keeps a slow upload alive: the sweep deletes an upload that nobody has fed for a minute. */
+  /** Keeps a slow upload alive. The sweep deletes an upload that received nothing for a minute. */
   async #touch(): Promise<void> {
     if (performance.now() - this.#touchedAt < TOUCH_INTERVAL_MS) return;
     await this.#require(touchImport(this.#context.database, this.#staged!));
@@ -154,7 +162,7 @@ class Upload {
     this.#touchedAt = performance.now();
   }
 
-  /** The import was cancelled, or its account deleted, which leaves nothing to cancel. */
+  /** Why the import stopped receiving: it was cancelled, or its account was deleted with it. */
   async #explainEnd(): Promise<Error> {
     const state = await cancelImport(this.#context.database, this.#staged!);
     return state === undefined ? invalidToken() : unavailable('the import was cancelled');
@@ -162,8 +170,8 @@ class Upload {
 }
 
 /**
- * Reads on to the body's end, at most as much as a body may have: many clients read the response only when they have
- * sent everything, and would find their connection reset instead.
+ * Reads the rest of the body, up to the longest valid body. Many clients read the response only after they have sent
+ * everything. If the service closed the connection earlier, they would see a reset instead.
  */
 async function discard(body: ImportBody): Promise<void> {
   try {

@@ -18,13 +18,14 @@ import type { ImportContext } from './context.ts';
 import { type ImportResponse, OutcomeUnknown, streamResponse, writeResponse } from './response.ts';
 
 /**
- * How the request of an import gets its response (decisions 19 and 21). Before an import is answered with 503, it is cancelled
- * in Postgres, so that it has not happened and never will. If Postgres cannot confirm that, the connection is closed.
+ * How the request of an import gets its response (decisions 19 and 21). Before a request gets a 503, its import is
+ * cancelled in Postgres, so that it cannot happen later. If Postgres cannot confirm that, the connection is closed
+ * without a response.
  */
 
 const READ_INTERVAL_MS = 1_000;
 
-/** How long a draining replica still waits for a worker. */
+/** How long a draining replica waits for a worker that runs the import. */
 const DRAIN_WAIT_MS = 8_000;
 
 /** How long the request tries to cancel an import, or to fetch its result. */
@@ -32,7 +33,7 @@ const CANCEL_WAIT_MS = 10_000;
 
 const RETRY_INTERVAL_MS = 200;
 
-/** `Retry-After` for a staged import whose response could not be kept. */
+/** `Retry-After` for a staged import if there was no room to keep its response. */
 const KEPT_RETRY_SECONDS = 60;
 
 /** Imports a small body in this request. */
@@ -58,8 +59,8 @@ export async function importInline(
 }
 
 /**
- * Has a worker run a staged import, waits for it and gives its response. An empty one if the client left before a worker ended
- * the import: it is still queued then, and runs (decision 21).
+ * Queues a staged import, waits until a worker has run it, and returns the response. If the client leaves first, the
+ * response is empty. The import stays queued and runs (decision 21).
  */
 export async function importStaged(
   context: ImportContext,
@@ -77,12 +78,12 @@ export async function importStaged(
     if (state.state === 'cancelled') context.metrics.importEnded('cancelled', 0);
   }
   const { result, errorBytes } = readResult(state);
-  // The worker does so as well, if it lived long enough.
+  // The worker notifies them too, unless it died first.
   notifyPolls(context.coordination.notifier, staged.userId);
   return errorBytes > 0 ? streamResponse(context, staged, result) : writeResponse(result, '');
 }
 
-/** The state of a staged import once it is over; undefined if it has to be cancelled first. */
+/** Returns the state of a staged import once it has ended. Returns undefined if it has not ended in time. */
 async function waitForEnd(
   context: ImportContext,
   staged: StagedImport,
@@ -98,7 +99,7 @@ async function waitForEnd(
     await imports.add(jobId);
     while (clock.now() < deadline) {
       const state = await unlessUnavailable(() => readImport(context.database, staged).then(requireImport));
-      // The statement that queues it may have been lost.
+      // The statement that queues the import may have been lost.
       if (state?.state === 'receiving') await unlessUnavailable(queue);
       else if (state !== undefined && state.state !== 'queued') return state;
       if (isDraining) await sleep(RETRY_INTERVAL_MS);
@@ -109,7 +110,7 @@ async function waitForEnd(
     }
     return undefined;
   } catch (error) {
-    // Best effort: an import that was not queued never runs, and is swept by its age.
+    // Best effort: if this fails too, the sweep deletes the import. It was not queued, so it never runs.
     await cancelImport(context.database, staged).catch(() => {});
     throw error;
   } finally {
@@ -134,7 +135,7 @@ function requireImport(state: ImportState | undefined): ImportState {
 }
 
 /**
- * Cancels the import, or fetches its result if it is done. Throws `INVALID_TOKEN` if the account was deleted, and
+ * Cancels the import, or returns its result if it has ended. Throws `INVALID_TOKEN` if the account was deleted, and
  * `OutcomeUnknown` if the database does not respond in time.
  */
 async function cancelOrFetch(context: ImportContext, staged: StagedImport): Promise<ImportState> {
@@ -152,7 +153,7 @@ async function cancelOrFetch(context: ImportContext, staged: StagedImport): Prom
   }
 }
 
-/** What an import did. Throws the error that it ended with, and `UNAVAILABLE` if it was cancelled. */
+/** Returns the result of an import. Throws the error that it ended with, and `UNAVAILABLE` if it was cancelled. */
 function readResult({ result, errorBytes }: ImportState): ImportResult {
   if (result === null) throw unavailable('the import was not done and will not be', 5);
   if (!result.startsWith('{"error"')) return { result, errorBytes };

@@ -4,29 +4,30 @@ import { DatabaseUnavailable } from '../../store/errors.ts';
 import { deleteErrors, readErrors, readImport, type StagedImport } from '../../store/staged-imports.ts';
 import type { ImportContext } from './context.ts';
 
-/** The response of an import: what it did, and its errors, which may be many. */
+/** Responses of imports. An import may have many errors, so its response may be a stream. */
 
 /** JSON text, or a stream of it. */
 export type ImportResponse = string | Readable;
 
-/** No response can be given that is known to be true: the connection has to break. */
+/** It is unknown what the import did, so no response would be true. The connection is closed instead. */
 export class OutcomeUnknown extends Error {
   override readonly name = 'OutcomeUnknown';
 }
 
-/** How long the database is asked for errors that it holds. */
+/** How long to try to read errors from the database. */
 const READ_WAIT_MS = 10_000;
 
 const READ_INTERVAL_MS = 200;
 
 const head = (result: string): string => `${result.slice(0, -1)},"errors":[`;
 
-/** The response of an import whose errors are at hand: JSON with commas between. */
+/** The response of an import whose errors are in memory: JSON objects, separated by commas. */
 export const writeResponse = (result: string, errors: string): string => `${head(result)}${errors}]}`;
 
 /**
- * The response of an import whose errors lie in the database, and are deleted once it is over. Throws `OutcomeUnknown` where they
- * cannot be read: the import was done. Breaks off where some of them have gone: it never ends as shorter, valid JSON.
+ * The response of an import whose errors are in the database. Deletes the errors at the end. Throws `OutcomeUnknown` if
+ * the first errors cannot be read, because the import was done. If later errors are missing, the stream fails, so that
+ * it never ends as shorter but valid JSON.
  */
 export async function streamResponse(
   context: ImportContext,
@@ -64,7 +65,7 @@ async function* writeParts(
     if (!state?.errorBytes) throw new OutcomeUnknown('errors of an import have gone');
     yield ']}';
   } finally {
-    // What stays behind is swept by its age.
+    // Best effort: the sweep deletes what remains.
     await deleteErrors(database, staged).catch(() => {});
   }
 }

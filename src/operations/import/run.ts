@@ -19,14 +19,15 @@ import { finishImport, type ImportBatch, type PreparedImport } from '../../store
 import { jobIdOf, parseJobId, readChunks, type StagedImport } from '../../store/staged-imports.ts';
 import type { ImportContext } from './context.ts';
 
-/** A worker's part of a staged import: from its body as it was sent to its result. */
+/** The worker's part of a staged import: from the stored body to the stored result. */
 
 const RELEASE_INTERVAL_MS = 1_000;
 
 /**
- * Runs a staged import, unless another worker has it: parses its body, checks its entries, and writes them and the result in
- * one transaction. It happens once (decision 21), and at most three workers begin it (decision 34). Rejects if the
- * database cannot be reached; the import is then still queued. Gives it back when `stop` aborts.
+ * Runs a staged import, unless another worker has it. Parses its body, checks its entries, and writes them and the
+ * result in one transaction. It happens at most once (decision 21), and at most three workers begin it (decision 34).
+ * Rejects if the database cannot be reached; the import then stays queued. When `stop` aborts, returns the import to
+ * the queue.
  */
 export async function runImport(context: ImportContext, jobId: string, stop: AbortSignal): Promise<void> {
   const staged = parseJobId(jobId);
@@ -35,7 +36,7 @@ export async function runImport(context: ImportContext, jobId: string, stop: Abo
   const claim = await claimImport(context.database, lease);
   if (claim?.outcome === 'claimed') await runClaimed(context, lease, claim, stop);
   if (claim?.outcome === 'given up') noteGivenUp(context, lease, claim);
-  // An earlier worker may have died between its transaction and its notification.
+  // Notify also if an earlier worker ended it: that worker may have died between its transaction and its notification.
   if (claim !== undefined && claim.outcome !== 'queued') notifyWaiters(context, lease);
 }
 
@@ -78,7 +79,10 @@ async function runClaimed(
   }
 }
 
-/** Renews a lease until the returned function is called; aborts `lost` when another worker may have the import. */
+/**
+ * Renews a lease until the returned function is called. Aborts `lost` if the lease is lost, because another worker may
+ * then have the import.
+ */
 function keepLease({ coordination, database }: ImportContext, lease: Lease, lost: AbortController) {
   let cancel: () => void;
   let isOver = false;
@@ -113,11 +117,14 @@ function noteEnd(
   log.info({ importId: id, user: userId, ...end, ms: Math.round(ms), trace }, 'import ended');
 }
 
-/** A statement may wait long for a lock. Without its lease the run can write nothing any more. */
+/**
+ * Rejects when the signal aborts, because a statement may wait long for a lock. Without its lease, the statement
+ * changes nothing.
+ */
 const rejectWhenAborted = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
 
-/** Best effort: a lease that is not released ends by itself, and has cost the import an attempt. */
+/** Best effort: a lease that is not released expires, and the attempt then counts. */
 async function release(context: ImportContext, lease: Lease, returnsAttempt: boolean): Promise<void> {
   const { clock } = context.coordination;
   const deadline = clock.now() + LEASE_MS;
@@ -135,7 +142,7 @@ class LeaseLost extends Error {
   override readonly name = 'LeaseLost';
 }
 
-/** Done, or failed with an error as the response; undefined if the lease is lost. */
+/** Resolves with how the import ended; undefined if the lease was lost. */
 async function prepareAndWrite(
   context: ImportContext,
   lease: Lease,
@@ -143,7 +150,7 @@ async function prepareAndWrite(
 ): Promise<ImportEnd | undefined> {
   const { importDatabase, config } = context;
   try {
-    // All checks are done before the statement that takes the user's lock.
+    // All checks come before the statement that takes the user's lock.
     const prepared = await prepare(context, lease, signal);
     const isWritten = await finishImport(importDatabase, lease, prepared, config.freeBookmarkLimit);
     return isWritten ? { state: 'done', entries: prepared.entries } : undefined;
@@ -174,7 +181,7 @@ async function* readBody(db: Database, staged: StagedImport): AsyncGenerator<Buf
     const chunks = await next;
     if (chunks.length === 0) return;
     next = readChunks(db, staged, chunks.at(-1)!.position);
-    // A reader that stops here does not await it any more.
+    // If the consumer stops here, nobody awaits this promise.
     next.catch(() => {});
     for (const { bytes } of chunks) yield bytes;
   }
