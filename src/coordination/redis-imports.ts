@@ -20,16 +20,19 @@ const CLOSE_WAIT_MS = 1_000;
 const TAKER = 'worker';
 
 /**
- * Passes each import to one of the workers through BullMQ. While Redis is away, imports run in this process.
+ * Passes each import to one of the workers through BullMQ. While Redis is away, imports run in this process. The way of
+ * an import:
  *
- * A worker removes a job as soon as it has taken it. From then on the import's lease names its worker, and the sweep of
- * staged imports queues imports without a worker again.
+ * 1. `add` puts a job with its id into the queue.
+ * 2. One worker takes the job, passes the id to `local`, and removes the job at once.
+ * 3. `local` runs the import. From now on the import's lease in Postgres names its worker. If that worker dies, the sweep
+ *    of staged imports adds the import again.
  */
 export class RedisImportQueue implements ImportQueue {
   readonly #side: RedisSide;
   readonly #local: ProcessImportQueue;
   readonly #warn: Warn;
-  /** Both use the link's client, and are replaced when it changes. */
+  /** Both use the link's client. They are opened with each new client and closed when it is lost. */
   #queue: Queue | undefined;
   #worker: ImportWorker | undefined;
   #takes = false;
@@ -175,8 +178,9 @@ class ImportWorker {
 }
 
 /**
- * Opens a worker whose blocking call uses our own connection, `blocking`. BullMQ 6.7 takes no such connection: it calls
- * `client.duplicate()`, and only for this. So `duplicate` returns ours while the worker opens.
+ * Opens a worker that waits for jobs on our own connection, `blocking`. BullMQ 6.7 has no option for it. While a worker
+ * opens, it calls `client.duplicate()` once, to make this connection. So `duplicate` returns ours during that time, and
+ * is restored afterwards.
  */
 function openWorker(
   client: RedisClient,

@@ -81,25 +81,27 @@ class RedisRateLimiter implements RateLimiter {
   }
 
   /**
-   * Records the reply in memory and decides. The request is dated at the time of the call. Redis counted it a little
-   * later, so memory never refuses longer than Redis would.
+   * Decides by Redis' reply, and records the decision in this replica's memory.
    *
-   * If Redis lost its data while requests were in flight, it admits too many. So the request also needs a free slot in
-   * this replica's own window. One millisecond is added because the two clocks round differently.
+   * The request is admitted if both Redis and this memory have a free slot for each key. Redis alone would not do: if it
+   * lost its data while requests were in flight, it would admit too many. Memory is asked one millisecond ahead, because
+   * the clocks of Redis and of this process round differently.
+   *
+   * Memory dates the request at the time of the call. Redis counted it a little later, so memory never refuses longer
+   * than Redis would.
    */
   #remember(limits: readonly KeyLimit[], askedAt: number, reply: readonly number[]): Quota {
     const { memory, counters } = this.#options;
     const decidedAt = memory.now() + 1;
-    const isFree = ({ key, limit }: KeyLimit, i: number) =>
-      reply[2 * i]! <= limit && !memory.isFull(key, limit, decidedAt);
-    const free = limits.map(isFree);
-    const isAdmitted = !free.includes(false);
+    const replies = limits.map(({ key, limit }, i) => {
+      const counted = reply[2 * i]!;
+      const admitted = counted <= limit && !memory.isFull(key, limit, decidedAt);
+      return { key, limit, admitted, remaining: Math.max(limit - counted, 0), resetMs: reply[2 * i + 1]! };
+    });
+    const isAdmitted = replies.every(({ admitted }) => admitted);
     if (isAdmitted) counters.admitted += 1;
     else counters.refused += 1;
-    const [own, ofGroup] = limits.map(({ key, limit }, i): Quota => {
-      const admitted = free[i]!;
-      const remaining = Math.max(limit - reply[2 * i]!, 0);
-      const resetMs = reply[2 * i + 1]!;
+    const [own, ofGroup] = replies.map(({ key, limit, admitted, remaining, resetMs }): Quota => {
       if (isAdmitted) memory.record(key, limit, askedAt);
       if (remaining === 0) memory.refuseUntil(key, limit, askedAt + resetMs);
       const known = memory.peek(key, limit, memory.now());
@@ -116,7 +118,10 @@ class RedisRateLimiter implements RateLimiter {
   }
 }
 
-/** The script as a command of the client: the number of keys, the keys, the window in milliseconds, and the limits. */
+/**
+ * The script as a command of the client. Its arguments are the number of keys, the keys, the window in milliseconds, and
+ * a limit for each key. Its reply has two numbers for each key (sliding-window.lua).
+ */
 type Admit = (keyCount: number, ...rest: (string | number)[]) => Promise<number[]>;
 
 /** Runs the script for one request. Rejects at once without a connection. */

@@ -17,9 +17,18 @@ const EVERYBODY = '*';
 const MAX_MISSED = 2;
 
 /**
- * Wakes waiters here at once, and those of other replicas by one message for all channels of a tick. A heartbeat that
- * returns through the subscription proves that all earlier messages were delivered. Messages since then may be lost. So
- * while notifications are away, every check publishes their channels again before its heartbeat.
+ * Wakes waiters here at once, and those of other replicas by one message for all channels of a tick.
+ *
+ * Redis does not say whether a message was delivered. So each check also publishes a heartbeat, which this replica
+ * receives through its own subscription. A heartbeat that returns proves that all earlier messages were delivered. Until
+ * then a channel to notify is in one of these sets:
+ *
+ * - `#pending`: it is not published yet.
+ * - `#publishedAfter`: it was published after the last heartbeat was sent.
+ * - `#publishedBefore`: it was published before that heartbeat. The set is emptied when the heartbeat returns.
+ *
+ * While notifications are away, every check moves both published sets to `#pending`. So these channels are published
+ * again before the next heartbeat.
  */
 export class RedisNotifier implements Notifier {
   readonly #link: RedisLink;
@@ -31,9 +40,7 @@ export class RedisNotifier implements Notifier {
   readonly #beatChannel: string;
   readonly #subscription: RedisSubscription;
   #pending = new Set<string>();
-  /** Channels published since the last heartbeat was sent. */
   #publishedAfter = new Set<string>();
-  /** Channels published before that. No heartbeat has returned since, so these messages may be lost. */
   #publishedBefore = new Set<string>();
   #isScheduled = false;
   #beats = 0;

@@ -10,6 +10,10 @@ import type { Clock, HoldRefusal, Notifier, WaitEnd, Waiter } from './port.ts';
  * - **gone**: `cancel` or `release` was called. Every further wait ends with `gone`.
  *
  * A waiter can hold a place in any state, from `hold` to `release`.
+ *
+ * `mayHaveMissed` says that a notification may have been lost since the poll last queried. It becomes true while
+ * notifications of other replicas do not arrive, and once when they arrive again. It ends when the wait ends with
+ * `woken` or `check`, because the poll then queries.
  */
 
 /** While notifications may get lost, a wait ends with `check` after one to two seconds. */
@@ -112,7 +116,7 @@ export class WaiterRegistry implements Notifier {
     if (this.#connected === connected) return;
     this.#connected = connected;
     if (connected) this.checkAll();
-    else this.#eachPending((waiter) => this.schedule(waiter, waiter.deadline));
+    else this.#eachPending((waiter) => this.schedule(waiter));
   }
 
   drain(spreadMs: number): void {
@@ -146,10 +150,10 @@ export class WaiterRegistry implements Notifier {
   }
 
   /** Sets when a pending wait ends: at its deadline, or earlier with a check while notifications may get lost. */
-  schedule(waiter: LocalWaiter, deadline: number): void {
+  schedule(waiter: LocalWaiter): void {
     waiter.mayHaveMissed ||= !(this.#connected && this.#hearsOthers);
     const checkAt = this.#clock.now() + CHECK_MIN_MS + Math.random() * CHECK_SPREAD_MS;
-    waiter.expireAt(this.#connected ? deadline : Math.min(deadline, checkAt));
+    waiter.expireAt(this.#connected ? waiter.deadline : Math.min(waiter.deadline, checkAt));
   }
 
   remove(waiter: LocalWaiter): void {
@@ -187,8 +191,8 @@ class LocalWaiter implements Waiter {
   readonly #holder: string;
   #end: ((end: WaitEnd) => void) | undefined;
   #cancelTimer: (() => void) | undefined;
-  /** Whether a notification may have been lost since the waiter's last query. */
   mayHaveMissed = false;
+  /** Whether a notification came while no wait was pending. */
   #woken = false;
   #gone = false;
   #holds = false;
@@ -218,10 +222,12 @@ class LocalWaiter implements Waiter {
       this.mayHaveMissed = false;
       return 'woken';
     }
-    if (deadline <= this.#registry.clock.now()) return this.mayHaveMissed ? this.#check() : 'timeout';
-    if (this.mayHaveMissed && this.#registry.connected) return this.#check();
+    const isOver = deadline <= this.#registry.clock.now();
+    // While notifications do not arrive, a check at once would not be the last one, so `schedule` delays it.
+    if (this.mayHaveMissed && (isOver || this.#registry.connected)) return this.#check();
+    if (isOver) return 'timeout';
     this.deadline = deadline;
-    this.#registry.schedule(this, deadline);
+    this.#registry.schedule(this);
     return new Promise((resolve) => {
       this.#end = resolve;
     });

@@ -61,9 +61,9 @@ export class BodyReader {
 
   constructor(body: IncomingMessage) {
     this.#body = body;
-    // The stream calls `_read` after each chunk, and Node's own (lib/_http_incoming.js) then resumes the socket. So
-    // pausing the socket has no effect without this. `body.pause()` does not help: it stops the socket only when the
-    // stream's buffer is full, which is 65,536 events later if chunks have one byte.
+    // After each chunk the stream calls `_read`, and Node's own `_read` (lib/_http_incoming.js) resumes the socket. So
+    // a paused socket stays paused only with this override. `body.pause()` does not help. It stops the socket only when
+    // the stream's buffer is full, which takes 65,536 events if chunks have one byte.
     body._read = (bytes) => {
       if (!this.#isPaused) IncomingMessage.prototype._read.call(body, bytes);
     };
@@ -123,7 +123,7 @@ export class BodyReader {
     if (this.#resume !== undefined) this.#resuming ??= setImmediate(() => this.#resumeCaller());
   }
 
-  /** Reserves time for the chunks that came, and pauses until it is over. Then does the same for any that came meanwhile. */
+  /** Reserves time for the chunks that came, and pauses until it is over. Repeats this if many came meanwhile. */
   #reserveTime(): void {
     if (this.#pace === undefined) return;
     const { of, key } = this.#pace;

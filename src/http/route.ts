@@ -78,10 +78,7 @@ export const routesOfAll = <Given extends ApiRoute>(
 
 type Missing<Path> = [Path] extends [never] ? unknown : { noRouteFor: Path };
 
-/**
- * The names of all fields at any depth. Types that differ only in optional fields are assignable to each other, so
- * `Matching` compares the names too.
- */
+/** The names of all fields of a type, at any depth. */
 type Fields<T> = T extends readonly (infer Entry)[]
   ? Fields<Entry>
   : T extends object
@@ -89,8 +86,11 @@ type Fields<T> = T extends readonly (infer Entry)[]
     : never;
 
 /**
- * `Schema` if its type equals the declared one. Otherwise a type that no schema has, so that the route does not
- * compile.
+ * Compares `Type`, the type of a schema, with the type that `resources.ts` declares. If they are equal, this is `Schema`.
+ * Otherwise it is a type that no schema has, so the route does not compile, and the compiler names the declared type.
+ *
+ * Two types are equal if each is assignable to the other and both have the same field names. The names count, because
+ * types that differ only in optional fields are assignable to each other.
  */
 type Matching<Schema, Type, Declared> = [Type, Declared, Fields<Type>, Fields<Declared>] extends [
   Declared,

@@ -77,8 +77,13 @@ interface Batch<Result> {
 
 /**
  * Reads pages. One statement serves all reads of the same page at the same moment, because the devices of an account
- * are notified together and then poll again together. A read that arrives while a statement runs waits for the next
- * one, so a page is never older than the request for it.
+ * are notified together and then poll again together. These reads form a batch, in one of these states:
+ *
+ * - **open**: reads of the same page may join, up to `BATCH_SIZE`. It waits until the batch before it has ended, for
+ *   `WAIT_BEHIND_MS` at most, and then for a permit of the user.
+ * - **sent**: its statement runs. A read that arrives now opens the next batch, so a page is never older than the request
+ *   for it.
+ * - **ended**: each read has its page or its error.
  */
 export class PageReader<Start, Result> {
   readonly #database: Database;

@@ -147,16 +147,37 @@ const SHORTEST_LOCK_WAIT_MS = 1_000;
 const LONGEST_LOCK_WAIT_MS = 30_000;
 
 /**
- * The whole migration as one transaction. It waits without limit for other migrations, and up to `lockWaitMs` for a
- * table in use.
+ * The whole migration as one transaction:
+ *
+ * 1. Wait without limit for other migrations. Stop if the schema's version has changed since it was read.
+ * 2. Apply the missing migrations. From here on, wait up to `lockWaitMs` for a table in use.
+ * 3. Distribute the tables that are not distributed yet.
+ * 4. Replace all functions, and distribute them.
+ *
+ * Without `planCacheMode` the tables are not distributed, and nothing is.
  */
 const transactionOf = (
   { migrations, functions }: SchemaFiles,
   version: number,
-  /** Absent unless the tables are, or become, distributed. */
   planCacheMode: PlanCacheMode | undefined,
   lockWaitMs: number,
-): string => `
+): string => {
+  const names = functions.map(({ name }) => name);
+  return [
+    lockSchema(version),
+    `set local lock_timeout = ${lockWaitMs};`,
+    planCacheMode && CHANGE_IN_ORDER,
+    ...migrations.map(applyMigration),
+    planCacheMode && `${announce('distribution of tables')}${DISTRIBUTE_TABLES}`,
+    applyFunctions(functions),
+    planCacheMode && distributeFunctions(names, planCacheMode),
+  ]
+    .filter((part) => part !== undefined)
+    .join('\n');
+};
+
+/** Takes the lock of all migrations. Raises `STATE_CHANGED` if the schema no longer has this version. */
+const lockSchema = (version: number): string => `
 set local statement_timeout = 0;
 set local lock_timeout = 0;
 select pg_advisory_xact_lock(${LOCK_KEY});
@@ -173,20 +194,7 @@ begin
     raise exception 'the schema has changed' using errcode = '${STATE_CHANGED}';
   end if;
 end
-$guard$;
-set local lock_timeout = ${lockWaitMs};
-${planCacheMode ? CHANGE_IN_ORDER : ''}
-${migrations.map(applyMigration).join('\n')}
-${planCacheMode ? `${announce('distribution of tables')}${DISTRIBUTE_TABLES}` : ''}
-${applyFunctions(functions)}
-${
-  planCacheMode
-    ? distributeFunctions(
-        functions.map(({ name }) => name),
-        planCacheMode,
-      )
-    : ''
-}`;
+$guard$;`;
 
 const applyMigration = ({ version, name, worksWith, text }: Migration): string => `
 ${announce(`migration ${version} (${name})`)}

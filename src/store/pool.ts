@@ -18,7 +18,14 @@ interface PoolLimits {
   onUnavailable?: ((failure: DatabaseUnavailable) => void) | undefined;
 }
 
-/** One `read` or `write`, from its call to its response. */
+/**
+ * One `read` or `write`, from its call to its response. It is in one of these states:
+ *
+ * - **waiting**: for a permit. It has no `statement` yet.
+ * - **running**: the driver has its `statement`, and the call holds a permit until the driver is done.
+ * - **settled**: the caller has the rows or an error. If the deadline passed first (`expired`), the statement may still
+ *   run and hold the permit.
+ */
 interface Call {
   run: (sql: Sql) => Statement<readonly unknown[]>;
   /** Whether the statement may be sent a second time. */
@@ -182,11 +189,15 @@ export class Pool implements Database {
 
   #fail(call: Call, error: unknown, responsesBefore: number): void {
     const failure = translateError(error, wasSent(call));
-    const defect = sqlStateOf(failure);
-    if (defect !== undefined) this.#onDefect?.(defect);
-    if (failure instanceof DatabaseUnavailable) this.#onUnavailable?.(failure);
-    if (!(failure instanceof DatabaseUnavailable)) this.#responses++;
-    else if (failure.reason === 'lost' && call.mayRepeat) {
+    if (!(failure instanceof DatabaseUnavailable)) {
+      this.#responses++;
+      const defect = sqlStateOf(failure);
+      if (defect !== undefined) this.#onDefect?.(defect);
+      this.#leave(call, () => call.reject(failure));
+      return;
+    }
+    this.#onUnavailable?.(failure);
+    if (failure.reason === 'lost' && call.mayRepeat) {
       call.mayRepeat = false;
       if (this.#send(call)) return;
     } else if (failure.reason === 'connect' && responsesBefore === this.#responses) {
@@ -208,8 +219,8 @@ function finish(call: Call, settle: () => void): void {
 }
 
 /**
- * Rejects a call whose deadline has passed. A statement that was not sent is cancelled. A statement that was sent ends
- * by the driver's own timeout.
+ * Rejects a call whose deadline has passed. If its statement was not sent, cancels it, so that it never runs. If it was
+ * sent, it keeps its permit until Postgres or the driver ends it.
  */
 function expire(call: Call): void {
   call.expired = true;

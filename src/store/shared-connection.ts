@@ -27,17 +27,22 @@ type Settle = (rows: Rows | undefined) => void;
  * One connection with several short reads in flight. They are written together, and Postgres runs them one after the
  * other. This costs both sides less than a connection for each read.
  *
- * A slow read must not delay the others for long. So the connection is abandoned if nothing arrives for `STALL_MS`, if
- * it is lost, or if Postgres reports an error. All reads in flight are then sent elsewhere, and a new connection
- * replaces it.
+ * It is in one of these states:
+ *
+ * - **connecting**: it accepts no reads. Once the server responds it is serving. If the connection fails, it is
+ *   abandoned.
+ * - **serving**: it accepts up to `DEPTH` reads at a time. A slow read must not delay the others for long. So it is
+ *   abandoned if nothing arrives for `STALL_MS`, if the connection is lost, or if Postgres reports an error.
+ * - **abandoned**: it accepts no reads, and the reads that were in flight are sent elsewhere. It closes its connection,
+ *   waits for `REST_MS`, and is connecting again.
+ * - **closed**: `close` was called. It stays in this state.
  */
 export class SharedConnection {
   readonly #open: () => Sql;
   readonly #onAbandoned: (reason: 'stalled' | 'failed') => void;
   readonly #inFlight = new Set<Settle>();
   #current: Sql;
-  #isServing = false;
-  #isClosed = false;
+  #state: 'connecting' | 'serving' | 'abandoned' | 'closed' = 'connecting';
   #respondedAt = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -54,7 +59,7 @@ export class SharedConnection {
 
   /** Whether it can accept another read. */
   get hasRoom(): boolean {
-    return this.#isServing && this.#inFlight.size < DEPTH;
+    return this.#state === 'serving' && this.#inFlight.size < DEPTH;
   }
 
   /** The number of reads in flight. */
@@ -83,11 +88,10 @@ export class SharedConnection {
 
   /** Accepts no more reads, lets those in flight finish for up to `graceMs`, and closes the connection. */
   async close(graceMs: number): Promise<void> {
-    this.#isClosed = true;
-    this.#isServing = false;
+    this.#state = 'closed';
     await this.#current.end({ timeout: graceMs / 1_000 });
     clearTimeout(this.#timer);
-    this.#moveAll();
+    this.#sendElsewhere();
   }
 
   #add(settle: Settle): void {
@@ -108,24 +112,25 @@ export class SharedConnection {
   }
 
   #abandon(reason: 'stalled' | 'failed'): void {
-    this.#moveAll();
-    if (!this.#isServing) return;
-    this.#isServing = false;
+    this.#sendElsewhere();
+    if (this.#state !== 'serving') return;
+    this.#state = 'abandoned';
     this.#onAbandoned(reason);
     void this.#replace();
   }
 
-  #moveAll(): void {
-    const moved = [...this.#inFlight];
+  #sendElsewhere(): void {
+    const reads = [...this.#inFlight];
     this.#inFlight.clear();
-    for (const settle of moved) settle(undefined);
+    for (const settle of reads) settle(undefined);
   }
 
   /** Opens the next connection only after the last one has closed, so that there is never more than one. */
   async #replace(): Promise<void> {
     await this.#current.end({ timeout: END_SECONDS });
     await sleep(REST_MS, undefined, { ref: false });
-    if (this.#isClosed) return;
+    if (this.#state === 'closed') return;
+    this.#state = 'connecting';
     this.#current = this.#open();
     await this.#connect();
   }
@@ -133,8 +138,9 @@ export class SharedConnection {
   async #connect(): Promise<void> {
     try {
       await this.#current`select 1`;
-      this.#isServing = !this.#isClosed;
+      if (this.#state === 'connecting') this.#state = 'serving';
     } catch {
+      if (this.#state === 'connecting') this.#state = 'abandoned';
       await this.#replace();
     }
   }

@@ -35,7 +35,7 @@ export function isOversized(entry: unknown): boolean {
   }
 }
 
-/** A lower limit for the bytes of a value as JSON. Infinite if it is nested more deeply than `depth`. */
+/** An upper limit for the bytes of a value as JSON, fast to compute. Infinite if it is nested more deeply than `depth`. */
 function atMostBytes(value: unknown, depth: number): number {
   if (typeof value === 'string') return 6 * value.length + 3;
   if (typeof value !== 'object' || value === null) return 25;
