@@ -130,8 +130,8 @@ test('a migration whose connection is lost is whole or not there, and can be run
 test("a migration may take longer than the role's statement_timeout", async () => {
   const url = await createEmpty();
   const { pathname } = new URL(url);
-  await runOn(url, `alter database ${pathname.slice(1)} set statement_timeout = '100ms'`);
-  const folder = writeMigrations('select pg_sleep(0.3); create table slow ();');
+  await runOn(url, `alter database ${pathname.slice(1)} set statement_timeout = '1s'`);
+  const folder = writeMigrations('select pg_sleep(1.1); create table slow ();');
   expect(await migrate({ url, folder })).toEqual([1]);
 });
 
