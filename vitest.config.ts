@@ -2,10 +2,14 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/support/longest-first.ts';
+import { findMemoryFolder } from './test/support/memory-folder.ts';
 import { NotRunReporter } from './test/support/not-run-reporter.ts';
 
 // Each worker loads the whole service. The cache saves the workers after the first one from compiling it.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/tests');
+
+const memoryFolder = findMemoryFolder();
+if (memoryFolder !== undefined) process.env.TMPDIR ??= memoryFolder;
 
 export default defineConfig({
   test: {
@@ -14,6 +18,9 @@ export default defineConfig({
     exclude: ['test/citus/**'],
     globalSetup: ['test/support/global-setup.ts'],
     pool: 'forks',
+    // The files of a worker share its process, which loads the service once. So a file must leave nothing behind that
+    // another one would notice. `npm run test:long` isolates its files, because some measure memory and CPU time.
+    isolate: false,
     // Tests spend about half of their time waiting for servers and timers, so two workers per core keep all cores busy.
     maxWorkers: 2 * availableParallelism(),
     sequence: { sequencer: LongestFirst },

@@ -73,7 +73,7 @@ async function runAll(benches: readonly Bench[], options: Options): Promise<stri
   const quick = options.quick === true;
   await using environment = await openEnvironment(quick ? NEVER_OVERLOADED : {});
   const effort = quick
-    ? { rounds: 1, seconds: 1, warmUpSeconds: 0.3 }
+    ? { rounds: 1, seconds: 0.3, warmUpSeconds: 0.1 }
     : { rounds: Number(options.rounds), seconds: Number(options.seconds), warmUpSeconds: 2 };
   const plan: Plan = { environment, effort, quick, large: options.large === true };
   return await runBenches(benches, plan, (lines) =>
