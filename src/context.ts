@@ -1,5 +1,4 @@
-import { HeldBytes } from './concurrency/held-bytes.ts';
-import { OutboundBacklog } from './concurrency/outbound-backlog.ts';
+import { HeldBytes, OutboundBacklog } from './concurrency/held-bytes.ts';
 import { Semaphore } from './concurrency/semaphore.ts';
 import { type Config, ConfigError } from './config.ts';
 import { openCoordination } from './coordination/open.ts';

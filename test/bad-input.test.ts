@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { z } from 'zod';
-import { SORTS } from '../src/domain/rules.ts';
+import { SORTS } from '../src/domain/bounds.ts';
 import { ROUTES } from '../src/http/app.ts';
 import { DEFAULT_BODY_BYTES, type PrincipalRoute } from '../src/http/route.ts';
 import { newGrant } from './support/app-grant.ts';

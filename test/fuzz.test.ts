@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { SORTS } from '../src/domain/rules.ts';
+import { SORTS } from '../src/domain/bounds.ts';
 import { ROUTES } from '../src/http/app.ts';
 import { STATUS_BY_CODE } from '../src/http/error-responses.ts';
 import { BASE_PATH } from '../src/http/mount.ts';

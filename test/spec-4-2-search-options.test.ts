@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { SORTS } from '../src/domain/rules.ts';
+import { SORTS } from '../src/domain/bounds.ts';
 import { createDatabaseOfLocale } from './support/database.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 

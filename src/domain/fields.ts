@@ -1,12 +1,12 @@
 import { z } from 'zod';
+import { BOUNDS } from './bounds.ts';
 import type { BookmarkVersion } from './resources.ts';
-import { BOUNDS, cleanTagName, textRule } from './rules.ts';
-import { foldText, withoutEndSlashes } from './text.ts';
+import { cleanTagName, foldText, textRule, withoutEndSlashes } from './text.ts';
 import { parseTimestamp } from './timestamp.ts';
 import { describeIssue } from './validation.ts';
 import { findUrlFault, MAX_HOST_LENGTH, parseWebUrl } from './web-url.ts';
 
-export { BOUNDS } from './rules.ts';
+export { BOUNDS } from './bounds.ts';
 
 /** The largest id and cursor. Every integer up to it is exact in JSON. */
 export const MAX_ID = Number.MAX_SAFE_INTEGER;

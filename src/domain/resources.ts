@@ -1,5 +1,5 @@
 import type { BookmarkFields, FieldName, GivenName, Operation } from './bookmark-fields.ts';
-import type { Sort } from './rules.ts';
+import type { Sort } from './bounds.ts';
 
 /**
  * The resources of section 2 and the requests and responses of section 4, as they are sent. The service and its

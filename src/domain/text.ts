@@ -1,6 +1,7 @@
 import { SEARCHED_NAMES } from './bookmark-fields.ts';
+import { BOUNDS } from './bounds.ts';
 
-/** How the service compares and counts text (decision 5). */
+/** How the service compares, counts and checks text (decision 5). */
 
 /**
  * Unicode normalization takes time that grows with the square of the number of combining marks in a row; half a
@@ -11,8 +12,7 @@ const HAS_LONGER_MARKS = /\p{M}{31}/u;
 const CHUNKS = /\P{M}*\p{M}{0,30}/gu;
 
 /** Whether a text has more combining marks in a row than Stream-Safe Text allows. */
-export const hasManyMarks = (text: string): boolean =>
-  text.length > LONGEST_MARKS && HAS_LONGER_MARKS.test(text);
+const hasManyMarks = (text: string): boolean => text.length > LONGEST_MARKS && HAS_LONGER_MARKS.test(text);
 
 function normalize(text: string): string {
   if (!hasManyMarks(text)) return text.normalize('NFC');
@@ -47,7 +47,7 @@ export function searchText(bookmark: Record<(typeof SEARCHED_NAMES)[number], str
 }
 
 /** Counts Unicode code points, but stops at `limit + 1`. */
-export function countCodePoints(text: string, limit: number): number {
+function countCodePoints(text: string, limit: number): number {
   if (text.length <= limit) return text.length;
   if (text.length > 2 * limit) return limit + 1;
   let count = 0;
@@ -90,3 +90,25 @@ export function withoutEndSlashes(name: string): string {
 
 /** Whether a tag equals a path or is below it: `a/b` is below `a`. Both must be normalized by `foldText`. */
 export const isUnder = (name: string, path: string): boolean => name === path || name.startsWith(`${path}/`);
+
+/** Returns the rule that a text breaks; undefined if it is valid. */
+export function textRule(text: string, max: number, min: number): string | undefined {
+  if (!isStorable(text)) return 'may not contain U+0000 or a lone surrogate';
+  if (countCodePoints(text, max) > max) return `at most ${max} characters`;
+  return text.length < min ? 'may not be empty' : undefined;
+}
+
+/**
+ * NFC combines at most four characters into one, and a character has at most two code units. So a name of this length
+ * is too long in NFC too. It is not normalized, because that takes time that grows with the square of the number of
+ * combining marks in a row.
+ */
+const isTooLongInAnyForm = (name: string): boolean =>
+  name.length > 8 * BOUNDS.tagName ||
+  (countCodePoints(name, BOUNDS.tagName) > BOUNDS.tagName && hasManyMarks(name));
+
+/** Returns a tag name trimmed and in NFC (decision 12). A name that is too long in any form is not normalized. */
+export function cleanTagName(name: string): string {
+  const trimmed = name.trim();
+  return isTooLongInAnyForm(trimmed) ? trimmed : trimmed.normalize('NFC');
+}

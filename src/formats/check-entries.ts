@@ -1,6 +1,6 @@
 import { BOOKMARK_FIELDS, type Field, namesGivenTo } from '../domain/bookmark-fields.ts';
-import { BOUNDS, cleanTagName, textRule } from '../domain/rules.ts';
-import { cutText, foldText } from '../domain/text.ts';
+import { BOUNDS } from '../domain/bounds.ts';
+import { cleanTagName, cutText, foldText, textRule } from '../domain/text.ts';
 import { parseTimestamp } from '../domain/timestamp.ts';
 import { findUrlFault } from '../domain/web-url.ts';
 

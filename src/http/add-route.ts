@@ -1,13 +1,13 @@
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { OutboundBacklog } from '../concurrency/outbound-backlog.ts';
+import type { OutboundBacklog } from '../concurrency/held-bytes.ts';
 import type { Context } from '../context.ts';
 import { parseBody } from '../domain/validation.ts';
 import { authenticate, confirmPrincipal, limitAddress } from './authentication.ts';
+import { readIdempotency } from './bodies.ts';
 import { chooseEncoding, compressStream, isWorthCompressing } from './compression.ts';
 import { sendError, toApiError } from './error-responses.ts';
-import { readIdempotency } from './idempotency.ts';
 import type { Mount } from './mount.ts';
 import { classOf } from './report-requests.ts';
 import type { ResponseBody, Route } from './route.ts';

@@ -1,10 +1,13 @@
+import { createHash, type Hash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { invalid } from '../domain/errors.ts';
+import { type Idempotency, parseIdempotencyKey } from '../domain/idempotency.ts';
 import { BodyReader, ChunkPace } from './body-reader.ts';
 
-/** Reads the bodies of requests at their users' pace, and counts their bytes until the responses are sent. */
+/** Bodies of requests, and the idempotency keys that belong to them. */
 
+/** Reads bodies at their users' pace, and counts their bytes until the responses are sent. */
 export class Bodies {
   readonly #pace = new ChunkPace();
   readonly #context: Context;
@@ -69,4 +72,27 @@ export class Bodies {
     request.heldBody = undefined;
     request.bodyReader?.drop(this.#pace);
   }
+}
+
+function readKey(request: FastifyRequest): string | undefined {
+  const key = request.headers['idempotency-key'];
+  return key === undefined ? undefined : parseIdempotencyKey(key);
+}
+
+/**
+ * Starts the hash of a request with a key; the caller adds the body. Undefined without a key. Throws
+ * `VALIDATION_ERROR` for an invalid one.
+ */
+export function hashKeyedRequest(request: FastifyRequest): Hash | undefined {
+  if (readKey(request) === undefined) return undefined;
+  return createHash('sha256').update(`${request.routeOptions.url}\n`);
+}
+
+/** The key and the hash of a request; undefined without a key. */
+export function readIdempotency(
+  request: FastifyRequest,
+  requestHash: Buffer | undefined,
+): Idempotency | undefined {
+  const key = readKey(request);
+  return key === undefined || requestHash === undefined ? undefined : { key, requestHash };
 }

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { OutboundBacklog } from '../concurrency/outbound-backlog.ts';
+import type { OutboundBacklog } from '../concurrency/held-bytes.ts';
 import type { Semaphore } from '../concurrency/semaphore.ts';
 import { unavailable } from '../domain/errors.ts';
 import type { Principal } from '../domain/tokens.ts';

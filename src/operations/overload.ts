@@ -1,6 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import type { HeldBytes } from '../concurrency/held-bytes.ts';
-import type { OutboundBacklog } from '../concurrency/outbound-backlog.ts';
+import type { HeldBytes, OutboundBacklog } from '../concurrency/held-bytes.ts';
 import type { Config } from '../config.ts';
 import { unavailable } from '../domain/errors.ts';
 import type { Metrics, OverloadReason } from '../observability/metrics.ts';

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
+import { SORTS, type Sort } from '../domain/bounds.ts';
 import { invalid } from '../domain/errors.ts';
 import { integer, searchPhrases, searchQuery } from '../domain/fields.ts';
-import { SORTS, type Sort } from '../domain/rules.ts';
 import { searchFilter } from '../domain/search.ts';
 import { searchTerms, searchTextLine } from '../domain/text.ts';
 import { parseTimestamp } from '../domain/timestamp.ts';

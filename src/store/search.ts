@@ -1,5 +1,5 @@
 import { bloomFilterBits } from '../domain/bloom-filters.ts';
-import type { Sort } from '../domain/rules.ts';
+import type { Sort } from '../domain/bounds.ts';
 import type { SearchFilter } from '../domain/search.ts';
 import { PAGE_BYTES } from './bookmarks.ts';
 import type { Database, Sql } from './database.ts';

@@ -137,6 +137,7 @@ const BOUNDARIES = [
   'src/client/index.ts',
   'src/coordination/pending-kinds.ts',
   'src/coordination/channels.ts',
+  'src/domain/bounds.ts',
   'src/domain/thrown.ts',
   'src/embedded/errors.ts',
   'src/main.ts',

@@ -417,7 +417,7 @@ export const MUTANTS: readonly Mutant[] = [
     tests: ['test/clients-that-leave.test.ts'],
   },
   {
-    file: 'src/http/idempotency.ts',
+    file: 'src/http/bodies.ts',
     from: 'request.routeOptions.url',
     to: "''",
     tests: ['test/idempotency.test.ts'],

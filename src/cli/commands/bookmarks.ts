@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander';
 import type { BookmarkClient, LocalEdit } from '../../client/index.ts';
 import { parseSearch } from '../../client/search-text.ts';
+import { SORTS } from '../../domain/bounds.ts';
 import type { Bookmark, BookmarkSearch } from '../../domain/resources.ts';
-import { SORTS } from '../../domain/rules.ts';
 import { foldText } from '../../domain/text.ts';
 import { isWebUrl } from '../../formats/write-netscape.ts';
 import { gatherIds, gatherTags, integerFrom, tagsOption } from '../arguments.ts';

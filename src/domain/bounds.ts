@@ -1,0 +1,18 @@
+/** The limits of sections 2.5 and 8 (decision 9). Those of a bookmark's own fields are in `BOOKMARK_FIELDS`. */
+export const BOUNDS = {
+  tagName: 255,
+  tagsPerBookmark: 100,
+  tagsPerUser: 10_000,
+  tagPaths: 10,
+  apiTokensPerUser: 50,
+  passkeysPerUser: 20,
+  query: 1_000,
+  phrases: 10,
+  importEntries: 100_000,
+  idsPerRequest: 500,
+} as const;
+
+/** The sort orders of a search. The first is the default. `search_bookmarks` raises an error for any other. */
+export const SORTS = ['newest', 'oldest', 'created', 'updated', 'title'] as const;
+
+export type Sort = (typeof SORTS)[number];
